@@ -1,0 +1,150 @@
+"""Where things come from, and how a mistake is shown.
+
+A `Loc` says where a node was written; a `Derived` location chains to what it was made from, so that a line of an
+adjoint leads back to the user's line.  A `Diagnostic` is a mistake as data: code, title, place, notes, help; `render`
+draws it with the source line and a caret.  This module knows nothing of the compiler.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass, field
+
+__all__ = ["At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A place in a file: `line` from 1, `column` from 1, `end` the column after the last character (0: not known)."""
+
+    file: str
+    line: int
+    column: int
+    end: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Made from other places: `grad[sum](net.py:24:16)` is the gradient of the `sum` at that place.
+
+    kind     `grad`, `inline`, ...
+    of       the places it was made from
+    subject  the op it is about, if any
+    """
+
+    kind: str
+    of: tuple[Loc, ...]
+    subject: str = ""
+
+    def __str__(self) -> str:
+        subject = f"[{self.subject}]" if self.subject else ""
+        return f"{self.kind}{subject}({', '.join(str(place) for place in self.of)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """No place is known."""
+
+    def __str__(self) -> str:
+        return "unknown"
+
+
+Loc = At | Derived | Unknown
+UNKNOWN = Unknown()
+
+
+def user_place(loc: Loc) -> At | None:
+    """The innermost place in a file that `loc` leads back to, or None."""
+    match loc:
+        case At():
+            return loc
+        case Derived(of=of):
+            return next((place for part in of if (place := user_place(part)) is not None), None)
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """Text that is not a file on disk (an IR text given as a string), so that its lines can be shown."""
+
+    name: str
+    text: str
+
+    def line(self, number: int) -> str:
+        lines = self.text.split("\n")
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A further remark, with a place of its own if it has one."""
+
+    text: str
+    loc: Loc = UNKNOWN
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One mistake, as data.
+
+    code    stable, `E101`; explained by `adjoint explain CODE`
+    title   what is wrong, in a few words
+    label   what is said beside the caret
+    loc     where
+    notes   further places and remarks
+    help    the way out
+    source  the text it was found in, when it is not a file on disk
+    """
+
+    code: str
+    title: str
+    label: str = ""
+    loc: Loc = UNKNOWN
+    notes: tuple[Note, ...] = ()
+    help: str = ""
+    source: SourceText | None = field(default=None, compare=False)
+
+    def render(self) -> str:
+        """The diagnostic as text, with the source line and a caret where there is one."""
+        lines = [f"error[{self.code}]: {self.title}"]
+        place = user_place(self.loc)
+        if place is not None:
+            lines += [f"  --> {place}", *self._excerpt(place, self.label)]
+        elif self.label:
+            lines.append(f"  {self.label}")
+        for note in self.notes:
+            lines.append(f"note: {note.text}")
+            note_place = user_place(note.loc)
+            if note_place is not None:
+                lines += self._excerpt(note_place, "")
+        if self.help:
+            lines.append(f"help: {self.help}")
+        return "\n".join(lines)
+
+    def _excerpt(self, place: At, label: str) -> list[str]:
+        text = (self.source.line(place.line) if self.source else linecache.getline(place.file, place.line)).rstrip("\n")
+        if not text:
+            return [f"   | {label}"] if label else []
+        gutter = " " * max(3, len(str(place.line)) + 1)
+        width = max(1, (place.end or place.column + 1) - place.column)
+        pad = "".join("\t" if c == "\t" else " " for c in text[: place.column - 1]).ljust(place.column - 1)
+        return [f"{gutter}|", f"{place.line:<{len(gutter)}}| {text}", f"{gutter}| {pad}{'^' * width} {label}".rstrip()]
+
+
+class CompileError(Exception):
+    """A mistake of the user's in a text or a program; `diagnostic` holds it as data."""
+
+    def __init__(self, diagnostic: Diagnostic):
+        super().__init__(diagnostic.render())
+        self.diagnostic = diagnostic
+
+
+class InternalError(Exception):
+    """A fault of the compiler's own: never the user's.  The message asks for a report and carries what is needed."""
+
+    def __init__(self, message: str):
+        super().__init__(f"{message}\nThis is a fault in adjoint, please report it.")

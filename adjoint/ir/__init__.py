@@ -1,0 +1,1 @@
+"""The IR: types, nodes, ops, and their text."""

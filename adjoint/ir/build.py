@@ -1,0 +1,102 @@
+"""The Builder: the only maker of nodes.  It infers the results' types, checks the operands and knows the location."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.ir.core import Atom, Literal, Node, Region, Value
+from adjoint.ir.op import Op, registry
+from adjoint.ir.types import DType, TensorType, Type, scalar
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """Collects nodes in program order.
+
+        b = Builder()
+        y = b.mul(x, y)                       # by an op's text name, attributes as keywords
+        z = b.emit(Sum(axes=(0,)), y)         # or with an op in hand
+        region = b.finish([z], params=[x, y])
+    """
+
+    def __init__(self, loc: Loc = UNKNOWN):
+        self.nodes: list[Node] = []
+        self.loc = loc
+        """Given to every node emitted from now on."""
+
+    def emit(self, op: Op, *operands: Atom, regions: Sequence[Region] = (), hint: str = "", loc: Loc | None = None) -> Any:
+        """Add a node; its result, or a tuple of results when there is not exactly one.
+
+        `hint` names the result (results of a multi-result node get hint.0-like names from the printer).
+        TypeError or ValueError when the operands do not fit the op.
+        """
+        for operand in operands:
+            if not isinstance(operand, (Value, Literal)):
+                raise TypeError(f"{op.name}: operand {operand!r} is not a value of the IR")
+        types = op.result_types([operand.type for operand in operands], regions)
+        results = tuple(Value(t, hint or _initial(op)) for t in types)
+        self.nodes.append(Node(op, tuple(operands), results, tuple(regions), self.loc if loc is None else loc))
+        return results[0] if len(results) == 1 else results
+
+    def append(self, node: Node) -> None:
+        """Add a node that a Builder has made before, as it is."""
+        self.nodes.append(node)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        op_class = registry().get(name)
+        if op_class is None:
+            raise AttributeError(f"there is no op called {name}")
+
+        def emit(*operands: Atom, hint: str = "", regions: Sequence[Region] = (), **attributes: Any) -> Any:
+            return self.emit(op_class(**attributes), *operands, regions=regions, hint=hint)
+
+        return emit
+
+    @contextmanager
+    def at(self, loc: Loc) -> Iterator[None]:
+        """Nodes emitted inside carry `loc`."""
+        before, self.loc = self.loc, loc
+        try:
+            yield
+        finally:
+            self.loc = before
+
+    def inner(self) -> Builder:
+        """A Builder for a region inside this one: it may use this one's values."""
+        return Builder(self.loc)
+
+    def finish(self, results: Sequence[Atom], params: Sequence[Value] = (), loc: Loc = UNKNOWN) -> Region:
+        """The region of all nodes so far."""
+        return Region(tuple(params), tuple(self.nodes), tuple(results), loc)
+
+    def constant(self, value: bool | int | float, type: Type | DType) -> Atom:
+        """A scalar literal of a dtype; for a tensor type, that scalar broadcast to its shape."""
+        if isinstance(type, DType):
+            return Literal(value, scalar(type))
+        if not isinstance(type, TensorType):
+            raise TypeError(f"there is no constant of type {type}")
+        literal = Literal(value, scalar(type.dtype))
+        return literal if type.rank == 0 else self.broadcast(literal, to=type)
+
+    def zeros(self, type: TensorType) -> Atom:
+        """Zeros of a tensor type: a literal, broadcast."""
+        return self.constant(False if type.dtype.kind == "b" else 0.0 if type.dtype.is_float else 0, type)
+
+    def unbroadcast(self, cotangent: Atom, to: Type) -> Atom:
+        """Sum `cotangent` over the axes along which a value of type `to` was broadcast."""
+        have = cotangent.type
+        if have is to or not isinstance(have, TensorType) or not isinstance(to, TensorType):
+            return cotangent
+        lead = have.rank - to.rank
+        axes = (*range(lead), *(lead + i for i, d in enumerate(to.shape) if d == 1 and have.shape[lead + i] != 1))
+        if axes:
+            cotangent = self.sum(cotangent, axes=axes, keepdims=False)
+        return cotangent if cotangent.type is to else self.reshape(cotangent, to=to)
+
+
+def _initial(op: Op) -> str:
+    return op.name.rstrip("!")[0]

@@ -1,0 +1,218 @@
+"""What an op is: one class that holds inference, NumPy meaning, gradient, C, samples and documentation.
+
+An op's fields are its attributes.  Instances are interned: equal attributes give the same object, so an op is compared
+and hashed by identity and may stand in the key of a plan.  `@operation` makes a class an op and registers it under its
+snake_case name; a class that lacks a part is an error when it is imported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
+
+from adjoint.ir.types import DType, StackType, TensorType, TupleType, Type
+
+if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Kernel
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node, Region
+
+__all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "mistake", "operation", "registry", "sample"]
+
+
+class Effect(enum.Enum):
+    """What a node does besides computing its results.
+
+    PURE nodes may be merged and dropped; READS nodes may be dropped; WRITES and HOST keep their order and stay.
+    """
+
+    PURE = "pure"
+    READS = "reads"
+    WRITES = "writes"
+    HOST = "host"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Operand types and attributes an op is tried on by the tests.
+
+    domain   per operand the interval its numbers are drawn from; shorter than the operands: the last one repeats
+    smooth   False where the gradient is not to be compared with finite differences (a kink, a step); say why in `note`
+    values   operands given outright (indices, say), by position; others are drawn
+    """
+
+    operands: tuple[Type, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    domain: tuple[tuple[float, float], ...] = ((-2.0, 2.0),)
+    smooth: bool = True
+    values: Mapping[int, Any] = field(default_factory=dict)
+    note: str = ""
+
+
+def sample(
+    *operands: Type,
+    domain: tuple[float, float] | Sequence[tuple[float, float]] = (-2.0, 2.0),
+    smooth: bool = True,
+    values: Mapping[int, Any] | None = None,
+    note: str = "",
+    **attributes: Any,
+) -> Sample:
+    """A `Sample`; `domain` is one interval or one for each operand."""
+    intervals = (domain,) if isinstance(domain[0], (int, float)) else tuple(domain)  # type: ignore[arg-type]
+    return Sample(operands, attributes, intervals, smooth, values or {}, note)  # type: ignore[arg-type]
+
+
+class NotDifferentiable(Exception):
+    """Raised when a gradient is asked of an op that has none; the text says why."""
+
+
+_interned: weakref.WeakValueDictionary[Any, Op] = weakref.WeakValueDictionary()
+
+
+def _key(value: Any) -> Any:
+    """`value` as a key that tells 1 from 1.0 and True, and -0.0 from 0.0, and is equal for two NaN."""
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, tuple):
+        return tuple(_key(item) for item in value)
+    return (type(value), value)
+
+
+class _OpClass(type):
+    """Interns instances, so that equal ops are one object."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        key = (cls, *(_key(getattr(made, f.name)) for f in dataclasses.fields(made)))
+        return _interned.setdefault(key, made)
+
+
+class Op(metaclass=_OpClass):
+    """An operation with its attributes; see the module's docstring.
+
+    A subclass gives `infer`, `reference`, `vjp` and `lower` (or says why it has none), and `samples`.
+    """
+
+    __slots__ = ("__dict__", "__weakref__")
+
+    name: ClassVar[str]
+    """As written in IR text; derived from the class's name."""
+    effect: ClassVar[Effect] = Effect.PURE
+    pack: ClassVar[str] = ""
+    """The pack of eager kernels it belongs to; empty: compiled alone."""
+    samples: ClassVar[tuple[Sample, ...]] = ()
+    variadic: ClassVar[bool] = False
+    """Takes any number of operands."""
+    cuts: ClassVar[str] = ""
+    """Why no gradient flows through it, when none does and none is missed (comparisons, argmax): cut silently."""
+    symbol: str
+    """The module symbol an op refers to, for those ops that have this field."""
+
+    def infer(self, *operands: Any) -> Type | tuple[Type, ...]:
+        """Result type or types from the operand types; TypeError or ValueError made by `mistake` when they do not fit."""
+        raise NotImplementedError(f"{type(self).__name__}.infer")
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        """What a Builder asks; region ops override it to look at their regions."""
+        inferred = self.infer(*operands)
+        return inferred if isinstance(inferred, tuple) else (inferred,)
+
+    def reference(self, *operands: Any) -> Any:
+        """The op's meaning on NumPy arrays: one array, or a tuple of them."""
+        raise NotImplementedError(f"{type(self).__name__}.reference")
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        """For each operand its cotangent, or None when it receives none.
+
+        `cotangents` has one entry a result, None where the result has no cotangent (never all of them None).
+        Only differentiable ops may be emitted, so that gradients of any order exist.
+        """
+        raise NotDifferentiable(f"{self.name} has no gradient")
+
+    def lower(self, k: Kernel, *buffers: Buffer) -> None:
+        """Describe the computation to a Kernel: operand buffers, then result buffers."""
+        raise NotImplementedError(f"{type(self).__name__}.lower")
+
+    @property
+    def can_lower(self) -> bool:
+        """Whether the op has C of its own."""
+        return type(self).lower is not Op.lower
+
+    @classmethod
+    def attributes(cls) -> tuple[str, ...]:
+        """Names of the attributes, in order, without `symbol`."""
+        return tuple(f.name for f in dataclasses.fields(cls) if f.name != "symbol")  # type: ignore[arg-type]
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
+        """The (op, operand types) whose kernels stand in the op's pack for `dtype`: its samples, in that dtype."""
+        for s in cls.samples:
+            types = tuple(t.with_dtype(dtype) if isinstance(t, TensorType) and t.dtype.is_float else t for t in s.operands)
+            yield cls(**s.attributes), types
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self).attributes())
+        return f"{self.name}({shown})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return _made, (type(self), tuple((f.name, getattr(self, f.name)) for f in fields))
+
+    def __deepcopy__(self, memo: object) -> Op:
+        return self
+
+
+def _made(cls: type[Op], fields: tuple[tuple[str, Any], ...]) -> Op:
+    return cls(**dict(fields))
+
+
+_registry: dict[str, type[Op]] = {}
+
+OpType = TypeVar("OpType", bound=type[Op])
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def operation(cls: OpType) -> OpType:
+    """Make a class an op: a frozen dataclass, named, checked and registered."""
+    made = dataclass(frozen=True, eq=False, repr=False)(cls)
+    made.name = made.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made.__name__).lower()
+    if made.name in _registry:
+        raise TypeError(f"an op called {made.name} exists already")
+    if not made.__doc__ or made.infer is Op.infer and made.result_types is Op.result_types:
+        raise TypeError(f"op {made.name} lacks its docstring or its inference")
+    if made.cuts:
+        made.vjp = _cut  # type: ignore[method-assign]
+    _registry[made.name] = made  # type: ignore[assignment]
+    return made  # type: ignore[return-value]
+
+
+def _cut(self: Op, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+    return (None,) * len(node.operands)
+
+
+def registry() -> Mapping[str, type[Op]]:
+    """All ops by name."""
+    return _registry
+
+
+def mistake(
+    op: Op | str, argument: str, expected: str, got: object, kind: Callable[[str], Exception] = ValueError
+) -> Exception:
+    """The exception for a bad operand or attribute: names op, argument, what was expected and what was got."""
+    name = op if isinstance(op, str) else type(op).__name__
+    return kind(f"For '{name}', the argument '{argument}' must be {expected}, but got {_shown(got)}.")
+
+
+def _shown(got: object) -> str:
+    match got:
+        case TensorType():
+            return f"Tensor(shape=[{', '.join(map(str, got.shape))}], dtype={got.dtype.long_name})"
+        case StackType() | TupleType() | str() | int() | float() | tuple() | list() | DType() | None:
+            return str(got)
+        case _:
+            return f"{got} of type {type(got).__name__}"

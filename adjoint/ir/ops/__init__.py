@@ -1,0 +1,1 @@
+"""The ops.  Importing this package registers every one of them."""

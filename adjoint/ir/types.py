@@ -1,0 +1,296 @@
+"""Types of values: tensors with dtype and shape, tuples, stacks; and the arithmetic of symbolic dimensions.
+
+Types are interned: two equal types are one object, so equality and hashing cost what they cost for an object and a
+plan is found by a dictionary lookup on them.  A dimension is an `int` or a `Poly`, a polynomial over named sizes in
+normal form (`2*b + 1`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = [
+    "BF16", "BOOL", "DTYPES", "DType", "Dim", "F16", "F32", "F64", "FLOATS", "I16", "I32", "I64", "I8", "INTEGERS",
+    "Poly", "StackType", "TensorType", "TupleType", "Type", "U16", "U32", "U64", "U8", "broadcast_shapes", "scalar",
+    "symbol", "tensor",
+]
+
+
+class DType:
+    """An element type.
+
+    name       in IR text: `f32`
+    long_name  as users see it: `Float32`
+    size       bytes per element
+    kind       `b` bool, `i` signed, `u` unsigned, `f` floating point
+    c_name     the C type it is stored in
+    array      the NumPy dtype it is stored in (bf16: uint16)
+    """
+
+    __slots__ = ("array", "c_name", "compute", "is_float", "is_integer", "kind", "long_name", "name", "size")
+
+    def __init__(self, name: str, long_name: str, size: int, kind: str, c_name: str, array: str, compute: DType | None = None):
+        self.name, self.long_name, self.size, self.kind, self.c_name = name, long_name, size, kind, c_name
+        self.array: np.dtype[Any] = np.dtype(array)
+        self.compute: DType = compute or self
+        """The dtype arithmetic is done in: float32 for the two-byte floats, itself otherwise."""
+        self.is_float = kind == "f"
+        self.is_integer = kind in "iu"
+
+    def __repr__(self) -> str:
+        return self.long_name
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _dtype_named, (self.name,)
+
+    def __deepcopy__(self, memo: object) -> DType:
+        return self
+
+    __copy__ = lambda self: self  # noqa: E731 - one object per dtype
+
+    @property
+    def itemsize(self) -> int:
+        return self.size
+
+
+def _dtype_named(name: str) -> DType:
+    return DTYPES[name]
+
+
+F32: Final = DType("f32", "Float32", 4, "f", "float", "float32")
+F64: Final = DType("f64", "Float64", 8, "f", "double", "float64")
+F16: Final = DType("f16", "Float16", 2, "f", "uint16_t", "float16", F32)
+BF16: Final = DType("bf16", "BFloat16", 2, "f", "uint16_t", "uint16", F32)
+BOOL: Final = DType("bool", "Bool", 1, "b", "uint8_t", "bool")
+I8: Final = DType("i8", "Int8", 1, "i", "int8_t", "int8")
+I16: Final = DType("i16", "Int16", 2, "i", "int16_t", "int16")
+I32: Final = DType("i32", "Int32", 4, "i", "int32_t", "int32")
+I64: Final = DType("i64", "Int64", 8, "i", "int64_t", "int64")
+U8: Final = DType("u8", "UInt8", 1, "u", "uint8_t", "uint8")
+U16: Final = DType("u16", "UInt16", 2, "u", "uint16_t", "uint16")
+U32: Final = DType("u32", "UInt32", 4, "u", "uint32_t", "uint32")
+U64: Final = DType("u64", "UInt64", 8, "u", "uint64_t", "uint64")
+
+DTYPES: Final[dict[str, DType]] = {
+    d.name: d for d in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)
+}
+INTEGERS: Final = (I8, I16, I32, I64, U8, U16, U32, U64)
+FLOATS: Final = (F16, BF16, F32, F64)
+
+
+Monomial = tuple[str, ...]
+"""A product of names, sorted; the empty product is the constant 1."""
+
+
+class Poly:
+    """A dimension that is not a number: a polynomial over named sizes with integer coefficients, in normal form."""
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: tuple[tuple[Monomial, int], ...]):
+        self.terms = terms
+        """Sorted (monomial, coefficient) pairs, no zero coefficients."""
+        self._hash = hash(terms)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Poly) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __add__(self, other: Dim) -> Dim:
+        return _poly([*self.terms, *_terms(other)])
+
+    def __sub__(self, other: Dim) -> Dim:
+        return _poly([*self.terms, *((m, -c) for m, c in _terms(other))])
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return _poly([*_terms(other), *((m, -c) for m, c in self.terms)])
+
+    def __mul__(self, other: Dim) -> Dim:
+        return _poly([(tuple(sorted(m + n)), c * d) for m, c in self.terms for n, d in _terms(other)])
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def names(self) -> frozenset[str]:
+        return frozenset(name for monomial, _ in self.terms for name in monomial)
+
+    def substituted(self, sizes: Mapping[str, Dim]) -> Dim:
+        """The same polynomial with names replaced; a number when all are."""
+        total: Dim = 0
+        for monomial, coefficient in self.terms:
+            product: Dim = coefficient
+            for name in monomial:
+                product = product * sizes.get(name, symbol(name))
+            total = total + product
+        return total
+
+    def __repr__(self) -> str:
+        def term(monomial: Monomial, coefficient: int) -> str:
+            factors = list(monomial)
+            if coefficient != 1 or not factors:
+                factors.insert(0, str(coefficient))
+            return "*".join(factors)
+
+        return " + ".join(term(m, c) for m, c in sorted(self.terms, key=lambda t: (-len(t[0]), t[0])))
+
+
+Dim = int | Poly
+
+
+def symbol(name: str) -> Poly:
+    """The dimension called `name`."""
+    return Poly((((name,), 1),))
+
+
+def _terms(dim: Dim) -> Iterable[tuple[Monomial, int]]:
+    return dim.terms if isinstance(dim, Poly) else (((), dim),)
+
+
+def _poly(terms: Iterable[tuple[Monomial, int]]) -> Dim:
+    total: dict[Monomial, int] = {}
+    for monomial, coefficient in terms:
+        total[monomial] = total.get(monomial, 0) + coefficient
+    kept = tuple(sorted((m, c) for m, c in total.items() if c))
+    if not kept:
+        return 0
+    if len(kept) == 1 and not kept[0][0]:
+        return kept[0][1]
+    return Poly(kept)
+
+
+class Type:
+    """A type of value; its subclasses are interned."""
+
+    __slots__ = ()
+
+
+class TensorType(Type):
+    """`f32[b, 3]`: an n-dimensional array; `f32` is a 0-d one.  Make it with `tensor`."""
+
+    __slots__ = ("__weakref__", "count", "dtype", "is_static", "nbytes", "rank", "shape")
+
+    def __init__(self, dtype: DType, shape: tuple[Dim, ...]):
+        self.dtype, self.shape, self.rank = dtype, shape, len(shape)
+        self.is_static = all(isinstance(d, int) for d in shape)
+        self.count: int = math.prod(shape) if self.is_static else -1  # type: ignore[arg-type]
+        """Number of elements; -1 while a dimension is symbolic."""
+        self.nbytes = self.count * dtype.size if self.is_static else -1
+
+    def __repr__(self) -> str:
+        return self.dtype.name + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tensor, (self.dtype, self.shape)
+
+    def __deepcopy__(self, memo: object) -> TensorType:
+        return self
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        return tensor(dtype, self.shape)
+
+    def with_shape(self, shape: tuple[Dim, ...]) -> TensorType:
+        return tensor(self.dtype, shape)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape as integers; a ValueError while a dimension is symbolic."""
+        if not self.is_static:
+            raise ValueError(f"{self} has symbolic dimensions")
+        return self.shape  # type: ignore[return-value]
+
+
+class TupleType(Type):
+    """`tuple<f32, i64>`"""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: tuple[Type, ...]):
+        self.items = items
+
+    def __repr__(self) -> str:
+        return f"tuple<{', '.join(map(str, self.items))}>"
+
+
+class StackType(Type):
+    """`stack<f32[3]>`: residuals of a loop, last in first out.  A stack value is used at most once on any path."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: Type):
+        self.item = item
+
+    def __repr__(self) -> str:
+        return f"stack<{self.item}>"
+
+
+_tensors: dict[tuple[DType, tuple[Dim, ...]], TensorType] = {}
+_tuples: dict[tuple[Type, ...], TupleType] = {}
+_stacks: dict[Type, StackType] = {}
+
+
+def tensor(dtype: DType, shape: Iterable[Dim] = ()) -> TensorType:
+    """The one TensorType of this dtype and shape."""
+    key = (dtype, tuple(shape))
+    found = _tensors.get(key)
+    if found is None:
+        found = _tensors.setdefault(key, TensorType(*key))
+    return found
+
+
+def scalar(dtype: DType) -> TensorType:
+    """The 0-d tensor type of this dtype."""
+    return tensor(dtype, ())
+
+
+def tuple_of(items: Iterable[Type]) -> TupleType:
+    """The one TupleType of these items."""
+    key = tuple(items)
+    return _tuples.get(key) or _tuples.setdefault(key, TupleType(key))
+
+
+def stack_of(item: Type) -> StackType:
+    """The one StackType of this item."""
+    return _stacks.get(item) or _stacks.setdefault(item, StackType(item))
+
+
+def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """NumPy's broadcasting, over symbolic dimensions too; a ValueError that names the shapes when they do not fit.
+
+    A symbolic dimension broadcasts with 1 and with itself only.
+    """
+    rank = max((len(s) for s in shapes), default=0)
+    result: list[Dim] = []
+    for axis in range(-rank, 0):
+        dim: Dim = 1
+        for shape in shapes:
+            if len(shape) >= -axis and shape[axis] != 1 and shape[axis] != dim:
+                if dim != 1:
+                    raise ValueError(f"shapes {' and '.join(_shape_text(s) for s in shapes)} cannot be broadcast together")
+                dim = shape[axis]
+        result.append(dim)
+    return tuple(result)
+
+
+def _shape_text(shape: tuple[Dim, ...]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def substituted(type_: Type, sizes: Mapping[str, Dim]) -> Type:
+    """`type_` with named dimensions replaced."""
+    match type_:
+        case TensorType():
+            return type_ if type_.is_static else tensor(
+                type_.dtype, (d.substituted(sizes) if isinstance(d, Poly) else d for d in type_.shape))
+        case TupleType():
+            return tuple_of(substituted(item, sizes) for item in type_.items)
+        case StackType():
+            return stack_of(substituted(type_.item, sizes))
+        case _:
+            return type_
