@@ -100,7 +100,7 @@ def text_difference(expected: str, got: str) -> str | None:
 
 
 def array_shape(text: str) -> tuple[int, ...]:
-    """The shape of the one printed array that `text` is; ValueError if it is anything else, or holds NaN or infinity."""
+    """The shape of the one printed array that `text` is; ValueError if it is not one, or holds NaN or infinity."""
     found = tokens(text)
     position = 0
 

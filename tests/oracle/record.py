@@ -1,0 +1,48 @@
+"""Asks MindSpore for facts and writes them beside this file as JSON. Needs mindspore; the tests need only the JSON.
+
+python tests/oracle/record.py             every file
+python tests/oracle/record.py promotion   one of them
+"""
+
+# pyright: reportMissingImports=false
+
+import json
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("GLOG_v", "3")
+
+import mindspore as ms
+import record_signatures
+
+RECORDERS = {
+    "signatures": record_signatures.record,
+}
+
+
+def rows(value: object, depth: int) -> str:
+    """JSON text that spreads the outer `depth` levels over lines, so that one fact is one line."""
+    if depth == 0 or not isinstance(value, dict | list) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        items = [f"{json.dumps(key)}: {rows(item, depth - 1)}" for key, item in value.items()]
+        left, right = "{", "}"
+    else:
+        items = [rows(item, depth - 1) for item in value]
+        left, right = "[", "]"
+    inner = ",\n".join(items).replace("\n", "\n ")
+    return f"{left}\n {inner}\n{right}"
+
+
+def main() -> None:
+    ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
+    ms.runtime.launch_blocking()
+    for name in sys.argv[1:] or RECORDERS:
+        facts = {"mindspore": ms.__version__, **RECORDERS[name]()}
+        path = Path(__file__).parent / f"{name}.json"
+        path.write_text(rows(facts, depth=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
