@@ -8,8 +8,8 @@
      pool      threads that sleep when idle, answer within microseconds when busy, and survive fork()
      memory    aligned blocks, kept for the next request of their size, refused when the machine cannot hold them
 
-   The file needs C11, POSIX threads and nothing else. It is compiled once, into a library of its own, and never unloaded.
-   No function changes the floating-point state of the thread that calls it. */
+   The file needs C11, POSIX threads and nothing else. It is compiled once, into a library of its own, and never
+   unloaded. No function changes the floating-point state of the thread that calls it. */
 
 #if defined(__APPLE__)
 #define _DARWIN_C_SOURCE
@@ -51,7 +51,7 @@ struct adjoint_step {
     int32_t operand[12];
 };
 
-/* Runs all units of one kernel, on as many threads as pay. Returns the status of the first range that failed, else 0. */
+/* Runs all units of one kernel, on as many threads as pay. Returns the status of the first range that failed, or 0. */
 int adjoint_launch(adjoint_kernel kernel, const int64_t *size, void *const *operand);
 int adjoint_launch1(adjoint_kernel kernel, const int64_t *size, void *a);
 int adjoint_launch2(adjoint_kernel kernel, const int64_t *size, void *a, void *b);
@@ -60,7 +60,8 @@ int adjoint_launch4(adjoint_kernel kernel, const int64_t *size, void *a, void *b
 int adjoint_launch5(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c, void *d, void *e);
 int adjoint_launch6(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c, void *d, void *e, void *f);
 
-/* Runs the steps in order. At the first that fails: stops, writes its index to `failed` (if not NULL), returns its status. */
+/* Runs the steps in order. At the first that fails: stops, writes its index to `failed` (unless NULL), returns its
+   status. */
 int adjoint_run(const struct adjoint_step *step, int64_t count, void *const *slot, int64_t *failed);
 
 /* Sets how many threads a launch may use, the caller included; 0 or less: one per processor this process may run on. */
@@ -71,8 +72,8 @@ int adjoint_threads(void);
 void *adjoint_allocate(size_t bytes);
 void adjoint_free(void *block);
 
-/* Bytes of the blocks in use, each counted at the size it was rounded up to; their largest sum since the last reset; bytes of
-   the blocks kept for reuse. */
+/* Bytes of the blocks in use, each counted at the size it was rounded up to; their largest sum since the last reset;
+   bytes of the blocks kept for reuse. */
 size_t adjoint_allocated(void);
 size_t adjoint_peak(void);
 size_t adjoint_cached(void);
@@ -85,7 +86,7 @@ void adjoint_set_cache_limit(size_t bytes);
 
 /* interface end */
 
-/* ---- pool ------------------------------------------------------------------------------------------------------------
+/* ---- pool ------------------------------------------------------------------------------------------------------
 
    Each worker owns one word, `state`, which says all that there is to say between it and the launcher:
 
@@ -93,13 +94,13 @@ void adjoint_set_cache_limit(size_t bytes);
         IDLE --sleep--> ASLEEP --offer--> OFFERED                        (worker; the launcher also signals)
         OFFERED --retract--> IDLE                                        (launcher)
 
-   The ranges are cut before anything starts, one per thread. A launcher that has finished its own range takes back those
-   whose worker has not yet woken up and computes them itself: a launch never waits for a sleeper. */
+   The ranges are cut before anything starts, one per thread. A launcher that has finished its own range takes back
+   those whose worker has not yet woken up and computes them itself: a launch never waits for a sleeper. */
 
 enum { MAX_THREADS = 256, LINE = 64, STACK = 8 << 20 /* bytes; a kernel may hold a packed panel on it */ };
 
-/* How long a thread watches a word before it sleeps, in nanoseconds. A worker bridges the gap between two kernels of one
-   program or two calls from Python; a launcher the difference between two equal ranges. */
+/* How long a thread watches a word before it sleeps, in nanoseconds. A worker bridges the gap between two kernels of
+   one program or two calls from Python; a launcher the difference between two equal ranges. */
 enum { WORKER_PATIENCE = 20000, LAUNCHER_PATIENCE = 100000 };
 
 enum state { IDLE, ASLEEP, OFFERED, TAKEN };
@@ -296,8 +297,8 @@ static void wait_for_workers(void) {
     pthread_mutex_unlock(&pool.mutex);
 }
 
-/* Launches a kernel with more units than one thread should compute. A second launcher, or a kernel that launches, finds the
-   pool busy and computes all units itself. */
+/* Launches a kernel with more units than one thread should compute. A second launcher, or a kernel that launches, finds
+   the pool busy and computes all units itself. */
 static int launch_parallel(adjoint_kernel kernel, const int64_t *size, void *const *operand) {
     int64_t units = size[0], grain = size[1] > 0 ? size[1] : 1;
     int threads = adjoint_threads();
@@ -323,7 +324,7 @@ static int launch_parallel(adjoint_kernel kernel, const int64_t *size, void *con
     return status;
 }
 
-/* ---- launch ---------------------------------------------------------------------------------------------------------- */
+/* ---- launch ------------------------------------------------------------------------------------------------- */
 
 static inline int launch(adjoint_kernel kernel, const int64_t *size, void *const *operand) {
     if (size[0] <= size[1]) return kernel(operand, size, 0, size[0]);
@@ -370,15 +371,16 @@ int adjoint_run(const struct adjoint_step *step, int64_t count, void *const *slo
     return 0;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------------------
+/* ---- memory ----------------------------------------------------------------------------------------------------
 
-   A block is one line of header followed by its payload, whose size is rounded up to a class: 1..8 lines in steps of one, from
-   there on four steps per doubling, so that at most a fifth of a block is lost. A freed block goes on the stack of its class
-   and serves the next request of that class, warm and without a page fault. Blocks from 2 MiB on are mapped, on huge pages
-   where the system has them.
+   A block is one line of header followed by its payload, whose size is rounded up to a class: 1..8 lines in steps of
+   one, from there on four steps per doubling, so that at most a fifth of a block is lost. A freed block goes on the
+   stack of its class and serves the next request of that class, warm and without a page fault. Blocks from 2 MiB on are
+   mapped, on huge pages where the system has them.
 
-   When the cache overflows, it gives back blocks of the class that was not asked for for the longest time: a size that the
-   program no longer uses goes first. Blocks up to 4 KiB have a small budget of their own, which large ones cannot eat.
+   When the cache overflows, it gives back blocks of the class that was not asked for for the longest time: a size that
+   the program no longer uses goes first. Blocks up to 4 KiB have a small budget of their own, which large ones cannot
+   eat.
 
    One lock guards everything. It is held for a few instructions, never over a call to the system. */
 
@@ -399,10 +401,10 @@ _Static_assert(sizeof(struct block) <= LINE, "the header of a block is one line"
 
 static struct {
     pthread_mutex_t mutex;
-    size_t allocated, peak;          /* bytes in use */
-    size_t cached, small_cached;     /* bytes kept: above SMALL, up to SMALL */
+    size_t allocated, peak;           /* bytes in use */
+    size_t cached, small_cached;      /* bytes kept: above SMALL, up to SMALL */
     size_t memory_limit, cache_limit; /* bytes; a memory limit of 0 is not yet known */
-    uint64_t requests;               /* a clock for `last_used` */
+    uint64_t requests;                /* a clock for `last_used` */
     struct block *free[CLASSES];
     uint64_t last_used[CLASSES];
 } memory = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cache_limit = (size_t)256 << 20};
@@ -422,7 +424,9 @@ static size_t physical_memory(void) {
 }
 
 /* Bytes that a mapped block takes from the system: header and payload, in whole huge pages. */
-static size_t mapped_length(size_t bytes) { return (bytes + LINE + MAPPED - 1) & ~(size_t)(MAPPED - 1); }
+static size_t mapped_length(size_t bytes) {
+    return (bytes + LINE + MAPPED - 1) & ~(size_t)(MAPPED - 1);
+}
 
 /* Maps `length` bytes at a multiple of the huge page: maps one page too many, then gives back both ends. */
 static void *map(size_t length) {
@@ -454,7 +458,8 @@ static void release(struct block *block) {
     }
 }
 
-/* Takes blocks out of the cache until `limit` bytes are left, and returns them as a list for `release`. Needs the lock. */
+/* Takes blocks out of the cache until `limit` bytes are left, and returns them as a list for `release`. The caller
+   holds the lock. */
 static struct block *evict(size_t limit) {
     struct block *evicted = NULL;
     while (memory.cached > limit) {
@@ -546,9 +551,13 @@ static size_t read_counter(const size_t *counter) {
     return value;
 }
 
-size_t adjoint_allocated(void) { return read_counter(&memory.allocated); }
+size_t adjoint_allocated(void) {
+    return read_counter(&memory.allocated);
+}
 
-size_t adjoint_peak(void) { return read_counter(&memory.peak); }
+size_t adjoint_peak(void) {
+    return read_counter(&memory.peak);
+}
 
 size_t adjoint_cached(void) {
     pthread_mutex_lock(&memory.mutex);
@@ -586,11 +595,15 @@ void adjoint_set_cache_limit(size_t bytes) {
     release(surplus);
 }
 
-/* ---- loading and forking ---------------------------------------------------------------------------------------------- */
+/* ---- loading and forking ------------------------------------------------------------------------------------ */
 
-static void before_fork(void) { pthread_mutex_lock(&memory.mutex); }
+static void before_fork(void) {
+    pthread_mutex_lock(&memory.mutex);
+}
 
-static void after_fork(void) { pthread_mutex_unlock(&memory.mutex); }
+static void after_fork(void) {
+    pthread_mutex_unlock(&memory.mutex);
+}
 
 /* The child has the thread that called fork() and no other: it begins with an empty pool, to be filled when needed. */
 static void after_fork_in_child(void) {
@@ -602,11 +615,12 @@ static void after_fork_in_child(void) {
     atomic_store(&pool.busy, false);
 }
 
-/* Threads sleep in this library and blocks are freed through it until the process ends, so it must stay loaded even if the
-   one who opened it closes it. */
+/* Threads sleep in this library and blocks are freed through it until the process ends, so it must stay loaded even if
+   the one who opened it closes it. */
 __attribute__((constructor)) static void load(void) {
     static const char anchor = 0; /* an address inside this library */
     Dl_info self;
-    if (dladdr(&anchor, &self) != 0 && self.dli_fname != NULL) dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    if (dladdr(&anchor, &self) != 0 && self.dli_fname != NULL)
+        dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
     pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
