@@ -138,6 +138,10 @@ class Op(metaclass=_OpClass):
         """Describe the computation to a Kernel: operand buffers, then result buffers."""
         raise NotImplementedError(f"{type(self).__name__}.lower")
 
+    def failure(self, status: int) -> Exception:
+        """The exception for a kernel's non-zero status: an index out of range, say."""
+        return RuntimeError(f"For '{type(self).__name__}', the kernel stopped with status {status}.")
+
     @property
     def can_lower(self) -> bool:
         """Whether the op has C of its own."""

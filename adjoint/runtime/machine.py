@@ -1,0 +1,103 @@
+"""The machine underneath: memory that kernels work on, and the functions that launch them.
+
+Nothing is compiled on import: the run-time library is built or found in the cache when the first tensor needs memory.
+Without a C compiler memory is plain cffi memory and there is nothing to launch: ops run by their NumPy reference.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+from cffi import FFI
+
+from adjoint.codegen.compile import KernelCache, load_runtime
+from adjoint.codegen.toolchain import NoCompiler
+from adjoint.diagnostics import InternalError
+from adjoint.ir.types import TensorType
+
+__all__ = ["Machine", "array_of", "ffi", "machine", "memory_of"]
+
+ffi = FFI()
+Memory = Any
+"""A cffi `char[]` that owns its bytes: freed when the last reference goes."""
+
+
+class Machine:
+    """Memory, the run-time library and the kernel cache of this process.
+
+    library    the loaded run-time library, None without a compiler
+    kernels    finds or compiles kernels, None without a compiler
+    allocate   bytes -> memory; MemoryError when the machine does not have them
+    """
+
+    def __init__(self) -> None:
+        self.library: Any = None
+        self.kernels: KernelCache | None = None
+        try:
+            self.library = load_runtime(ffi)
+            self.kernels = KernelCache(ffi)
+        except NoCompiler as reason:
+            if forbids_interpreter():
+                raise
+            warnings.warn(f"{reason} Ops run by NumPy instead: slower, the same within each op's stated error.", stacklevel=2)
+        if self.library is None:
+            self._allocate = ffi.new_allocator()
+        else:
+            self.library.adjoint_set_threads(default_threads())
+            self._allocate = ffi.new_allocator(
+                self.library.adjoint_allocate, self.library.adjoint_free, should_clear_after_alloc=False)
+        self._bytes = ffi.typeof("char[]")
+
+    def allocate(self, size: int) -> Memory:
+        """Memory of `size` bytes, not cleared."""
+        return self._allocate(self._bytes, size or 1)
+
+
+def forbids_interpreter() -> bool:
+    """Whether falling back to the interpreter is forbidden by ADJOINT_FORBID_INTERPRETER=1."""
+    return os.environ.get("ADJOINT_FORBID_INTERPRETER", "") not in ("", "0")
+
+
+def default_threads() -> int:
+    """ADJOINT_NUM_THREADS, or the CPUs this process may use."""
+    text = os.environ.get("ADJOINT_NUM_THREADS", "")
+    if text:
+        if not text.isdigit() or int(text) < 1:
+            raise ValueError(f"ADJOINT_NUM_THREADS must be a positive number, but got {text!r}.")
+        return int(text)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_lock = threading.Lock()
+_machine: Machine | None = None
+
+
+def machine() -> Machine:
+    """The machine, set up at its first use."""
+    global _machine
+    if _machine is None:
+        with _lock:
+            if _machine is None:
+                _machine = Machine()
+    return _machine
+
+
+def array_of(memory: Memory, type_: TensorType) -> np.ndarray[Any, Any]:
+    """A NumPy view of the memory (bf16 as uint16); it keeps the memory alive."""
+    if type_.count < 0:
+        raise InternalError(f"there is no array of the symbolic type {type_}")
+    if type_.count == 0:
+        return np.empty(type_.sizes, type_.dtype.array)
+    return np.frombuffer(ffi.buffer(memory, type_.nbytes), type_.dtype.array).reshape(type_.sizes)
+
+
+def memory_of(array: np.ndarray[Any, Any]) -> Memory:
+    """New memory that holds a copy of the array's elements in row-major order."""
+    memory = machine().allocate(array.nbytes)
+    if array.nbytes:
+        np.frombuffer(ffi.buffer(memory, array.nbytes), array.dtype).reshape(array.shape)[...] = array
+    return memory

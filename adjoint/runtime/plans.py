@@ -1,0 +1,171 @@
+"""Plans: for an op and its operand types, once and for all, the result types and the function that computes them.
+
+A plan is found by one dictionary lookup on `(op, type, ...)`; types and ops are interned, so that costs what hashing
+a few pointers costs.  `run` takes memories and gives memory; nothing is looked up or decided in it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.codegen.emit import lower
+from adjoint.diagnostics import InternalError
+from adjoint.ir.interpret import from_compute, to_compute
+from adjoint.ir.op import Op
+from adjoint.ir.types import TensorType
+from adjoint.runtime.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
+
+__all__ = ["Plan", "plan_for", "plans"]
+
+
+class Plan:
+    """How an op runs on operands of certain types.
+
+    types   the result types
+    type    the only one of them, or None when there are several
+    run     operand memories -> result memory, or a tuple of them
+    into    (operand memories, result memories) -> None: the same into given memory
+    """
+
+    __slots__ = ("into", "run", "type", "types")
+
+    def __init__(self, types: tuple[TensorType, ...], run: Callable[..., Any], into: Callable[..., None]):
+        self.types, self.run, self.into = types, run, into
+        self.type = types[0] if len(types) == 1 else None
+
+
+plans: dict[tuple[Any, ...], Plan] = {}
+_LIMIT = 20_000
+
+
+def plan_for(op: Op, types: Sequence[TensorType]) -> Plan:
+    """The plan for these types; made if there is none yet.  TypeError or ValueError when the operands do not fit."""
+    key = (op, *types)
+    plan = plans.get(key)
+    if plan is None:
+        plan = _made(op, types)
+        if len(plans) >= _LIMIT:
+            plans.clear()
+        plans[key] = plan
+    return plan
+
+
+def _made(op: Op, types: Sequence[TensorType]) -> Plan:
+    result_types: tuple[TensorType, ...] = op.result_types(types, ())  # type: ignore[assignment]
+    for type_ in result_types:
+        if type_.rank > 8:
+            raise ValueError(f"For '{type(op).__name__}', tensors have at most 8 dimensions, but the result would have {type_.rank}.")
+    if getattr(op, "aliases", False):
+        return Plan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes))
+    here = machine()
+    if here.kernels is None or not op.can_lower:
+        return _interpreted(op, tuple(types), result_types, here)
+    return _compiled(op, types, result_types, here)
+
+
+def _copied_into(nbytes: int) -> Callable[..., None]:
+    def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
+        ffi.memmove(results[0], operands[0], nbytes)
+
+    return into
+
+
+def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
+    """A plan that computes by the op's NumPy reference: there is no compiler, or no C for this op."""
+    if forbids_interpreter():
+        raise InternalError(f"{op.name} would fall back to NumPy, which ADJOINT_FORBID_INTERPRETER=1 forbids.")
+
+    def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
+        arrays = [to_compute(array_of(m, t), t.dtype) for m, t in zip(operands, types, strict=True)]
+        computed = op.reference(*arrays)
+        for memory, type_, array in zip(results, result_types, computed if len(result_types) > 1 else (computed,), strict=True):
+            if type_.count:
+                array_of(memory, type_)[...] = from_compute(array, type_.dtype)
+
+    allocate, sizes = here.allocate, [t.nbytes for t in result_types]
+
+    def run(*operands: Memory) -> Any:
+        results = [allocate(n) for n in sizes]
+        into(operands, results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return Plan(result_types, run, into)
+
+
+def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
+    """A plan that launches kernels."""
+    assert here.kernels is not None
+    lowered = lower(op, tuple(types), result_types)
+    functions = here.kernels.get(lowered)
+    stages = [(f, ffi.new("int64_t[]", stage.sizes)) for f, stage in zip(functions, lowered.stages, strict=True)]
+    launch = here.library.adjoint_launch
+    allocate, sizes = here.allocate, [t.nbytes for t in result_types]
+    scratch = lowered.scratch
+
+    def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
+        extra = [allocate(n) for n in scratch]
+        pointers = ffi.new("void *[]", [*operands, *results, *extra])
+        for kernel, size in stages:
+            status = launch(kernel, size, pointers)
+            if status:
+                raise op.failure(status)
+
+    def run(*operands: Memory) -> Any:
+        results = [allocate(n) for n in sizes]
+        into(operands, results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    if len(stages) == 1 and not scratch and len(sizes) == 1 and len(types) <= 3:
+        run = _direct(op, stages[0], sizes[0], len(types), here)
+    return Plan(result_types, run, into)
+
+
+def _direct(op: Op, stage: tuple[Any, Any], nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
+    """The shortest way for the common case: one kernel, one result, no scratch."""
+    kernel, size = stage
+    nbytes = nbytes or 1
+    new, bytes_ = here._allocate, here._bytes  # noqa: SLF001 - one call less on the hottest path
+    library = here.library
+
+    match arity:
+        case 0:
+            launch = library.adjoint_launch1
+
+            def run0() -> Memory:
+                out = new(bytes_, nbytes)
+                if status := launch(kernel, size, out):
+                    raise op.failure(status)
+                return out
+
+            return run0
+        case 1:
+            launch = library.adjoint_launch2
+
+            def run1(a: Memory) -> Memory:
+                out = new(bytes_, nbytes)
+                if status := launch(kernel, size, a, out):
+                    raise op.failure(status)
+                return out
+
+            return run1
+        case 2:
+            launch = library.adjoint_launch3
+
+            def run2(a: Memory, b: Memory) -> Memory:
+                out = new(bytes_, nbytes)
+                if status := launch(kernel, size, a, b, out):
+                    raise op.failure(status)
+                return out
+
+            return run2
+        case _:
+            launch = library.adjoint_launch4
+
+            def run3(a: Memory, b: Memory, c: Memory) -> Memory:
+                out = new(bytes_, nbytes)
+                if status := launch(kernel, size, a, b, c, out):
+                    raise op.failure(status)
+                return out
+
+            return run3
