@@ -14,12 +14,14 @@ from pathlib import Path
 os.environ.setdefault("GLOG_v", "3")
 
 import mindspore as ms
+import record_initializers
 import record_promotion
 import record_signatures
 
 RECORDERS = {
     "signatures": record_signatures.record,
     "promotion": record_promotion.record,
+    "initializers": record_initializers.record,
 }
 
 
