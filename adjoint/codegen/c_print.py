@@ -1,0 +1,436 @@
+"""The tree of `c_ast` as C text that a person likes to read: one printer, one table of precedences.
+
+Parentheses are those that C needs, and a few more where compilers warn because people err: around sums in shifts, around
+anything mixed into `&`, `^`, `|`, around comparisons in comparisons and `&&` in `||`.  A line is broken before its 120th
+column, at its loosest operators.  The printer remembers which names it has printed; what a function declares but does not
+use is left out with their help.
+
+Text that comes from elsewhere (names of variables, places in source files) passes through `identifier`, `comment` or
+`string`, after which it cannot end the comment, the string or the statement it stands in.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from math import copysign, isinf, isnan
+from typing import Any, Final
+
+from adjoint.codegen.c_ast import (
+    BITWISE,
+    COMPARISONS,
+    Assign,
+    Binary,
+    Block,
+    Call,
+    CastTo,
+    Comment,
+    Conditional,
+    Declare,
+    DeclareArray,
+    DeclarePointer,
+    Expr,
+    Expression,
+    For,
+    Function,
+    If,
+    Increment,
+    Index,
+    Integer,
+    Name,
+    Real,
+    Return,
+    Statement,
+    String,
+    Unary,
+    While,
+)
+from adjoint.ir.types import BOOL, F32, I64, U32, U64, DType
+
+__all__ = ["KEYWORDS", "Printer", "comment", "function_text", "identifier", "string"]
+
+WIDTH: Final = 118
+"""The longest line, in columns."""
+
+KEYWORDS: Final = frozenset(
+    """auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Alignas _Alignof
+    _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local asm typeof bool true false
+    nullptr constexpr alignas alignof static_assert thread_local""".split()  # noqa: SIM905 - fifty words read better without quotes
+)
+"""Words that C, of any edition up to C23, keeps for itself."""
+
+BINARY: Final = {
+    "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
+    "==": 9, "!=": 9, "&": 8, "^": 7, "|": 6, "&&": 5, "||": 4,
+}  # fmt: skip
+"""How tightly an operator binds; all associate to the left."""
+PRIMARY: Final = 16
+POSTFIX: Final = 15
+PREFIX: Final = 14
+CONDITIONAL: Final = 3
+ANY: Final = 0
+
+
+def _operands_in_parentheses(operator: str) -> frozenset[int]:
+    """Precedences of operands that would bind more tightly than `operator` and are put in parentheses all the same."""
+    if operator in ("<<", ">>"):
+        return frozenset({12, 13})
+    if operator in BITWISE:
+        return frozenset(range(6, 14)) - {BINARY[operator]}
+    if operator in COMPARISONS:
+        return frozenset({9, 10})
+    return frozenset({5}) if operator == "||" else frozenset()
+
+
+_CLEARER: Final = {operator: _operands_in_parentheses(operator) for operator in BINARY}
+
+
+# ---- text that comes from elsewhere --------------------------------------------------------------------------------------
+
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def identifier(name: str) -> str:
+    """A C identifier that reads like `name`: `h'` is `h_bar`, `h.1` is `h_1`, `default` is `default_`."""
+    if not _NAME.fullmatch(name):
+        name = _NOT_IN_NAMES.sub(lambda m: f"u{ord(m[0]):04x}" if ord(m[0]) > 127 else "_", name.replace("'", "_bar"))
+        if not name[:1].isalpha():
+            name = "v" + name
+    return name + "_" if name in KEYWORDS else name
+
+
+def comment(text: str) -> list[str]:
+    """The lines of a comment with this text, which cannot end it early, whatever it is."""
+    lines = [_harmless(line) for line in text.splitlines()] or [""]
+    if len(lines) == 1:
+        return [f"/* {lines[0]} */"]
+    return [f"/* {lines[0]}", *(f"   {line}".rstrip() for line in lines[1:-1]), f"   {lines[-1]} */"]
+
+
+def _harmless(line: str) -> str:
+    line = "".join(c if c.isprintable() else " " for c in line).rstrip(" \\")
+    line = re.sub(r"\*(?=/)", "* ", line).replace("??", "? ?")
+    return re.sub(r"/(?=\*)", "/ ", line)
+
+
+_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "?": "\\?"}
+
+
+def string(text: str) -> str:
+    """`text` as a C string literal in UTF-8."""
+    escaped = "".join(
+        _ESCAPES.get(c) or (c if " " <= c <= "~" else "".join(f"\\{byte:03o}" for byte in c.encode("utf-8", "replace")))
+        for c in text
+    )
+    return f'"{escaped}"'
+
+
+# ---- literals ------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def _real(value: float, sign: float, single: bool) -> str:
+    """Shortest decimal that reads back as `value`; `sign` tells 0.0 from -0.0 to the cache."""
+    if isnan(value):
+        return "NAN"
+    if single:
+        try:
+            value = struct.unpack("f", struct.pack("f", value))[0]
+        except OverflowError:
+            value = copysign(float("inf"), value)
+    if isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    if not single:
+        text = repr(value)
+        return text if "." in text or "e" in text else text + ".0"
+    attempts = (f"{value:.{digits}g}" for digits in (6, 7, 8, 9))
+    text = next(text for text in attempts if struct.unpack("f", struct.pack("f", float(text)))[0] == value)
+    return (text if "." in text or "e" in text else text + ".0") + "f"
+
+
+def _integer(value: int, dtype: DType) -> str:
+    if dtype is BOOL:
+        return "true" if value else "false"
+    if -(1 << 31) < value < 1 << 31:
+        return str(value)
+    if value == -(1 << 63):
+        return "INT64_MIN"
+    if value == -(1 << 31):
+        return "INT32_MIN"
+    return _sized(value, dtype)
+
+
+def _sized(value: int, dtype: DType) -> str:
+    """An integer literal of the very type of its dtype, for where C looks at it: left of a shift, beyond `int`."""
+    if dtype is I64 or dtype is U32 or dtype is U64:
+        sign = "-" if value < 0 else ""
+        return f"{sign}{dtype.c_name.removesuffix('_t').upper()}_C({abs(value)})"
+    return str(value)
+
+
+def value_type(dtype: DType) -> str:
+    """The C type of a value of `dtype` outside of memory."""
+    return "bool" if dtype is BOOL else dtype.c_name
+
+
+# ---- the printer ---------------------------------------------------------------------------------------------------------
+
+
+class Printer:
+    """Prints statements into `lines`; `names` collects every name and every function that was printed."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: set[str] = set()
+        self.indent = 0
+
+    # Expressions: text and precedence.
+
+    def expression(self, e: Expr) -> tuple[str, int]:
+        return _EXPRESSIONS[type(e)](self, e)
+
+    def _operand(self, e: Expr, at_least: int) -> str:
+        text, precedence = _EXPRESSIONS[type(e)](self, e)
+        return text if precedence >= at_least else f"({text})"
+
+    def _name(self, e: Name) -> tuple[str, int]:
+        self.names.add(e.name)
+        return e.name, PRIMARY
+
+    def _integer(self, e: Integer) -> tuple[str, int]:
+        return _integer(e.value, e.dtype), PREFIX if e.value < 0 else PRIMARY
+
+    def _real(self, e: Real) -> tuple[str, int]:
+        text = _real(e.value, copysign(1.0, e.value), e.dtype is F32)
+        return text, PREFIX if text[0] == "-" else PRIMARY
+
+    def _string(self, e: String) -> tuple[str, int]:
+        return string(e.text), PRIMARY
+
+    def _unary(self, e: Unary) -> tuple[str, int]:
+        text, precedence = self.expression(e.operand)
+        if precedence < PREFIX or precedence == PREFIX and e.operator == text[0]:
+            text = f"({text})"
+        return e.operator + text, PREFIX
+
+    def _sides(self, e: Binary) -> tuple[str, str]:
+        """Both operands, in parentheses where needed."""
+        operator, precedence = e.operator, BINARY[e.operator]
+        left, left_precedence = self.expression(e.left)
+        right, right_precedence = self.expression(e.right)
+        clearer = _CLEARER[operator]
+        if left_precedence < precedence or left_precedence in clearer or left[0] == "!" and operator in COMPARISONS:
+            left = f"({left})"
+        elif operator == "<<" and isinstance(e.left, Integer):
+            left = _sized(e.left.value, e.left.dtype)
+        if right_precedence <= precedence or right_precedence in clearer or right[0] == "-" and operator in "+-":
+            right = f"({right})"
+        return left, right
+
+    def _binary(self, e: Binary) -> tuple[str, int]:
+        left, right = self._sides(e)
+        return f"{left} {e.operator} {right}", BINARY[e.operator]
+
+    def _index(self, e: Index) -> tuple[str, int]:
+        return f"{self._operand(e.base, POSTFIX)}[{self.expression(e.index)[0]}]", POSTFIX
+
+    def _call(self, e: Call) -> tuple[str, int]:
+        self.names.add(e.function)
+        return f"{e.function}({', '.join([self.expression(a)[0] for a in e.arguments])})", POSTFIX
+
+    def _conditional(self, e: Conditional) -> tuple[str, int]:
+        condition = self._operand(e.condition, CONDITIONAL + 1)
+        then = self._operand(e.then, CONDITIONAL + 1)
+        return f"{condition} ? {then} : {self._operand(e.otherwise, CONDITIONAL)}", CONDITIONAL
+
+    def _cast(self, e: CastTo) -> tuple[str, int]:
+        return f"({value_type(e.dtype)}){self._operand(e.operand, PREFIX)}", PREFIX
+
+    # Expressions that are too long for their line.
+
+    def _broken(self, e: Expr, column: int, tail: int) -> str:
+        """`e`, starting at `column` with `tail` columns to follow, over several lines if one does not hold it."""
+        flat, _ = self.expression(e)
+        if column + len(flat) + tail <= WIDTH:
+            return flat
+        inner = self.indent + 8
+        new_line = "\n" + " " * inner
+        match e:
+            case Binary(operator=operator, left=left, right=right):
+                precedence, terms = BINARY[operator], [(operator, right)]
+                while isinstance(left, Binary) and BINARY[left.operator] == precedence and precedence not in _CLEARER[operator]:
+                    terms.append((left.operator, left.right))
+                    left = left.left
+                text = self._part(left, operator, precedence, column)
+                for term_operator, term in reversed(terms):
+                    start = inner + len(term_operator) + 1
+                    text += f"{new_line}{term_operator} {self._part(term, term_operator, precedence + 1, start)}"
+                return text
+            case Conditional(condition=condition, then=then, otherwise=otherwise):
+                return (
+                    f"{self._part(condition, '?', CONDITIONAL + 1, column)}"
+                    f"{new_line}? {self._part(then, '?', CONDITIONAL + 1, inner + 2)}"
+                    f"{new_line}: {self._part(otherwise, ':', CONDITIONAL, inner + 2)}"
+                )
+            case Call(function=function, arguments=arguments):
+                return f"{function}({self._arguments(arguments, inner)})"
+            case CastTo(operand=operand, dtype=dtype):
+                start = f"({value_type(dtype)})"
+                return start + self._part(operand, "", PREFIX, column + len(start))
+            case _:
+                return flat
+
+    def _part(self, e: Expr, operator: str, at_least: int, column: int) -> str:
+        flat, precedence = self.expression(e)
+        clearer = _CLEARER.get(operator, frozenset[int]())
+        negative = flat[0] == "-" and operator in ("+", "-") and at_least > BINARY[operator]
+        if precedence < at_least or precedence in clearer or negative:
+            return f"({self._broken(e, column + 1, 2)})"
+        return self._broken(e, column, 1)
+
+    def _arguments(self, arguments: Iterable[Expr], inner: int) -> str:
+        """Arguments over as few lines as hold them."""
+        text, line = "", ""
+        for argument in arguments:
+            part = self._broken(argument, inner, 2)
+            if line and inner + len(line) + len(part) + 4 > WIDTH:
+                text += f"\n{' ' * inner}{line},"
+                line = part
+            else:
+                line = f"{line}, {part}" if line else part
+        return f"{text}\n{' ' * inner}{line}"
+
+    # Statements.
+
+    def _line(self, text: str) -> None:
+        self.lines.append(" " * self.indent + text)
+
+    def _value(self, start: str, e: Expr, end: str) -> None:
+        """A line that is `start`, an expression and `end`."""
+        text, _ = self.expression(e)
+        if self.indent + len(start) + len(text) + len(end) > WIDTH:
+            text = self._broken(e, self.indent + len(start), len(end))
+        self.lines.append(f"{' ' * self.indent}{start}{text}{end}")
+
+    def statements(self, body: Iterable[Statement]) -> None:
+        for statement in body:
+            _STATEMENTS[type(statement)](self, statement)
+
+    def _body(self, body: Iterable[Statement]) -> None:
+        self.indent += 4
+        self.statements(body)
+        self.indent -= 4
+
+    def _declare(self, s: Declare) -> None:
+        self._value(f"{'const ' if s.constant else ''}{value_type(s.dtype)} {s.name} = ", s.value, ";")
+
+    def _declare_array(self, s: DeclareArray) -> None:
+        self._line(f"{s.dtype.c_name} {s.name}[{s.length}]{' = {0}' if s.zeroed else ''};")
+
+    def _declare_pointer(self, s: DeclarePointer) -> None:
+        self._value(f"{'const ' if s.constant else ''}{s.dtype.c_name} *restrict {s.name} = ", s.value, ";")
+
+    def _assign(self, s: Assign) -> None:
+        self._value(f"{self.expression(s.target)[0]} = ", s.value, ";")
+
+    def _increment(self, s: Increment) -> None:
+        target, _ = self.expression(s.target)
+        if isinstance(s.value, Integer) and s.value.value == 1:
+            self._line(f"{target}++;")
+        else:
+            self._value(f"{target} += ", s.value, ";")
+
+    def _for(self, s: For) -> None:
+        name = s.variable
+        start, stop = self.expression(s.start)[0], self._operand(s.stop, BINARY["<"] + 1)
+        step = f"{name}++" if s.step == 1 else f"{name} += {s.step}"
+        self._line(f"for (int64_t {name} = {start}; {name} < {stop}; {step}) {{")
+        self._body(s.body)
+        self._line("}")
+
+    def _while(self, s: While) -> None:
+        self._value("while (", s.condition, ") {")
+        self._body(s.body)
+        self._line("}")
+
+    def _if(self, s: If, start: str = "if (") -> None:
+        self._value(start, s.condition, ") {")
+        self._body(s.body)
+        match s.otherwise:
+            case ():
+                self._line("}")
+            case (If() as other,):
+                self._if(other, "} else if (")
+            case _:
+                self._line("} else {")
+                self._body(s.otherwise)
+                self._line("}")
+
+    def _return(self, s: Return) -> None:
+        self._value("return ", s.value, ";")
+
+    def _expression(self, s: Expression) -> None:
+        self._value("", s.value, ";")
+
+    def _comment(self, s: Comment) -> None:
+        for line in comment(s.text):
+            self._line(line)
+
+    def _block(self, s: Block) -> None:
+        self._line("{")
+        self._body(s.body)
+        self._line("}")
+
+
+_EXPRESSIONS: Final[dict[type, Callable[[Printer, Any], tuple[str, int]]]] = {
+    Name: Printer._name,
+    Integer: Printer._integer,
+    Real: Printer._real,
+    String: Printer._string,
+    Unary: Printer._unary,
+    Binary: Printer._binary,
+    Index: Printer._index,
+    Call: Printer._call,
+    Conditional: Printer._conditional,
+    CastTo: Printer._cast,
+}
+
+_STATEMENTS: Final[dict[type, Callable[[Printer, Any], None]]] = {
+    Declare: Printer._declare,
+    DeclareArray: Printer._declare_array,
+    DeclarePointer: Printer._declare_pointer,
+    Assign: Printer._assign,
+    Increment: Printer._increment,
+    For: Printer._for,
+    While: Printer._while,
+    If: Printer._if,
+    Return: Printer._return,
+    Expression: Printer._expression,
+    Comment: Printer._comment,
+    Block: Printer._block,
+}
+
+
+def function_text(function: Function) -> tuple[str, set[str]]:
+    """The text of a function, and the names that it uses, functions included.
+
+    The body is printed first: then it is known which declarations of the prologue it needs, and which parameters nobody uses.
+    """
+    body = Printer()
+    body.indent = 4
+    body.statements(function.body)
+    prologue = Printer()
+    prologue.indent = 4
+    prologue.names = body.names
+    needed = [declaration for declaration in function.prologue if declaration.name in body.names]
+    prologue.statements(needed)
+    unused = [f"    (void){name};" for _, name in function.parameters if name not in body.names]
+    parameters = ", ".join(f"{declaration}{'' if declaration.endswith('*') else ' '}{name}" for declaration, name in function.parameters)
+    lines = [f"int {function.name}({parameters}) {{", *unused, *prologue.lines]
+    if len(lines) > 1:
+        lines.append("")
+    return "\n".join([*lines, *body.lines, "}\n"]), body.names

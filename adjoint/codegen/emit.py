@@ -1,0 +1,143 @@
+"""From an op and the types of its operands to the text of a kernel.
+
+The text is the kernel's identity: the same text is the same kernel, for whatever shapes; see `kernel`.  It begins with the
+op's signature, so that a file of kernels can be read:
+
+    /* add(x: f32[...], y: f32[...]) -> out: f32[...] */
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from inspect import CO_VARARGS
+from types import FunctionType
+from typing import Final
+
+from adjoint.codegen import headers
+from adjoint.codegen.c_print import comment, function_text, identifier
+from adjoint.codegen.kernel import Kernel
+from adjoint.ir.op import Op
+from adjoint.ir.types import DType, TensorType, Type
+
+__all__ = ["Lowered", "Stage", "lower", "unit_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One C function and what it is started with.
+
+    function  its name in the text
+    sizes     its size array: units, units per thread below which threads do not pay, then the kernel's sizes
+    """
+
+    function: str
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel as text, and what starting it for the given types needs.
+
+    name     for people: op and dtypes
+    text     its functions; with the headers this is what identifies it
+    headers  files of `codegen/c/` that it stands on, in order
+    stages   to be run in order on the same operands: inputs, outputs, scratch
+    scratch  bytes of each scratch buffer
+    pack     the pack it is compiled with, or empty
+    dtype    the dtype that it belongs to in its pack
+    """
+
+    name: str
+    text: str
+    headers: tuple[str, ...]
+    stages: tuple[Stage, ...]
+    scratch: tuple[int, ...]
+    pack: str
+    dtype: DType
+
+
+@cache
+def _parameters(cls: type[Op]) -> tuple[tuple[str, ...], str]:
+    """Names that `lower` has for its buffers, and for the rest of them if it takes any number."""
+    function = cls.lower
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"{cls.__name__}.lower must be a plain method")
+    code = function.__code__
+    rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if code.co_flags & CO_VARARGS else ""
+    return code.co_varnames[2 : code.co_argcount], rest
+
+
+def _names(op: Op, operands: int, results: int) -> list[str]:
+    """A name for each operand, then for each result."""
+    fixed, rest = _parameters(type(op))
+    total = operands + results
+    if len(fixed) == total:
+        return list(fixed)
+    if not rest or len(fixed) > total:
+        raise TypeError(f"{op.name}.lower takes {len(fixed)} buffers, not {total}")
+    if results == 1 or not fixed:
+        outs = ["out"] if results == 1 else [f"out_{i}" for i in range(results)]
+        inputs = operands - len(fixed)
+        if inputs >= 0:
+            return [*fixed, *(f"x_{i}" for i in range(inputs)), *outs]
+    return [*fixed, *(f"{rest}_{i}" for i in range(total - len(fixed)))]
+
+
+def lower(op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False) -> Lowered:
+    """The kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
+
+    `specialized` writes the sizes into the text, for a kernel that serves these shapes alone.
+    """
+    kernel = Kernel(specialized=specialized)
+    names = _names(op, len(operands), len(results))
+    types = [*operands, *results]
+    first_result = len(operands)
+    buffers = [
+        kernel.operand(_concrete(op, type_), name, written=position >= first_result)
+        for position, (name, type_) in enumerate(zip(names, types, strict=True))
+    ]
+    op.lower(kernel, *buffers)
+
+    dtypes = [buffer.dtype for buffer in buffers]
+    name = identifier("_".join(dict.fromkeys([op.name, *(dtype.name for dtype in dtypes)])))
+    shapes = kernel.titles
+    shown = [f"{b.name}: {b.dtype.name}[{shapes.get(b.name, '...')}]" for b in buffers]
+    title = f"{op.name}({', '.join(shown[:first_result])}) -> {', '.join(shown[first_result:])}"
+
+    used: set[str] = set()
+    texts = comment(title)
+    functions = kernel.functions(name)
+    for function in functions:
+        text, used_here = function_text(function)
+        texts.append(text)
+        used |= used_here
+    return Lowered(
+        name,
+        "\n".join(texts),
+        headers.needed(used),
+        tuple(Stage(f.name, sizes) for f, sizes in zip(functions, kernel.launches(), strict=True)),
+        kernel.scratch_bytes(),
+        op.pack,
+        next((dtype for dtype in dtypes if dtype.is_float), dtypes[0]),
+    )
+
+
+def _concrete(op: Op, type_: Type) -> TensorType:
+    if not isinstance(type_, TensorType) or not type_.is_static:
+        raise TypeError(f"{op.name}: kernels are for tensors of known size, not for {type_}")
+    return type_
+
+
+INCLUDES: Final = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
+
+
+def unit_text(title: str, needed: Iterable[str], texts: Iterable[str]) -> str:
+    """A C file: headers pasted in, then kernels."""
+    pasted = [f"{_banner(header)}\n{headers.text(header)}" for header in needed]
+    return "\n".join([*comment(title), INCLUDES, *pasted, *texts])
+
+
+def _banner(title: str) -> str:
+    return f"/* ---- {title} {'-' * (108 - len(title))} */\n"

@@ -1,0 +1,586 @@
+"""What an op's `lower` is given: a Kernel to describe its loops to, and Buffers to read and write.
+
+    def lower(self, k, x, y, out):
+        n = k.size(out.count, "n")
+        with k.stage(units=n, grain=32768) as i:
+            k.store(out, i, x[i] + y[i])
+
+becomes
+
+    int add_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
+        const float *restrict x = operand[0];
+        const float *restrict y = operand[1];
+        float *restrict out = operand[2];
+
+        for (int64_t i = begin; i < end; i++) {
+            out[i] = x[i] + y[i];
+        }
+        return 0;
+    }
+
+A kernel is one or more *stages*, each one C function that computes the units `begin..end` of its work; the runtime cuts the
+units into ranges and runs the stages in order on the same operands: inputs, outputs, then scratch.  A unit's values must not
+depend on `begin` and `end`.  Outputs and scratch overlap nothing else; inputs may be one another.
+
+Whatever may change without another kernel being needed goes through `size`: it becomes an element of the size array, not
+of the text.  So the text holds no shapes, and a new shape finds the kernel of the old one.  A Kernel made with
+`specialized=True` writes sizes into the text instead, from the same `lower`.
+
+Elements are loaded in the dtype they are computed in (f16 and bf16 as float, bool as bool) and rounded when stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from types import TracebackType
+from typing import Final
+
+from adjoint.codegen import c_ast
+from adjoint.codegen.c_ast import (
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Comment,
+    Declare,
+    DeclareArray,
+    DeclarePointer,
+    Expr,
+    Expression,
+    For,
+    Function,
+    If,
+    Increment,
+    Index,
+    Integer,
+    Name,
+    Operand,
+    Return,
+    Statement,
+    While,
+    both,
+    cast,
+    either,
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    literal,
+    maximum_of,
+    minimum_of,
+    negation,
+    not_equal,
+    select,
+)
+from adjoint.codegen.c_print import KEYWORDS, identifier
+from adjoint.ir.types import BOOL, I32, I64, DType, TensorType, tensor
+
+__all__ = [
+    "LAUNCH_SIZES", "Buffer", "Expr", "Kernel", "LocalArray", "Name", "both", "cast", "either", "equal", "greater", "greater_equal",
+    "less", "less_equal", "literal", "maximum_of", "minimum_of", "negation", "not_equal", "select",
+]
+
+LAUNCH_SIZES: Final = 2
+"""Elements at the front of a size array that belong to the launcher: units, and units per thread below which threads do
+not pay."""
+
+MATHEMATICS: Final = frozenset(
+    {"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "fmin", "fmax", "copysign", "fma", "fmod"}
+)
+"""Functions of C11's <math.h> that compilers inline, or that are exact: `sqrtf` for float, `sqrt` for double."""
+
+TESTS: Final = frozenset({"isnan", "isinf", "isfinite", "signbit"})
+"""Macros of C11's <math.h> that answer zero or not."""
+
+PARAMETERS: Final = (
+    ("void *const *", "operand"),
+    ("const int64_t *", "size"),
+    ("int64_t", "begin"),
+    ("int64_t", "end"),
+)
+"""Of every kernel."""
+
+RESERVED: Final = (
+    KEYWORDS
+    | {name for _, name in PARAMETERS}
+    | MATHEMATICS
+    | {name + "f" for name in MATHEMATICS}
+    | TESTS
+    | {"NAN", "INFINITY", "main"}
+)
+"""Names that a local, a buffer or a size does not get."""
+
+
+class Buffer:
+    """An operand: `shape` elements of `dtype`, contiguous, row-major, indexed by one number.
+
+    `x[i]` is an element in the dtype it is computed in; `x.raw(i)` is the element as it is stored, which can only be copied.
+    """
+
+    __slots__ = ("dtype", "name", "pointer", "position", "type", "written")
+
+    def __init__(self, type_: TensorType, name: str, position: int, *, written: bool):
+        self.type = type_
+        self.dtype = type_.dtype
+        self.name = name
+        self.position = position
+        """Its index in the operand array."""
+        self.written = written
+        self.pointer = Name(name, type_.dtype)
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.sizes
+
+    @property
+    def rank(self) -> int:
+        return self.type.rank
+
+    @property
+    def count(self) -> int:
+        """Number of elements."""
+        return prod(self.type.sizes)
+
+    def raw(self, index: Operand) -> Index:
+        """The element as it is stored."""
+        return Index(self.pointer, c_ast.expression(index, I64), self.dtype)
+
+    def __getitem__(self, index: Operand) -> Expr:
+        return c_ast.widened(Index(self.pointer, c_ast.expression(index, I64), self.dtype))
+
+    def at(self, index: Operand) -> Expr:
+        """Pointer to the element, to be handed to a function."""
+        index = c_ast.expression(index, I64)
+        if isinstance(index, Integer) and index.value == 0:
+            return self.pointer
+        return c_ast.address(Index(self.pointer, index, self.dtype))
+
+
+class LocalArray:
+    """An array on the stack of the thread that computes."""
+
+    __slots__ = ("dtype", "length", "name", "pointer")
+
+    def __init__(self, dtype: DType, length: int, name: str):
+        self.dtype, self.length, self.name = dtype, length, name
+        self.pointer = Name(name, dtype)
+
+    def __getitem__(self, index: Operand) -> Expr:
+        return c_ast.widened(Index(self.pointer, c_ast.expression(index, I64), self.dtype))
+
+
+class _Scope:
+    """Collects the statements written inside a `with`, and the names declared there."""
+
+    __slots__ = ("body", "kernel", "names", "outer")
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+
+    def _open(self) -> None:
+        kernel = self.kernel
+        self.outer, self.body, self.names = kernel._scope, list[Statement](), list[str]()
+        kernel._scope = self
+
+    def _close(self) -> None:
+        kernel = self.kernel
+        kernel._scope = self.outer
+        kernel._active.difference_update(self.names)
+
+
+class _Loop(_Scope):
+    __slots__ = ("name", "start", "step", "stop")
+
+    def __init__(self, kernel: Kernel, start: Expr, stop: Expr, step: int, name: str):
+        self.kernel, self.start, self.stop, self.step, self.name = kernel, start, stop, step, name
+
+    def __enter__(self) -> Expr:
+        self._open()
+        self.name = self.kernel._local_name(self.name)
+        return Name(self.name, I64)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._close()
+        if kind is None:
+            self.kernel._add(For(self.name, self.start, self.stop, self.step, tuple(self.body)))
+
+
+class _While(_Scope):
+    __slots__ = ("condition",)
+
+    def __init__(self, kernel: Kernel, condition: Expr):
+        self.kernel, self.condition = kernel, condition
+
+    def __enter__(self) -> None:
+        self._open()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._close()
+        if kind is None:
+            self.kernel._add(While(self.condition, tuple(self.body)))
+
+
+class _When(_Scope):
+    __slots__ = ("condition",)
+
+    def __init__(self, kernel: Kernel, condition: Expr):
+        self.kernel, self.condition = kernel, condition
+
+    def __enter__(self) -> None:
+        self._open()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._close()
+        if kind is None:
+            self.kernel._add(If(self.condition, tuple(self.body)))
+
+
+class _Otherwise(_Scope):
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        self._open()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._close()
+        if kind is not None:
+            return
+        written = self.kernel._body
+        if not written or not isinstance(last := written[-1], If) or last.otherwise:
+            raise TypeError("`otherwise` comes right after `when`")
+        written[-1] = If(last.condition, last.body, tuple(self.body))
+
+
+class _Block(_Scope):
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        self._open()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._close()
+        if kind is None:
+            self.kernel._add(Block(tuple(self.body)))
+
+
+class _Stage(_Scope):
+    """One C function; with `name` its units are looped over."""
+
+    __slots__ = ("grain", "units")
+
+    def __init__(self, kernel: Kernel, units: Operand, grain: int):
+        self.kernel, self.grain = kernel, grain
+        self.units = kernel._value(units)
+
+    def _finish(self, kind: type[BaseException] | None, body: tuple[Statement, ...]) -> None:
+        self._close()
+        if kind is None:
+            done = (*body, Return(Integer(0, I32)))
+            self.kernel._stages.append((self.units, max(1, self.grain), done))
+
+
+class _LoopStage(_Stage):
+    __slots__ = ("name",)
+
+    def __init__(self, kernel: Kernel, units: Operand, grain: int, name: str):
+        super().__init__(kernel, units, grain)
+        self.name = name
+
+    def __enter__(self) -> Expr:
+        self.kernel._begin_stage()
+        self._open()
+        self.name = self.kernel._local_name(self.name)
+        return Name(self.name, I64)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._finish(kind, (For(self.name, BEGIN, END, 1, tuple(self.body)),))
+
+
+class _RangeStage(_Stage):
+    __slots__ = ()
+
+    def __enter__(self) -> tuple[Expr, Expr]:
+        self.kernel._begin_stage()
+        self._open()
+        return BEGIN, END
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._finish(kind, tuple(self.body))
+
+
+BEGIN: Final = Name("begin", I64)
+END: Final = Name("end", I64)
+_OPERAND: Final = Name("operand", I64)
+_SIZE: Final = Name("size", I64)
+
+
+class Kernel:
+    """Takes down what an op's `lower` says.  Made by `emit.lower`."""
+
+    def __init__(self, *, specialized: bool = False):
+        self.specialized = specialized
+        self.titles: dict[str, str] = {}
+        """Per buffer, what the comment over the function says of its shape."""
+        self._buffers: list[Buffer] = []
+        self._scratch: list[Buffer] = []
+        self._sizes: dict[str, int] = {}
+        self._stages: list[tuple[int, int, tuple[Statement, ...]]] = []
+        self._scope: _Scope | None = None
+        self._active: set[str] = set()
+        """Names of locals that are in scope."""
+        self._ever: set[str] = set()
+        """Names that locals have had anywhere: a size is declared above all of them."""
+        self._fixed: set[str] = set()
+        """Names of buffers and sizes."""
+
+    # Operands and sizes.
+
+    def operand(self, type_: TensorType, name: str, *, written: bool) -> Buffer:
+        """The next operand of the kernel; `written` for outputs."""
+        buffer = Buffer(type_, self._fixed_name(name), len(self._buffers), written=written)
+        self._buffers.append(buffer)
+        return buffer
+
+    def scratch(self, dtype: DType, count: int, name: str = "scratch") -> Buffer:
+        """Memory for `count` elements that the stages share; its contents are undefined at first."""
+        buffer = self.operand(tensor(dtype, (count,)), name, written=True)
+        self._scratch.append(buffer)
+        return buffer
+
+    def size(self, value: int, name: str = "n") -> Expr:
+        """An integer that is known when the kernel is started: a dimension, a stride, an attribute."""
+        if self.specialized:
+            return Integer(value, I64)
+        name = self._fixed_name(name)
+        self._sizes[name] = int(value)
+        return Name(name, I64)
+
+    def describe(self, buffer: Buffer, shape: str) -> None:
+        """What the comment over the function is to say of a shape: `m, k`.  It is part of the kernel's text."""
+        self.titles[buffer.name] = shape
+
+    # Structure.
+
+    def stage(self, units: Operand, grain: int, name: str = "i") -> _LoopStage:
+        """A function that loops over its units; `grain`: units per thread below which more threads do not pay."""
+        return _LoopStage(self, units, grain, name)
+
+    def stage_range(self, units: Operand, grain: int) -> _RangeStage:
+        """A function that is given its range of units, `(begin, end)`, and loops by itself."""
+        return _RangeStage(self, units, grain)
+
+    def loop(self, start: Operand, stop: Operand, name: str = "j", step: int = 1) -> _Loop:
+        """A loop over `start, start + step, ...` while less than `stop`; gives the index."""
+        if step < 1:
+            raise ValueError("a loop's step is at least 1")
+        return _Loop(self, c_ast.expression(start, I64), c_ast.expression(stop, I64), step, name)
+
+    def loop_while(self, condition: Expr) -> _While:
+        """A loop as long as `condition`, which is evaluated again each time, holds."""
+        return _While(self, condition)
+
+    def when(self, condition: Expr) -> _When:
+        """What to do if `condition` holds."""
+        if condition.dtype is not BOOL:
+            raise TypeError(f"a condition is bool, not {condition.dtype.name}")
+        return _When(self, condition)
+
+    def otherwise(self) -> _Otherwise:
+        """What to do if the condition of the `when` just before does not hold."""
+        return _Otherwise(self)
+
+    def block(self) -> _Block:
+        """A scope of its own for locals."""
+        return _Block(self)
+
+    # Statements.
+
+    def local(self, value: Operand, name: str = "t", dtype: DType | None = None) -> Expr:
+        """A variable with its first value; `dtype` is needed for a Python number."""
+        return self._declare(value, name, dtype, constant=False)
+
+    def let(self, value: Operand, name: str = "t", dtype: DType | None = None) -> Expr:
+        """A constant: a name for a value."""
+        return self._declare(value, name, dtype, constant=True)
+
+    def array(self, dtype: DType, length: int, name: str = "lane", *, zeroed: bool = False) -> LocalArray:
+        """An array on the stack, of the dtype that `dtype` is computed in."""
+        name = self._local_name(name)
+        self._add(DeclareArray(name, dtype.compute, length, zeroed))
+        return LocalArray(dtype.compute, length, name)
+
+    def set(self, target: Expr, value: Operand) -> None:
+        """`target = value`; the target is a local or an element."""
+        place = c_ast.place(target)
+        self._written(place)
+        self._add(Assign(place, c_ast.stored(c_ast.expression(value, place.dtype.compute), place.dtype)))
+
+    def increment(self, target: Expr, value: Operand) -> None:
+        """`target += value`; the target is a local or an element."""
+        place = c_ast.place(target)
+        value = c_ast.expression(value, place.dtype.compute)
+        if place.dtype.compute is not place.dtype or place.dtype is BOOL:
+            self.set(target, target + value)
+            return
+        if value.dtype is not place.dtype:
+            raise TypeError(f"a value of {value.dtype.name} cannot be added to {place.dtype.name}: cast it")
+        self._written(place)
+        self._add(Increment(place, value))
+
+    def store(self, out: Buffer, index: Operand, value: Operand) -> None:
+        """`out[index] = value`, rounded to the dtype of `out` where that is narrower than the one it is computed in."""
+        out.written = True
+        place = Index(out.pointer, c_ast.expression(index, I64), out.dtype)
+        self._add(Assign(place, c_ast.stored(c_ast.expression(value, out.dtype.compute), out.dtype)))
+
+    def call(self, function: str, *arguments: Operand | Buffer | LocalArray, dtype: DType | None = None) -> Expr:
+        """The value of a function, of `dtype` or, by default, of the dtype of its first argument.
+
+        `sqrt`, `fabs`, `isnan` and their like are C's; `exp` and all others are our own `adjoint_exp_f32`, or `_f64`; a name
+        that begins with `adjoint_` is taken as it stands.
+        """
+        first = next((a for a in arguments if isinstance(a, Expr)), None)
+        values = self._arguments(arguments, first.dtype if first is not None else I64)
+        if first is None and dtype is None:
+            raise TypeError(f"{function}: the dtype of the value is not known")
+        kind = first.dtype if first is not None else I64
+        if function in TESTS:
+            return Binary("!=", Call(function, values, I32), Integer(0, I32), BOOL)
+        if function.startswith("adjoint_"):
+            return Call(function, values, dtype or kind)
+        if kind.compute is not kind:
+            raise TypeError(f"{function} cannot compute in {kind.name}")
+        if function in MATHEMATICS:
+            if not kind.is_float:
+                raise TypeError(f"{function} needs floats, not {kind.name}")
+            return Call(function + "f" if kind.size == 4 else function, values, dtype or kind)
+        return Call(f"adjoint_{function}_{kind.name}", values, dtype or kind)
+
+    def run(self, function: str, *arguments: Operand | Buffer | LocalArray) -> None:
+        """Calls a function for its effect; a name that begins with `adjoint_`, buffers and `buffer.at(i)` as pointers."""
+        self._add(Expression(Call(function, self._arguments(arguments, I64), I32)))
+
+    def fail(self, code: int) -> None:
+        """Ends the kernel with a status, which is not 0."""
+        self._add(Return(Integer(code, I32)))
+
+    def comment(self, text: str) -> None:
+        """A remark; part of the kernel's text."""
+        self._add(Comment(text))
+
+    # Results, for `emit`.
+
+    def functions(self, name: str) -> list[Function]:
+        """The stages as C functions, called `name`, or `name_1`, `name_2`, ... if they are several."""
+        if not self._stages:
+            raise TypeError(f"{name}: lower described no stage")
+        prologue = tuple(
+            DeclarePointer(b.name, b.dtype, Index(_OPERAND, Integer(b.position), I64), not b.written) for b in self._buffers
+        ) + tuple(
+            Declare(size, I64, Index(_SIZE, Integer(LAUNCH_SIZES + position), I64), True)
+            for position, size in enumerate(self._sizes)
+        )
+        single = len(self._stages) == 1
+        return [
+            Function(name if single else f"{name}_{number}", PARAMETERS, prologue, body)
+            for number, (_, _, body) in enumerate(self._stages, 1)
+        ]
+
+    def launches(self) -> list[tuple[int, ...]]:
+        """The size array of each stage: units, grain, then the sizes in order."""
+        sizes = tuple(self._sizes.values())
+        return [(units, grain, *sizes) for units, grain, _ in self._stages]
+
+    def scratch_bytes(self) -> tuple[int, ...]:
+        """Bytes of each scratch buffer."""
+        return tuple(buffer.type.nbytes for buffer in self._scratch)
+
+    # Inside.
+
+    @property
+    def _body(self) -> list[Statement]:
+        if self._scope is None:
+            raise TypeError("statements belong inside `with k.stage(...)`")
+        return self._scope.body
+
+    def _add(self, statement: Statement) -> None:
+        if self._scope is None:
+            raise TypeError("statements belong inside `with k.stage(...)`")
+        self._scope.body.append(statement)
+
+    def _begin_stage(self) -> None:
+        if self._scope is not None:
+            raise TypeError("a stage cannot stand inside another")
+
+    def _declare(self, value: Operand, name: str, dtype: DType | None, *, constant: bool) -> Expr:
+        if not isinstance(value, Expr):
+            if dtype is None:
+                raise TypeError(f"{name}: a Python number needs a dtype")
+            value = literal(value, dtype)
+        elif dtype is not None and value.dtype is not dtype.compute:
+            raise TypeError(f"{name}: a value of {value.dtype.name} for a local of {dtype.name}: cast it")
+        name = self._local_name(name)
+        self._add(Declare(name, value.dtype, value, constant))
+        return Name(name, value.dtype)
+
+    def _arguments(self, arguments: Sequence[Operand | Buffer | LocalArray], dtype: DType) -> tuple[Expr, ...]:
+        return tuple(a.pointer if isinstance(a, Buffer | LocalArray) else c_ast.expression(a, dtype) for a in arguments)
+
+    def _written(self, place: Expr) -> None:
+        """Notes that an operand is not `const`."""
+        if isinstance(place, Index):
+            for buffer in self._buffers:
+                if buffer.pointer is place.base:
+                    buffer.written = True
+
+    def _local_name(self, name: str) -> str:
+        if self._scope is None:
+            raise TypeError("locals belong inside `with k.stage(...)`")
+        name = base = identifier(name)
+        number = 0
+        while name in self._active or name in self._fixed or name in RESERVED:
+            number += 1
+            name = f"{base}_{number}"
+        self._active.add(name)
+        self._ever.add(name)
+        self._scope.names.append(name)
+        return name
+
+    def _fixed_name(self, name: str) -> str:
+        name = base = identifier(name)
+        number = 0
+        while name in self._fixed or name in self._ever or name in RESERVED:
+            number += 1
+            name = f"{base}_{number}"
+        self._fixed.add(name)
+        return name
+
+    def _value(self, units: Operand) -> int:
+        """The number of units, computed now from sizes and literals."""
+        match units:
+            case int():
+                return units
+            case Integer(value=value):
+                return value
+            case Name(name=name) if name in self._sizes:
+                return self._sizes[name]
+            case Binary(operator=operator, left=left, right=right) if operator in "+-*/%":
+                a, b = self._value(left), self._value(right)
+                match operator:
+                    case "+":
+                        return a + b
+                    case "-":
+                        return a - b
+                    case "*":
+                        return a * b
+                    case "/":
+                        return a // b
+                    case _:
+                        return a % b
+            case _:
+                raise TypeError("units are computed from sizes and numbers alone")
