@@ -14,6 +14,7 @@ from pathlib import Path
 os.environ.setdefault("GLOG_v", "3")
 
 import mindspore as ms
+import record_gradients
 import record_initializers
 import record_promotion
 import record_signatures
@@ -22,6 +23,7 @@ RECORDERS = {
     "signatures": record_signatures.record,
     "promotion": record_promotion.record,
     "initializers": record_initializers.record,
+    "gradients": record_gradients.record,
 }
 
 

@@ -140,14 +140,13 @@ def measured(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     """Moments and range; the family is told by the kurtosis, which is 1.8 for uniform and 3 for normal values."""
     values = values.astype(np.float64).ravel()
     mean, deviation = values.mean(), values.std()
-    facts = {"mean": mean, "deviation": deviation, "low": values.min(), "high": values.max()}
     if deviation == 0:
-        family = "constant"
-    elif values.size < 1000:
+        return {"family": "constant", "value": mean}
+    if values.size < 1000:
         return {"family": "random"}
-    else:
-        kurtosis = ((values - mean) ** 4).mean() / deviation**4
-        family = "uniform" if kurtosis < 1.9 else "truncated normal" if kurtosis < 2.7 else "normal"
+    kurtosis = ((values - mean) ** 4).mean() / deviation**4
+    family = "uniform" if kurtosis < 1.9 else "truncated normal" if kurtosis < 2.7 else "normal"
+    facts = {"mean": mean, "deviation": deviation, "low": values.min(), "high": values.max()}
     return {"family": family} | {name: float(f"{number:.4g}") for name, number in facts.items()}
 
 
@@ -160,12 +159,12 @@ def checked(values: Any, family: str, formula: str, shape: tuple[int, ...]) -> d
     """The facts of `values`, after a check that they have the family and the scale; `shape` gives the fans."""
     facts = measured(values)
     scale = eval(formula, SPACE, fans(shape)) if len(shape) > 1 else eval(formula, SPACE)
-    found = {
-        "uniform": facts["high"],
-        "normal": facts["deviation"],
-        "truncated normal": facts["deviation"] / 0.8796,
-        "constant": facts["mean"],
-    }[facts["family"]]
+    if facts["family"] == "constant":
+        found = facts["value"]
+    elif facts["family"] == "uniform":
+        found = facts["high"]
+    else:
+        found = facts["deviation"] / (0.8796 if facts["family"] == "truncated normal" else 1)
     if facts["family"] != family or not math.isclose(found, scale, rel_tol=0.02):
         raise AssertionError(f"{shape}: not {family} of scale {formula} = {scale}: {facts}")
     return {"scale": formula, **facts}

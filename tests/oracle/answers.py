@@ -1,0 +1,87 @@
+"""Evaluates expressions with MindSpore's names and turns what comes out, results and exceptions, into JSON."""
+
+# pyright: reportMissingImports=false
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import Parameter, Tensor, nn, ops
+
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+CALL_STACK = re.compile(r"\n*-{20,}\n- (?:C\+\+ Call Stack|The Traceback of Net Construct Code).*", re.DOTALL)
+
+
+class Net(nn.Cell):
+    """x * w + frozen, and a parameter that takes no part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(Tensor([3.0, 4.0], ms.float32), name="w")
+        self.unused = Parameter(Tensor([5.0], ms.float32), name="unused")
+        self.frozen = Parameter(Tensor([6.0, 7.0], ms.float32), name="frozen", requires_grad=False)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * self.w + self.frozen
+
+
+def f32(values: Any) -> Tensor:
+    return Tensor(values, ms.float32)
+
+
+def i32(values: Any) -> Tensor:
+    return Tensor(values, ms.int32)
+
+
+def grads(function: Any, *arguments: Any) -> Any:
+    return ops.GradOperation(get_all=True)(function)(*arguments)
+
+
+def space() -> dict[str, Any]:
+    """The names that the expressions use. Each expression has its own `net`."""
+    names = {"ms": ms, "nn": nn, "ops": ops, "np": np, "Tensor": Tensor, "Parameter": Parameter, "Net": Net}
+    names |= {"nan": np.nan, "inf": np.inf, "net": Net(), "f32": f32, "i32": i32, "grads": grads}
+    return names | {"__name__": __name__}
+
+
+def number(value: Any) -> Any:
+    """A number as JSON has it; not finite ones and the negative zero as text."""
+    if isinstance(value, list):
+        return [number(item) for item in value]
+    if isinstance(value, float) and (not np.isfinite(value) or (value == 0 and np.signbit(value))):
+        return str(value)
+    return str(value) if isinstance(value, complex) else value
+
+
+def encoded(value: Any) -> Any:
+    """A result as JSON: `{dtype: values}` for a tensor, `{"tuple": [...]}`, `{"list": [...]}`, or the object itself."""
+    if isinstance(value, Tensor):
+        dtype = str(value.dtype).lower()
+        array = value.astype(ms.float32).asnumpy() if dtype == "bfloat16" else value.asnumpy()
+        return {dtype: number(array.tolist())} if array.size else {dtype: [], "shape": list(array.shape)}
+    if isinstance(value, tuple | list):
+        return {type(value).__name__: [encoded(item) for item in value]}
+    return value if isinstance(value, int | float | str | None) else repr(value)
+
+
+def message(problem: Exception) -> str:
+    """The type and the text of an exception, without the C++ stack and with addresses made equal."""
+    text = CALL_STACK.sub("", str(problem)).strip()
+    return f"{type(problem).__name__}: {ADDRESS.sub('0x', text)}"
+
+
+def outcome(expression: str, encode: Callable[[Any], Any] = encoded) -> Any:
+    try:
+        return encode(eval(expression, space()))
+    except Exception as problem:
+        return message(problem)
+
+
+def outcomes(expressions: Iterable[str], encode: Callable[[Any], Any] = encoded) -> dict[str, Any]:
+    """Every expression is asked twice, in both orders; "unstable" where the answers differ, as uninitialised memory does."""
+    expressions = list(expressions)
+    first = {expression: outcome(expression, encode) for expression in expressions}
+    again = {expression: outcome(expression, encode) for expression in reversed(expressions)}
+    return {e: first[e] if first[e] == again[e] else "unstable" for e in expressions}
