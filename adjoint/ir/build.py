@@ -34,13 +34,35 @@ class Builder:
         `hint` names the result (results of a multi-result node get hint.0-like names from the printer).
         TypeError or ValueError when the operands do not fit the op.
         """
+        results = self.emit_node(op, operands, regions=regions, hint=hint, loc=loc).results
+        return results[0] if len(results) == 1 else results
+
+    def emit_node(
+        self,
+        op: Op,
+        operands: Sequence[Atom],
+        *,
+        regions: Sequence[Region] = (),
+        results: Sequence[Value] | None = None,
+        hint: str = "",
+        loc: Loc | None = None,
+    ) -> Node:
+        """Add a node and return it.
+
+        `results` are values that it defines in place of new ones, for a node that takes another's place in a new function;
+        they must have the inferred types.
+        """
         for operand in operands:
             if not isinstance(operand, (Value, Literal)):
                 raise TypeError(f"{op.name}: operand {operand!r} is not a value of the IR")
         types = op.result_types([operand.type for operand in operands], regions)
-        results = tuple(Value(t, hint or _initial(op)) for t in types)
-        self.nodes.append(Node(op, tuple(operands), results, tuple(regions), self.loc if loc is None else loc))
-        return results[0] if len(results) == 1 else results
+        if results is None:
+            results = tuple(Value(t, hint or _initial(op)) for t in types)
+        elif tuple(value.type for value in results) != tuple(types):
+            raise TypeError(f"{op.name}: results {results} where the types are {types}")
+        node = Node(op, tuple(operands), tuple(results), tuple(regions), self.loc if loc is None else loc)
+        self.nodes.append(node)
+        return node
 
     def append(self, node: Node) -> None:
         """Add a node that a Builder has made before, as it is."""

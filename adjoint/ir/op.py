@@ -112,6 +112,9 @@ class Op(metaclass=_OpClass):
     """Why no gradient flows through it, when none does and none is missed (comparisons, argmax): cut silently."""
     symbol: str
     """The module symbol an op refers to, for those ops that have this field."""
+    results: tuple[Type, ...]
+    """The result types, for those ops that have this field because their operands do not determine them.  In text they
+    stand at the binders and nowhere else."""
 
     def infer(self, *operands: Any) -> Type | tuple[Type, ...]:
         """Result type or types from the operand types; TypeError or ValueError made by `mistake` when they do not fit."""
@@ -149,8 +152,8 @@ class Op(metaclass=_OpClass):
 
     @classmethod
     def attributes(cls) -> tuple[str, ...]:
-        """Names of the attributes, in order, without `symbol`."""
-        return tuple(f.name for f in dataclasses.fields(cls) if f.name != "symbol")  # type: ignore[arg-type]
+        """Names of the attributes, in order, without `symbol` and `results`, which have places of their own in text."""
+        return tuple(f.name for f in dataclasses.fields(cls) if f.name not in ("symbol", "results"))  # type: ignore[arg-type]
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:

@@ -1,0 +1,155 @@
+"""Control: ops with regions.  A region may use any value of the regions around it; values that change are carried.
+
+    y = if c { ... yield y1 } else { ... yield y2 }
+    y = for i in range(start, stop, step) carry (a = a0) { ... yield a1 }
+    y = while carry (a = a0) test { ... yield c } do { ... yield a1 }
+    y = cell "relu" with @relu carry (x = a) { ... yield y1 }
+    y = call @f(x)
+
+Their gradients are transforms of regions and stand in `passes/autodiff_regions.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from adjoint.ir.op import NotDifferentiable, Op, mistake, operation
+from adjoint.ir.types import BOOL, I64, Type, scalar
+
+if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node, Region
+
+__all__ = ["Call", "Cell", "For", "If", "RegionOp", "While"]
+
+
+class RegionOp(Op):
+    """An op whose gradient is a transform of its regions, made by the `grad` pass."""
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        raise NotDifferentiable(f"the gradient of {self.name} is made by the grad pass")
+
+
+@operation
+class If(RegionOp):
+    """One of two regions: `y: f32 = if c { ... yield a } else { ... yield b }`.
+
+    c        bool
+    regions  two, without parameters, yielding the same types
+    result   what the region taken yields
+    gradient an `if` on the same condition over the gradients of the regions; the region not taken leaves no cotangent
+    errors   TypeError when the condition is not a bool or the regions yield different types
+    """
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        if len(operands) != 1 or operands[0] is not scalar(BOOL):
+            raise mistake(self, "condition", "one bool", operands, TypeError)
+        _expect_regions(self, regions, 2)
+        first, second = regions
+        if first.params or second.params:
+            raise mistake(self, "regions", "without parameters", [*first.params, *second.params], TypeError)
+        _expect_types(self, "yield", [a.type for a in first.results], [a.type for a in second.results])
+        return tuple(atom.type for atom in first.results)
+
+
+@operation
+class For(RegionOp):
+    """A region run for each index: `y: f32 = for i in range(0, 3, 1) carry (a: f32 = x) { ... yield a.1 }`.
+
+    operands start, stop, step (i64, step not 0; Python's range), then the initial carried values
+    region   parameters: the index (i64), the carried values; yields the carried values of the next round
+    result   the carried values after the last round
+    gradient a `for` that runs the rounds backwards; what it looks at comes from stacks the forward loop filled
+    errors   TypeError when the bounds are not i64 or what is yielded is not what is carried
+    """
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        if len(operands) < 3 or any(bound is not scalar(I64) for bound in operands[:3]):
+            raise mistake(self, "range", "three i64", operands[:3], TypeError)
+        _expect_regions(self, regions, 1)
+        (body,) = regions
+        carried = list(operands[3:])
+        _expect_types(self, "parameters", [scalar(I64), *carried], [p.type for p in body.params])
+        _expect_types(self, "yield", carried, [a.type for a in body.results])
+        return tuple(carried)
+
+
+@operation
+class While(RegionOp):
+    """A region run as long as a test yields true: `y: f32 = while carry (a: f32 = x) test { yield c } do { yield a.1 }`.
+
+    operands the initial carried values
+    regions  test and body; both have the carried values as parameters, and these are the same values; the test yields
+             one bool, the body the carried values of the next round
+    result   the carried values when the test has yielded false
+    gradient the forward loop counts its rounds and fills stacks; the gradient is a `for` over the rounds, backwards
+    errors   TypeError when the test does not yield one bool, or what is yielded is not what is carried
+    """
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        _expect_regions(self, regions, 2)
+        test, body = regions
+        if test.params != body.params:
+            raise mistake(self, "regions", "over the same carried values", [*test.params, *body.params], TypeError)
+        _expect_types(self, "parameters", list(operands), [p.type for p in body.params])
+        _expect_types(self, "test", [scalar(BOOL)], [a.type for a in test.results])
+        _expect_types(self, "yield", list(operands), [a.type for a in body.results])
+        return tuple(operands)
+
+
+@operation
+class Cell(RegionOp):
+    """A call of a user's cell: `y: f32 = cell "net.relu" with @relu carry (x: f32 = a) { ... yield y1 }`.
+
+    It means what its region means.  Its parameters are values of their own: the cotangents inside are summed up before they
+    are added to those outside, hooked or not.
+
+    title      the cell's name, for people
+    symbol     the slot of its backward hooks, or empty; when not empty, its gradient ends in `backward! @symbol`
+    rule       host symbol of its own `bprop`, or empty; it stands for the region's gradient: `bprop! @rule(x, out, dout)`
+    residuals  how many of the last results are not the cell's outputs but values its gradient looks at
+    operands   the cell's tensor arguments
+    region     parameters: the arguments; yields the outputs
+    gradient   that of the region, or the rule's
+    errors     TypeError when the parameters do not have the operands' types
+    """
+
+    title: str
+    symbol: str = ""
+    rule: str = ""
+    residuals: int = 0
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        _expect_regions(self, regions, 1)
+        (body,) = regions
+        _expect_types(self, "parameters", list(operands), [p.type for p in body.params])
+        return tuple(atom.type for atom in body.results)
+
+
+@operation
+class Call(RegionOp):
+    """A call of a function of the module: `y: f32[b] = call @f(x)`.
+
+    operands the arguments
+    result   the function's results; their types stand at the binders
+    gradient `call @f.bwd` after `call @f.fwd`, made from the function; or the function it names as its `vjp`
+    errors   TypeError by the verifier when arguments or results are not the function's
+    """
+
+    symbol: str
+    results: tuple[Type, ...]
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        _expect_regions(self, regions, 0)
+        return self.results
+
+
+def _expect_regions(op: Op, regions: Sequence[Region], count: int) -> None:
+    if len(regions) != count:
+        raise mistake(op, "regions", f"{count} regions", len(regions), TypeError)
+
+
+def _expect_types(op: Op, what: str, expected: Sequence[Type], got: Sequence[Type]) -> None:
+    if list(expected) != list(got):
+        raise mistake(op, what, f"({', '.join(map(str, expected))})", f"({', '.join(map(str, got))})", TypeError)

@@ -1,0 +1,213 @@
+"""The host: places where Python of the user's runs.  A symbol names a slot (a cell's hooks of a kind, a hook function);
+what it holds is looked up when the node runs.
+
+Placed by the frontend or the tape, identities that take part in gradients:
+
+    a, b = hook @h(x, y)       the gradient calls `callback! @h` on the cotangents of a and b
+    y = outputs @h(y0)         the same for the backward pre hooks of a cell
+    attach! @h(x)              when the cotangent of x is complete, `callback! @h` sees it
+
+Emitted by gradients: `callback!`, `backward!` (the backward hooks of a cell), `bprop!` (a cell's own bprop).
+Both: `apply!`, any Python function on tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from adjoint.ir.op import Effect, NotDifferentiable, Op, mistake, operation
+from adjoint.ir.types import Type
+
+if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+
+__all__ = ["Apply", "Attach", "Callback", "CellCallback", "Hook", "Outputs", "Pullback"]
+
+_KINDS = ("value", "tensor", "gradient", "output")
+
+
+class _HostCall(Op):
+    """Python that runs in the middle of a gradient: only the tape that records what it computes can differentiate it."""
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
+        raise NotDifferentiable(f"{self.name} @{self.symbol} runs Python: it is differentiated on the tape only")
+
+
+@operation
+class Hook(Op):
+    """An identity on any number of values whose cotangents a callback sees: `a: f32, b: f32 = hook @h(x, y)`.
+
+    operands tensors
+    result   the operands
+    kind     "value" (HookBackward) or "gradient" (InsertGradientOf)
+    gradient `callback! @h` on the cotangents of the results, zeros for one that has none
+    errors   ValueError for another kind
+    """
+
+    symbol: str
+    kind: str = "value"
+
+    variadic: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.READS
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        if self.kind not in ("value", "gradient"):
+            raise mistake(self, "kind", "'value' or 'gradient'", self.kind)
+        return operands
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
+        given = [b.zeros(x.type) if ct is None else ct for x, ct in zip(node.operands, cotangents, strict=True)]
+        return b.emit_node(Callback(self.symbol, self.kind, (True,) * len(given)), given).results
+
+
+@operation
+class Outputs(Op):
+    """An identity on the results of a cell, for its backward pre hooks: `y: f32 = outputs @relu.pre(y0)`.
+
+    operands tensors
+    result   the operands
+    gradient `callback! @relu.pre` of kind "output" on the cotangents there are
+    errors   none
+    """
+
+    symbol: str
+
+    variadic: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.READS
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        return operands
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
+        present = tuple(ct is not None for ct in cotangents)
+        given = [ct for ct in cotangents if ct is not None]
+        seen = iter(b.emit_node(Callback(self.symbol, "output", present), given).results)
+        return [next(seen) if there else None for there in present]
+
+
+@operation
+class Attach(Op):
+    """Hangs callbacks on a value: `attach! @h(x)`.
+
+    x        a tensor
+    result   none
+    gradient when the cotangent of `x` is complete, `callback! @h` sees it; several run in the order they were attached
+    errors   none
+    """
+
+    symbol: str
+
+    name: ClassVar[str] = "attach!"
+    effect: ClassVar[Effect] = Effect.HOST
+
+    def infer(self, x: Type) -> tuple[Type, ...]:
+        return ()
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
+        return (None,)
+
+
+@operation
+class Callback(_HostCall):
+    """Calls Python on cotangents: `y: f32 = callback! @h(ct, kind="value", present=[true])`.
+
+    operands the cotangents there are
+    kind     "value" (HookBackward), "tensor" (register_hook), "gradient" (InsertGradientOf), "output" (backward pre hooks)
+    present  for each value the callback is about, whether it has a cotangent
+    result   one for each operand, of its type; the callback's None means unchanged
+    gradient none in the IR
+    errors   ValueError for another kind, or when `present` does not fit the operands
+    """
+
+    symbol: str
+    kind: str = "tensor"
+    present: tuple[bool, ...] = (True,)
+
+    name: ClassVar[str] = "callback!"
+    variadic: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.HOST
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        if self.kind not in _KINDS:
+            raise mistake(self, "kind", f"one of {', '.join(_KINDS)}", self.kind)
+        if sum(self.present) != len(operands):
+            raise mistake(self, "present", f"true {len(operands)} times", self.present)
+        return operands
+
+
+@operation
+class CellCallback(_HostCall):
+    """Calls a cell's backward hooks: `gx: f32 = backward! @relu(gx0, gy, inputs=[true], outputs=[true])`.
+
+    operands the cotangents of the cell's inputs there are, then those of its outputs
+    inputs   for each input, whether it has a cotangent
+    outputs  for each output, likewise
+    result   the new cotangents of the inputs, as many as there were
+    gradient none in the IR
+    errors   ValueError when `inputs` and `outputs` do not fit the operands
+    """
+
+    symbol: str
+    inputs: tuple[bool, ...] = (True,)
+    outputs: tuple[bool, ...] = (True,)
+
+    name: ClassVar[str] = "backward!"
+    variadic: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.HOST
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        if sum(self.inputs) + sum(self.outputs) != len(operands):
+            raise mistake(self, "operands", f"{sum(self.inputs)} and {sum(self.outputs)} tensors", len(operands))
+        return operands[: sum(self.inputs)]
+
+
+@operation
+class Pullback(_HostCall):
+    """Calls a cell's own bprop: `gx: f32 = bprop! @net.bprop(x, out, dout, inputs=1, outputs=1, present=[true])`.
+
+    operands the cell's inputs, its outputs, then the cotangents of its outputs there are
+    inputs   number of inputs
+    outputs  number of outputs
+    present  for each output, whether it has a cotangent; bprop sees zeros for one that has none
+    result   one cotangent for each input, of its type
+    gradient none in the IR
+    errors   ValueError when the counts do not fit the operands
+    """
+
+    symbol: str
+    inputs: int = 1
+    outputs: int = 1
+    present: tuple[bool, ...] = (True,)
+
+    name: ClassVar[str] = "bprop!"
+    variadic: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.HOST
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        if len(self.present) != self.outputs or self.inputs + self.outputs + sum(self.present) != len(operands):
+            raise mistake(self, "operands", f"{self.inputs} inputs, {self.outputs} outputs and their cotangents", len(operands))
+        return operands[: self.inputs]
+
+
+@operation
+class Apply(_HostCall):
+    """Calls Python on tensors: `y: f32 = apply! @h(x)`: forward hooks, prints.
+
+    operands any values
+    result   what Python returns; the types stand at the binders
+    gradient none in the IR
+    errors   none
+    """
+
+    symbol: str
+    results: tuple[Type, ...]
+
+    name: ClassVar[str] = "apply!"
+    variadic: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.HOST
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        return self.results
+
