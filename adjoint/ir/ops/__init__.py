@@ -1,5 +1,5 @@
 """The ops.  Importing this package registers every one of them."""
 
-from adjoint.ir.ops import control, host, stack, state
+from adjoint.ir.ops import control, elementwise, host, stack, state
 
-__all__ = ["control", "host", "stack", "state"]
+__all__ = ["control", "elementwise", "host", "stack", "state"]
