@@ -1,0 +1,150 @@
+"""The user's context: mode and settings, as `set_context` knows them.
+
+Settings that mean something here act; those of MindSpore's that mean nothing on this machine are accepted with one
+warning; unknown ones are a ValueError that names what is close.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from typing import Any
+
+__all__ = ["GRAPH_MODE", "PYNATIVE_MODE", "get_context", "hook_signature", "set_context"]
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+
+_SIGNATURES = ("cell", "cell_id")
+
+_KNOWN: dict[str, Any] = {
+    "mode": PYNATIVE_MODE,
+    "device_target": "CPU",
+    "hook_signature": None,
+    "num_threads": None,
+    "pynative_synchronize": False,
+    "save_graphs": 0,
+    "save_graphs_path": ".",
+    "device_id": 0,
+    "max_call_depth": 1000,
+    "deterministic": "ON",
+}
+"""What has a meaning here (or whose only meaning is always true here), with its default."""
+
+_ACCEPTED: dict[str, Any] = {
+    "jit_level": "O0", "jit_config": None, "max_device_memory": "1024GB", "variable_memory_max_size": "30GB", "mempool_block_size": "1GB",
+    "memory_optimize_level": "O0", "memory_offload": "OFF", "enable_graph_kernel": False, "graph_kernel_flags": "",
+    "enable_compile_cache": False, "compile_cache_path": ".", "auto_tune_mode": "NO_TUNE", "check_bprop": False,
+    "enable_reduce_precision": True, "precompile_only": False, "reserve_class_name_in_scope": True, "runtime_num_threads": 30,
+    "inter_op_parallel_num": 0, "print_file_path": "", "enable_dump": False, "save_dump_path": "", "enable_profiling": False,
+    "profiling_options": "", "env_config_path": "", "grad_for_scalar": False, "op_timeout": 900, "ascend_config": None,
+    "gpu_config": None, "aoe_tune_mode": "", "aoe_config": None, "debug_level": 0, "exec_order": "", "mempool": "", "affinity": "",
+    "support_binary": False, "disable_format_transform": False, "enable_auto_mixed_precision": False, "enable_sparse": False,
+    "enable_mem_reuse": True, "enable_task_sink": True, "enable_loop_sink": False, "variable_memory": "", "auto_parallel": "",
+}
+"""What MindSpore knows and what means nothing on this machine, with MindSpore's default."""
+
+_settings: dict[str, Any] = dict(_KNOWN)
+_accepted: dict[str, Any] = dict(_ACCEPTED)
+_warned: set[str] = set()
+
+
+def _warn(key: str, message: str) -> None:
+    if key not in _warned:
+        _warned.add(key)
+        print(f"adjoint: {message}", file=sys.stderr)
+
+
+def set_context(**settings: Any) -> None:
+    """Change settings by name; without arguments nothing happens.
+
+    mode                 PYNATIVE_MODE (1): Python runs as it is, the default; GRAPH_MODE (0)
+    device_target        "CPU"; "GPU" and "Ascend" run on the CPU after one warning on stderr
+    hook_signature       "cell" (hooks are given the cell) or "cell_id" (the older manual: its name, and grad_input and
+                         grad_output the other way round); the default is ADJOINT_HOOK_SIGNATURE or "cell"
+    num_threads          threads of the kernels; default ADJOINT_NUM_THREADS or the CPUs this process may use
+    pynative_synchronize accepted: ops always run at once here
+    save_graphs, save_graphs_path   accepted for graph mode
+
+    ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
+    """
+    checked = {name: _checked(name, value) for name, value in settings.items()}
+    for name, value in checked.items():
+        if name in _ACCEPTED:
+            _accepted[name] = value
+            _warn(name, f"set_context({name}=...) means nothing here: it is accepted and has no effect.")
+            continue
+        if name == "device_target" and value != "CPU":
+            _warn("device_target", f"device_target={value!r}: there is no such device here, everything runs on the CPU.")
+        _settings[name] = value
+        if name == "num_threads":
+            from adjoint.runtime.machine import machine  # the machine is set up only when it is needed
+
+            library = machine().library
+            if library is not None:
+                library.adjoint_set_threads(value)
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name in _ACCEPTED:
+        return value
+    if name not in _KNOWN:
+        close = difflib.get_close_matches(name, [*_KNOWN, *_ACCEPTED], 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"For 'set_context', the keyword argument {name!r} is not recognized.{hint}")
+    match name:
+        case "mode":
+            if isinstance(value, bool) or value not in (GRAPH_MODE, PYNATIVE_MODE):
+                raise ValueError(f"For 'set_context', the argument 'mode' should be GRAPH_MODE (0) or PYNATIVE_MODE (1), but got {value!r}.")
+        case "device_target":
+            if value not in ("CPU", "GPU", "Ascend"):
+                raise ValueError(f"For 'set_context', the argument 'device_target' must be one of ['CPU', 'GPU', 'Ascend'], but got {value!r}.")
+        case "hook_signature":
+            if value not in _SIGNATURES:
+                raise ValueError(f"For 'set_context', the argument 'hook_signature' must be one of {list(_SIGNATURES)}, but got {value!r}.")
+        case "num_threads" | "device_id" | "max_call_depth":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"For 'set_context', the argument {name!r} must be an int, but got {value!r} of type {type(value).__name__}.")
+            if value < (0 if name == "device_id" else 1):
+                raise ValueError(f"For 'set_context', the argument {name!r} must be positive, but got {value}.")
+        case "pynative_synchronize":
+            if not isinstance(value, bool):
+                raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
+        case "save_graphs":
+            if value not in (0, 1, 2, 3):
+                raise ValueError(f"For 'set_context', the argument 'save_graphs' must be False, True, 0, 1, 2 or 3, but got {value!r}.")
+        case "deterministic":
+            if value not in ("ON", "OFF"):
+                raise ValueError(f"For 'set_context', the argument 'deterministic' must be 'ON' or 'OFF', but got {value!r}.")
+        case _:
+            pass
+    return value
+
+
+def get_context(name: str) -> Any:
+    """The value of a setting; ValueError for an unknown one."""
+    if name == "hook_signature":
+        return hook_signature()
+    if name == "num_threads" and _settings["num_threads"] is None:
+        from adjoint.runtime.machine import default_threads  # see set_context
+
+        return default_threads()
+    if name in _settings:
+        return _settings[name]
+    if name in _accepted:
+        return _accepted[name]
+    close = difflib.get_close_matches(name, [*_KNOWN, *_ACCEPTED], 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"For 'get_context', the argument {name!r} is not recognized.{hint}")
+
+
+def hook_signature() -> str:
+    """Which manual's hook signature is in force: "cell" or "cell_id"."""
+    chosen = _settings["hook_signature"]
+    if chosen is None:
+        chosen = os.environ.get("ADJOINT_HOOK_SIGNATURE") or "cell"
+        if chosen not in _SIGNATURES:
+            raise ValueError(f"ADJOINT_HOOK_SIGNATURE must be one of {list(_SIGNATURES)}, but got {chosen!r}.")
+        _settings["hook_signature"] = chosen
+    return chosen

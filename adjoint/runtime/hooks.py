@@ -1,0 +1,284 @@
+"""Hooks: handles, order, removal, what a hook is given and what may come back.
+
+The meaning of every kind is in docs/hooks.md.  Here stands what all kinds share: a registry of functions in order, a
+handle that takes one out again, the checks on what a hook returns, and the note put on an exception that a hook raised.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adjoint.diagnostics import Loc, user_place
+from adjoint.ir.types import TensorType
+from adjoint.runtime import context
+
+if TYPE_CHECKING:
+    from adjoint.runtime.cell import Cell
+    from adjoint.runtime.tensor import Tensor
+
+__all__ = [
+    "CellHook", "CellHooks", "HookHandle", "TensorHookHandle", "TensorHooks", "check_hook", "fire_backward",
+    "fire_backward_pre", "fire_tensor", "fire_value", "noting",
+]
+
+_ids = itertools.count()
+
+
+def check_hook(hook_fn: object) -> None:
+    """TypeError when `hook_fn` cannot be called, or is a compiled function."""
+    if not callable(hook_fn):
+        raise TypeError(f"Expected a callable hook function, but got {type(hook_fn).__name__}.")
+    if getattr(hook_fn, "__adjoint_jit__", False):
+        raise TypeError(f"Decorating hook function {described(hook_fn)} with '@jit' is not supported.")
+
+
+class HookHandle:
+    """Takes a hook out again with `remove()`, which may be called more than once; also a context manager."""
+
+    def __init__(self, functions: dict[int, Any]):
+        self.handle_id = next(_ids)
+        self._functions = weakref.ref(functions)
+
+    def remove(self) -> None:
+        """The hook does not run any more: not in the next pass, not in the rest of this one."""
+        functions = self._functions()
+        if functions is not None:
+            functions.pop(self.handle_id, None)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+class TensorHookHandle(HookHandle):
+    """The handle that `Tensor.register_hook` returns."""
+
+
+class HookList(dict[int, Any]):
+    """Hooks by handle id, in the order in which they run."""
+
+    __slots__ = ("__weakref__",)
+
+    def add(self, hook: Any, handle: HookHandle, prepend: bool = False) -> None:
+        if prepend:
+            others = list(self.items())
+            self.clear()
+            self[handle.handle_id] = hook
+            self.update(others)
+        else:
+            self[handle.handle_id] = hook
+
+    def firing(self) -> Iterator[Any]:
+        """The hooks as they are now; one that is removed while they fire is left out."""
+        for key, hook in list(self.items()):
+            if key in self:
+                yield hook
+
+
+class TensorHooks:
+    """The backward hooks of one value."""
+
+    def __init__(self) -> None:
+        self.functions = HookList()
+
+    def register(self, hook_fn: Callable[[Tensor], Any]) -> TensorHookHandle:
+        check_hook(hook_fn)
+        handle = TensorHookHandle(self.functions)
+        self.functions.add(hook_fn, handle)
+        return handle
+
+
+@dataclass(frozen=True)
+class CellHook:
+    """A hook function of a cell with the options it was registered with."""
+
+    function: Callable[..., Any]
+    with_kwargs: bool = False
+    always_call: bool = False
+
+
+class CellHooks:
+    """The four slots of a cell."""
+
+    __slots__ = ("backward", "backward_pre", "forward", "forward_pre")
+
+    def __init__(self) -> None:
+        self.forward_pre, self.forward, self.backward_pre, self.backward = HookList(), HookList(), HookList(), HookList()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CellHooks:
+        """The same functions in new slots: a copied cell keeps its hooks, and removing from one leaves the other."""
+        copied = CellHooks()
+        for slot in CellHooks.__slots__:
+            getattr(copied, slot).update(getattr(self, slot))
+        return copied
+
+
+def register(slot: HookList, hook_fn: object, prepend: bool = False, **options: bool) -> HookHandle:
+    """Put a function into a cell's slot."""
+    check_hook(hook_fn)
+    handle = HookHandle(slot)
+    slot.add(CellHook(hook_fn, **options), handle, prepend)  # type: ignore[arg-type]
+    return handle
+
+
+# -- what is told to a hook, and about it ----------------------------------------------------------------------------
+def described(hook_fn: Any) -> str:
+    """`clip at train.py:12`"""
+    name = getattr(hook_fn, "__qualname__", type(hook_fn).__qualname__).rsplit("<locals>.", 1)[-1]
+    inner = hook_fn
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    code = getattr(getattr(inner, "__func__", inner), "__code__", None) or getattr(getattr(type(inner), "__call__", None), "__code__", None)
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code is not None else name
+
+
+def _where(hook_fn: Any, subject: str, loc: Loc | None) -> str:
+    place = user_place(loc) if loc is not None else None
+    return f"hook {described(hook_fn)}, on {subject}" + (f", forward at {place.file}:{place.line}" if place else "")
+
+
+@contextmanager
+def noting(hook_fn: Any, subject: str, loc: Loc | None = None) -> Iterator[None]:
+    """An exception from inside leaves as it is, with a note that names the hook, what it hangs on, and the forward line."""
+    try:
+        yield
+    except BaseException as raised:
+        raised.add_note(f"raised in {_where(hook_fn, subject, loc)}")
+        raise
+
+
+def _cell_argument(cell: Cell) -> Any:
+    return cell if context.hook_signature() == "cell" else f"{type(cell).__name__}({id(cell)})"
+
+
+def subject_of(cell: Cell) -> str:
+    """`cell 'fc1' (Dense)`"""
+    return f"cell '{cell.title}' ({type(cell).__name__})"
+
+
+# -- firing ----------------------------------------------------------------------------------------------------------
+def fire_tensor(hooks: TensorHooks, gradient: Tensor, subject: str, loc: Loc | None) -> Tensor:
+    """Run the hooks of a value on its total gradient; what the last one made of it."""
+    for hook_fn in hooks.functions.firing():
+        with noting(hook_fn, subject, loc):
+            returned = hook_fn(gradient)
+        if returned is None:
+            continue
+        if not _is_tensor(returned):
+            raise RuntimeError(f"Tensor hook should be return Tensor, but get type: {type(returned).__name__}. "
+                               f"({_where(hook_fn, subject, loc)})")
+        _same_type(described(hook_fn).split(" at ")[0], returned, gradient.type, _where(hook_fn, subject, loc))
+        gradient = returned
+    return gradient
+
+
+def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[Tensor], loc: Loc | None) -> Sequence[Tensor]:
+    """Run the function of a `HookBackward` on the gradients of its results: always a tuple."""
+    where = _where(hook_fn, "HookBackward", loc)
+    with noting(hook_fn, "HookBackward", loc):
+        returned = hook_fn(tuple(gradients))
+    if returned is None:
+        return gradients
+    name = described(hook_fn).split(" at ")[0]
+    if len(gradients) == 1:
+        one = returned[0] if isinstance(returned, tuple) and len(returned) == 1 else returned
+        returned = (_tensor_or_error(name, one, where),)
+    elif not isinstance(returned, tuple) or len(returned) == 1:
+        raise TypeError(f"The output gradient should be a tuple! It should hold {len(gradients)} tensors, but got "
+                        f"{type(returned).__name__}. ({where})")
+    elif len(returned) != len(gradients):
+        raise ValueError(f"The tuple size of output gradient should be {len(gradients)}, but it is {len(returned)}. ({where})")
+    for new, old in zip(returned, gradients, strict=True):
+        _same_type(name, _tensor_or_error(name, new, where), old.type, where)
+    return returned
+
+
+def fire_gradient(hook_fn: Callable[[Any], Any], gradient: Tensor, loc: Loc | None) -> Tensor:
+    """Run the function of an `InsertGradientOf` on the bare gradient."""
+    where = _where(hook_fn, "InsertGradientOf", loc)
+    with noting(hook_fn, "InsertGradientOf", loc):
+        returned = hook_fn(gradient)
+    if returned is None:
+        return gradient
+    name = described(hook_fn).split(" at ")[0]
+    _same_type(name, _tensor_or_error(name, returned, where), gradient.type, where)
+    return returned
+
+
+Gradients = tuple["Tensor | None", ...]
+
+
+def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None) -> Gradients:
+    """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none."""
+    for hook in _slot(cell, "backward_pre"):
+        with noting(hook.function, subject_of(cell), loc):
+            returned = hook.function(_cell_argument(cell), gradients)
+        gradients = _checked(hook, cell, returned, gradients, loc,
+                             "hook_backward_pre_grad", "The backward pre hook return value size", "output")
+    return gradients
+
+
+def fire_backward(cell: Cell, inputs: Gradients, outputs: Gradients, loc: Loc | None) -> Gradients:
+    """Run a cell's backward hooks on the gradients of its arguments and of its outputs; the arguments' ones come back."""
+    for hook in _slot(cell, "backward"):
+        with noting(hook.function, subject_of(cell), loc):
+            if context.hook_signature() == "cell":
+                returned = hook.function(cell, inputs, outputs)
+            else:
+                # The older manual calls what flows into the cell backwards its grad_input.
+                returned = hook.function(_cell_argument(cell), outputs, inputs)
+        inputs = _checked(hook, cell, returned, inputs, loc,
+                          "hook_backward_grad", "The backward hook return value size", "grad input")
+    return inputs
+
+
+def _slot(cell: Cell, name: str) -> Iterator[CellHook]:
+    return getattr(cell._hooks, name).firing() if cell._hooks is not None else iter(())  # noqa: SLF001
+
+
+def _checked(
+    hook: CellHook, cell: Cell, returned: Any, expected: Gradients, loc: Loc | None, role: str, size: str, noun: str
+) -> Gradients:
+    """What a backward hook returned, as the new gradients; TypeError or ValueError when it does not fit."""
+    if returned is None:
+        return expected
+    where = _where(hook.function, subject_of(cell), loc)
+    if not isinstance(returned, tuple):
+        if len(expected) != 1:
+            raise TypeError(f"{size} is 1 not equal to expect {noun} size {len(expected)}. ({where})")
+        returned = (_tensor_or_error(role, returned, where),)
+    if len(returned) != len(expected):
+        raise TypeError(f"{size} is {len(returned)} not equal to expect {noun} size {len(expected)}. ({where})")
+    for new, old in zip(returned, expected, strict=True):
+        if old is not None:
+            _same_type(role, _tensor_or_error(role, new, where), old.type, where)
+    return tuple(new if old is not None else None for new, old in zip(returned, expected, strict=True))
+
+
+def _is_tensor(x: object) -> bool:
+    return hasattr(x, "memory") and isinstance(getattr(x, "type", None), TensorType)
+
+
+def _tensor_or_error(name: str, x: Any, where: str) -> Any:
+    if not _is_tensor(x):
+        raise TypeError(f"The output type of function: {name} should be a tensor but got {type(x).__name__}. ({where})")
+    return x
+
+
+def _same_type(name: str, new: Tensor, expected: TensorType, where: str) -> None:
+    if new.type is not expected:
+        raise ValueError(
+            f"The output type of function: {name} is not consistent with the expected, it should be "
+            f"{_type_text(expected)}, but got {_type_text(new.type)}. ({where})")
+
+
+def _type_text(type_: TensorType) -> str:
+    return f"Tensor shape:[[const vector]{{{', '.join(map(str, type_.shape))}}}]{type_.dtype.long_name}"

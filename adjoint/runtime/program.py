@@ -1,0 +1,276 @@
+"""Programs: an adjoint bound to plans, run node by node.
+
+A program is made once, when the tape first ends at a step of the trie, and kept there.  `run` computes on memories,
+without making tensors; a host op (a hook, a bprop) is given tensors and runs as ordinary Python.  Inside another
+gradient `run_recorded` does the same through `apply`, so that the adjoint is recorded in its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adjoint.ir.core import Atom, Function, Literal, Node, Value
+from adjoint.ir.ops.host import Callback, CellCallback, Pullback
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import TensorType
+from adjoint.passes.autodiff import pullback
+from adjoint.runtime import hooks
+from adjoint.runtime.machine import Memory
+from adjoint.runtime.plans import Plan, plan_for
+from adjoint.runtime.state import not_recording
+from adjoint.runtime.tensor import Tensor, apply, constant, wrap
+
+if TYPE_CHECKING:
+    from adjoint.runtime.tape import Assembled, Step, Tape
+
+__all__ = ["Program", "program_for"]
+
+_KEPT = 4096
+"""Bytes: a smaller memory is not worth freeing before the program ends."""
+
+
+class Program:
+    """The adjoint of a path, ready to run.
+
+    function  the adjoint as IR: residuals, then cotangents -> gradients
+    sources   slots of the residuals, in the order of the parameters
+    missing   for each wanted leaf, whether it has no cotangent (its gradient is zeros)
+    """
+
+    def __init__(self, function: Function, sources: Sequence[int], hosts: dict[str, int], missing: tuple[bool, ...]):
+        self.function, self.sources, self.hosts, self.missing = function, tuple(sources), hosts, missing
+        self._steps: list[Callable[[list[Any], Tape], None]] | None = None
+        self._results: list[tuple[int, TensorType]] = []
+        self._template: list[Any] = []
+
+    # -- on memories ------------------------------------------------------------------------------------------------
+    def _bind(self) -> list[Callable[[list[Any], Tape], None]]:
+        """Turn nodes into closures over plans and positions in one list of memories."""
+        place: dict[Any, int] = {value: i for i, value in enumerate(self.function.params)}
+        self._template = [None] * len(place)
+
+        def position(atom: Atom) -> int:
+            found = place.get(atom)
+            if found is None:
+                assert isinstance(atom, Literal)
+                found = place[atom] = len(self._template)
+                self._template.append(constant(atom.value, atom.type.dtype).memory)
+            return found
+
+        steps: list[Callable[[list[Any], Tape], None]] = []
+        owners: list[Node] = []
+        for node in self.function.body.nodes:
+            operands = tuple(position(x) for x in node.operands)
+            results = tuple(range(len(self._template), len(self._template) + len(node.results)))
+            place.update(zip(node.results, results, strict=True))
+            self._template += [None] * len(results)
+            steps.append(self._step(node, operands, results))
+            owners.append(node)
+        self._results = [(position(atom), atom.type) for atom in self.function.body.results]  # type: ignore[misc]
+        return _freeing(steps, owners, place, {i for i, _ in self._results})
+
+    def _step(self, node: Node, operands: tuple[int, ...], results: tuple[int, ...]) -> Callable[[list[Any], Tape], None]:
+        if isinstance(node.op, (Callback, CellCallback, Pullback)):
+            types = [x.type for x in node.operands]
+            call = self._host(node)
+
+            def host(memories: list[Any], tape: Tape) -> None:
+                given = [wrap(t, memories[i]) for t, i in zip(types, operands, strict=True)]  # type: ignore[arg-type]
+                with not_recording():
+                    returned = call(given, tape)
+                for i, x in zip(results, returned, strict=True):
+                    memories[i] = x.memory
+
+            return host
+        plan = plan_for(node.op, [x.type for x in node.operands])  # type: ignore[misc]
+        return _pure(plan, operands, results)
+
+    def run(self, tape: Tape, cotangents: Sequence[Tensor]) -> list[Tensor]:
+        """The gradients of the leaves that have one."""
+        steps = self._steps
+        if steps is None:
+            steps = self._steps = self._bind()
+        memories = self._template.copy()
+        values = tape.values
+        i = 0
+        for slot in self.sources:
+            memories[i] = values[slot].memory
+            i += 1
+        for x in cotangents:
+            memories[i] = x.memory
+            i += 1
+        for step in steps:
+            step(memories, tape)
+        return [wrap(t, memories[i]) for i, t in self._results]
+
+    # -- on tensors, recorded ---------------------------------------------------------------------------------------
+    def run_recorded(self, tape: Tape, cotangents: Sequence[Tensor]) -> list[Tensor]:
+        """The same, every op recorded on the tape of the gradient around."""
+        tensors: dict[Value, Tensor] = dict(zip(
+            self.function.params, (*(tape.values[slot] for slot in self.sources), *cotangents), strict=True))
+
+        def of(atom: Atom) -> Tensor:
+            return tensors[atom] if isinstance(atom, Value) else constant(atom.value, atom.type.dtype)
+
+        for node in self.function.body.nodes:
+            operands = [of(x) for x in node.operands]
+            if isinstance(node.op, (Callback, CellCallback, Pullback)):
+                made: Any = self._host(node)(operands, tape)
+            else:
+                made = apply(node.op, *operands)
+            tensors.update(zip(node.results, made if isinstance(made, (tuple, list)) else (made,), strict=True))
+        return [of(x) for x in self.function.body.results]
+
+    # -- host ops ---------------------------------------------------------------------------------------------------
+    def _host(self, node: Node) -> Callable[[list[Tensor], Tape], Sequence[Tensor]]:
+        """The Python that a host op runs: looked up among the run's hosts each time."""
+        op, loc = node.op, node.loc
+        position = self.hosts[op.symbol]
+        match op:
+            case Callback(kind="tensor"):
+                name = op.symbol.removesuffix(".hook")
+                return lambda given, tape: (hooks.fire_tensor(tape.hosts[position], given[0], f"value '{name}'", loc),)
+            case Callback(kind="value"):
+                return lambda given, tape: hooks.fire_value(tape.hosts[position], given, loc)
+            case Callback(kind="gradient"):
+                return lambda given, tape: (hooks.fire_gradient(tape.hosts[position], given[0], loc),)
+            case Callback(present=present):
+                def before(given: list[Tensor], tape: Tape) -> Sequence[Tensor]:
+                    call = tape.hosts[position]
+                    entries = _spread(_spread(given, present), call.outputs)
+                    return _present(hooks.fire_backward_pre(call.cell, entries, loc))
+
+                return before
+            case CellCallback(inputs=inputs, outputs=outputs):
+                count = sum(inputs)
+
+                def after(given: list[Tensor], tape: Tape) -> Sequence[Tensor]:
+                    call = tape.hosts[position]
+                    grad_input = _spread(_spread(given[:count], inputs), call.inputs) or (None,)
+                    grad_output = _spread(_spread(given[count:], outputs), call.outputs)
+                    return _present(hooks.fire_backward(call.cell, grad_input, grad_output, loc))
+
+                return after
+            case Pullback():
+                types = [v.type for v in node.results]
+                return lambda given, tape: tape.hosts[position](op, given, types, loc)
+            case _:
+                raise AssertionError(op)
+
+
+def _spread(given: Sequence[Any], present: Sequence[bool]) -> tuple[Any, ...]:
+    """The entries in their places, None where there is none."""
+    left = iter(given)
+    return tuple(next(left) if here else None for here in present)
+
+
+def _present(entries: Sequence[Tensor | None]) -> list[Tensor]:
+    return [x for x in entries if x is not None]
+
+
+def _pure(plan: Plan, operands: tuple[int, ...], results: tuple[int, ...]) -> Callable[[list[Any], Tape], None]:
+    run = plan.run
+    if len(results) > 1:
+        first, end = results[0], results[-1] + 1
+
+        def several(memories: list[Memory], tape: Tape) -> None:
+            memories[first:end] = run(*[memories[i] for i in operands])
+
+        return several
+    (out,) = results
+    match operands:
+        case (a,):
+            def unary(memories: list[Memory], tape: Tape) -> None:
+                memories[out] = run(memories[a])
+
+            return unary
+        case (a, b):
+            def binary(memories: list[Memory], tape: Tape) -> None:
+                memories[out] = run(memories[a], memories[b])
+
+            return binary
+        case _:
+            def general(memories: list[Memory], tape: Tape) -> None:
+                memories[out] = run(*[memories[i] for i in operands])
+
+            return general
+
+
+def _freeing(
+    steps: list[Callable[[list[Any], Tape], None]], nodes: list[Node], place: dict[Any, int], kept: set[int]
+) -> list[Callable[[list[Any], Tape], None]]:
+    """The steps, with large memories let go after their last use."""
+    last: dict[int, int] = {}
+    for index, node in enumerate(nodes):
+        for atom in (*node.operands, *node.results):
+            if isinstance(atom.type, TensorType) and atom.type.nbytes > _KEPT and place[atom] not in kept:
+                last[place[atom]] = index
+    dying: dict[int, list[int]] = {}
+    for position, index in last.items():
+        dying.setdefault(index, []).append(position)
+    out: list[Callable[[list[Any], Tape], None]] = []
+    for index, step in enumerate(steps):
+        out.append(step)
+        if index in dying:
+            out.append(_release(tuple(dying[index])))
+    return out
+
+
+def _release(positions: tuple[int, ...]) -> Callable[[list[Any], Tape], None]:
+    def release(memories: list[Any], tape: Tape) -> None:
+        for i in positions:
+            memories[i] = None
+
+    return release
+
+
+def program_for(tape: Tape, start: Step, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
+    """The adjoint of what was recorded since `start`: gradients of `outputs` with respect to the slots `wanted`."""
+    key = (start, outputs, wanted)
+    program = tape.at.programs.get(key)
+    if program is None:
+        assembled: Assembled = tape.assemble(start, (*outputs, *wanted))
+        program = tape.at.programs[key] = _built(tape, assembled, outputs, wanted)
+    return program
+
+
+def _built(tape: Tape, assembled: Assembled, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
+    def value(slot: int) -> Value:
+        found = assembled.values.get(slot)
+        if found is None:
+            # Nothing on the path uses it: it has no cotangent.
+            found = assembled.values[slot] = Value(tape.values[slot].type, "x")
+            assembled.slots[found] = slot
+        return found
+
+    pulled = pullback("adjoint", assembled.nodes, [value(s) for s in outputs], [value(s) for s in wanted])
+    sources = [assembled.slots[v] for v in pulled.residuals]
+    return Program(pulled.function, sources, assembled.hosts, pulled.missing)
+
+
+def gradients(tape: Tape, start: Step, outputs: Sequence[int], wanted: Sequence[int], cotangents: Sequence[Tensor]) -> list[Tensor]:
+    """Gradients of the wanted slots, zeros where nothing flows; recorded when another gradient is around."""
+    program = program_for(tape, start, tuple(outputs), tuple(wanted))
+    if tape.depth > 1:
+        found = program.run_recorded(tape, cotangents)
+    else:
+        found = program.run(tape, cotangents)
+    if not any(program.missing):
+        return found
+    left = iter(found)
+    return [zeros(tape.values[slot].type) if absent else next(left) for slot, absent in zip(wanted, program.missing, strict=True)]
+
+
+def zeros(type_: TensorType) -> Tensor:
+    """A tensor of zeros."""
+    from_zero = constant(False if type_.dtype.kind == "b" else 0, type_.dtype)
+    return full(from_zero, type_)
+
+
+def full(value: Tensor, type_: TensorType) -> Tensor:
+    """A 0-d tensor's number in every element of a new one."""
+    if type_.rank == 0:
+        return value
+    plan = plan_for(Broadcast(to=type_), (value.type,))
+    return wrap(type_, plan.run(value.memory))

@@ -1,0 +1,32 @@
+"""What belongs to a thread: the tape it records on, if any."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adjoint.runtime.tape import Tape
+
+__all__ = ["not_recording", "state"]
+
+
+class _State(threading.local):
+    """tape: what ops of this thread are recorded on; None outside of gradients."""
+
+    tape: Tape | None = None
+
+
+state = _State()
+
+
+@contextmanager
+def not_recording() -> Iterator[None]:
+    """Ops inside are not recorded: what they make is constant for every gradient around."""
+    before, state.tape = state.tape, None
+    try:
+        yield
+    finally:
+        state.tape = before

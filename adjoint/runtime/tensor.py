@@ -1,0 +1,588 @@
+"""Tensor: dtype, shape and memory.  Its operators run at once, and are recorded when a gradient is being taken.
+
+A tensor's memory is contiguous, row-major and its own or shared with tensors that hold the same numbers (`reshape`
+shares).  A write never changes memory that another holder can see: see `overwrite`.
+
+`asnumpy()` gives a view of the memory, without a copy, when this tensor alone holds it; the numbers of a tensor whose
+memory is shared (with a reshaped tensor, a gradient that is returned twice, a running tape) are copied.  A view stays
+as it is when the tensor is assigned later.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.interpret import from_compute, to_compute
+from adjoint.ir.op import Op
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, DType, TensorType, tensor
+from adjoint.runtime.display import represented, written
+from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
+from adjoint.runtime.machine import Memory, array_of, ffi, memory_of
+from adjoint.runtime.plans import plan_for, plans
+from adjoint.runtime.promotion import common_dtype, scalar_dtype
+from adjoint.runtime.state import state
+
+__all__ = ["Tensor", "apply", "as_tensor", "constant", "dtype_of_array", "wrap"]
+
+Number = (bool, int, float, np.bool_, np.integer, np.floating)
+
+_ADD, _SUB, _MUL, _DIV = ew.Add(), ew.Sub(), ew.Mul(), ew.Div()
+
+
+class Tensor:
+    """An n-dimensional array of one dtype, at most 8 dimensions.
+
+    input_data  number, nested list or tuple, NumPy array (copied) or Tensor; or None with `shape`, `dtype`, `init`
+    dtype       element type; default: that of the data (Python floats are Float32, ints Int64)
+    shape, init an initialiser (`initializer.One()`, ...) that fills a tensor of this shape
+
+    Errors: TypeError for data that is no number, list, array or tensor; ValueError for ragged lists or more than 8
+    dimensions.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "memory", "type")
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+    _hooks: TensorHooks | None = None
+    """Backward hooks on this value; made when the first is registered."""
+
+    type: TensorType
+    memory: Memory
+
+    def __init__(
+        self,
+        input_data: Any = None,
+        dtype: DType | None = None,
+        shape: Sequence[int] | int | None = None,
+        init: Any = None,
+        const_arg: bool = False,
+        device: str | None = None,
+    ):
+        if dtype is not None and not isinstance(dtype, DType):
+            dtype = _dtype_argument(dtype)
+        if init is not None:
+            if shape is None or dtype is None:
+                raise ValueError("For 'Tensor', 'shape' and 'dtype' must be given together with 'init'.")
+            sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+            input_data = init.array(sizes, dtype)
+        elif input_data is None:
+            raise ValueError("For 'Tensor', 'input_data' or 'init' with 'shape' and 'dtype' must be given.")
+        if isinstance(input_data, Tensor):
+            source = input_data if dtype is None else input_data.astype(dtype)
+            self.type, self.memory = source.type, source.memory
+            return
+        array, found = _array_from(input_data, dtype)
+        if array.ndim > 8:
+            raise ValueError(f"For 'Tensor', at most 8 dimensions are supported, but got {array.ndim}.")
+        if shape is not None and init is None and tuple(np.atleast_1d(shape)) != array.shape:
+            raise ValueError(f"For 'Tensor', the data has shape {array.shape}, but 'shape' is {shape}.")
+        self.type = tensor(found, array.shape)
+        self.memory = memory_of(array)
+
+    # -- what it is -------------------------------------------------------------------------------------------------
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape  # type: ignore[return-value]
+
+    @property
+    def ndim(self) -> int:
+        return self.type.rank
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.type.count
+
+    @property
+    def itemsize(self) -> int:
+        return self.type.dtype.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.type.nbytes
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next, by axis."""
+        return np.empty(self.shape, np.int8).strides if self.itemsize == 1 else tuple(
+            s * self.itemsize for s in np.empty(self.shape, np.int8).strides)
+
+    def dim(self) -> int:
+        return self.type.rank
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.type.shape[0]  # type: ignore[return-value]
+
+    # -- out to Python and NumPy ------------------------------------------------------------------------------------
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """The numbers as a NumPy array (bfloat16 as float32); shares the memory if no other tensor does, else a copy."""
+        array = array_of(self.memory, self.type)
+        if self.type.dtype is BF16:
+            return to_compute(array, BF16)
+        # The references of a memory that only this tensor holds: the tensor, the view's buffer and getrefcount's argument.
+        return array if sys.getrefcount(self.memory) <= _VIEWED_ALONE else array.copy()
+
+    numpy = asnumpy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self.asnumpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"a copy is needed to give {self.dtype} as {dtype}")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.asnumpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def item(self, index: int | tuple[int, ...] | None = None) -> bool | int | float:
+        """The element as a Python number; ValueError when there are several and no index says which."""
+        if index is None and self.size != 1:
+            raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
+        array = to_compute(array_of(self.memory, self.type), self.dtype)
+        return array.item() if index is None else array.item(index)
+
+    def tolist(self) -> Any:
+        """The numbers as nested lists; a number for a 0-d tensor."""
+        return to_compute(array_of(self.memory, self.type), self.dtype).tolist()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                "The truth value of a tensor with several elements is ambiguous. Please use 'all()' or 'any()'."
+                if self.size else "The truth value of an empty tensor is ambiguous.")
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.is_float:
+            raise TypeError(f"only an integer tensor of one element can be an index, but got {self.dtype}.")
+        return int(self.item())
+
+    def __repr__(self) -> str:
+        return represented(self.type, to_compute(array_of(self.memory, self.type), self.dtype))
+
+    def __str__(self) -> str:
+        return written(self.type, to_compute(array_of(self.memory, self.type), self.dtype))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.size == 1 else str(self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.dtype.name, array_of(self.memory, self.type).copy())
+
+    def __copy__(self) -> Tensor:
+        return wrap(self.type, self.memory)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return wrap(self.type, memory_of(array_of(self.memory, self.type)))
+
+    def copy(self) -> Tensor:
+        """A tensor of the same numbers; gradients flow through it."""
+        return apply(ew.Identity(), self)
+
+    def astype(self, dtype: DType | str, copy: bool = True) -> Tensor:
+        """The same numbers in another dtype."""
+        dtype = _dtype_argument(dtype)
+        return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(ew.Cast(dtype), self)
+
+    to = astype
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+    def overwrite(self, value: Tensor) -> None:
+        """Make this tensor hold the numbers of `value`, of the same type.
+
+        In place only where no other holder (another tensor, a tape, a NumPy view) can see this memory.
+        """
+        tape = state.tape
+        if tape is not None:
+            tape.overwritten(self, value)
+        if sys.getrefcount(self.memory) <= _HELD_ALONE:
+            ffi.memmove(self.memory, value.memory, self.type.nbytes)
+        else:
+            self.memory = memory_of(array_of(value.memory, value.type))
+
+    def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
+        """Take over dtype, shape and numbers of `data`."""
+        if state.tape is not None:
+            state.tape.overwritten(self, data)
+        self.type, self.memory = data.type, memory_of(array_of(data.memory, data.type))
+        return self
+
+    assign_value = set_data
+
+    # -- hooks ------------------------------------------------------------------------------------------------------
+    def register_hook(self, hook_fn: Callable[[Tensor], Any]) -> TensorHookHandle:
+        """Call `hook_fn(gradient)` with the total gradient of this value; see docs/hooks.md.
+
+        Returns a handle with `remove()`.  TypeError when `hook_fn` cannot be called; RuntimeError when this tensor
+        takes no gradient.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("The tensor requires grad is false, which can not register tensor hook")
+        if self._hooks is None:
+            self._hooks = TensorHooks()
+        handle = self._hooks.register(hook_fn)
+        if state.tape is not None:
+            state.tape.attach(self)
+        return handle
+
+    def hooks(self) -> list[Callable[[Tensor], Any]]:
+        """The hook functions registered on this value, in order."""
+        return list(self._hooks.functions.values()) if self._hooks else []
+
+    requires_grad: bool = True  # type: ignore[misc]
+
+    # -- operators --------------------------------------------------------------------------------------------------
+    def __add__(self, other: Any) -> Tensor:
+        if state.tape is None:
+            try:
+                plan = plans[_ADD, self.type, other.type]
+            except (KeyError, AttributeError):
+                return binary(_ADD, self, other)
+            result = _new(Tensor)
+            result.type = plan.type
+            result.memory = plan.run(self.memory, other.memory)
+            return result
+        return binary(_ADD, self, other)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return binary(_SUB, self, other)
+
+    def __mul__(self, other: Any) -> Tensor:
+        if state.tape is None:
+            try:
+                plan = plans[_MUL, self.type, other.type]
+            except (KeyError, AttributeError):
+                return binary(_MUL, self, other)
+            result = _new(Tensor)
+            result.type = plan.type
+            result.memory = plan.run(self.memory, other.memory)
+            return result
+        return binary(_MUL, self, other)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return divided(self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return binary(_ADD, other, self)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return binary(_SUB, other, self)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return binary(_MUL, other, self)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return divided(other, self)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return binary(ew.FloorDiv(), self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return binary(ew.FloorDiv(), other, self)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return binary(ew.Mod(), self, other)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return binary(ew.Mod(), other, self)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return binary(ew.Pow(), self, other)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return binary(ew.Pow(), other, self)
+
+    def __neg__(self) -> Tensor:
+        return apply(ew.Neg(), self)
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __abs__(self) -> Tensor:
+        return apply(ew.Abs(), self)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return binary(ew.Less(), self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return binary(ew.LessEqual(), self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return binary(ew.Greater(), self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return binary(ew.GreaterEqual(), self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return binary(ew.Equal(), self, other) if isinstance(other, (Tensor, *Number, np.ndarray)) else False
+
+    def __ne__(self, other: object) -> Any:
+        return binary(ew.NotEqual(), self, other) if isinstance(other, (Tensor, *Number, np.ndarray)) else True
+
+    def __and__(self, other: Any) -> Tensor:
+        return logical(ew.LogicalAnd(), ew.BitwiseAnd(), self, other)
+
+    def __or__(self, other: Any) -> Tensor:
+        return logical(ew.LogicalOr(), ew.BitwiseOr(), self, other)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return logical(ew.LogicalXor(), ew.BitwiseXor(), self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Tensor:
+        return apply(ew.LogicalNot() if self.dtype is BOOL else ew.BitwiseNot(), self)
+
+    def __iadd__(self, other: Any) -> Tensor:
+        return self + other
+
+    def __isub__(self, other: Any) -> Tensor:
+        return self - other
+
+    def __imul__(self, other: Any) -> Tensor:
+        return self * other
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return self / other
+
+
+_new = object.__new__
+_HELD_ALONE = 2
+"""References of a memory that one tensor holds: the tensor's and getrefcount's argument."""
+_VIEWED_ALONE = 3
+
+
+def wrap(type_: TensorType, memory: Memory) -> Tensor:
+    """A tensor of this type over this memory."""
+    result = _new(Tensor)
+    result.type, result.memory = type_, memory
+    return result
+
+
+def apply(op: Op, *operands: Tensor) -> Any:
+    """Run an op at once, and record it when a gradient is being taken; a Tensor, or a tuple of them."""
+    plan = plans.get((op, *[x.type for x in operands]))
+    if plan is None:
+        plan = plan_for(op, [x.type for x in operands])
+    made = plan.run(*[x.memory for x in operands])
+    if plan.type is not None:
+        result = _new(Tensor)
+        result.type, result.memory = plan.type, made
+        if state.tape is not None:
+            state.tape.record(op, operands, (result,))
+        return result
+    results = tuple(wrap(t, m) for t, m in zip(plan.types, made, strict=True))
+    if state.tape is not None:
+        state.tape.record(op, operands, results)
+    return results
+
+
+def binary(op: Op, a: Any, b: Any) -> Tensor:
+    """An op on two operands, tensors or numbers, brought to their common dtype first."""
+    try:
+        plan = plans[op, a.type, b.type]
+    except (KeyError, AttributeError):
+        a, b = promoted(op, a, b)
+        plan = plan_for(op, (a.type, b.type))
+    result = _new(Tensor)
+    result.type = plan.type
+    result.memory = plan.run(a.memory, b.memory)
+    if state.tape is not None:
+        state.tape.record(op, (a, b), (result,))
+    return result
+
+
+def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Both operands as tensors of their common dtype.  TypeError when one is neither tensor, number nor array."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        if a.dtype is b.dtype:
+            return a, b
+        dtype = common_dtype(a.dtype, b.dtype)
+        return _as_dtype(a, dtype), _as_dtype(b, dtype)
+    if isinstance(a, Tensor):
+        if isinstance(b, np.ndarray):
+            return promoted(op, a, Tensor(b))
+        _check_number(op, b)
+        dtype = scalar_dtype(a.dtype, b)
+        return _as_dtype(a, dtype), constant(b, dtype)
+    if isinstance(b, Tensor):
+        second, first = promoted(op, b, a)
+        return first, second
+    if isinstance(a, Number) and isinstance(b, Number):
+        return promoted(op, as_tensor(a), b)
+    _check_number(op, a)
+    _check_number(op, b)
+    raise TypeError(f"For '{type(op).__name__}', at least one operand must be a Tensor.")
+
+
+def divided(a: Any, b: Any) -> Tensor:
+    """True division: integers and bools divide as Float32."""
+    try:
+        plan = plans[_DIV, a.type, b.type]
+    except (KeyError, AttributeError):
+        a, b = promoted(_DIV, a, b)
+        if not a.dtype.is_float:
+            a, b = _as_dtype(a, F32), _as_dtype(b, F32)
+        return apply(_DIV, a, b)
+    del plan
+    return apply(_DIV, a, b)
+
+
+def logical(on_bool: Op, on_integers: Op, a: Any, b: Any) -> Tensor:
+    """A logical op on bools, the bitwise one on integers."""
+    a, b = promoted(on_integers, a, b)
+    return apply(on_bool if a.dtype is BOOL else on_integers, a, b)
+
+
+def _as_dtype(x: Tensor, dtype: DType) -> Tensor:
+    return x if x.type.dtype is dtype else apply(ew.Cast(dtype), x)
+
+
+def _check_number(op: Op, x: Any) -> None:
+    if not isinstance(x, Number):
+        raise TypeError(
+            f"For '{type(op).__name__}', an operand must be a Tensor or a number, but got {x!r} of type {type(x).__name__}.")
+
+
+_constants: dict[tuple[Any, ...], Tensor] = {}
+
+
+def constant(value: bool | int | float, dtype: DType) -> Tensor:
+    """A 0-d tensor of a Python number; kept, so that the constants of a loop are made once."""
+    key = (value, value.__class__, dtype, str(value) if value == 0 else "")
+    found = _constants.get(key)
+    if found is None:
+        if len(_constants) > 512:
+            _constants.clear()
+        found = wrap(tensor(dtype), memory_of(_number_array(value, dtype)))
+        found.literal = value  # type: ignore[attr-defined]
+        _constants[key] = found
+    return found
+
+
+def _number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:
+    if dtype.is_float:
+        return from_compute(np.asarray(value, dtype.compute.array), dtype)
+    if isinstance(value, (float, np.floating)):
+        raise TypeError(f"{value!r} is not an integer, but a {dtype} is needed.")
+    # Wraps as C does: a Python integer beyond the dtype keeps its low bits.
+    return np.asarray(int(value) & (2 ** (8 * dtype.size) - 1), f"u{dtype.size}").view(dtype.array) if dtype is not BOOL else np.asarray(bool(value))
+
+
+def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:
+    """`value` as a tensor: itself if it is one."""
+    if isinstance(value, Tensor):
+        return value if dtype is None or value.dtype is dtype else _as_dtype(value, dtype)
+    return Tensor(value, dtype)
+
+
+def dtype_of_array(array: np.ndarray[Any, Any]) -> DType:
+    """The dtype of a NumPy array; TypeError when there is none such."""
+    found = _FROM_NUMPY.get(array.dtype.newbyteorder("="))
+    if found is None:
+        raise TypeError(f"For 'Tensor', an array of dtype {array.dtype} is not supported; supported are "
+                        f"{', '.join(d.long_name for d in DTYPES.values())}.")
+    return found
+
+
+_FROM_NUMPY = {d.array: d for d in DTYPES.values() if d is not BF16}
+
+
+def _dtype_argument(dtype: Any) -> DType:
+    """A DType from what a user may give: itself, its name, a NumPy dtype, a Python type."""
+    if isinstance(dtype, DType):
+        return dtype
+    python = {bool: BOOL, int: I64, float: F32}
+    if isinstance(dtype, type) and dtype in python:
+        return python[dtype]
+    if isinstance(dtype, str):
+        for known in DTYPES.values():
+            if dtype.lower() in (known.name, known.long_name.lower()):
+                return known
+    try:
+        return dtype_of_array(np.empty(0, np.dtype(dtype)))
+    except TypeError:
+        raise TypeError(f"a dtype such as float32 is expected, but got {dtype!r} of type {type(dtype).__name__}.") from None
+
+
+def _array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
+    """The data as a NumPy array in storage form, and its dtype."""
+    if isinstance(data, (str, bytes)) or data is None:
+        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, but got {data!r} of type {type(data).__name__}.")
+    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+        array = np.asarray(data)
+        found = dtype_of_array(array)
+    elif isinstance(data, (bool, int, float)):
+        found = BOOL if isinstance(data, bool) else I64 if isinstance(data, int) else F32
+        if dtype is not None:
+            return _number_array(data, dtype) if dtype.is_float or not isinstance(data, float) else _converted(np.asarray(data), dtype), dtype
+        array = np.asarray(data, found.array)
+    elif isinstance(data, (list, tuple)):
+        plain = _without_tensors(data)
+        try:
+            array = np.asarray(plain)
+        except ValueError as ragged:
+            raise ValueError(f"For 'Tensor', the nested lists must have equal lengths: {ragged}") from None
+        if array.size == 0 and array.dtype == np.float64:
+            array = array.astype(np.float32)
+        if array.dtype == np.float64 and not _has_float64(data):
+            array = array.astype(np.float32) if dtype is None else array
+        found = dtype_of_array(array)
+    elif hasattr(data, "__array__"):
+        array = np.asarray(data)
+        found = dtype_of_array(array)
+    else:
+        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, but got {data!r} of type {type(data).__name__}.")
+    if dtype is None or dtype is found:
+        return array, found
+    return _converted(array, dtype), dtype
+
+
+def _converted(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    with np.errstate(all="ignore"):
+        return from_compute(array.astype(dtype.compute.array), dtype)
+
+
+def _without_tensors(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data.asnumpy()
+    if isinstance(data, (list, tuple)):
+        return [_without_tensors(item) for item in data]
+    if isinstance(data, (str, bytes)) or data is None:
+        raise TypeError(f"For 'Tensor', the data must be numbers, but got {data!r} of type {type(data).__name__}.")
+    return data
+
+
+def _has_float64(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(_has_float64(item) for item in data)
+    return isinstance(data, (np.ndarray, np.generic)) and data.dtype == np.float64
+
+
+def _rebuilt(name: str, array: np.ndarray[Any, Any]) -> Tensor:
+    return wrap(tensor(DTYPES[name], array.shape), memory_of(array))
+
