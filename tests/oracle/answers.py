@@ -80,7 +80,7 @@ def outcome(expression: str, encode: Callable[[Any], Any] = encoded) -> Any:
 
 
 def outcomes(expressions: Iterable[str], encode: Callable[[Any], Any] = encoded) -> dict[str, Any]:
-    """Every expression is asked twice, in both orders; "unstable" where the answers differ, as uninitialised memory does."""
+    """Every expression is asked twice, in both orders; "unstable" where the answers differ (uninitialised memory)."""
     expressions = list(expressions)
     first = {expression: outcome(expression, encode) for expression in expressions}
     again = {expression: outcome(expression, encode) for expression in reversed(expressions)}

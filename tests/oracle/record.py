@@ -17,6 +17,7 @@ import mindspore as ms
 import record_gradients
 import record_initializers
 import record_promotion
+import record_repr
 import record_signatures
 
 RECORDERS = {
@@ -24,6 +25,7 @@ RECORDERS = {
     "promotion": record_promotion.record,
     "initializers": record_initializers.record,
     "gradients": record_gradients.record,
+    "repr": record_repr.record,
 }
 
 
