@@ -1,5 +1,29 @@
 """The ops.  Importing this package registers every one of them."""
 
-from adjoint.ir.ops import control, elementwise, host, stack, state
+from adjoint.ir.ops import (
+    control,
+    elementwise,
+    host,
+    losses,
+    normalize,
+    optimizers,
+    pooling,
+    random,
+    softmax,
+    stack,
+    state,
+)
 
-__all__ = ["control", "elementwise", "host", "stack", "state"]
+__all__ = [
+    "control",
+    "elementwise",
+    "host",
+    "losses",
+    "normalize",
+    "optimizers",
+    "pooling",
+    "random",
+    "softmax",
+    "stack",
+    "state",
+]

@@ -1,0 +1,244 @@
+"""Cross entropy of softmax, with labels given as distributions or as classes, and its gradients.
+
+    p = softmax(logits)            along the classes
+    loss = -sum_k labels_k log p_k
+
+Rows are examples, columns classes; losses are per row, and averaging them is done by other ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
+
+if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+
+Array = Any
+
+__all__ = [
+    "SoftmaxCrossEntropy", "SoftmaxCrossEntropyGradient", "SparseSoftmaxCrossEntropy", "SparseSoftmaxCrossEntropyGradient",
+]
+
+
+class _CrossEntropy(Op):
+    """Checks of logits and of the cotangent of the losses."""
+
+    pack = "loss"
+
+    def check_logits(self, logits: TensorType) -> None:
+        if not isinstance(logits, TensorType) or not logits.dtype.is_float:
+            raise mistake(self, "logits", "a tensor of floating point numbers", logits, TypeError)
+        if logits.rank != 2:
+            raise mistake(self, "logits", "of shape [examples, classes]", logits)
+
+    def losses(self, logits: TensorType) -> TensorType:
+        """The type of the losses."""
+        return logits.with_shape(logits.shape[:1])
+
+    def check_cotangent(self, logits: TensorType, ct: TensorType) -> None:
+        if ct is not self.losses(logits):
+            raise mistake(self, "ct", f"of type {self.losses(logits)}", ct)
+
+
+def _shifted(logits: Array) -> tuple[Array, Array]:
+    """Logits less their largest, and the sum of their exponentials."""
+    shifted = logits - logits.max(axis=1, keepdims=True, initial=-np.inf)
+    return shifted, np.exp(shifted).sum(axis=1, keepdims=True)
+
+
+def _column(b: Builder, ct: Atom) -> Atom:
+    """[n] as [n, 1]."""
+    have = ct.type
+    assert isinstance(have, TensorType)
+    return b.reshape(ct, to=have.with_shape((*have.shape, 1)))
+
+
+@operation
+class SoftmaxCrossEntropy(_CrossEntropy):
+    """Cross entropy between softmax of `logits` and the distributions `labels`, row by row.
+
+    operands logits  T[n, k], T a floating point type
+             labels  T[n, k]
+    result   T[n]: -sum over k of labels * log_softmax(logits)
+    gradient softmax_cross_entropy_gradient(logits, labels, ct); labels receive -ct * log_softmax(logits)
+    errors   ValueError: logits not of rank 2, labels of another type; TypeError: logits not floating point
+    """
+
+    samples = (
+        sample(tensor(F32, (3, 5)), tensor(F32, (3, 5)), domain=((-2.0, 2.0), (0.0, 1.0))),
+        sample(tensor(F32, (2, 100)), tensor(F32, (2, 100)), domain=((-30.0, 30.0), (0.0, 1.0))),
+        sample(tensor(F32, (0, 4)), tensor(F32, (0, 4))),
+    )
+
+    def infer(self, logits: TensorType, labels: TensorType) -> TensorType:
+        self.check_logits(logits)
+        if labels is not logits:
+            raise mistake(self, "labels", f"of type {logits}", labels)
+        return self.losses(logits)
+
+    def reference(self, logits: Array, labels: Array) -> Array:
+        shifted, total = _shifted(logits)
+        return (labels * (np.log(total) - shifted)).sum(axis=1)
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        (logits, labels), (ct,) = node.operands, cotangents
+        logits_ct = b.emit(SoftmaxCrossEntropyGradient(), logits, labels, ct)
+        return logits_ct, b.neg(b.mul(b.log_softmax(logits, axis=1), _column(b, ct)))
+
+
+@operation
+class SoftmaxCrossEntropyGradient(_CrossEntropy):
+    """The gradient of softmax_cross_entropy by its logits.
+
+    operands logits  T[n, k]
+             labels  T[n, k]
+             ct      T[n], the cotangent of the losses
+    result   T[n, k]: (softmax(logits) * sum(labels) - labels) * ct; the sum, over k, is one for distributions
+    gradient unfused, to all operands
+    errors   ValueError: operands of shapes that do not fit; TypeError: logits not floating point
+    """
+
+    samples = (
+        sample(tensor(F32, (3, 5)), tensor(F32, (3, 5)), tensor(F32, (3,)), domain=((-2.0, 2.0), (0.0, 1.0), (-1.0, 1.0))),
+        sample(tensor(F32, (0, 4)), tensor(F32, (0, 4)), tensor(F32, (0,))),
+    )
+
+    def infer(self, logits: TensorType, labels: TensorType, ct: TensorType) -> TensorType:
+        self.check_logits(logits)
+        if labels is not logits:
+            raise mistake(self, "labels", f"of type {logits}", labels)
+        self.check_cotangent(logits, ct)
+        return logits
+
+    def reference(self, logits: Array, labels: Array, ct: Array) -> Array:
+        shifted, total = _shifted(logits)
+        p = np.exp(shifted) / total
+        return (p * labels.sum(axis=1, keepdims=True) - labels) * ct[:, None]
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        (logits, labels, ct), (v,) = node.operands, cotangents
+        p, column = b.softmax(logits, axis=1), _column(b, ct)
+        total = b.sum(labels, axes=(1,), keepdims=True)
+        error = b.sub(b.mul(p, total), labels)
+        logits_ct = b.softmax_gradient(p, b.mul(v, b.mul(column, total)), axis=1)
+        labels_ct = b.mul(column, b.sub(b.sum(b.mul(v, p), axes=(1,), keepdims=True), v))
+        return logits_ct, labels_ct, b.sum(b.mul(v, error), axes=(1,), keepdims=False)
+
+
+class _SparseCrossEntropy(_CrossEntropy):
+    ignored: tuple[int, ...]
+    failures: ClassVar[Mapping[int, str]] = {1: "a label is not in 0..classes-1"}
+    """What a kernel's non-zero status means."""
+
+    def check_labels(self, logits: TensorType, labels: TensorType) -> None:
+        if not isinstance(labels, TensorType) or not labels.dtype.is_integer:
+            raise mistake(self, "labels", "a tensor of integers", labels, TypeError)
+        if labels.shape != logits.shape[:1]:
+            raise mistake(self, "labels", f"of shape [{logits.shape[0]}]", labels)
+        if len(self.ignored) > 1:
+            raise mistake(self, "ignored", "at most one label", self.ignored)
+
+    def rows(self, logits: Array, labels: Array) -> tuple[Array, Array]:
+        """Labels as indices, 0 for ignored ones, and which rows count; a ValueError for a label out of range."""
+        counts = ~np.isin(labels, self.ignored) if self.ignored else np.ones(labels.shape, bool)
+        index = np.where(counts, labels, 0).astype(np.int64)
+        if ((index < 0) | (index >= logits.shape[1]))[counts].any():
+            raise ValueError(f"{self.name}: {self.failures[1]}")
+        return index, counts
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
+        for ignored in ((), (-100,)):
+            for labels in (I32, I64):
+                operands: tuple[Type, ...] = (tensor(dtype, (2, 3)), tensor(labels, (2,)))
+                if cls is SparseSoftmaxCrossEntropyGradient:
+                    operands = (*operands, tensor(dtype, (2,)))
+                yield cls(ignored=ignored), operands
+
+
+@operation
+class SparseSoftmaxCrossEntropy(_SparseCrossEntropy):
+    """Cross entropy between softmax of `logits` and the classes `labels`, row by row.
+
+    operands logits  T[n, k], T a floating point type
+             labels  I[n], I an integer type: the class of each row
+    result   T[n]: -log_softmax(logits) at the label; 0 where the label is the `ignored` one
+    gradient sparse_softmax_cross_entropy_gradient(logits, labels, ct)
+    errors   ValueError: logits not of rank 2, labels not of shape [n], a label not in 0..k-1; TypeError: logits not
+             floating point, labels not integers
+    """
+
+    ignored: tuple[int, ...] = ()
+    samples = (
+        sample(tensor(F32, (3, 5)), tensor(I32, (3,)), values={1: np.array([0, 4, 2])}),
+        sample(tensor(F32, (4, 10)), tensor(I64, (4,)), values={1: np.array([9, -1, 0, -1])}, ignored=(-1,)),
+        sample(tensor(F32, (2, 100)), tensor(I32, (2,)), values={1: np.array([99, 3])}, domain=(-30.0, 30.0)),
+        sample(tensor(F32, (0, 4)), tensor(I32, (0,)), values={1: np.zeros(0, np.int32)}),
+    )
+
+    def infer(self, logits: TensorType, labels: TensorType) -> TensorType:
+        self.check_logits(logits)
+        self.check_labels(logits, labels)
+        return self.losses(logits)
+
+    def reference(self, logits: Array, labels: Array) -> Array:
+        index, counts = self.rows(logits, labels)
+        shifted, total = _shifted(logits)
+        losses = np.log(total[:, 0]) - shifted[np.arange(len(index)), index]
+        return np.where(counts, losses, 0)
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        logits, labels = node.operands
+        return b.emit(SparseSoftmaxCrossEntropyGradient(self.ignored), logits, labels, cotangents[0]), None
+
+
+@operation
+class SparseSoftmaxCrossEntropyGradient(_SparseCrossEntropy):
+    """The gradient of sparse_softmax_cross_entropy by its logits.
+
+    operands logits  T[n, k]
+             labels  I[n], I an integer type
+             ct      T[n], the cotangent of the losses
+    result   T[n, k]: (softmax(logits) - onehot(labels)) * ct; 0 in rows whose label is the `ignored` one
+    gradient unfused, to logits and ct
+    errors   as sparse_softmax_cross_entropy; ValueError: ct not of shape [n]
+    """
+
+    ignored: tuple[int, ...] = ()
+    samples = (
+        sample(tensor(F32, (3, 5)), tensor(I32, (3,)), tensor(F32, (3,)), values={1: np.array([0, 4, 2])}),
+        sample(tensor(F32, (4, 10)), tensor(I64, (4,)), tensor(F32, (4,)), values={1: np.array([9, -1, 0, -1])}, ignored=(-1,)),
+        sample(tensor(F32, (0, 4)), tensor(I32, (0,)), tensor(F32, (0,)), values={1: np.zeros(0, np.int32)}),
+    )
+
+    def infer(self, logits: TensorType, labels: TensorType, ct: TensorType) -> TensorType:
+        self.check_logits(logits)
+        self.check_labels(logits, labels)
+        self.check_cotangent(logits, ct)
+        return logits
+
+    def reference(self, logits: Array, labels: Array, ct: Array) -> Array:
+        index, counts = self.rows(logits, labels)
+        shifted, total = _shifted(logits)
+        error = np.exp(shifted) / total
+        error[np.arange(len(index)), index] -= 1
+        return np.where(counts[:, None], error * ct[:, None], 0)
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        (logits, labels, ct), (v,) = node.operands, cotangents
+        have = logits.type
+        assert isinstance(have, TensorType)
+        weights = ct
+        if self.ignored:
+            counts = b.not_equal(labels, b.constant(self.ignored[0], labels.type.dtype))  # type: ignore[union-attr]
+            weights = b.mul(ct, b.cast(counts, to=have.dtype))
+        error = b.emit(self, logits, labels, b.constant(1.0, self.losses(have)))
+        logits_ct = b.softmax_gradient(b.softmax(logits, axis=1), b.mul(v, _column(b, weights)), axis=1)
+        return logits_ct, None, b.sum(b.mul(v, error), axes=(1,), keepdims=False)

@@ -1,0 +1,286 @@
+"""Steps of optimisers: each is one pass over a parameter and its state, element by element.
+
+Every step sees the gradient as
+
+    g = (gradient + weight_decay * parameter) * scale
+
+which is how MindSpore's optimisers apply weight decay and undo a loss scale; a `weight_decay` of 0 and a `scale` of 1 are
+left out of the computation.  Scalars that change while training are operands, 0-d tensors of the parameter's dtype.
+
+A result may be written into the memory of the operand that `in_place` names for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.types import F32, TensorType, scalar, tensor
+
+Array = Any
+
+__all__ = ["AdamUpdate", "AdamWeightDecayUpdate", "MomentumUpdate", "SgdMomentumUpdate", "SgdUpdate"]
+
+
+class _Update(Op):
+    """Checks shared by the steps; `tensors` operands have the parameter's type, the others are scalars."""
+
+    weight_decay: float = 0.0
+    scale: float = 1.0
+    pack = "optimizer"
+    in_place: ClassVar[Mapping[int, int]] = {0: 0}
+    """For a result the operand whose memory it may be written into."""
+    names: ClassVar[tuple[str, ...]] = ()
+    """Of the operands; those of the parameter's type first."""
+    tensors: ClassVar[int] = 2
+    """How many operands have the parameter's type."""
+
+    def check(self, operands: tuple[TensorType, ...]) -> TensorType:
+        parameter = operands[0]
+        if not isinstance(parameter, TensorType) or not parameter.dtype.is_float:
+            raise mistake(self, "parameter", "a tensor of floating point numbers", parameter, TypeError)
+        for position, (name, operand) in enumerate(zip(self.names, operands, strict=True)):
+            expected = parameter if position < self.tensors else scalar(parameter.dtype)
+            if operand is not expected:
+                raise mistake(self, name, f"of type {expected}", operand)
+        return parameter
+
+    def gradient(self, parameter: Array, gradient: Array) -> Array:
+        """g of the module's docstring."""
+        if self.weight_decay:
+            gradient = gradient + parameter * gradient.dtype.type(self.weight_decay)
+        return gradient if self.scale == 1.0 else gradient * gradient.dtype.type(self.scale)
+
+
+_WEIGHTS = tensor(F32, (3, 37))
+_SCALAR = tensor(F32, ())
+_RATES = ((0.0, 1.0),)
+
+
+@operation
+class SgdUpdate(_Update):
+    """A step of gradient descent.
+
+    operands parameter      T[s], T a floating point type
+             gradient       T[s]
+             learning_rate  T
+    result   T[s]: parameter - learning_rate * g
+    gradient none: training does not look through a step
+    errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
+    """
+
+    weight_decay: float = 0.0
+    scale: float = 1.0
+    cuts = "an optimiser's step is not differentiated"
+    names = ("parameter", "gradient", "learning_rate")
+    samples = (
+        sample(_WEIGHTS, _WEIGHTS, _SCALAR),
+        sample(_WEIGHTS, _WEIGHTS, _SCALAR, weight_decay=0.01, scale=0.5),
+    )
+
+    def infer(self, parameter: TensorType, gradient: TensorType, learning_rate: TensorType) -> TensorType:
+        return self.check((parameter, gradient, learning_rate))
+
+    def reference(self, parameter: Array, gradient: Array, learning_rate: Array) -> Array:
+        return parameter - learning_rate * self.gradient(parameter, gradient)
+
+
+@operation
+class SgdMomentumUpdate(_Update):
+    """A step of `SGD` with momentum: the first time the accumulator begins with the gradient.
+
+    operands parameter      T[s], T a floating point type
+             accumulator    T[s]
+             first          T[s]: positive where no step was taken yet
+             gradient       T[s]
+             learning_rate  T
+             momentum       T
+    result   parameter - learning_rate * a, or with `nesterov` - learning_rate * (g + momentum * a)
+             a = g where first > 0, else accumulator * momentum + g * (1 - dampening)
+             first: 0
+             With a momentum of 0 the step is learning_rate * g, accumulator and first stay as they are.
+    gradient none: training does not look through a step
+    errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
+    """
+
+    dampening: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+    scale: float = 1.0
+    cuts = "an optimiser's step is not differentiated"
+    names = ("parameter", "accumulator", "first", "gradient", "learning_rate", "momentum")
+    tensors = 4
+    in_place = {0: 0, 1: 1, 2: 2}
+    samples = (
+        sample(*(_WEIGHTS,) * 4, _SCALAR, _SCALAR, domain=((-2.0, 2.0),) * 4 + _RATES),
+        sample(*(_WEIGHTS,) * 4, _SCALAR, _SCALAR, domain=((-2.0, 2.0),) * 4 + _RATES, nesterov=True),
+        sample(*(_WEIGHTS,) * 4, _SCALAR, _SCALAR, domain=((-2.0, 2.0),) * 4 + _RATES, dampening=0.25, weight_decay=0.01,
+               scale=0.5),
+        sample(*(_WEIGHTS,) * 4, _SCALAR, _SCALAR, values={5: np.array(0.0)}, note="without momentum"),
+    )
+
+    def infer(
+        self, parameter: TensorType, accumulator: TensorType, first: TensorType, gradient: TensorType,
+        learning_rate: TensorType, momentum: TensorType,
+    ) -> tuple[TensorType, ...]:
+        return (self.check((parameter, accumulator, first, gradient, learning_rate, momentum)),) * 3
+
+    def reference(
+        self, parameter: Array, accumulator: Array, first: Array, gradient: Array, learning_rate: Array, momentum: Array
+    ) -> tuple[Array, ...]:
+        g = self.gradient(parameter, gradient)
+        if not momentum > 0:
+            return parameter - learning_rate * g, accumulator, first
+        fresh = g * g.dtype.type(1.0 - self.dampening)
+        accumulator = np.where(first > 0, g, accumulator * momentum + fresh)
+        step = g + accumulator * momentum if self.nesterov else accumulator
+        return parameter - learning_rate * step, accumulator, np.where(first > 0, 0, first).astype(first.dtype)
+
+
+@operation
+class MomentumUpdate(_Update):
+    """A step of `Momentum`.
+
+    operands parameter      T[s], T a floating point type
+             accumulator    T[s]
+             gradient       T[s]
+             learning_rate  T
+             momentum       T
+    result   parameter - learning_rate * a, or with `nesterov` parameter - (g * learning_rate + a * momentum * learning_rate)
+             a = accumulator * momentum + g
+    gradient none: training does not look through a step
+    errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
+    """
+
+    nesterov: bool = False
+    weight_decay: float = 0.0
+    scale: float = 1.0
+    cuts = "an optimiser's step is not differentiated"
+    names = ("parameter", "accumulator", "gradient", "learning_rate", "momentum")
+    tensors = 3
+    in_place = {0: 0, 1: 1}
+    samples = (
+        sample(*(_WEIGHTS,) * 3, _SCALAR, _SCALAR),
+        sample(*(_WEIGHTS,) * 3, _SCALAR, _SCALAR, nesterov=True),
+        sample(*(_WEIGHTS,) * 3, _SCALAR, _SCALAR, weight_decay=0.01, scale=0.5),
+    )
+
+    def infer(
+        self, parameter: TensorType, accumulator: TensorType, gradient: TensorType, learning_rate: TensorType,
+        momentum: TensorType,
+    ) -> tuple[TensorType, ...]:
+        return (self.check((parameter, accumulator, gradient, learning_rate, momentum)),) * 2
+
+    def reference(
+        self, parameter: Array, accumulator: Array, gradient: Array, learning_rate: Array, momentum: Array
+    ) -> tuple[Array, ...]:
+        g = self.gradient(parameter, gradient)
+        accumulator = accumulator * momentum + g
+        if self.nesterov:
+            return parameter - (g * learning_rate + accumulator * momentum * learning_rate), accumulator
+        return parameter - learning_rate * accumulator, accumulator
+
+
+class _Adam(_Update):
+    """The moments of Adam: averages of the gradient and of its square."""
+
+    tensors = 4
+    in_place = {0: 0, 1: 1, 2: 2}
+
+    def moments(self, m: Array, v: Array, g: Array, beta1: Array, beta2: Array) -> tuple[Array, Array]:
+        return m + (g - m) * (1 - beta1), v + (g * g - v) * (1 - beta2)
+
+
+_BETAS = ((-2.0, 2.0), (-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0), (0.001, 0.1), (0.8, 0.95), (0.9, 0.999))
+
+
+@operation
+class AdamUpdate(_Adam):
+    """A step of Adam (Kingma and Ba 2014, its second form).
+
+    operands parameter       T[s], T a floating point type
+             m               T[s], first moment
+             v               T[s], second moment
+             gradient        T[s]
+             learning_rate   T
+             beta1           T
+             beta2           T
+             epsilon         T
+             beta1_power     T: beta1 to the power of the number of this step, which counts from 1
+             beta2_power     T
+    result   parameter - l * m / (sqrt(v) + epsilon), with `nesterov` beta1 * m + (1 - beta1) * g in place of m
+             m + (g - m) * (1 - beta1), used above
+             v + (g * g - v) * (1 - beta2), used above
+             l = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+    gradient none: training does not look through a step
+    errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
+    """
+
+    nesterov: bool = False
+    weight_decay: float = 0.0
+    scale: float = 1.0
+    cuts = "an optimiser's step is not differentiated"
+    names = ("parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "beta1_power", "beta2_power")
+    samples = tuple(
+        sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 6, domain=(*_BETAS, (1e-3, 1e-2), (0.7, 0.8), (0.9, 0.99)), **attributes)
+        for attributes in ({}, {"nesterov": True}, {"weight_decay": 0.01, "scale": 0.5}))
+
+    def infer(
+        self, parameter: TensorType, m: TensorType, v: TensorType, gradient: TensorType, learning_rate: TensorType,
+        beta1: TensorType, beta2: TensorType, epsilon: TensorType, beta1_power: TensorType, beta2_power: TensorType,
+    ) -> tuple[TensorType, ...]:
+        scalars = (learning_rate, beta1, beta2, epsilon, beta1_power, beta2_power)
+        return (self.check((parameter, m, v, gradient, *scalars)),) * 3
+
+    def reference(
+        self, parameter: Array, m: Array, v: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array,
+        epsilon: Array, beta1_power: Array, beta2_power: Array,
+    ) -> tuple[Array, ...]:
+        g = self.gradient(parameter, gradient)
+        m, v = self.moments(m, v, g, beta1, beta2)
+        rate = learning_rate * np.sqrt(1 - beta2_power) / (1 - beta1_power)
+        ahead = m * beta1 + (1 - beta1) * g if self.nesterov else m
+        return parameter - rate * ahead / (np.sqrt(v) + epsilon), m, v
+
+
+@operation
+class AdamWeightDecayUpdate(_Adam):
+    """A step of Adam whose weight decay does not pass through the moments (Loshchilov and Hutter 2017), as in BERT.
+
+    operands parameter       T[s], T a floating point type
+             m               T[s], first moment
+             v               T[s], second moment
+             gradient        T[s]
+             learning_rate   T
+             beta1           T
+             beta2           T
+             epsilon         T
+             decay           T
+    result   parameter - learning_rate * (m / (sqrt(v) + epsilon) + decay * parameter)
+             m + (g - m) * (1 - beta1), used above
+             v + (g * g - v) * (1 - beta2), used above
+             with g = gradient * scale; moments are not corrected for beginning at zero
+    gradient none: training does not look through a step
+    errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
+    """
+
+    scale: float = 1.0
+    cuts = "an optimiser's step is not differentiated"
+    names = ("parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "decay")
+    samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, domain=(*_BETAS, (1e-3, 1e-2), (0.0, 0.1))),)
+
+    def infer(
+        self, parameter: TensorType, m: TensorType, v: TensorType, gradient: TensorType, learning_rate: TensorType,
+        beta1: TensorType, beta2: TensorType, epsilon: TensorType, decay: TensorType,
+    ) -> tuple[TensorType, ...]:
+        return (self.check((parameter, m, v, gradient, learning_rate, beta1, beta2, epsilon, decay)),) * 3
+
+    def reference(
+        self, parameter: Array, m: Array, v: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array,
+        epsilon: Array, decay: Array,
+    ) -> tuple[Array, ...]:
+        m, v = self.moments(m, v, self.gradient(parameter, gradient), beta1, beta2)
+        return parameter - learning_rate * (m / (np.sqrt(v) + epsilon) + decay * parameter), m, v

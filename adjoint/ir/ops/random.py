@@ -1,0 +1,303 @@
+"""Random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3").
+
+Philox is a function from a key and a counter to four 32-bit words; it has no state.  The key is the seed, the counter is
+(block, stream): a stream belongs to one random node of a program, a block to 4 words of its result.  So a number depends
+on seed, stream and its place alone, whatever computes it, in any order, on any number of threads; and what has drawn it
+once draws it again from the same `key`, an operand u64[2] of (seed, stream).
+
+    words     word w (0..3) of blocks 16 g .. 16 g + 15 is at 64 g + 16 w .. 64 g + 16 w + 15: sixteen lanes side by side
+    uniform   the upper bits of a word (of two for f64), as many as the significand holds, as a fraction: [0, 1)
+    normal    Box and Muller: u, v uniform give sqrt(-2 log u) cos(2 pi v) and sqrt(-2 log u) sin(2 pi v)
+    integer   two words as a 64-bit number modulo the range; its bias is below range / 2^64
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, DType, TensorType, Type, tensor
+
+if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+
+Array = Any
+
+__all__ = ["Dropout", "DropoutGradient", "RandomBits", "RandomInteger", "RandomNormal", "RandomUniform"]
+
+LANES = 16
+"""Blocks whose words lie side by side."""
+ROUNDS = 10
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+WEYL = (0x9E3779B9, 0xBB67AE85)
+"""What the two halves of the key grow by from round to round."""
+
+KEY = tensor(U64, (2,))
+
+
+def words(key: Array, count: int) -> Array:
+    """The first `count` words of a stream: u32[count].  `key` u64[2] is (seed, stream)."""
+    groups = -(-count // (4 * LANES))
+    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    seed, stream = np.uint64(key[0]), np.uint64(key[1])
+    block = np.arange(groups * LANES, dtype=np.uint64)
+    zero = np.zeros_like(block)
+    c0, c1, c2, c3 = block & mask, block >> half, zero + (stream & mask), zero + (stream >> half)
+    k0, k1 = int(seed & mask), int(seed >> half)
+    for _ in range(ROUNDS):
+        p0, p1 = c0 * np.uint64(MULTIPLIERS[0]), c2 * np.uint64(MULTIPLIERS[1])
+        c0, c1, c2, c3 = (p1 >> half) ^ c1 ^ np.uint64(k0), p1 & mask, (p0 >> half) ^ c3 ^ np.uint64(k1), p0 & mask
+        k0, k1 = (k0 + WEYL[0]) & 0xFFFFFFFF, (k1 + WEYL[1]) & 0xFFFFFFFF
+    lanes = np.stack([c0, c1, c2, c3]).reshape(4, groups, LANES)
+    return lanes.transpose(1, 0, 2).reshape(-1)[:count].astype(np.uint32)
+
+
+def pairs(key: Array, count: int) -> tuple[Array, Array]:
+    """Words 0 and 2 with words 1 and 3 of each block, so that `count` places get a pair each: two u32[count]."""
+    groups = -(-count // (2 * LANES))
+    lanes = words(key, groups * 4 * LANES).reshape(groups, 2, 2, LANES)
+    return lanes[:, :, 0].reshape(-1)[:count], lanes[:, :, 1].reshape(-1)[:count]
+
+
+def wide_words(key: Array, count: int) -> Array:
+    """The first `count` 64-bit words of a stream: word 0 with word 1 above it, word 2 with word 3: u64[count]."""
+    low, high = pairs(key, count)
+    return low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
+
+
+class _Random(Op):
+    """A tensor of type `to`, drawn from a key."""
+
+    to: TensorType
+    pack = "random"
+    kinds: tuple[DType, ...]
+    """Dtypes it may have."""
+
+    def infer(self, key: TensorType) -> TensorType:
+        _check_key(self, key)
+        if not isinstance(self.to, TensorType) or self.to.dtype not in self.kinds:
+            raise mistake(self, "to", f"a tensor type of one of {', '.join(d.name for d in self.kinds)}", self.to, TypeError)
+        return self.to
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
+        if dtype in cls.kinds:
+            attributes = {name: value for name, value in cls.samples[0].attributes.items() if name != "to"}
+            yield cls(to=tensor(dtype, (64,)), **attributes), (KEY,)
+
+
+def _check_key(op: Op, key: TensorType) -> None:
+    if key is not KEY:
+        raise mistake(op, "key", f"of type {KEY}: seed and stream", key)
+
+
+def _key(seed: int, stream: int = 0) -> dict[str, Any]:
+    return {"values": {0: np.array([seed, stream], np.uint64)}}
+
+
+@operation
+class RandomBits(_Random):
+    """Uniformly random 32-bit words.
+
+    operands key  u64[2]: seed and stream
+    result   of type `to`, u32[s]
+    gradient none: constant
+    errors   TypeError: `to` not of u32; ValueError: key not u64[2]
+    """
+
+    to: TensorType
+    cuts = "random numbers are constants"
+    kinds = (U32,)
+    samples = (
+        sample(KEY, to=tensor(U32, (3, 50)), **_key(2**63 + 5, 2**40 + 1)),
+        sample(KEY, to=tensor(U32, (1000,)), **_key(0)),
+    )
+
+    def reference(self, key: Array) -> Array:
+        return words(key, self.to.count).reshape(self.to.sizes)
+
+
+@operation
+class RandomUniform(_Random):
+    """Uniformly random numbers, 0 included and 1 excluded.
+
+    operands key  u64[2]: seed and stream
+    result   of type `to`, T[s] of a floating point type: multiples of 2^-24 for f32, 2^-53 for f64, 2^-11 for f16, 2^-8
+             for bf16, all equally likely
+    gradient none: constant
+    errors   TypeError: `to` not floating point; ValueError: key not u64[2]
+    """
+
+    to: TensorType
+    cuts = "random numbers are constants"
+    kinds = (F16, BF16, F32, F64)
+    samples = (
+        sample(KEY, to=tensor(F32, (3, 50)), **_key(7, 3)),
+        sample(KEY, to=tensor(F64, (3, 50)), **_key(7, 3)),
+        sample(KEY, to=tensor(F16, (70,)), **_key(7, 3)),
+        sample(KEY, to=tensor(BF16, (70,)), **_key(7, 3)),
+    )
+
+    def reference(self, key: Array) -> Array:
+        dtype, count = self.to.dtype, self.to.count
+        if dtype is F64:
+            drawn = (wide_words(key, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        else:
+            bits = SIGNIFICAND[dtype]
+            drawn = (words(key, count) >> np.uint32(32 - bits)).astype(np.float32) * np.float32(2.0**-bits)
+        return drawn.reshape(self.to.sizes)
+
+
+SIGNIFICAND = {F16: 11, BF16: 8, F32: 24}
+"""Bits of a word that a fraction of the dtype can hold."""
+
+
+@operation
+class RandomNormal(_Random):
+    """Normally distributed numbers of mean 0 and deviation 1.
+
+    operands key  u64[2]: seed and stream
+    result   of type `to`, T[s] of a floating point type; within 6.7 (f64: 9.4) deviations of zero
+    gradient none: constant
+    errors   TypeError: `to` not floating point; ValueError: key not u64[2]
+    source   Box and Muller 1958
+    """
+
+    to: TensorType
+    cuts = "random numbers are constants"
+    kinds = (F16, BF16, F32, F64)
+    samples = (
+        sample(KEY, to=tensor(F32, (3, 50)), **_key(7, 3)),
+        sample(KEY, to=tensor(F64, (3, 50)), **_key(7, 3)),
+        sample(KEY, to=tensor(F16, (70,)), **_key(7, 3)),
+    )
+
+    def reference(self, key: Array) -> Array:
+        count = self.to.count
+        if self.to.dtype is F64:
+            groups = -(-count // (2 * LANES))
+            lanes = wide_words(key, groups * 2 * LANES).reshape(groups, 2, LANES)
+            first = ((lanes[:, 0] >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+            turn = (lanes[:, 1] >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        else:
+            groups = -(-count // (4 * LANES))
+            first_words, turn_words = pairs(key, groups * 2 * LANES)
+            first = (first_words.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-32)
+            turn = (turn_words >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+            first, turn = (a.reshape(groups * 2, LANES) for a in (first, turn))
+        radius = np.sqrt(-2 * np.log(first))
+        angle = turn * turn.dtype.type(2 * np.pi)
+        drawn = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+        return drawn.reshape(-1)[:count].reshape(self.to.sizes)
+
+
+@operation
+class RandomInteger(_Random):
+    """Uniformly random integers from `low` up to and without `high`.
+
+    operands key  u64[2]: seed and stream
+    result   of type `to`, I[s] of an integer type
+    gradient none: constant
+    errors   TypeError: `to` not of integers; ValueError: key not u64[2], no integer from low to high, or one that the
+             dtype does not hold
+    """
+
+    to: TensorType
+    low: int
+    high: int
+    cuts = "random numbers are constants"
+    kinds = (I32, I64, U32, U64)
+    samples = (
+        sample(KEY, to=tensor(I32, (3, 50)), low=-3, high=10, **_key(7, 3)),
+        sample(KEY, to=tensor(I64, (3, 50)), low=-(2**63), high=2**63 - 1, **_key(7, 3)),
+    )
+
+    def infer(self, key: TensorType) -> TensorType:
+        to = super().infer(key)
+        bounds = np.iinfo(to.dtype.array)
+        if not bounds.min <= self.low < self.high <= int(bounds.max) + 1:
+            raise mistake(self, "low", f"below high, and both in the range of {to.dtype}", (self.low, self.high))
+        return to
+
+    def reference(self, key: Array) -> Array:
+        drawn = wide_words(key, self.to.count)
+        if self.high - self.low < 2**64:
+            drawn = drawn % np.uint64(self.high - self.low)
+        lowest = np.uint64(self.low % 2**64)
+        return (drawn + lowest).astype(self.to.dtype.array).reshape(self.to.sizes)
+
+
+@operation
+class Dropout(Op):
+    """Each element of `x` kept with probability `keep` and divided by it, or else replaced by zero.
+
+    operands x    T[s], T a floating point type
+             key  u64[2]: seed and stream
+    result   y     T[s]: x * (1 / keep) where kept, 0 elsewhere
+             kept  bool[s]
+    gradient dropout_gradient(kept, ct), to x
+    errors   ValueError: keep not in (0, 1], key not u64[2]; TypeError: x not floating point
+    """
+
+    keep: float
+    pack = "random"
+    samples = (
+        sample(tensor(F32, (3, 50)), KEY, keep=0.6, values={1: np.array([7, 3], np.uint64)}),
+        sample(tensor(F32, (100,)), KEY, keep=1.0, values={1: np.array([7, 3], np.uint64)}),
+        sample(tensor(F32, (0, 3)), KEY, keep=0.5, values={1: np.array([7, 3], np.uint64)}),
+    )
+
+    def infer(self, x: TensorType, key: TensorType) -> tuple[Type, ...]:
+        if not isinstance(x, TensorType) or not x.dtype.is_float:
+            raise mistake(self, "x", "a tensor of floating point numbers", x, TypeError)
+        _check_key(self, key)
+        if not 0.0 < self.keep <= 1.0:
+            raise mistake(self, "keep", "in (0, 1]", self.keep)
+        return x, x.with_dtype(BOOL)
+
+    def reference(self, x: Array, key: Array) -> tuple[Array, ...]:
+        kept = (words(key, x.size).astype(np.uint64) < np.uint64(self.threshold)).reshape(x.shape)
+        return np.where(kept, x * x.dtype.type(1.0 / self.keep), 0), kept
+
+    @property
+    def threshold(self) -> int:
+        """Words below it keep their element: 0..2^32."""
+        return round(self.keep * 2**32)
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        return (None if cotangents[0] is None else b.emit(DropoutGradient(self.keep), node.results[1], cotangents[0])), None
+
+
+@operation
+class DropoutGradient(Op):
+    """The gradient of dropout: `ct` divided by `keep` where its element was kept, 0 elsewhere.
+
+    operands kept  bool[s]
+             ct    T[s], T a floating point type
+    result   T[s]
+    gradient dropout_gradient(kept, v), to ct
+    errors   ValueError: keep not in (0, 1], kept not bool[s]; TypeError: ct not floating point
+    """
+
+    keep: float
+    pack = "random"
+    samples = (sample(tensor(BOOL, (3, 50)), tensor(F32, (3, 50)), keep=0.6),)
+
+    def infer(self, kept: TensorType, ct: TensorType) -> TensorType:
+        if not isinstance(ct, TensorType) or not ct.dtype.is_float:
+            raise mistake(self, "ct", "a tensor of floating point numbers", ct, TypeError)
+        if kept is not ct.with_dtype(BOOL):
+            raise mistake(self, "kept", f"of type {ct.with_dtype(BOOL)}", kept)
+        if not 0.0 < self.keep <= 1.0:
+            raise mistake(self, "keep", "in (0, 1]", self.keep)
+        return ct
+
+    def reference(self, kept: Array, ct: Array) -> Array:
+        return np.where(kept, ct * ct.dtype.type(1.0 / self.keep), 0)
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        return None, b.emit(self, node.operands[0], cotangents[0])
