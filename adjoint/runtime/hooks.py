@@ -10,21 +10,21 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adjoint.diagnostics import Loc, user_place
 from adjoint.ir.types import TensorType
 from adjoint.runtime import context
+from adjoint.runtime.location import user_location
 
 if TYPE_CHECKING:
     from adjoint.runtime.cell import Cell
     from adjoint.runtime.tensor import Tensor
 
 __all__ = [
-    "CellHook", "CellHooks", "HookHandle", "TensorHookHandle", "TensorHooks", "check_hook", "fire_backward",
-    "fire_backward_pre", "fire_tensor", "fire_value", "noting",
+    "CellHook", "CellHooks", "HookHandle", "TensorHookHandle", "TensorHooks", "cell_argument", "check_hook", "fire_backward",
+    "fire_backward_pre", "fire_gradient", "fire_tensor", "fire_value", "noting", "register", "subject_of",
 ]
 
 _ids = itertools.count()
@@ -145,17 +145,27 @@ def _where(hook_fn: Any, subject: str, loc: Loc | None) -> str:
     return f"hook {described(hook_fn)}, on {subject}" + (f", forward at {place.file}:{place.line}" if place else "")
 
 
-@contextmanager
-def noting(hook_fn: Any, subject: str, loc: Loc | None = None) -> Iterator[None]:
-    """An exception from inside leaves as it is, with a note that names the hook, what it hangs on, and the forward line."""
-    try:
-        yield
-    except BaseException as raised:
-        raised.add_note(f"raised in {_where(hook_fn, subject, loc)}")
-        raise
+class noting:  # noqa: N801 - read as a statement: `with noting(hook, subject):`
+    """An exception from inside leaves as it is, with a note that names the hook, what it hangs on, and the forward line.
+
+    loc  the forward op's place; None: the user's line that is running
+    """
+
+    __slots__ = ("hook_fn", "loc", "subject")
+
+    def __init__(self, hook_fn: Any, subject: str, loc: Loc | None = None):
+        self.hook_fn, self.subject, self.loc = hook_fn, subject, loc
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, raised: BaseException | None, traceback: object) -> None:
+        if raised is not None:
+            loc = user_location() if self.loc is None else self.loc
+            raised.add_note(f"raised in {_where(self.hook_fn, self.subject, loc)}")
 
 
-def _cell_argument(cell: Cell) -> Any:
+def cell_argument(cell: Cell) -> Any:
     return cell if context.hook_signature() == "cell" else f"{type(cell).__name__}({id(cell)})"
 
 
@@ -220,7 +230,7 @@ def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None) -> Grad
     """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none."""
     for hook in _slot(cell, "backward_pre"):
         with noting(hook.function, subject_of(cell), loc):
-            returned = hook.function(_cell_argument(cell), gradients)
+            returned = hook.function(cell_argument(cell), gradients)
         gradients = _checked(hook, cell, returned, gradients, loc,
                              "hook_backward_pre_grad", "The backward pre hook return value size", "output")
     return gradients
@@ -234,7 +244,7 @@ def fire_backward(cell: Cell, inputs: Gradients, outputs: Gradients, loc: Loc | 
                 returned = hook.function(cell, inputs, outputs)
             else:
                 # The older manual calls what flows into the cell backwards its grad_input.
-                returned = hook.function(_cell_argument(cell), outputs, inputs)
+                returned = hook.function(cell_argument(cell), outputs, inputs)
         inputs = _checked(hook, cell, returned, inputs, loc,
                           "hook_backward_grad", "The backward hook return value size", "grad input")
     return inputs

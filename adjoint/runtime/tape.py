@@ -19,21 +19,21 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from adjoint.diagnostics import UNKNOWN, At, Loc
+from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Node, Value
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Attach, Hook, Outputs
+from adjoint.runtime.location import user_location
 from adjoint.runtime.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from adjoint.runtime.cell import Cell
     from adjoint.runtime.program import Program
 
-__all__ = ["Assembled", "Step", "Tape", "user_location"]
+__all__ = ["Assembled", "CellCall", "Step", "Tape"]
 
-_LIBRARY = __name__.partition(".")[0]
 _LIMIT = 200_000
 """Steps the trie may hold; past it, it starts anew."""
 
@@ -517,18 +517,3 @@ class _Assembler:
         for slot, value in zip((*results, *escapes), values, strict=True):
             outer.values[slot] = value
             self.made.slots[value] = slot
-
-
-def user_location() -> Loc:
-    """The line of the user's program that is running: the innermost frame outside of this library."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] != _LIBRARY:
-            code = frame.f_code
-            positions = list(code.co_positions())[frame.f_lasti // 2]
-            line, _, column, end = positions
-            return At(code.co_filename, line or frame.f_lineno, (column or 0) + 1, (end or 0) + 1 if end else 0)
-        frame = frame.f_back  # type: ignore[assignment]
-    return UNKNOWN
-
-

@@ -1,0 +1,471 @@
+"""Cell: a part of a network, with parameters, sub-cells, `construct`, hooks, and perhaps a `bprop` of its own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from adjoint.diagnostics import Loc
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.host import Pullback
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import BF16, F16, F32, DType, Type
+from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.program import zeros
+from adjoint.runtime.state import state
+from adjoint.runtime.tape import Tape
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = ["Cell"]
+
+_OWN = frozenset({"_cells", "_params", "_hooks", "title"})
+
+
+class Cell:
+    """The base of every layer and network: subclass it, make sub-cells and parameters in `__init__`, write `construct`.
+
+    auto_prefix  whether parameters of sub-cells get the attribute's name in front: `conv1.weight`
+    """
+
+    _hooks: CellHooks | None = None
+    title: str = ""
+    """Where the cell stands in its network, `block.relu`; the class's name for the outermost."""
+
+    bprop: Callable[..., Any] | None = None
+
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
+        own = self.__dict__
+        own["_cells"], own["_params"] = {}, {}
+        self._auto_prefix = auto_prefix
+        self.training = False
+        self.requires_grad = False
+        self._compute: DType | None = None
+        self._param_prefix = ""
+        self.title = type(self).__name__
+        if flags:
+            self.add_flags(**flags)
+
+    # -- attributes -------------------------------------------------------------------------------------------------
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        if isinstance(value, Parameter):
+            self._adopt_parameter(name, value)
+        elif isinstance(value, Cell):
+            self._need_init("_cells", name)
+            own["_params"].pop(name, None)
+            own["_cells"][name] = value
+            if own["_auto_prefix"]:
+                value.update_parameters_name(name + ".")
+            value._retitle(name)
+            own[name] = value
+        else:
+            if "_cells" in own and name not in _OWN:
+                own["_cells"].pop(name, None)
+                old = own["_params"].get(name)
+                if old is not None:
+                    if isinstance(value, Tensor):
+                        old.set_data(value)
+                        return
+                    del own["_params"][name]
+            object.__setattr__(self, name, value)
+
+    def _adopt_parameter(self, name: str, value: Parameter) -> None:
+        self._need_init("_params", name)
+        own = self.__dict__
+        if value.is_default_name:
+            value.name = name
+        own["_cells"].pop(name, None)
+        own["_params"][name] = value
+        own[name] = value
+
+    def _need_init(self, table: str, name: str) -> None:
+        if table not in self.__dict__:
+            raise AttributeError(f"For 'Cell', 'super().__init__()' must be called before {name!r} is set in "
+                                 f"'{type(self).__name__}'.")
+
+    def __delattr__(self, name: str) -> None:
+        own = self.__dict__
+        own.get("_cells", {}).pop(name, None)
+        own.get("_params", {}).pop(name, None)
+        object.__delattr__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
+
+    def _retitle(self, prefix: str) -> None:
+        self.title = prefix
+        for name, child in self._cells.items():
+            child._retitle(f"{prefix}.{name}")
+
+    # -- running ----------------------------------------------------------------------------------------------------
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """What the cell computes: to be written by the subclass."""
+        raise AttributeError(f"For 'Cell', the method 'construct' is not defined in '{type(self).__name__}'.")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._hooks is None and state.tape is None and self._compute is None:
+            return self.construct(*args, **kwargs)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        hooks = self._hooks
+        if hooks is not None and hooks.forward_pre:
+            args, kwargs = self._forward_pre(hooks, args, kwargs)
+        tape = state.tape
+        try:
+            if self._compute is not None:
+                args, kwargs, restore = self._lowered(args, kwargs)
+            else:
+                restore = None
+            try:
+                if tape is None:
+                    output = self.construct(*args, **kwargs)
+                else:
+                    output = self._recorded(tape, args, kwargs, bool(hooks is not None and hooks.backward))
+            finally:
+                if restore is not None:
+                    self.__dict__.update(restore)
+        except Exception:
+            if hooks is not None:
+                self._always(hooks, args, kwargs)
+            raise
+        if hooks is None:
+            return output
+        if hooks.forward:
+            output = self._forward(hooks, args, kwargs, output)
+        if tape is not None and hooks.backward_pre:
+            tensors = _tensors(output)
+            output = _replaced(output, tape.outputs(self, tensors)) if tensors else output
+        return output
+
+    def _recorded(self, tape: Tape, args: tuple[Any, ...], kwargs: dict[str, Any], hooked: bool) -> Any:
+        """Run construct as a region of the tape: arguments and results get names of their own."""
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        rule = _Rule(self, args) if self.bprop is not None else None
+        inside = iter(tape.enter(self, tensors, hooked, rule))
+        args = tuple(next(inside) if isinstance(x, Tensor) else x for x in args)
+        if rule is not None:
+            rule.arguments = args
+        try:
+            output = self.construct(*args, **kwargs)
+        except BaseException:
+            tape.leave((), rule is not None)
+            raise
+        results = _tensors(output)
+        outside = tape.leave(results, rule is not None)
+        if rule is not None:
+            rule.output = output
+        return _replaced(output, outside)
+
+    def _forward_pre(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        for hook in hooks.forward_pre.firing():
+            with _noting(hook, self):
+                if hook.with_kwargs:
+                    returned = hook.function(cell_argument(self), args, kwargs)
+                else:
+                    returned = hook.function(cell_argument(self), args)
+            if returned is None:
+                continue
+            if not hook.with_kwargs:
+                args = returned if isinstance(returned, tuple) else (returned,)
+            elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], dict):
+                args, kwargs = returned[0] if isinstance(returned[0], tuple) else (returned[0],), returned[1]
+            else:
+                raise RuntimeError("forward pre hook with kwargs must return None or a tuple of (new_args, new_kwargs), "
+                                   f"but got {returned}")
+        return args, kwargs
+
+    def _forward(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        for hook in hooks.forward.firing():
+            with _noting(hook, self):
+                if hook.with_kwargs:
+                    returned = hook.function(cell_argument(self), args, kwargs, output)
+                else:
+                    returned = hook.function(cell_argument(self), args, output)
+            if returned is not None:
+                output = returned
+        return output
+
+    def _always(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Construct has raised: the forward hooks with `always_call` run with output None."""
+        for hook in hooks.forward.firing():
+            if hook.always_call:
+                try:
+                    hook.function(cell_argument(self), args, *([kwargs] if hook.with_kwargs else []), None)
+                except Exception as raised:  # noqa: BLE001 - the first error is the one to report
+                    warnings.warn("cell forward hook with ``always_call=True`` raised an exception that was silenced because "
+                                  f"another error was already raised in forward: {raised}", stacklevel=3)
+
+    # -- hooks ------------------------------------------------------------------------------------------------------
+    def _slots(self) -> CellHooks:
+        self._need_init("_cells", "hook")
+        if self._hooks is None:
+            self._hooks = CellHooks()
+        return self._hooks
+
+    def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
+        """Call `hook_fn(cell, args)` before construct; what it returns, if not None, becomes the arguments."""
+        return register(self._slots().forward_pre, hook_fn, prepend, with_kwargs=with_kwargs)
+
+    def register_forward_hook(
+        self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> HookHandle:
+        """Call `hook_fn(cell, args, output)` after construct; what it returns, if not None, becomes the output."""
+        return register(self._slots().forward, hook_fn, prepend, with_kwargs=with_kwargs, always_call=always_call)
+
+    def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """Call `hook_fn(cell, grad_output)` with the gradients of the cell's results, before they enter the cell."""
+        return register(self._slots().backward_pre, hook_fn)
+
+    def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """Call `hook_fn(cell, grad_input, grad_output)` when the gradients of the cell's arguments are complete."""
+        return register(self._slots().backward, hook_fn)
+
+    # -- parameters and sub-cells -----------------------------------------------------------------------------------
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """Every parameter with its path of attributes; one that stands in several places once."""
+        seen: set[int] = set()
+        for prefix, cell in self.cells_and_names(name_prefix) if expand else [(name_prefix, self)]:
+            for name, parameter in cell._params.items():
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield (f"{prefix}.{name}" if prefix else name), parameter
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        for _, parameter in self.parameters_and_names(expand=expand):
+            yield parameter
+
+    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
+        return [p for p in self.get_parameters(recurse) if p.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
+        return [p for p in self.get_parameters(recurse) if not p.requires_grad]
+
+    def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
+        """Parameters by their names."""
+        return {p.name: p for p in self.get_parameters(recurse)}
+
+    def cells(self) -> Iterable[Cell]:
+        return dict.fromkeys(self._cells.values()).keys()
+
+    def name_cells(self) -> dict[str, Cell]:
+        return dict(self._cells)
+
+    def cells_and_names(self, name_prefix: str = "", cells: set[Cell] | None = None) -> Iterator[tuple[str, Cell]]:
+        """This cell and all below it, each once, with its path."""
+        seen = cells if cells is not None else set()
+        if self in seen:
+            return
+        seen.add(self)
+        yield name_prefix, self
+        for name, child in self._cells.items():
+            yield from child.cells_and_names(f"{name_prefix}.{name}" if name_prefix else name, seen)
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
+        """Add a sub-cell under a name; KeyError when the name is taken or has a dot, TypeError when it is no Cell."""
+        if not isinstance(child_name, str) or not child_name or "." in child_name:
+            raise KeyError(f"For 'insert_child_to_cell', the name must be a non-empty string without a dot, but got {child_name!r}.")
+        if child_name in self._cells or hasattr(self, child_name):
+            raise KeyError(f"For 'insert_child_to_cell', the {child_name!r} already exists in the Cell.")
+        if not isinstance(child_cell, Cell):
+            raise TypeError(f"For 'insert_child_to_cell', the argument 'child_cell' must be a Cell, but got {type(child_cell).__name__}.")
+        setattr(self, child_name, child_cell)
+
+    def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
+        """Add a parameter under a name; KeyError when the name is taken or has a dot, TypeError when it is none."""
+        if not isinstance(param_name, str) or not param_name or (check_name_contain_dot and "." in param_name):
+            raise KeyError(f"For 'insert_param_to_cell', the name must be a non-empty string without a dot, but got {param_name!r}.")
+        if hasattr(self, param_name) and param_name not in self._params:
+            raise KeyError(f"For 'insert_param_to_cell', the {param_name!r} already exists in the Cell.")
+        if not isinstance(param, Parameter):
+            raise TypeError(f"For 'insert_param_to_cell', the argument 'param' must be a Parameter, but got {type(param).__name__}.")
+        self._adopt_parameter(param_name, param)
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Put `prefix` in front of the names of all parameters."""
+        if not isinstance(prefix, str):
+            raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
+        for parameter in self.get_parameters(recurse):
+            parameter.name = prefix + parameter.name
+
+    @property
+    def param_prefix(self) -> str:
+        """The path of attributes this cell's parameters are named with."""
+        return "" if self.title == type(self).__name__ else self.title
+
+    @property
+    def parameter_layout_dict(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def cls_name(self) -> str:
+        return type(self).__name__
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
+        """Parameters hold their data from the start; the mapping from each to itself."""
+        return {p: p for p in self.get_parameters()}
+
+    # -- modes ------------------------------------------------------------------------------------------------------
+    def set_train(self, mode: bool = True) -> Cell:
+        """Set `training` here and below."""
+        if not isinstance(mode, bool):
+            raise TypeError(f"For 'set_train', the argument 'mode' must be a bool, but got {mode!r} of type {type(mode).__name__}.")
+        for _, cell in self.cells_and_names():
+            cell.training = mode
+        return self
+
+    def set_grad(self, requires_grad: bool = True) -> Cell:
+        """Kept for MindSpore's scripts: which gradients are taken is said by `grad`."""
+        self.requires_grad = requires_grad
+        return self
+
+    def add_flags(self, **flags: Any) -> Cell:
+        for name, value in flags.items():
+            setattr(self, name, value)
+        return self
+
+    def apply(self, fn: Callable[[Cell], Any]) -> Cell:
+        """Call `fn` on every cell below and on this one."""
+        for child in self.cells():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def to_float(self, dst_type: DType) -> Cell:
+        """Compute here and below in `dst_type`: floating inputs and parameters are cast to it."""
+        if dst_type not in (F16, F32, BF16):
+            raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
+        for _, cell in self.cells_and_names():
+            cell._compute = dst_type
+        return self
+
+    def _lowered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
+        """Arguments and own parameters in the dtype that `to_float` asked for; what to put back afterwards."""
+        dtype = self._compute
+        assert dtype is not None
+
+        def lowered(x: Any) -> Any:
+            return apply(Cast(dtype), x) if isinstance(x, Tensor) and x.dtype.is_float and x.dtype is not dtype else x
+
+        before = dict(self._params)
+        self.__dict__.update({name: lowered(p) for name, p in before.items()})
+        return tuple(map(lowered, args)), {k: lowered(v) for k, v in kwargs.items()}, before
+
+    # -- to people --------------------------------------------------------------------------------------------------
+    def extend_repr(self) -> str:
+        """What `repr` says about this cell besides its sub-cells."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extend_repr()
+        if not self._cells:
+            return f"{type(self).__name__}({extra})" if extra else f"{type(self).__name__}()"
+        lines = [f"({name}): {_indented(repr(child))}" for name, child in self._cells.items()]
+        body = "\n  ".join([*([extra] if extra else []), *lines])
+        return f"{type(self).__name__}(\n  {body}\n)"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__
+
+    def __setstate__(self, state_: dict[str, Any]) -> None:
+        self.__dict__.update(state_)
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _noting(hook: CellHook, cell: Cell) -> Any:
+    return noting(hook.function, subject_of(cell))
+
+
+def _tensors(output: Any) -> list[Tensor]:
+    """The tensors that stand at the top level of what construct returned."""
+    if isinstance(output, Tensor):
+        return [output]
+    if isinstance(output, (tuple, list)):
+        return [x for x in output if isinstance(x, Tensor)]
+    if isinstance(output, dict):
+        return [x for x in output.values() if isinstance(x, Tensor)]
+    return []
+
+
+def _replaced(output: Any, tensors: Sequence[Tensor]) -> Any:
+    """`output` with its top-level tensors replaced, in order."""
+    left = iter(tensors)
+    if isinstance(output, Tensor):
+        return next(left)
+    if isinstance(output, tuple) and hasattr(output, "_fields"):
+        return type(output)(*[next(left) if isinstance(x, Tensor) else x for x in output])
+    if isinstance(output, (tuple, list)):
+        return type(output)(next(left) if isinstance(x, Tensor) else x for x in output)
+    if isinstance(output, dict):
+        return {k: next(left) if isinstance(x, Tensor) else x for k, x in output.items()}
+    return output
+
+
+class _Rule:
+    """One call of a cell that has its own `bprop`: what bprop is called with, and what may come back."""
+
+    def __init__(self, cell: Cell, arguments: tuple[Any, ...]):
+        self.cell, self.arguments = cell, arguments
+        self.output: Any = None
+
+    def __call__(self, op: Pullback, given: Sequence[Tensor], types: Sequence[Type], loc: Loc) -> list[Tensor]:
+        inputs = iter(given[: op.inputs])
+        outputs = list(given[op.inputs : op.inputs + op.outputs])
+        cotangents = iter(given[op.inputs + op.outputs :])
+        douts = [next(cotangents) if here else zeros(x.type) for x, here in zip(outputs, op.present, strict=True)]
+        arguments = tuple(next(inputs) if isinstance(x, Tensor) else x for x in self.arguments)
+        bprop = self.cell.bprop
+        assert bprop is not None
+        with noting(bprop, subject_of(self.cell), loc):
+            returned = bprop(*arguments, _replaced(self.output, outputs), _replaced(self.output, douts))
+        return self._checked(returned, arguments, types)
+
+    def _checked(self, returned: Any, arguments: tuple[Any, ...], types: Sequence[Type]) -> list[Tensor]:
+        where = f"bprop of {subject_of(self.cell)}"
+        if returned is None:
+            raise TypeError(f"The python function output is none. ({where})")
+        entries = returned if isinstance(returned, (tuple, list)) else (returned,)
+        if not len(entries) and types:
+            raise RuntimeError(f"Hook fn grad output is empty! ({where})")
+        places = [i for i, x in enumerate(arguments) if isinstance(x, Tensor)]
+        if len(entries) < len(arguments):
+            if len(entries) != len(places):
+                raise ValueError(f"The {where} must return a gradient for each of its {len(arguments)} inputs, but got {len(entries)}.")
+            places = list(range(len(places)))
+        out: list[Tensor] = []
+        for place, type_ in zip(places, types, strict=True):
+            out.append(_fitted(entries[place], type_, where))
+        return out
+
+
+def _fitted(entry: Any, type_: Any, where: str) -> Tensor:
+    """A gradient that bprop returned, brought to the input's type: None is zeros, a smaller shape is broadcast."""
+    if entry is None:
+        return zeros(type_)
+    if isinstance(entry, (bool, int, float)):
+        entry = Tensor(entry, type_.dtype)
+    if not isinstance(entry, Tensor):
+        raise TypeError(f"The gradients that {where} returns must be tensors, but got {entry!r} of type {type(entry).__name__}.")
+    if entry.dtype is not type_.dtype:
+        entry = apply(Cast(type_.dtype), entry)
+    if entry.type is type_:
+        return entry
+    try:
+        return apply(Broadcast(to=type_), entry)
+    except (TypeError, ValueError):
+        raise RuntimeError(
+            "For grad interface or custom function, grad tensor should be broadcast to expected shape, but got "
+            f"[const vector]{{{', '.join(map(str, entry.shape))}}} vs [const vector]{{{', '.join(map(str, type_.shape))}}} ({where})",
+        ) from None
+

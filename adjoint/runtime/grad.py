@@ -1,0 +1,343 @@
+"""Gradients as users take them: `grad`, `value_and_grad`, `GradOperation`, `get_grad`.
+
+All of them run the function once on the tape, close the region it recorded, and run its adjoint (see `tape`,
+`program`).  What a result is differentiated with respect to are its *leaves*: arguments by position, and parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.ir.types import BOOL
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.parameter import Parameter, ParameterTuple
+from adjoint.runtime.program import full, gradients, zeros
+from adjoint.runtime.state import state
+from adjoint.runtime.tape import Tape
+from adjoint.runtime.tensor import Tensor, constant, wrap
+
+__all__ = ["GradOperation", "get_grad", "grad", "value_and_grad"]
+
+
+def _check_function(name: str, fn: Any) -> None:
+    if not callable(fn):
+        raise TypeError(f"For '{name}', the argument 'fn' must be a function or a Cell, but got {fn!r} of type {type(fn).__name__}.")
+
+
+def _identity(fn: Any) -> Any:
+    """What tells one differentiated function from another: its code, or a Cell's class."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    if isinstance(fn, Cell):
+        return type(fn)
+    inner = getattr(fn, "__func__", fn)
+    return getattr(inner, "__code__", None) or type(inner)
+
+
+def _flat(value: Any, into: list[Tensor]) -> list[Tensor]:
+    """The tensors of a result, nested containers walked in order."""
+    if isinstance(value, Tensor):
+        into.append(value)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            _flat(item, into)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _flat(item, into)
+    return into
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """A container with its tensors replaced; other things are left out of tuples and lists."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, (tuple, list)):
+        return tuple(_mapped(item, change) for item in value if isinstance(item, (Tensor, tuple, list)))
+    return value
+
+
+class _Leaf:
+    """One argument that is differentiated: the argument with its tensors replaced, and their slots in its structure."""
+
+    def __init__(self, tape: Tape, value: Any):
+        self.slots: list[int] = []
+        self.value = self._replaced(tape, value)
+
+    def _replaced(self, tape: Tape, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            alias = tape.leaf(value)
+            slot = tape.slot_of(alias)
+            assert slot is not None
+            self.slots.append(slot)
+            return alias
+        if isinstance(value, (tuple, list)):
+            return type(value)(self._replaced(tape, item) for item in value)
+        return value
+
+    def structured(self, original: Any, found: dict[int, Tensor]) -> Any:
+        left = iter(self.slots)
+        return _mapped(original, lambda x: found[next(left)])
+
+
+def differentiate(
+    fn: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    positions: Sequence[int],
+    weights: Sequence[Parameter],
+    sens: Any = None,
+    has_aux: bool = False,
+) -> tuple[Any, list[Any], list[Tensor]]:
+    """Run `fn` and its adjoint: its result, the gradients of the arguments at `positions`, those of the weights.
+
+    sens  cotangents of the results, in their structure; None: ones
+    """
+    outer = state.tape
+    tape = outer if outer is not None else Tape()
+    state.tape = tape
+    depth = tape.depth
+    try:
+        identity = _identity(fn)
+        start = tape.begin((id(identity), len(args)), identity)
+        given = list(args)
+        leaves: list[_Leaf] = []
+        for position in positions:
+            leaf = _Leaf(tape, args[position])
+            given[position] = leaf.value
+            leaves.append(leaf)
+        watched = [tape.watch(p) if p.requires_grad else None for p in weights]
+        result = fn(*given, **kwargs)
+        outputs, cotangents = _outputs(tape, result, sens, has_aux)
+        wanted = list(dict.fromkeys([s for leaf in leaves for s in leaf.slots] + [s for s in watched if s is not None]))
+        if tape.depth == 1:
+            state.tape = None
+        found = dict(zip(wanted, gradients(tape, start, outputs, wanted, cotangents), strict=True))
+        by_position = [leaf.structured(args[p], found) for leaf, p in zip(leaves, positions, strict=True)]
+        by_weight = [found[s] if s is not None else zeros(p.type) for s, p in zip(watched, weights, strict=True)]
+        return result, by_position, by_weight
+    finally:
+        tape.depth = depth
+        state.tape = outer
+
+
+def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
+    """Slots of the results that depend on a leaf, and their cotangents."""
+    if has_aux:
+        if not isinstance(result, tuple) or len(result) < 2:
+            raise ValueError("When 'has_aux' is True, the function must return a tuple of at least two values: what is "
+                             f"differentiated, and what is only passed on; but got {type(result).__name__}.")
+        result = result[0]
+    tensors = _flat(result, [])
+    if not tensors:
+        raise TypeError(f"The differentiated function must return at least one Tensor, but got {result!r} of type {type(result).__name__}.")
+    if sens is None:
+        given: list[Tensor | None] = [None] * len(tensors)
+    else:
+        given = list(_flat(sens, []))
+        if len(given) != len(tensors):
+            raise ValueError(f"The sensitivity must have one tensor for each of the {len(tensors)} outputs, but got {len(given)}.")
+        for x, s in zip(tensors, given, strict=True):
+            assert s is not None
+            if s.type is not x.type:
+                raise ValueError(f"The sensitivity must have the shape and dtype of the output, {x.shape} of {x.dtype}, "
+                                 f"but got {s.shape} of {s.dtype}.")
+    slots: list[int] = []
+    cotangents: list[Tensor] = []
+    for x, s in zip(tensors, given, strict=True):
+        slot = tape.slot_of(x)
+        if slot is None or x.dtype is BOOL:
+            continue
+        slots.append(slot)
+        # A tensor of its own each: the tape tells values apart by object.
+        cotangents.append(ones(x) if s is None else wrap(s.type, s.memory) if tape.depth == 1 else s)
+    return slots, cotangents
+
+
+def ones(x: Tensor) -> Tensor:
+    """Ones of the type of `x`."""
+    return full(constant(1, x.dtype), x.type)
+
+
+def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
+    """The weights as a tuple, and whether one alone was given."""
+    if isinstance(weights, Parameter):
+        return (weights,), True
+    if isinstance(weights, (tuple, list)) and all(isinstance(p, Parameter) for p in weights):
+        return tuple(weights), False
+    raise TypeError(f"For '{name}', the argument 'weights' must be a Parameter, a ParameterTuple or a list of Parameters, "
+                    f"but got {weights!r} of type {type(weights).__name__}.")
+
+
+def _positions(name: str, grad_position: Any, args: tuple[Any, ...]) -> list[int]:
+    """Argument positions that are differentiated, checked against the call."""
+    places = (grad_position,) if isinstance(grad_position, int) else grad_position
+    for place in places:
+        if place >= len(args):
+            raise ValueError(f"For '{name}', 'grad_position' is {grad_position}, but the function was called with {len(args)} arguments.")
+        if not _flat(args[place], []):
+            raise TypeError(f"For '{name}', the argument at 'grad_position' {place} must be a Tensor, "
+                            f"but got {args[place]!r} of type {type(args[place]).__name__}.")
+    return list(places)
+
+
+def _check_position(name: str, grad_position: Any) -> None:
+    places = grad_position if isinstance(grad_position, tuple) else (grad_position,)
+    for place in places:
+        if isinstance(place, bool) or not isinstance(place, int):
+            raise TypeError(f"For '{name}', the argument 'grad_position' must be int or tuple, but got {grad_position!r} "
+                            f"of type {type(grad_position).__name__}.")
+        if place < 0:
+            raise ValueError(f"For '{name}', the argument 'grad_position' must be >= 0, but got {grad_position}.")
+    if len(set(places)) != len(places):
+        raise ValueError(f"For '{name}', the argument 'grad_position' must not name a position twice, but got {grad_position}.")
+
+
+def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, has_aux: Any, return_ids: Any) -> None:
+    _check_function(name, fn)
+    if grad_position is None and weights is None:
+        raise ValueError(f"For '{name}', 'grad_position' and 'weights' must not both be None.")
+    if grad_position is not None:
+        _check_position(name, grad_position)
+    if weights is not None:
+        _weights(name, weights)
+    for key, value in (("has_aux", has_aux), ("return_ids", return_ids)):
+        if not isinstance(value, bool):
+            raise TypeError(f"For '{name}', the argument {key!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
+
+
+def _gradient_function(
+    name: str, fn: Any, grad_position: Any, weights: Any, has_aux: bool, return_ids: bool, with_value: bool
+) -> Callable[..., Any]:
+    _checked_arguments(name, fn, grad_position, weights, has_aux, return_ids)
+    alone = isinstance(grad_position, int)
+
+    @functools.wraps(fn, updated=()) if hasattr(fn, "__name__") else (lambda f: f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        positions = [] if grad_position is None else _positions(name, grad_position, args)
+        asked, single = ((), False) if weights is None else _weights(name, weights)
+        result, inputs, params = differentiate(fn, args, kwargs, positions, asked, has_aux=has_aux)
+        by_input: Any = None if grad_position is None else inputs[0] if alone else tuple(inputs)
+        by_weight: Any = None if weights is None else params[0] if single else tuple(params)
+        if return_ids:
+            by_input = by_input if by_input is None else (
+                (grad_position, by_input) if alone else tuple(zip(grad_position, by_input, strict=True)))
+            by_weight = by_weight if by_weight is None else (
+                (asked[0].name, by_weight) if single else tuple((p.name, g) for p, g in zip(asked, by_weight, strict=True)))
+        found = by_weight if grad_position is None else by_input if weights is None else (by_input, by_weight)
+        if with_value:
+            return result, found
+        return (found, *result[1:]) if has_aux and len(result) > 2 else (found, result[1]) if has_aux else found
+
+    return gradient
+
+
+def grad(
+    fn: Callable[..., Any], grad_position: int | tuple[int, ...] | None = 0, weights: Any = None, has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[..., Any]:
+    """The function that computes the gradient of `fn`.
+
+    fn             a function or Cell
+    grad_position  which arguments: an int gives one gradient, a tuple a tuple of them; None: of the weights only
+    weights        a Parameter (one gradient), or several (a tuple of gradients)
+    has_aux        `fn` returns (what is differentiated, aux ...); the gradient function returns (gradient, aux ...)
+    return_ids     each gradient comes as (position or parameter name, gradient)
+
+    With both, the result is (gradients of arguments, gradients of weights).  TypeError or ValueError for bad arguments.
+    """
+    return _gradient_function("grad", fn, grad_position, weights, has_aux, return_ids, with_value=False)
+
+
+def value_and_grad(
+    fn: Callable[..., Any], grad_position: int | tuple[int, ...] | None = 0, weights: Any = None, has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[..., Any]:
+    """The function that computes the result of `fn` and its gradient: (result, gradient); arguments as for `grad`."""
+    return _gradient_function("value_and_grad", fn, grad_position, weights, has_aux, return_ids, with_value=True)
+
+
+class GradOperation:
+    """Makes gradient functions: `GradOperation(get_all=True)(net)(x, y)`.
+
+    get_all      gradients of all tensor arguments, as a tuple; else of the first argument
+    get_by_list  gradients of the parameters given with the function; with `get_all` both, (arguments, parameters)
+    sens_param   the gradient function takes the cotangent of the output as its last argument, or as `sens=`
+
+    TypeError when one of them is not a bool.
+    """
+
+    def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
+        for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
+            if not isinstance(value, bool):
+                raise TypeError(f"For 'GradOperation', the argument '{name}' should be bool, but got {value!r} of type {type(value).__name__}.")
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
+
+    def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
+        """The gradient function of `fn`; `weights` are needed with `get_by_list`, by default a Cell's trainable ones."""
+        _check_function("GradOperation", fn)
+        if self.get_by_list and weights is None and isinstance(fn, Cell):
+            weights = ParameterTuple(fn.trainable_params())
+        if self.get_by_list:
+            _weights("GradOperation", weights)
+
+        def gradient(*args: Any, **kwargs: Any) -> Any:
+            sens = None
+            if self.sens_param:
+                args, kwargs, sens = self._split(args, kwargs)
+            positions = [i for i, x in enumerate(args) if _flat(x, [])]
+            if not self.get_all and not self.get_by_list:
+                if not args or 0 not in positions:
+                    got = f"{args[0]!r} of type {type(args[0]).__name__}" if args else "no argument"
+                    raise TypeError(f"For 'GradOperation', the first argument must be a Tensor, but got {got}.")
+                positions = positions[:1]
+            elif not self.get_all:
+                positions = []
+            asked, single = _weights("GradOperation", weights) if self.get_by_list else ((), False)
+            _, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens)
+            by_weight = params[0] if single else tuple(params)
+            if self.get_all:
+                return (tuple(inputs), by_weight) if self.get_by_list else tuple(inputs)
+            return by_weight if self.get_by_list else inputs[0]
+
+        return gradient
+
+    @staticmethod
+    def _split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+        if "sens" in kwargs:
+            return args, {k: v for k, v in kwargs.items() if k != "sens"}, kwargs["sens"]
+        if not args:
+            raise TypeError("For 'GradOperation' with 'sens_param', the sensitivity must be the last argument or given as 'sens'.")
+        return args[:-1], kwargs, args[-1]
+
+
+def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:
+    """The gradient of one argument or parameter, out of what `grad(..., return_ids=True)` returned.
+
+    identifier  a position, or a Parameter.  ValueError when it is not there, TypeError when it is neither.
+    """
+    if isinstance(identifier, Parameter):
+        wanted: Any = identifier.name
+    elif isinstance(identifier, int) and not isinstance(identifier, bool):
+        wanted = identifier
+    else:
+        raise TypeError(f"For 'get_grad', the argument 'identifier' must be an int or a Parameter, but got {identifier!r} "
+                        f"of type {type(identifier).__name__}.")
+
+    def search(found: Any) -> Tensor | None:
+        if isinstance(found, tuple):
+            if len(found) == 2 and isinstance(found[0], (int, str)):
+                return found[1] if found[0] == wanted and type(found[0]) is type(wanted) else None
+            for item in found:
+                inner = search(item)
+                if inner is not None:
+                    return inner
+        return None
+
+    if not isinstance(gradients, tuple):
+        raise TypeError(f"For 'get_grad', the argument 'gradients' must be what `grad` returns with return_ids=True, but got {type(gradients).__name__}.")
+    result = search(gradients)
+    if result is None:
+        raise ValueError(f"For 'get_grad', no gradient of {wanted!r} is among the gradients.")
+    return result

@@ -1,0 +1,63 @@
+"""Seeds and streams.
+
+Every random op draws from a stream of its own: a key of the global seed and the number of the draw.  The numbers come
+from the counter-based generator in `ir/ops/random.py`, so a draw depends on its key and shape alone, never on threads.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+import numpy as np
+
+from adjoint.ir.types import U64, tensor
+from adjoint.runtime.machine import memory_of
+from adjoint.runtime.tensor import Tensor, wrap
+
+__all__ = ["get_seed", "next_key", "set_seed"]
+
+_KEY = tensor(U64, (2,))
+
+
+class _Stream:
+    """seed: None until the user sets one; draws: how many keys were given out since."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.chosen: int | None = None
+        self.seed = secrets.randbits(63)
+        self.draws = 0
+
+
+_stream = _Stream()
+
+
+def set_seed(seed: int) -> None:
+    """Begin all random streams anew from `seed`, NumPy's global one too; TypeError, ValueError for a negative one."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise TypeError(f"For 'set_seed', the argument 'seed' must be an int, but got {seed!r} of type {type(seed).__name__}.")
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"For 'set_seed', the argument 'seed' must be in [0, 2**63), but got {seed}.")
+    np.random.seed(int(seed) % 2**32)
+    with _stream.lock:
+        _stream.chosen = _stream.seed = int(seed)
+        _stream.draws = 0
+
+
+def get_seed() -> int | None:
+    """The seed that was set, None when none was."""
+    return _stream.chosen
+
+
+def key_numbers(seed: int | None = None) -> tuple[int, int]:
+    """Seed and stream number of the next draw; `seed`, if given and not 0, takes the global seed's place."""
+    with _stream.lock:
+        draw = _stream.draws
+        _stream.draws += 1
+        return (seed or _stream.seed), draw
+
+
+def next_key(seed: int | None = None) -> Tensor:
+    """The key of the next draw, u64[2]."""
+    return wrap(_KEY, memory_of(np.array(key_numbers(seed), np.uint64)))
