@@ -9,11 +9,13 @@ python tests/oracle/record.py promotion   one of them
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 os.environ.setdefault("GLOG_v", "3")
 
 import mindspore as ms
+import record_errors
 import record_gradients
 import record_initializers
 import record_promotion
@@ -26,6 +28,7 @@ RECORDERS = {
     "initializers": record_initializers.record,
     "gradients": record_gradients.record,
     "repr": record_repr.record,
+    "errors": record_errors.record,
 }
 
 
@@ -44,12 +47,13 @@ def rows(value: object, depth: int) -> str:
 
 
 def main() -> None:
+    folder = Path(__file__).resolve().parent
+    os.chdir(tempfile.mkdtemp())  # MindSpore leaves files in the working directory
     ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
     ms.runtime.launch_blocking()
     for name in sys.argv[1:] or RECORDERS:
         facts = {"mindspore": ms.__version__, **RECORDERS[name]()}
-        path = Path(__file__).parent / f"{name}.json"
-        path.write_text(rows(facts, depth=2) + "\n", encoding="utf-8")
+        (folder / f"{name}.json").write_text(rows(facts, depth=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from mindspore.common import initializer
 from mindspore.common.initializer import Initializer
 from mindspore.ops import Primitive
 
-ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+MACHINE = re.compile(r" at 0x[0-9a-f]+|(?<=') from '[^']*'")  # addresses and places of files
 
 
 def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,7 +33,7 @@ def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def signature(function: Callable[..., Any]) -> str | None:
     try:
-        return ADDRESS.sub("", str(inspect.signature(wrapped(function))))
+        return MACHINE.sub("", str(inspect.signature(wrapped(function))))
     except (TypeError, ValueError):
         return None
 
