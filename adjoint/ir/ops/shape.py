@@ -1,0 +1,604 @@
+"""Ops that move elements: reshape, broadcast, transpose, concatenate, slice, pad, reverse, gather, scatter, index patterns.
+
+None of them computes anything but sums, where several elements go to one place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from adjoint.ir.op import Op, Sample, mistake, operation, sample
+from adjoint.ir.types import BOOL, F32, I32, I64, Dim, DType, TensorType, broadcast_shapes, tensor
+
+if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+
+Array = np.ndarray[Any, Any]
+Cotangents = Sequence["Atom | None"]
+
+F32_23 = tensor(F32, (2, 3))
+F32_234 = tensor(F32, (2, 3, 4))
+I32_23 = tensor(I32, (2, 3))
+BOOL_23 = tensor(BOOL, (2, 3))
+
+
+def _check_tensor(op: Op, name: str, type_: Any) -> None:
+    if not isinstance(type_, TensorType):
+        raise mistake(op, name, "a tensor", type_, TypeError)
+
+
+def _check_axis(op: Op, axis: int, rank: int) -> None:
+    if not 0 <= axis < rank:
+        raise mistake(op, "axis", f"in 0..{rank - 1}", axis)
+
+
+@operation
+class Reshape(Op):
+    """The same elements in the same order under another shape; the result stands on the operand's memory.
+
+    x         T[s]
+    result    to, a T[t] of as many elements
+    gradient  ct reshaped to s
+    errors    TypeError: `to` has another dtype; ValueError: `to` has another number of elements
+    """
+
+    to: TensorType
+    aliases: ClassVar[bool] = True
+    pack = "shape"
+    samples = (
+        sample(F32_23, to=tensor(F32, (3, 2))),
+        sample(F32_23, to=tensor(F32, (6,))),
+        sample(tensor(F32, (1, 1)), to=tensor(F32)),
+        sample(tensor(F32, (0, 3)), to=tensor(F32, (2, 0))),
+        sample(I32_23, to=tensor(I32, (6,)), smooth=False, note="integers"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        _check_tensor(self, "x", x)
+        if x.dtype is not self.to.dtype:
+            raise mistake(self, "x", f"a tensor of {self.to.dtype}", x, TypeError)
+        if math.prod(x.shape) != math.prod(self.to.shape):
+            raise mistake(self, "to", f"a shape of as many elements as {x}", self.to)
+        return self.to
+
+    def reference(self, x: Array) -> Array:
+        return np.reshape(x, self.to.sizes)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.reshape(ct, to=node.operands[0].type),)
+
+
+@operation
+class Broadcast(Op):
+    """The elements repeated along new axes and along axes of 1, as NumPy broadcasts.
+
+    x         T[s]
+    result    to, a T[t] that s broadcasts to
+    gradient  ct summed over the axes along which x was repeated
+    errors    TypeError: `to` has another dtype; ValueError: s does not broadcast to t
+    """
+
+    to: TensorType
+    pack = "shape"
+    samples = (
+        sample(tensor(F32), to=F32_23),
+        sample(tensor(F32, (3,)), to=F32_23),
+        sample(tensor(F32, (2, 1)), to=F32_23),
+        sample(F32_23, to=F32_23),
+        sample(tensor(F32, (1, 3, 1)), to=F32_234),
+        sample(tensor(F32, (1, 3)), to=tensor(F32, (0, 3))),
+        sample(tensor(BOOL), to=BOOL_23, smooth=False, note="bools"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        _check_tensor(self, "x", x)
+        if x.dtype is not self.to.dtype:
+            raise mistake(self, "x", f"a tensor of {self.to.dtype}", x, TypeError)
+        try:
+            fits = broadcast_shapes(x.shape, self.to.shape) == self.to.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise mistake(self, "x", f"of a shape that broadcasts to [{', '.join(map(str, self.to.shape))}]", x)
+        return self.to
+
+    def reference(self, x: Array) -> Array:
+        return np.broadcast_to(x, self.to.sizes)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.unbroadcast(ct, to=node.operands[0].type),)
+
+
+@operation
+class Transpose(Op):
+    """The axes in another order: axis i of the result is axis permutation[i] of the operand.
+
+    x         T[s]
+    result    T[s permuted]
+    gradient  ct permuted back
+    errors    TypeError: not a tensor; ValueError: not a permutation of the axes
+    """
+
+    permutation: tuple[int, ...]
+    pack = "shape"
+    samples = (
+        sample(F32_23, permutation=(1, 0)),
+        sample(F32_234, permutation=(2, 0, 1)),
+        sample(F32_234, permutation=(1, 0, 2)),
+        sample(F32_234, permutation=(0, 2, 1)),
+        sample(F32_234, permutation=(2, 1, 0)),
+        sample(F32_23, permutation=(0, 1)),
+        sample(tensor(F32), permutation=()),
+        sample(tensor(F32, (0, 3)), permutation=(1, 0)),
+        sample(tensor(F32, (2, 3, 4, 5)), permutation=(0, 2, 3, 1)),
+        sample(tensor(F32, (40, 70)), permutation=(1, 0)),
+        sample(BOOL_23, permutation=(1, 0), smooth=False, note="bools"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        _check_tensor(self, "x", x)
+        if sorted(self.permutation) != list(range(x.rank)):
+            raise mistake(self, "permutation", f"a permutation of the axes 0..{x.rank - 1}", self.permutation)
+        return x.with_shape(tuple(x.shape[axis] for axis in self.permutation))
+
+    def reference(self, x: Array) -> Array:
+        return np.transpose(x, self.permutation)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        inverse = tuple(self.permutation.index(axis) for axis in range(len(self.permutation)))
+        return (b.transpose(ct, permutation=inverse),)
+
+
+@operation
+class Concat(Op):
+    """The operands one after another along `axis`.
+
+    x_i       T[s_i], at least one, equal but for the length along axis
+    result    T[s], with the lengths along axis added
+    gradient  the part of ct that came from each
+    errors    TypeError: dtypes differ; ValueError: shapes differ, axis out of range
+    """
+
+    axis: int
+    variadic = True
+    pack = "shape"
+    samples = (
+        sample(F32_23, F32_23, axis=0),
+        sample(F32_23, tensor(F32, (2, 1)), tensor(F32, (2, 2)), axis=1),
+        sample(F32_23, axis=1),
+        sample(F32_234, tensor(F32, (2, 0, 4)), F32_234, axis=1),
+        sample(tensor(BOOL, (2,)), tensor(BOOL, (1,)), axis=0, smooth=False, note="bools"),
+    )
+
+    def infer(self, *operands: Any) -> TensorType:
+        if not operands:
+            raise mistake(self, "operands", "at least one tensor", ())
+        first = operands[0]
+        length: Dim = 0
+        for position, type_ in enumerate(operands):
+            name = f"x_{position}"
+            _check_tensor(self, name, type_)
+            _check_axis(self, self.axis, first.rank)
+            if type_.dtype is not first.dtype:
+                raise mistake(self, name, f"of the same dtype as the first tensor, {first.dtype}", type_, TypeError)
+            if _with(type_.shape, self.axis, 0) != _with(first.shape, self.axis, 0):
+                raise mistake(self, name, f"equal in shape to {first} but for axis {self.axis}", type_)
+            length = length + type_.shape[self.axis]
+        return first.with_shape(_with(first.shape, self.axis, length))
+
+    def reference(self, *operands: Array) -> Array:
+        return np.concatenate(operands, axis=self.axis)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        parts: list[Atom] = []
+        at = 0
+        for operand in node.operands:
+            sizes: tuple[int, ...] = operand.type.sizes  # type: ignore[union-attr]
+            end = at + sizes[self.axis]
+            start, stop = _with((0,) * len(sizes), self.axis, at), _with(sizes, self.axis, end)
+            parts.append(b.slice(ct, start=start, stop=stop, step=(1,) * len(sizes)))
+            at = end
+        return parts
+
+
+def _with(shape: tuple[Any, ...], axis: int, dim: Any) -> tuple[Any, ...]:
+    """`shape` with another entry at `axis`; as it is when there is no such axis."""
+    return (*shape[:axis], dim, *shape[axis + 1 :]) if axis < len(shape) else shape
+
+
+@operation
+class Slice(Op):
+    """Along each axis the elements at start, start + step, ... before stop, like Python's range.
+
+    Indices count from the front; going down to the first element, stop is -1.
+
+    x         T[s]
+    result    T[the numbers of elements]
+    gradient  ct at the places it was taken from, 0 elsewhere
+    errors    TypeError: not a tensor; ValueError: a bound for each axis is missing, step is 0, an index is out of range
+    """
+
+    start: tuple[int, ...]
+    stop: tuple[int, ...]
+    step: tuple[int, ...]
+    pack = "shape"
+    samples = (
+        sample(F32_23, start=(0, 1), stop=(2, 3), step=(1, 1)),
+        sample(F32_23, start=(1, 0), stop=(2, 3), step=(1, 2)),
+        sample(F32_23, start=(1, 2), stop=(-1, -1), step=(-1, -2)),
+        sample(tensor(F32, (10,)), start=(8,), stop=(1,), step=(-3,)),
+        sample(F32_234, start=(0, 1, 0), stop=(2, 3, 4), step=(1, 1, 1)),
+        sample(F32_23, start=(0, 1), stop=(2, 1), step=(1, 1)),
+        sample(tensor(F32), start=(), stop=(), step=()),
+        sample(BOOL_23, start=(0, 1), stop=(2, 3), step=(1, 1), smooth=False, note="bools"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        _check_tensor(self, "x", x)
+        for name in ("start", "stop", "step"):
+            if len(getattr(self, name)) != x.rank:
+                raise mistake(self, name, f"one number for each of {x.rank} axes", getattr(self, name))
+        shape: list[int] = []
+        for axis, (dim, taken) in enumerate(zip(x.shape, self.ranges(), strict=True)):
+            if not isinstance(dim, int):
+                raise mistake(self, "x", f"of known length along axis {axis}", x)
+            if taken and not (0 <= taken[0] < dim and 0 <= taken[-1] < dim):
+                raise mistake(self, "start", f"a range inside 0..{dim - 1} along axis {axis}", taken[0])
+            shape.append(len(taken))
+        return x.with_shape(tuple(shape))
+
+    def ranges(self) -> list[range]:
+        """The indices taken along each axis."""
+        if 0 in self.step:
+            raise mistake(self, "step", "not 0", self.step)
+        return [range(*bounds) for bounds in zip(self.start, self.stop, self.step, strict=True)]
+
+    def reference(self, x: Array) -> Array:
+        return x[tuple(slice(r.start, None if r.stop < 0 else r.stop, r.step) if r else slice(0, 0) for r in self.ranges())]
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        ranges = self.ranges()
+        downward = tuple(axis for axis, taken in enumerate(ranges) if taken.step < 0)
+        if downward:
+            ct = b.reverse(ct, axes=downward)
+        low, high, interior = [], [], []
+        for dim, taken in zip(x.type.sizes, ranges, strict=True):  # type: ignore[union-attr]
+            ends = (min(taken[0], taken[-1]), max(taken[0], taken[-1])) if taken else (0, -1)
+            low.append(ends[0])
+            high.append(dim - 1 - ends[1])
+            interior.append(abs(taken.step) - 1)
+        return (b.pad(ct, low=tuple(low), high=tuple(high), interior=tuple(interior), value=_zero(x.type.dtype)),)  # type: ignore[union-attr]
+
+
+def _zero(dtype: DType) -> bool | int | float:
+    return False if dtype is BOOL else 0.0 if dtype.is_float else 0
+
+
+@operation
+class Pad(Op):
+    """Along each axis `low` more elements before, `high` after and `interior` between any two, all of one value.
+
+    x         T[s]
+    result    T[s + low + high + interior * (s - 1)], along axes of no elements low + high
+    gradient  the elements of ct that came from x
+    errors    TypeError: not a tensor; ValueError: a number for each axis is missing or negative
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    interior: tuple[int, ...]
+    value: bool | int | float = 0.0
+    pack = "shape"
+    samples = (
+        sample(F32_23, low=(1, 0), high=(0, 2), interior=(0, 0)),
+        sample(F32_23, low=(0, 1), high=(0, 1), interior=(1, 2), value=-1.5),
+        sample(tensor(F32, (0, 3)), low=(2, 0), high=(1, 0), interior=(3, 0)),
+        sample(tensor(F32), low=(), high=(), interior=()),
+        sample(F32_23, low=(0, 0), high=(0, 0), interior=(0, 0)),
+        sample(F32_234, low=(0, 1, 1), high=(0, 1, 1), interior=(0, 0, 0)),
+        sample(tensor(F32, (3,)), low=(1,), high=(0,), interior=(0,), value=-math.inf, smooth=False, note="infinite"),
+        sample(BOOL_23, low=(1, 0), high=(0, 2), interior=(0, 0), value=True, smooth=False, note="bools"),
+        sample(I32_23, low=(1, 0), high=(0, 2), interior=(0, 0), value=7, smooth=False, note="integers"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        _check_tensor(self, "x", x)
+        for name in ("low", "high", "interior"):
+            numbers = getattr(self, name)
+            if len(numbers) != x.rank or any(n < 0 for n in numbers):
+                raise mistake(self, name, f"a number not below 0 for each of {x.rank} axes", numbers)
+        return x.with_shape(tuple(
+            dim + low + high + (interior * (dim - 1) if dim != 0 else 0)
+            for dim, low, high, interior in zip(x.shape, self.low, self.high, self.interior, strict=True)
+        ))
+
+    def reference(self, x: Array) -> Array:
+        result = np.full(self.infer(tensor(F32, x.shape)).sizes, self.value, dtype=x.dtype)
+        if x.size:
+            result[self._places(x.shape)] = x
+        return result
+
+    def _places(self, sizes: tuple[int, ...]) -> tuple[slice, ...]:
+        """Where the elements of x are in the result, for `sizes` without 0."""
+        return tuple(
+            slice(low, low + (size - 1) * (interior + 1) + 1, interior + 1)
+            for size, low, interior in zip(sizes, self.low, self.interior, strict=True)
+        )
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        type_: TensorType = node.operands[0].type  # type: ignore[assignment]
+        if type_.count == 0:
+            return (b.zeros(type_),)
+        places = self._places(type_.sizes)
+        start, stop, step = zip(*((p.start, p.stop, p.step) for p in places), strict=True) if places else ((), (), ())
+        return (b.slice(ct, start=start, stop=stop, step=step),)
+
+
+@operation
+class Reverse(Op):
+    """The elements in opposite order along each of `axes`.
+
+    x         T[s]
+    result    T[s]
+    gradient  ct reversed along the same axes
+    errors    TypeError: not a tensor; ValueError: axes out of range or not sorted
+    """
+
+    axes: tuple[int, ...]
+    pack = "shape"
+    samples = (
+        sample(F32_23, axes=(0,)),
+        sample(F32_23, axes=(0, 1)),
+        sample(F32_234, axes=(1,)),
+        sample(F32_23, axes=()),
+        sample(tensor(F32, (0, 3)), axes=(0, 1)),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        _check_tensor(self, "x", x)
+        for before, axis in zip((-1, *self.axes), self.axes, strict=False):
+            if not before < axis < x.rank:
+                raise mistake(self, "axes", f"sorted axes in 0..{x.rank - 1}", self.axes)
+        return x
+
+    def reference(self, x: Array) -> Array:
+        return np.flip(x, self.axes)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.reverse(ct, axes=self.axes),)
+
+
+# Gather and scatter -------------------------------------------------------------------------------------------------
+
+
+def _check_indices(op: Op, indices: Any) -> None:
+    if not isinstance(indices, TensorType) or not indices.dtype.is_integer:
+        raise mistake(op, "indices", "a tensor of an integer type", indices, TypeError)
+
+
+def _check_range(op: Op, indices: Array, size: int) -> None:
+    """An IndexError that names the first of `indices` outside -size..size-1."""
+    outside = (indices < -size) | (indices >= size)
+    if outside.any():
+        raise mistake(op, "indices", f"in {-size}..{size - 1}", int(indices[outside].flat[0]), IndexError)
+
+
+def _gathered(shape: tuple[Dim, ...], indices: tuple[Dim, ...], axis: int) -> tuple[Dim, ...]:
+    """`shape` with the dimension at `axis` replaced by those of `indices`."""
+    return (*shape[:axis], *indices, *shape[axis + 1 :])
+
+
+def _add_at(target: Array, indices: Array, updates: Array, axis: int) -> None:
+    """Adds each slice of `updates` to the slice of `target` that its index names, in the order of the indices."""
+    lead, rank = updates.shape[:axis], indices.ndim
+    flat = updates.reshape(*lead, indices.size, *updates.shape[axis + rank :])
+    np.add.at(np.moveaxis(target, axis, 0), indices.reshape(-1), np.moveaxis(flat, axis, 0))
+
+
+GATHERS: tuple[Sample, ...] = (
+    sample(F32_23, tensor(I32, (4,)), values={1: [0, 2, 2, -1]}, axis=1),
+    sample(F32_23, tensor(I64, (2, 2)), values={1: [[0, 1], [1, -2]]}, axis=0),
+    sample(F32_234, tensor(I32, (2, 1)), values={1: [[2], [0]]}, axis=1),
+    sample(F32_23, tensor(I32), values={1: 1}, axis=0),
+    sample(F32_23, tensor(I32, (0,)), axis=0),
+)
+
+
+@operation
+class Gather(Op):
+    """The slices of `x` along `axis` that the indices name; a negative index counts from the end.
+
+    x         T[s]
+    indices   I[r], I an integer type
+    result    T[s with the dimension at axis replaced by r]
+    gradient  each slice of ct added where it was taken from, in the order of the indices; none for the indices
+    errors    TypeError: indices are not integers; ValueError: axis out of range; IndexError when run: an index is out of
+              range, told by status 1 of the kernel (the reference names the index)
+    """
+
+    axis: int
+    pack = "gather"
+    samples = (*GATHERS, sample(I32_23, tensor(I32, (2,)), values={1: [1, 0]}, axis=0, smooth=False, note="integers"))
+
+    def infer(self, x: Any, indices: Any) -> TensorType:
+        _check_tensor(self, "x", x)
+        _check_indices(self, indices)
+        _check_axis(self, self.axis, x.rank)
+        return x.with_shape(_gathered(x.shape, indices.shape, self.axis))
+
+    def reference(self, x: Array, indices: Array) -> Array:
+        _check_range(self, indices, x.shape[self.axis])
+        if not indices.size:
+            return np.zeros(_gathered(x.shape, indices.shape, self.axis), x.dtype)
+        return np.take(x, indices, axis=self.axis)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, indices = node.operands
+        return b.gather_gradient(ct, indices, axis=self.axis, to=x.type), None
+
+
+@operation
+class GatherGradient(Op):
+    """The cotangent of what was gathered from: zeros of type `to`, each slice of ct added where its index says.
+
+    Slices of one index are added in the order of the indices, f16 and bf16 in float32.
+
+    ct        T[s with the dimension at axis replaced by r]
+    indices   I[r], I an integer type
+    result    to, a T[s]
+    gradient  the slices of its cotangent that the indices name; none for the indices
+    errors    TypeError: indices are not integers; ValueError: shapes do not fit; IndexError when run: an index is out of range
+    """
+
+    axis: int
+    to: TensorType
+    pack = "gather"
+    samples = (
+        sample(tensor(F32, (2, 4)), tensor(I32, (4,)), values={1: [0, 2, 2, -1]}, axis=1, to=F32_23),
+        sample(tensor(F32, (2, 2, 3)), tensor(I64, (2, 2)), values={1: [[0, 1], [1, -2]]}, axis=0, to=F32_23),
+        sample(tensor(F32, (2, 2, 1, 4)), tensor(I32, (2, 1)), values={1: [[2], [0]]}, axis=1, to=F32_234),
+        sample(tensor(F32, (0, 3)), tensor(I32, (0,)), axis=0, to=F32_23),
+    )
+
+    def infer(self, ct: Any, indices: Any) -> TensorType:
+        _check_tensor(self, "ct", ct)
+        _check_indices(self, indices)
+        _check_axis(self, self.axis, self.to.rank)
+        if ct is not tensor(self.to.dtype, _gathered(self.to.shape, indices.shape, self.axis)):
+            raise mistake(self, "ct", f"what is gathered from {self.to} by {indices}", ct)
+        return self.to
+
+    def reference(self, ct: Array, indices: Array) -> Array:
+        _check_range(self, indices, self.to.sizes[self.axis])
+        result = np.zeros(self.to.sizes, ct.dtype)
+        _add_at(result, indices, ct, self.axis)
+        return result
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return b.gather(ct, node.operands[1], axis=self.axis), None
+
+
+@operation
+class ScatterAdd(Op):
+    """`x` with each slice of `updates` added along `axis` where its index says, in the order of the indices.
+
+    x         T[s], T any dtype but bool
+    indices   I[r], I an integer type; a negative index counts from the end
+    updates   T[s with the dimension at axis replaced by r]
+    result    T[s]
+    gradient  ct for x, the slices of ct that the indices name for updates; none for the indices
+    errors    TypeError: indices are not integers; ValueError: shapes do not fit; IndexError when run: an index is out of range
+    """
+
+    axis: int
+    pack = "gather"
+    samples = (
+        sample(F32_23, tensor(I32, (4,)), tensor(F32, (2, 4)), values={1: [0, 2, 2, -1]}, axis=1),
+        sample(F32_23, tensor(I64, (2, 2)), tensor(F32, (2, 2, 3)), values={1: [[0, 1], [1, -2]]}, axis=0),
+        sample(F32_23, tensor(I32, (0,)), tensor(F32, (0, 3)), axis=0),
+    )
+
+    def infer(self, x: Any, indices: Any, updates: Any) -> TensorType:
+        _check_tensor(self, "x", x)
+        _check_indices(self, indices)
+        _check_axis(self, self.axis, x.rank)
+        if x.dtype is BOOL:
+            raise mistake(self, "x", "a tensor of numbers", x, TypeError)
+        if updates is not x.with_shape(_gathered(x.shape, indices.shape, self.axis)):
+            raise mistake(self, "updates", f"what is gathered from {x} by {indices}", updates)
+        return x
+
+    def reference(self, x: Array, indices: Array, updates: Array) -> Array:
+        _check_range(self, indices, x.shape[self.axis])
+        result = np.array(x)
+        _add_at(result, indices, updates, self.axis)
+        return result
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return ct, None, b.gather(ct, node.operands[1], axis=self.axis)
+
+
+# Patterns made from indices -----------------------------------------------------------------------------------------
+
+
+@operation
+class OneHot(Op):
+    """For each index `depth` numbers along a new axis at `axis`: `on` at the index, `off` elsewhere.
+
+    An index outside 0..depth-1 gives `off` everywhere.
+
+    indices   I[r], I an integer type
+    result    to[r with depth at axis]
+    gradient  none: piecewise constant
+    errors    TypeError: indices are not integers; ValueError: axis out of range, depth negative
+    """
+
+    depth: int
+    axis: int
+    to: DType
+    on: bool | int | float = 1.0
+    off: bool | int | float = 0.0
+    cuts = "one_hot is piecewise constant"
+    pack = "gather"
+    samples = (
+        sample(tensor(I32, (4,)), values={0: [0, 2, -1, 5]}, depth=3, axis=1, to=F32, smooth=False, note="indices"),
+        sample(tensor(I64, (2, 2)), values={0: [[0, 1], [2, 1]]}, depth=3, axis=0, to=F32, on=2.0, off=-1.0, smooth=False,
+               note="indices"),
+        sample(tensor(I64, (2, 2)), values={0: [[0, 1], [2, 1]]}, depth=3, axis=1, to=BOOL, on=True, off=False, smooth=False,
+               note="indices"),
+        sample(tensor(I32), values={0: 1}, depth=3, axis=0, to=I32, on=1, off=0, smooth=False, note="indices"),
+        sample(tensor(I32, (0,)), depth=3, axis=1, to=F32, smooth=False, note="indices"),
+    )
+
+    def infer(self, indices: Any) -> TensorType:
+        _check_indices(self, indices)
+        _check_axis(self, self.axis, indices.rank + 1)
+        if self.depth < 0:
+            raise mistake(self, "depth", "not negative", self.depth)
+        return tensor(self.to, (*indices.shape[: self.axis], self.depth, *indices.shape[self.axis :]))
+
+    def reference(self, indices: Array) -> Array:
+        places = np.arange(self.depth).reshape(-1, *(1,) * (indices.ndim - self.axis))
+        chosen = np.expand_dims(indices, self.axis) == places
+        values = self.to.compute.array.type
+        return np.where(chosen, values(self.on), values(self.off))
+
+
+@operation
+class Iota(Op):
+    """Each element's index along `axis`; in a float type the nearest number to it.
+
+    result    to, a tensor type of numbers
+    gradient  none: there is no operand
+    errors    TypeError: bool; ValueError: axis out of range
+    """
+
+    to: TensorType
+    axis: int = 0
+    pack = "gather"
+    samples = (
+        sample(to=tensor(I64, (5,)), smooth=False, note="no operand"),
+        sample(to=tensor(F32, (2, 3)), axis=1, smooth=False, note="no operand"),
+        sample(to=tensor(I32, (2, 3, 4)), axis=1, smooth=False, note="no operand"),
+        sample(to=tensor(F32, (0,)), smooth=False, note="no operand"),
+    )
+
+    def infer(self) -> TensorType:
+        if self.to.dtype is BOOL:
+            raise mistake(self, "to", "a tensor of numbers", self.to, TypeError)
+        _check_axis(self, self.axis, self.to.rank)
+        return self.to
+
+    def reference(self) -> Array:
+        sizes = self.to.sizes
+        along = np.arange(sizes[self.axis]).astype(self.to.dtype.compute.array)
+        return np.broadcast_to(along.reshape(-1, *(1,) * (len(sizes) - self.axis - 1)), sizes)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return ()
