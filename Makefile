@@ -1,0 +1,49 @@
+# What a newcomer needs: `make demo` and `make test`. Each makes its own environment in .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+.DEFAULT_GOAL := help
+
+help:            ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+.venv/.base: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/.demo: .venv/.base
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+.venv/.test: .venv/.base
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo,test]'
+	@touch $@
+
+.venv/.dev: .venv/.test
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo,test,dev]'
+	@touch $@
+
+demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, its adjoint and a picture
+	$(BIN)/python examples/lenet_digits.py
+
+test: .venv/.test        ## the whole test suite, then its core again with the interpreter forbidden
+	$(BIN)/python -m pytest
+	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest
+
+check: .venv/.dev        ## ruff and pyright
+	$(BIN)/ruff check adjoint tests examples benchmarks
+	$(BIN)/pyright
+
+golden: .venv/.test      ## rewrite the expectations of the golden files: read the diff before you commit it
+	$(BIN)/python -m pytest tests/test_golden.py --update-golden
+
+bench: .venv/.demo       ## our own figures; benchmarks/README.md says how to measure beside other frameworks
+	$(BIN)/python benchmarks/run.py
+
+docs: .venv/.test        ## write the generated pages of docs/
+	$(BIN)/python -m adjoint.cli.docs
+
+clean:           ## remove the environment and what was built
+	rm -rf .venv build dist *.egg-info out
+
+.PHONY: help demo test check golden bench docs clean
