@@ -11,7 +11,7 @@ from typing import Any
 
 from adjoint.codegen.emit import lower
 from adjoint.diagnostics import InternalError
-from adjoint.ir.interpret import from_compute, to_compute
+from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.op import Op
 from adjoint.ir.types import TensorType
 from adjoint.runtime.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine

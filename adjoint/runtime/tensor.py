@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.interpret import from_compute, to_compute
+from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, DType, TensorType, tensor

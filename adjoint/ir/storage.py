@@ -1,0 +1,38 @@
+"""Arrays as they are stored, and as they are computed with.
+
+The two-byte floats are stored in two bytes (bf16 as uint16, which NumPy has no name for) and computed in float32;
+every other dtype is stored as it is computed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.types import BF16, F16, DType
+
+__all__ = ["from_compute", "to_compute"]
+
+Array = np.ndarray[Any, Any]
+
+
+def to_compute(stored: Array, dtype: DType) -> Array:
+    """The array in the dtype that `dtype` is computed in; itself when that is how it is stored."""
+    if dtype is BF16:
+        return (stored.astype(np.uint32) << 16).view(np.float32)
+    if dtype is F16:
+        return stored.astype(np.float32)
+    return stored
+
+
+def from_compute(computed: Any, dtype: DType) -> Array:
+    """The array as it is stored: rounded to nearest, ties to even, for the two-byte floats."""
+    array = np.asarray(computed)
+    if dtype is BF16:
+        bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)
+        rounded = (bits + (np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1)))) >> 16
+        quiet = (bits >> 16) | np.uint32(0x40)
+        return np.where(np.isnan(array), quiet, rounded).astype(np.uint16)
+    with np.errstate(over="ignore"):
+        return array.astype(dtype.array, copy=False)
