@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar, dataclass_transform
 
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I64, U8, U16, DType
 
@@ -31,7 +31,29 @@ NARROW: Final = frozenset({I8, I16, U8, U16})
 """Integer dtypes that C computes as `int`."""
 
 
-class Expr:
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass_transform(eq_default=False)
+def tree(cls: Class) -> Class:
+    """A dataclass of the tree.
+
+    Neither frozen nor compared nor with a `repr` of its own: that would take longer to define, at every start, and to make,
+    for every kernel.  Nodes are not changed all the same.
+    """
+    return dataclass(slots=True, eq=False, repr=False)(cls)
+
+
+class Tree:
+    """What the tree is made of."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(repr(getattr(self, name)) for name in self.__slots__)})"
+
+
+class Expr(Tree):
     """An expression of C; `dtype` is the dtype of its value."""
 
     __slots__ = ()
@@ -133,7 +155,7 @@ Operand: TypeAlias = "Expr | int | float"
 """What may stand in arithmetic: an expression, or a Python number that becomes a literal."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class Name(Expr):
     """A local, a size, or (with the dtype of its elements) a pointer."""
 
@@ -141,7 +163,7 @@ class Name(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class Integer(Expr):
     """An integer or bool literal."""
 
@@ -149,7 +171,7 @@ class Integer(Expr):
     dtype: DType = I64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class Real(Expr):
     """A floating-point literal, infinity or NaN."""
 
@@ -157,7 +179,7 @@ class Real(Expr):
     dtype: DType = F64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class String(Expr):
     """A string literal."""
 
@@ -165,7 +187,7 @@ class String(Expr):
     dtype: DType = U8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class Unary(Expr):
     """`-`, `~`, `!` or `&` (address of) before its operand."""
 
@@ -174,7 +196,7 @@ class Unary(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class Binary(Expr):
     """Two operands and the operator between them.  Made by `binary`, which checks dtypes."""
 
@@ -184,7 +206,7 @@ class Binary(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class Index(Expr):
     """`base[index]`: an element as it is stored; dtype f16 and bf16 are bits here."""
 
@@ -193,7 +215,7 @@ class Index(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class Call(Expr):
     """`function(arguments)`"""
 
@@ -202,7 +224,7 @@ class Call(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class Conditional(Expr):
     """`condition ? then : otherwise`"""
 
@@ -212,7 +234,7 @@ class Conditional(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@tree
 class CastTo(Expr):
     """`(type)operand`"""
 
@@ -223,8 +245,8 @@ class CastTo(Expr):
 # ---- statements ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Declare:
+@tree
+class Declare(Tree):
     """A local with its first value."""
 
     name: str
@@ -233,8 +255,8 @@ class Declare:
     constant: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeclareArray:
+@tree
+class DeclareArray(Tree):
     """A local array of `length` elements; zeroed if `zeroed`."""
 
     name: str
@@ -243,8 +265,8 @@ class DeclareArray:
     zeroed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeclarePointer:
+@tree
+class DeclarePointer(Tree):
     """A pointer to elements of `dtype` that nothing else points to in this function."""
 
     name: str
@@ -253,24 +275,24 @@ class DeclarePointer:
     constant: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
+@tree
+class Assign(Tree):
     """`target = value;`"""
 
     target: Expr
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Increment:
+@tree
+class Increment(Tree):
     """`target += value;`"""
 
     target: Expr
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class For:
+@tree
+class For(Tree):
     """`for (int64_t variable = start; variable < stop; variable += step)`"""
 
     variable: str
@@ -280,16 +302,16 @@ class For:
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class While:
+@tree
+class While(Tree):
     """`while (condition)`"""
 
     condition: Expr
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+@tree
+class If(Tree):
     """`if (condition)`, with an `else` unless `otherwise` is empty."""
 
     condition: Expr
@@ -297,29 +319,29 @@ class If:
     otherwise: tuple[Statement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
+@tree
+class Return(Tree):
     """`return value;`"""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+@tree
+class Expression(Tree):
     """An expression for its effect: a call."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+@tree
+class Comment(Tree):
     """A remark on lines of its own."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+@tree
+class Block(Tree):
     """Statements in a scope of their own."""
 
     body: tuple[Statement, ...]
@@ -330,8 +352,8 @@ Statement: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+@tree
+class Function(Tree):
     """A function that returns `int`.
 
     parameters  (declaration without name, name)
@@ -548,8 +570,8 @@ def cast(x: Operand, dtype: DType) -> Expr:
     return CastTo(x, dtype)
 
 
-_WIDEN: Final = {F16: "adjoint_f16_to_f32", BF16: "adjoint_bf16_to_f32"}
-_NARROW: Final = {F16: "adjoint_f32_to_f16", BF16: "adjoint_f32_to_bf16"}
+_WIDEN: Final = {F16: "adjoint_f32_of_f16", BF16: "adjoint_f32_of_bf16"}
+_NARROW: Final = {F16: "adjoint_f16_of_f32", BF16: "adjoint_bf16_of_f32"}
 
 
 def widened(element: Expr) -> Expr:

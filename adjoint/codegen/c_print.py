@@ -90,14 +90,12 @@ _CLEARER: Final = {operator: _operands_in_parentheses(operator) for operator in 
 
 # ---- text that comes from elsewhere --------------------------------------------------------------------------------------
 
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-
 
 def identifier(name: str) -> str:
     """A C identifier that reads like `name`: `h'` is `h_bar`, `h.1` is `h_1`, `default` is `default_`."""
-    if not _NAME.fullmatch(name):
-        name = _NOT_IN_NAMES.sub(lambda m: f"u{ord(m[0]):04x}" if ord(m[0]) > 127 else "_", name.replace("'", "_bar"))
+    if not (name.isascii() and name.isidentifier()) or name[0] == "_":
+        name = name.replace("'", "_bar")
+        name = re.sub(r"[^A-Za-z0-9_]", lambda m: f"u{ord(m[0]):04x}" if ord(m[0]) > 127 else "_", name)
         if not name[:1].isalpha():
             name = "v" + name
     return name + "_" if name in KEYWORDS else name

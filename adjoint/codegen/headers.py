@@ -6,6 +6,7 @@ is one file that can be read, compiled and sent on by itself.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
@@ -27,27 +28,25 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
 
 NAMES: Final = tuple(INCLUDES)
 
-_BY_PREFIX: Final = {
-    "adjoint_f16_": "convert.h",
-    "adjoint_bf16_": "convert.h",
-    "adjoint_f32_to_": "convert.h",
-    "adjoint_f64_to_": "convert.h",
-    "adjoint_matmul": "matmul.h",
-    "adjoint_convolution": "convolution.h",
-}
-_BY_SUFFIX: Final = {"_f32": "math_f32.h", "_f64": "math_f64.h"}
+_DEFINITION: Final = re.compile(r"^(?:static\b[^;={]*?|#define )\b(adjoint_\w+)\(", re.MULTILINE)
 
 
 @cache
+def _definitions() -> dict[str, str]:
+    """For each function that a header defines, the header."""
+    return {function: header for header in NAMES if _exists(header) for function in _DEFINITION.findall(text(header))}
+
+
+def _exists(header: str) -> bool:
+    return (DIRECTORY / header).is_file()
+
+
 def header_of(function: str) -> str:
     """The header that defines a function of ours; a LookupError when none does."""
-    for prefix, header in _BY_PREFIX.items():
-        if function.startswith(prefix):
-            return header
-    for suffix, header in _BY_SUFFIX.items():
-        if function.endswith(suffix):
-            return header
-    raise LookupError(f"no header is known to define {function}")
+    header = _definitions().get(function)
+    if header is None:
+        raise LookupError(f"no header in {DIRECTORY.name}/ defines {function}")
+    return header
 
 
 def needed(names: Iterable[str]) -> tuple[str, ...]:

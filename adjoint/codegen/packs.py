@@ -1,0 +1,54 @@
+"""Which kernels are compiled together.
+
+A program that needs one kernel of a family mostly needs its neighbours too, and a compiler run for twelve kernels takes
+little longer than one for a single kernel.  So an op may name a *pack*, and a kernel that is missing brings its pack with it:
+the kernels of every op of that pack, for the operand types that `Op.pack_samples` gives.  Then, while the program runs on, the
+other packs of `FAMILIES` follow for the same dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from adjoint.codegen.emit import Lowered, lower
+from adjoint.ir.op import Op, registry
+from adjoint.ir.types import DType, TensorType
+
+__all__ = ["FAMILIES", "pack_names", "pack_sources"]
+
+FAMILIES: Final = ("elementwise", "reduce", "shape", "linalg", "convolution", "pool", "random", "optimizer")
+"""Packs that are compiled for a dtype as soon as one of them is needed, in this order."""
+
+
+def pack_names() -> tuple[str, ...]:
+    """The packs that registered ops name: those of `FAMILIES` first, in their order."""
+    named = {op.pack for op in registry().values() if op.pack}
+    return (*(pack for pack in FAMILIES if pack in named), *sorted(named.difference(FAMILIES)))
+
+
+def pack_sources(pack: str, dtype: DType, *, strict: bool = False) -> list[Lowered]:
+    """The kernels of a pack for `dtype`, each once.
+
+    A sample that cannot be lowered is left out, as it must not keep others from being compiled; `strict` raises instead.
+    """
+    kernels: dict[str, Lowered] = {}
+    for op, operands in _samples(pack, dtype):
+        try:
+            kernel = lower(op, operands, op.result_types(operands, ()))
+        except Exception:
+            if strict:
+                raise
+            continue
+        kernels.setdefault(kernel.text, kernel)
+    return list(kernels.values())
+
+
+def _samples(pack: str, dtype: DType) -> Iterator[tuple[Op, tuple[TensorType, ...]]]:
+    for cls in list(registry().values()):
+        if cls.pack != pack or cls.lower is Op.lower:
+            continue
+        for op, operands in cls.pack_samples(dtype):
+            types = tuple(type_ for type_ in operands if isinstance(type_, TensorType) and type_.is_static)
+            if len(types) == len(operands):
+                yield op, types

@@ -1,0 +1,243 @@
+"""The C compiler: where it is, what it is, and the flags it is given.
+
+Looked for in this order: `$CC`, `cc`, `gcc`, `clang`, and `zig cc` of the `ziglang` wheel, which pip can install where the
+system has no compiler.  Nothing about a compiler is remembered but by its identity (path, time and size of the program), so
+another compiler, or an update of the same, never meets libraries of the old one; and no process is started to find out.
+
+Flags, and why:
+
+    -O3                    loops become vector code
+    -ffp-contract=off      a product and a sum are fused only where the source says `fma`: the same bits everywhere
+    -fno-math-errno        functions of <math.h> that are one instruction become one: nobody reads errno
+    -fno-trapping-math     no floating-point exception is ever unmasked, so comparisons may be vectorised
+    -fwrapv                signed integers wrap, as they do in NumPy
+    -m...                  what this processor has, each by name (never -march=native: the names are part of a library's key)
+
+-ffast-math is not among them: it changes results, breaks tests for NaN, and on loading switches subnormals off for the
+whole process.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+__all__ = ["FLAGS", "TIME_LIMIT", "CompilerError", "NoCompiler", "Toolchain", "machine_flags"]
+
+FLAGS: Final = (
+    "-std=c11",
+    "-O3",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fwrapv",
+)
+
+TIME_LIMIT: Final = 300.0
+"""Seconds that one run of the compiler may take."""
+
+_FEATURES: Final = {
+    "sse4_2": "-msse4.2",
+    "popcnt": "-mpopcnt",
+    "avx": "-mavx",
+    "f16c": "-mf16c",
+    "fma": "-mfma",
+    "avx2": "-mavx2",
+    "bmi1": "-mbmi",
+    "bmi2": "-mbmi2",
+    "avx512f": "-mavx512f",
+    "avx512dq": "-mavx512dq",
+    "avx512cd": "-mavx512cd",
+    "avx512bw": "-mavx512bw",
+    "avx512vl": "-mavx512vl",
+}
+"""Processor features, as /proc/cpuinfo calls them, that kernels profit from."""
+
+
+class NoCompiler(Exception):
+    """There is no C compiler; `tried` says what was looked for and how it failed."""
+
+    def __init__(self, tried: list[str]):
+        self.tried = tuple(tried)
+        super().__init__(
+            f"No C compiler was found ({'; '.join(tried)}). "
+            "Install gcc or clang, name one in the environment variable CC, or `pip install ziglang`."
+        )
+
+
+class CompilerError(Exception):
+    """The compiler refused, crashed, or took too long; `output` is what it said."""
+
+    def __init__(self, command: list[str], output: str):
+        super().__init__(output.strip().partition("\n")[0] or "the compiler failed")
+        self.command = command
+        self.output = output
+
+
+@cache
+def machine_flags() -> tuple[str, ...]:
+    """The -m flags for this processor; none where its features cannot be read, or with ADJOINT_CPU=baseline."""
+    if os.environ.get("ADJOINT_CPU") == "baseline" or os.uname().machine != "x86_64":
+        return ()
+    try:
+        with open("/proc/cpuinfo", "rb", buffering=0) as file:
+            first = file.read(16384).decode("ascii", "replace")  # the first processor: the file is long on large machines
+    except OSError:
+        return ()
+    line = next((line for line in first.splitlines() if line.startswith("flags")), "")
+    return flags_for(line.partition(":")[2].split())
+
+
+def flags_for(features: list[str]) -> tuple[str, ...]:
+    """The -m flags for a list of processor features."""
+    flags = tuple(flag for feature, flag in _FEATURES.items() if feature in features)
+    return (*flags, "-mprefer-vector-width=512") if "-mavx512f" in flags else flags
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A C compiler.
+
+    command   its program and the arguments that belong to it, `("/usr/bin/ccache", "gcc")`
+    identity  changes when the program does
+    machine   -m flags
+    """
+
+    command: tuple[str, ...]
+    identity: str
+    machine: tuple[str, ...]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return (*FLAGS, *self.machine)
+
+    @classmethod
+    def candidates(cls, tried: list[str] | None = None) -> Iterator[Toolchain]:
+        """The compilers of this system, in order; appends to `tried` what was not there."""
+        tried = [] if tried is None else tried
+        seen: set[tuple[str, ...]] = set()
+        for label, words in _places():
+            program = shutil.which(words[0]) if words else None
+            if program is None:
+                tried.append(f"{label}: not found")
+                continue
+            command = (program, *words[1:])
+            if command in seen:
+                continue
+            seen.add(command)
+            identity = _identity(command)
+            if identity is None:
+                tried.append(f"{label}: cannot be read")
+                continue
+            yield cls(command, identity, machine_flags())
+
+    @classmethod
+    def find(cls, tried: list[str] | None = None) -> Toolchain | None:
+        """The first compiler that exists; None if there is none, with what was looked for appended to `tried`."""
+        return next(cls.candidates(tried), None)
+
+    def without_machine(self) -> Toolchain:
+        """The same compiler, for any processor of this family."""
+        return replace(self, machine=())
+
+    def version(self) -> str:
+        """The first line of what the compiler says of itself."""
+        try:
+            said = subprocess.run([*self.command, "--version"], capture_output=True, text=True, timeout=20, check=False)
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return f"unknown ({problem})"
+        return (said.stdout or said.stderr).strip().partition("\n")[0]
+
+    def arguments(self, source: Path, library: Path, extra: tuple[str, ...] = ()) -> list[str]:
+        """The command line that makes a shared library of one C file."""
+        return [*self.command, *self.flags, *extra, "-o", str(library), "-x", "c", str(source), "-x", "none", "-lm"]
+
+    def compile(self, source: Path, library: Path, extra: tuple[str, ...] = (), time_limit: float = TIME_LIMIT) -> None:
+        """Compiles; a CompilerError if that fails or takes longer than `time_limit` seconds."""
+        command = self.arguments(source, library, extra)
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "LC_ALL": "C"},
+                start_new_session=True,  # so that its children can be ended with it
+            )
+        except OSError as problem:
+            raise CompilerError(command, f"the compiler could not be started: {problem}") from problem
+        running.add(process)
+        try:
+            output, _ = process.communicate(timeout=time_limit)
+        except subprocess.TimeoutExpired:
+            raise CompilerError(command, f"the compiler took longer than {time_limit:g} seconds") from None
+        finally:
+            if process.returncode is None:
+                end(process)
+            running.discard(process)
+        if process.returncode != 0:
+            said = output.decode("utf-8", "replace")
+            raise CompilerError(command, f"{said.rstrip()}\n(exit status {process.returncode})".lstrip())
+
+
+running: Final[set[subprocess.Popen[bytes]]] = set()
+"""Compilers at work in this process."""
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a compiler and the processes that it started."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _places() -> Iterator[tuple[str, list[str]]]:
+    """Where a compiler may be: a label, and the words of its command."""
+    chosen = os.environ.get("CC", "").strip()
+    if chosen:
+        if shutil.which(chosen):  # a path with a space in it
+            yield f"CC={chosen}", [chosen]
+        else:
+            try:
+                yield f"CC={chosen}", shlex.split(chosen)
+            except ValueError:
+                yield f"CC={chosen}", []
+    for name in ("cc", "gcc", "clang"):
+        yield name, [name]
+    wheel = find_spec("ziglang")
+    folders = (wheel.submodule_search_locations or []) if wheel else []
+    yield "ziglang", [os.path.join(folders[0], "zig"), "cc"] if folders else []
+
+
+def _identity(command: tuple[str, ...]) -> str | None:
+    """What tells this compiler, on this kind of system, from all others."""
+    parts = [sys.platform, os.uname().machine]
+    with suppress(AttributeError, ValueError, OSError):  # where there is no glibc
+        parts.append(os.confstr("CS_GNU_LIBC_VERSION") or "")
+    for position, word in enumerate(command):
+        program = word if position == 0 else shutil.which(word)
+        if program is None:
+            parts.append(word)
+            continue
+        path = os.path.realpath(program)
+        try:
+            status = os.stat(path)
+        except OSError:
+            return None
+        parts.append(f"{path} {status.st_mtime_ns} {status.st_size}")
+    return "\n".join(parts)
