@@ -1,0 +1,228 @@
+"""Initialisers: first values of parameters.
+
+Each draws from a NumPy generator of its own stream (see `random`), so that a seed fixes every parameter whatever the
+number of threads.  fan_in and fan_out of a weight of shape (out, in, *receptive): in * prod(receptive) and
+out * prod(receptive).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.storage import from_compute
+from adjoint.ir.types import F32, DType
+from adjoint.runtime.random import key_numbers
+from adjoint.runtime.tensor import Tensor
+
+__all__ = [
+    "Constant", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "TruncatedNormal", "Uniform", "XavierNormal",
+    "XavierUniform", "Zero", "initializer",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+class Initializer:
+    """The base: a subclass gives `draw`."""
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        """Values of this shape, any floating dtype."""
+        raise TypeError(f"'{type(self).__name__}' does not say how its values are made: it needs a method 'draw'.")
+
+    def array(self, shape: tuple[int, ...], dtype: DType) -> Array:
+        """Values of this shape in the storage of `dtype` (bf16 as float32, for Tensor to round)."""
+        values = self.draw(shape, np.random.default_rng(key_numbers()))
+        return from_compute(values.astype(dtype.compute.array), dtype.compute)
+
+    def __call__(self, array: Array) -> None:
+        """Fill a NumPy array."""
+        array[...] = self.draw(array.shape, np.random.default_rng(key_numbers()))
+
+
+def _number(name: str, argument: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"For '{name}', the argument '{argument}' must be a number, but got {value!r} of type {type(value).__name__}.")
+    return float(value)
+
+
+def fans(name: str, shape: Sequence[int]) -> tuple[int, int]:
+    """fan_in and fan_out of a weight; ValueError for fewer than two dimensions."""
+    if len(shape) < 2:
+        raise ValueError(f"For '{name}', the weight must have at least 2 dimensions, but got shape {tuple(shape)}.")
+    receptive = math.prod(shape[2:])
+    return shape[1] * receptive, shape[0] * receptive
+
+
+class Zero(Initializer):
+    """Zeros."""
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        return np.zeros(shape)
+
+
+class One(Initializer):
+    """Ones."""
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        return np.ones(shape)
+
+
+class Constant(Initializer):
+    """One number everywhere."""
+
+    def __init__(self, value: float):
+        self.value = _number("Constant", "value", value)
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        return np.full(shape, self.value)
+
+
+class Identity(Initializer):
+    """Ones on the diagonal of a matrix; ValueError for another rank."""
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        if len(shape) != 2:
+            raise ValueError(f"For 'Identity', the tensor must have 2 dimensions, but got shape {shape}.")
+        return np.eye(*shape)
+
+
+class Uniform(Initializer):
+    """Uniform in [-scale, scale)."""
+
+    def __init__(self, scale: float = 0.07):
+        self.scale = _number("Uniform", "scale", scale)
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        return generator.uniform(-self.scale, self.scale, shape)
+
+
+class Normal(Initializer):
+    """Normal with deviation `sigma` about `mean`."""
+
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0):
+        self.sigma, self.mean = _number("Normal", "sigma", sigma), _number("Normal", "mean", mean)
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        return generator.normal(self.mean, self.sigma, shape)
+
+
+class TruncatedNormal(Initializer):
+    """Normal with deviation `sigma` about `mean`, drawn again until it lies in [a, b]."""
+
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
+        self.sigma, self.mean = _number("TruncatedNormal", "sigma", sigma), _number("TruncatedNormal", "mean", mean)
+        self.a, self.b = _number("TruncatedNormal", "a", a), _number("TruncatedNormal", "b", b)
+        if not self.a < self.b:
+            raise ValueError(f"For 'TruncatedNormal', 'a' must be less than 'b', but got {a} and {b}.")
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        values = generator.normal(self.mean, self.sigma, shape)
+        outside = (values < self.a) | (values > self.b)
+        tries = 0
+        while outside.any():
+            tries += 1
+            if tries > 100:
+                # The interval is far out or very narrow: there the density is flat enough.
+                values[outside] = generator.uniform(self.a, self.b, int(outside.sum()))
+                break
+            values[outside] = generator.normal(self.mean, self.sigma, int(outside.sum()))
+            outside = (values < self.a) | (values > self.b)
+        return values
+
+
+class XavierUniform(Initializer):
+    """Uniform in +-gain*sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+
+    def __init__(self, gain: float = 1.0):
+        self.gain = _number("XavierUniform", "gain", gain)
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        bound = self.gain * math.sqrt(6.0 / sum(fans("XavierUniform", shape)))
+        return generator.uniform(-bound, bound, shape)
+
+
+class XavierNormal(Initializer):
+    """Normal with deviation gain*sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+
+    def __init__(self, gain: float = 1.0):
+        self.gain = _number("XavierNormal", "gain", gain)
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        return generator.normal(0.0, self.gain * math.sqrt(2.0 / sum(fans("XavierNormal", shape))), shape)
+
+
+_GAINS = {"sigmoid": 1.0, "linear": 1.0, "tanh": 5.0 / 3.0, "relu": math.sqrt(2.0)}
+
+
+class _He(Initializer):
+    def __init__(self, negative_slope: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"):
+        name = type(self).__name__
+        if mode not in ("fan_in", "fan_out"):
+            raise ValueError(f"For '{name}', the argument 'mode' must be 'fan_in' or 'fan_out', but got {mode!r}.")
+        if nonlinearity not in (*_GAINS, "leaky_relu"):
+            raise ValueError(f"For '{name}', the argument 'nonlinearity' must be one of {[*_GAINS, 'leaky_relu']}, but got {nonlinearity!r}.")
+        slope = _number(name, "negative_slope", negative_slope)
+        self.mode = mode
+        self.gain = math.sqrt(2.0 / (1.0 + slope**2)) if nonlinearity == "leaky_relu" else _GAINS[nonlinearity]
+
+    def deviation(self, shape: tuple[int, ...]) -> float:
+        return self.gain / math.sqrt(fans(type(self).__name__, shape)[self.mode == "fan_out"])
+
+
+class HeUniform(_He):
+    """Uniform in +-gain*sqrt(3 / fan) (He et al. 2015); gain sqrt(2 / (1 + slope^2)) for leaky_relu."""
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        bound = math.sqrt(3.0) * self.deviation(shape)
+        return generator.uniform(-bound, bound, shape)
+
+
+class HeNormal(_He):
+    """Normal with deviation gain / sqrt(fan) (He et al. 2015); gain as for HeUniform."""
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        return generator.normal(0.0, self.deviation(shape), shape)
+
+
+_NAMES: dict[str, type[Initializer]] = {
+    "normal": Normal, "uniform": Uniform, "zeros": Zero, "zero": Zero, "ones": One, "one": One, "identity": Identity,
+    "truncatednormal": TruncatedNormal, "xavier_uniform": XavierUniform, "xavieruniform": XavierUniform,
+    "xavier_normal": XavierNormal, "xaviernormal": XavierNormal, "he_normal": HeNormal, "henormal": HeNormal,
+    "he_uniform": HeUniform, "heuniform": HeUniform,
+}
+
+
+def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DType = F32) -> Tensor:
+    """A tensor of first values.
+
+    init   an Initializer, a name ("normal", "zeros", "xavier_uniform", ...), a number, or a Tensor of this shape
+    shape  a positive int or several
+
+    ValueError for an unknown name or a Tensor of another shape; TypeError for another kind of `init`.
+    """
+    if isinstance(init, Tensor):
+        if shape is not None and init.shape != ((shape,) if isinstance(shape, int) else tuple(shape)):
+            raise ValueError(f"For 'initializer', the shape of the Tensor 'init' is {init.shape}, but {tuple(np.atleast_1d(shape))} is needed.")
+        return init if init.dtype is dtype or shape is None else init.astype(dtype)
+    if shape is None:
+        raise ValueError("For 'initializer', the argument 'shape' must be given unless 'init' is a Tensor.")
+    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+            raise ValueError(f"For 'initializer', the argument 'shape' must be positive integers, but got {shape!r}.")
+    if isinstance(init, str):
+        made = _NAMES.get(init.lower())
+        if made is None:
+            raise ValueError(f"For 'initializer', the class corresponding to '{init}' was not found; there are {', '.join(_NAMES)}.")
+        init = made()
+    elif isinstance(init, numbers.Real) and not isinstance(init, bool):
+        init = Constant(float(init))
+    if not isinstance(init, Initializer):
+        raise TypeError(f"For 'initializer', the argument 'init' must be a Tensor, a str, a number or an Initializer, but got {init!r} "
+                        f"of type {type(init).__name__}.")
+    return Tensor(init.array(sizes, dtype), dtype)
