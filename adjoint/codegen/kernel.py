@@ -364,6 +364,23 @@ class Kernel:
         """What the comment over the function is to say of a shape: `m, k`.  It is part of the kernel's text."""
         self.titles[buffer.name] = shape
 
+    # Expressions other than arithmetic, for `lower`: ops import nothing of this package.
+
+    less = staticmethod(less)
+    less_equal = staticmethod(less_equal)
+    greater = staticmethod(greater)
+    greater_equal = staticmethod(greater_equal)
+    equal = staticmethod(equal)
+    not_equal = staticmethod(not_equal)
+    both = staticmethod(both)
+    either = staticmethod(either)
+    negation = staticmethod(negation)
+    select = staticmethod(select)
+    cast = staticmethod(cast)
+    literal = staticmethod(literal)
+    minimum_of = staticmethod(minimum_of)
+    maximum_of = staticmethod(maximum_of)
+
     # Structure.
 
     def stage(self, units: Operand, grain: int, name: str = "i") -> _LoopStage:
