@@ -1,0 +1,102 @@
+"""Attributes of ops: what the fields of an op's class may hold, for the text in both directions.
+
+An op's dataclass fields are its attributes; nothing else says what they are.  The kinds are int, float, bool, str, DType,
+types, and tuples of these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+from typing import Any
+
+from adjoint.ir.op import Op
+from adjoint.ir.types import DType, TensorType, Type
+
+__all__ = ["Attribute", "attributes_of", "coerced", "described"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attribute:
+    """One field of an op's class: its name, its annotation, whether it must be given."""
+
+    name: str
+    annotation: Any
+    required: bool
+
+
+@functools.cache
+def attributes_of(op: type[Op]) -> dict[str, Attribute]:
+    """The attributes of an op's class by name, in order; `symbol` is among them where the op has one."""
+    hints = typing.get_type_hints(op)
+    return {
+        f.name: Attribute(
+            f.name, hints[f.name], f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        )
+        for f in dataclasses.fields(op)  # type: ignore[arg-type]
+    }
+
+
+def coerced(value: Any, annotation: Any) -> Any:
+    """`value`, as read from text, as the annotation wants it; a ValueError when it does not fit.
+
+    In text, an integer may stand for a float, and a dtype and a scalar type are the same word: `f32`.
+    """
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        for choice in arguments:
+            try:
+                return coerced(value, choice)
+            except ValueError:
+                continue
+    elif origin is tuple:
+        if isinstance(value, tuple):
+            if len(arguments) == 2 and arguments[1] is Ellipsis:
+                return tuple(coerced(item, arguments[0]) for item in value)
+            if len(arguments) == len(value):
+                return tuple(coerced(item, a) for item, a in zip(value, arguments, strict=True))
+    elif annotation is Any:
+        return value
+    elif annotation is None or annotation is type(None):
+        if value is None:
+            return None
+    elif annotation is bool or annotation is str:
+        if isinstance(value, annotation):
+            return value
+    elif annotation is int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    elif annotation is float:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return _real(value)
+    elif annotation is DType:
+        if isinstance(value, TensorType) and value.rank == 0:
+            return value.dtype
+    elif isinstance(annotation, type) and issubclass(annotation, Type) and isinstance(value, annotation):
+        return value
+    raise ValueError(described(annotation))
+
+
+def _real(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("a number in the range of float64") from None
+
+
+def described(annotation: Any) -> str:
+    """The annotation in words, for messages: `a list of integers`."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(described(choice) for choice in arguments)
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return f"a list, each item {described(arguments[0])}"
+        return f"a list of {len(arguments)}"
+    words = {
+        int: "an integer", float: "a number", bool: "true or false", str: "a string", DType: "a dtype such as f32",
+        TensorType: "a tensor type such as f32[3]", type(None): "none",
+    }
+    return words.get(annotation, "a type such as f32[3]" if annotation is Type else f"a {annotation}")

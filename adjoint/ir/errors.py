@@ -1,0 +1,191 @@
+"""The mistakes a text of the IR can hold: one entry each, with a stable code and the page that explains it.
+
+E100 to E119 come from the parser, E120 to E139 from the verifier.  `adjoint explain E103` prints `Mistake.page`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from adjoint.diagnostics import CompileError, Diagnostic, Loc, Note, SourceText
+
+__all__ = ["MISTAKES", "Mistake"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A kind of mistake.
+
+    code         stable: scripts and documents may refer to it
+    title        a few words, the first line of the message
+    explanation  what leads to it and the way out, with an example
+    """
+
+    code: str
+    title: str
+    explanation: str
+
+    @property
+    def page(self) -> str:
+        """The help page, as text."""
+        return f"{self.code}: {self.title}\n\n{self.explanation.strip()}\n"
+
+    def at(
+        self,
+        loc: Loc,
+        label: str,
+        source: SourceText | None = None,
+        *,
+        notes: tuple[Note, ...] = (),
+        help: str = "",
+    ) -> CompileError:
+        """The exception that shows this mistake at a place."""
+        return CompileError(Diagnostic(self.code, self.title, label, loc, notes, help, source))
+
+
+MISTAKES: Final[dict[str, Mistake]] = {}
+"""All of them by code."""
+
+
+def _mistake(code: str, title: str, explanation: str) -> Mistake:
+    if code in MISTAKES:
+        raise ValueError(f"there are two mistakes called {code}")
+    MISTAKES[code] = Mistake(code, title, explanation)
+    return MISTAKES[code]
+
+
+SYNTAX = _mistake("E100", "syntax error", """
+The text does not follow the grammar of the IR (`docs/ir.md`). The message names what was found and what could stand
+there. A function reads
+
+    func @double(x: f32[3]) -> f32[3] {
+      y: f32[3] = add(x, x)
+      return y
+    }
+
+Every result has its type at its name; a function ends with `return`, a region within it with `yield`.
+""")
+
+CHARACTER = _mistake("E101", "unexpected character", """
+The text holds a character that begins no word of the language. Names are letters, digits and `_`, followed by versions
+such as `.1` and by `'` for a cotangent; symbols begin with `@`; strings stand in double quotes; `#` begins a comment.
+""")
+
+UNKNOWN_OP = _mistake("E102", "unknown op", """
+No op has this name. An op whose effect must keep its place bears a `!`, which is part of its name as written:
+`callback! @log(x)`, `write! @w(x)`. `docs/ir.md` lists all ops.
+""")
+
+UNKNOWN_VALUE = _mistake("E103", "unknown value", """
+A name is used that no earlier line defines where it can be seen. A region sees the values of the regions around it, but
+what is defined inside a region is seen only there: yield it.
+
+    y: f32 = if c {
+      t: f32 = neg(x)
+      yield t
+    } else {
+      yield x
+    }                      # `t` is not seen from here on, `y` is
+""")
+
+DUPLICATE_NAME = _mistake("E104", "name defined twice", """
+Within a function every name is defined once, in sibling regions too. Versions of one variable are written `h`, `h.1`,
+`h.2`.
+""")
+
+WRONG_TYPE = _mistake("E105", "type does not match", """
+The type written at a name is not the type that the op gives. Types are inferred; what is written is checked.
+
+    y: f32[3] = sum(x, axes=[0], keepdims=true)       # x: f32[2, 3] gives f32[1, 3]
+""")
+
+WRONG_ATTRIBUTE = _mistake("E106", "wrong attribute", """
+An attribute is not one of the op's, is missing, is given twice, or has a value of another kind. Attributes follow the
+operands as `name=value`; a value is a number, `true`, `false`, a string, a type, or a list of these in brackets.
+""")
+
+WRONG_COUNT = _mistake("E107", "wrong count", """
+The number of operands, results or carried values is not what the op or the function takes.
+""")
+
+WRONG_OPERANDS = _mistake("E108", "operands do not fit", """
+The op does not take operands of these types. Ops never convert: both operands of an `add` have one dtype, and `cast`
+converts. Shapes broadcast as in NumPy.
+""")
+
+UNKNOWN_SYMBOL = _mistake("E109", "unknown symbol", """
+An `@symbol` is used that the module does not declare as what it is used for. Parameters, hosts and functions are
+declared at the top level:
+
+    param @w : f32[4, 3]
+    host @clip = "train:clip"
+    func @f(x: f32) -> f32 { ... }
+""")
+
+DUPLICATE_SYMBOL = _mistake("E110", "symbol declared twice", """
+A module declares each `@symbol` once, whether it is a parameter, a host or a function.
+""")
+
+BAD_LITERAL = _mistake("E111", "bad literal", """
+A constant cannot be a value of the dtype it names, or no dtype has that name. Literals are written with their dtype:
+`0.5_f32`, `-3_i64`, `inf_f64`, `nan_bf16`, `true`.
+""")
+
+TOO_DEEP = _mistake("E112", "nested too deeply", """
+Regions, types or locations are nested more deeply than the parser follows. Move inner regions into functions of their
+own, and `call` them.
+""")
+
+BAD_DIMENSION = _mistake("E113", "bad dimension", """
+A dimension is a number that is not negative, a name, or a sum of products of these: `f32[2*b + 1, 3]`.
+""")
+
+UNKNOWN_TYPE = _mistake("E114", "unknown type", """
+No type has this name. Tensor types begin with a dtype: bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64;
+then follow the dimensions: `f32[b, 3]`; `f32` alone is a scalar. Other types: `tuple<f32, i64>`, `stack<f32[3]>`.
+""")
+
+MISSING_SYMBOL = _mistake("E115", "symbol missing or misplaced", """
+Some ops refer to a parameter, a host or a function, and take its `@symbol` first: `read @w`, `callback! @log(x)`. Others
+take none.
+""")
+
+BROKEN_STRUCTURE = _mistake("E120", "malformed structure", """
+The verifier found a node that is not built as its op demands: wrong number of operands, results or regions, or an
+effect that is not marked by `!`. Texts are checked when they are parsed; this comes from a pass.
+""")
+
+NOT_VISIBLE = _mistake("E121", "value not visible", """
+A value is used where it is not defined: before its definition, outside the region that defines it, or in a function other than
+its own. Functions are closed: they see their parameters, symbols and literals only.
+""")
+
+DEFINED_TWICE = _mistake("E122", "value defined twice", """
+Two nodes or regions define the same value. A pass that copies a node must make new values for its results.
+""")
+
+TYPE_DIFFERS = _mistake("E123", "type differs from inference", """
+The type a value bears is not the one its op infers from the operands, or inference refuses the operands.
+""")
+
+STACK_REUSED = _mistake("E124", "stack used twice", """
+A value of type `stack<T>` is used at most once on any path, so that it can be updated in place. `push` and `pop` give
+the new stack: go on with that. A loop takes a stack in as a carried value; its body must not use a stack from outside, and the
+test of a `while` must not use one at all.
+""")
+
+REGION_RESULTS = _mistake("E125", "region results do not match", """
+What a region yields does not match what the op around it carries or gives: count and types are the same for both
+branches of an `if`, for the carried values of a loop, and for the results of a `cell`; the test of a `while` yields one
+bool.
+""")
+
+SYMBOL_MISSING = _mistake("E126", "symbol not declared", """
+A node or a function refers to an `@symbol` that the module does not declare, or declares as something else: `read` and
+`write!` take a parameter, `call` and `vjp` a function, hooks and callbacks a host.
+""")
+
+BAD_CONSTANT = _mistake("E127", "bad constant", """
+A literal is not a scalar, or its value is not one of its dtype.
+""")
