@@ -7,10 +7,17 @@ draws it with the source line and a caret.  This module knows nothing of the com
 
 from __future__ import annotations
 
+import difflib
+import dis
 import linecache
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-__all__ = ["At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown"]
+__all__ = [
+    "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
+    "missing_name", "user_place",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +155,18 @@ class InternalError(Exception):
 
     def __init__(self, message: str):
         super().__init__(f"{message}\nThis is a fault in adjoint, please report it.")
+
+
+def missing_name(module: str, name: str, present: Iterable[str]) -> Exception:
+    """What a module raises for a name it lacks: an AttributeError, or an ImportError inside `from module import name`.
+
+    To be called by the module's `__getattr__`.  The message says that the name is not part of adjoint and what is close.
+    """
+    public = [candidate for candidate in present if not candidate.startswith("_")]
+    folded = {candidate.lower(): candidate for candidate in public}
+    close = difflib.get_close_matches(name.lower(), folded, 3, 0.6)
+    hint = f" Close to it are: {', '.join(folded[c] for c in close)}." if close else ""
+    message = f"adjoint has no {name!r} in {module!r}.{hint}"
+    frame = sys._getframe(2)
+    importing = frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
+    return ImportError(message, name=name) if importing else AttributeError(message, name=name)

@@ -27,7 +27,7 @@ from adjoint.runtime.plans import plan_for, plans
 from adjoint.runtime.promotion import common_dtype, scalar_dtype
 from adjoint.runtime.state import state
 
-__all__ = ["Tensor", "apply", "as_tensor", "constant", "dtype_of_array", "wrap"]
+__all__ = ["Tensor", "apply", "as_tensor", "binary", "constant", "dtype_argument", "dtype_of_array", "promoted", "wrap"]
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -64,7 +64,7 @@ class Tensor:
         device: str | None = None,
     ):
         if dtype is not None and not isinstance(dtype, DType):
-            dtype = _dtype_argument(dtype)
+            dtype = dtype_argument(dtype)
         if init is not None:
             if shape is None or dtype is None:
                 raise ValueError("For 'Tensor', 'shape' and 'dtype' must be given together with 'init'.")
@@ -205,7 +205,7 @@ class Tensor:
 
     def astype(self, dtype: DType | str, copy: bool = True) -> Tensor:
         """The same numbers in another dtype."""
-        dtype = _dtype_argument(dtype)
+        dtype = dtype_argument(dtype)
         return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(ew.Cast(dtype), self)
 
     to = astype
@@ -512,7 +512,7 @@ def dtype_of_array(array: np.ndarray[Any, Any]) -> DType:
 _FROM_NUMPY = {d.array: d for d in DTYPES.values() if d is not BF16}
 
 
-def _dtype_argument(dtype: Any) -> DType:
+def dtype_argument(dtype: Any) -> DType:
     """A DType from what a user may give: itself, its name, a NumPy dtype, a Python type."""
     if isinstance(dtype, DType):
         return dtype

@@ -1,0 +1,52 @@
+"""adjoint: an autodiff compiler you can see through.
+
+Networks are written in MindSpore's API; their functions become a typed SSA graph IR, gradients are generated as graphs
+of the same IR, hooks are nodes of them, and every operator is an emitted C kernel.
+
+    import adjoint as ms
+    from adjoint import Tensor, nn, ops
+"""
+
+from typing import Any
+
+from adjoint import common, context, dtype, nn, ops
+from adjoint.common.dtype import (
+    bfloat16,
+    bool_,
+    double,
+    dtype_to_nptype,
+    dtype_to_pytype,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    pytype_to_dtype,
+    single,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from adjoint.diagnostics import missing_name
+from adjoint.runtime.context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
+from adjoint.runtime.grad import get_grad, grad, value_and_grad
+from adjoint.runtime.parameter import Parameter, ParameterTuple
+from adjoint.runtime.random import get_seed, set_seed
+from adjoint.runtime.tensor import Tensor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GRAPH_MODE", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "common", "context", "double", "dtype",
+    "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad", "get_seed", "grad", "half", "int16",
+    "int32", "int64", "int8", "nn", "ops", "pytype_to_dtype", "set_context", "set_seed", "single", "uint16", "uint32", "uint64", "uint8",
+    "value_and_grad",
+]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, globals())

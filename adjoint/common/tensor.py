@@ -1,0 +1,5 @@
+"""Tensors; see `adjoint.runtime.tensor`."""
+
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["Tensor"]

@@ -1,0 +1,81 @@
+"""Runs scripts written for `mindspore`: its modules stand for ours, and nothing else changes.
+
+`mindspore.x` is `adjoint.x`, but for the names in `MODULES`.  A module that we lack is an ImportError that says so.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.abc
+import importlib.machinery
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+__all__ = ["MODULES", "install", "run"]
+
+MODULES = {
+    "mindspore.common.api": "adjoint",
+    "mindspore.common.seed": "adjoint.runtime.random",
+    "mindspore.nn.cell": "adjoint.nn",
+    "mindspore.nn.layer": "adjoint.nn",
+    "mindspore.nn.loss": "adjoint.nn",
+    "mindspore.nn.optim": "adjoint.nn",
+    "mindspore.nn.wrap": "adjoint.nn",
+    "mindspore.ops.primitive": "adjoint.ops",
+}
+"""Modules whose place in MindSpore is not the one of what answers for them here."""
+
+
+def target_of(name: str) -> str:
+    """Our module that stands for a module of MindSpore's."""
+    return MODULES.get(name, "adjoint" + name.removeprefix("mindspore"))
+
+
+class _StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `mindspore` and its modules among ours."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
+        if fullname.partition(".")[0] != "mindspore":
+            return None
+        ours = target_of(fullname)
+        try:
+            importlib.import_module(ours)
+        except ModuleNotFoundError as missing:
+            if missing.name is None or not ours.startswith(missing.name):
+                raise
+            known = [m.replace("adjoint", "mindspore", 1) for m in sys.modules if m.partition(".")[0] == "adjoint" and "._" not in m]
+            close = difflib.get_close_matches(fullname, [*known, *MODULES], 1)
+            hint = f" Close to it is {close[0]!r}." if close else ""
+            raise ModuleNotFoundError(f"adjoint has no module that stands for {fullname!r}.{hint}", name=fullname) from None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        module = importlib.import_module(target_of(spec.name))
+        # The import system is about to write its own spec on the module: keep ours, to put it back.
+        self._kept = module.__spec__, getattr(module, "__loader__", None), getattr(module, "__path__", None)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec, loader, path = self._kept
+        module.__spec__, module.__loader__ = spec, loader
+        if path is not None:
+            module.__path__ = path
+
+
+def install() -> None:
+    """From now on `import mindspore` gives this package."""
+    if not any(isinstance(finder, _StandIn) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _StandIn())
+
+
+def run(script: str, arguments: Sequence[str]) -> None:
+    """Run a script as `__main__`, with `mindspore` standing for adjoint; the arguments are its `sys.argv[1:]`."""
+    install()
+    sys.argv = [script, *arguments]
+    sys.path[0] = str(Path(script).resolve().parent)
+    runpy.run_path(script, run_name="__main__")
