@@ -456,12 +456,12 @@ def binary(operator: str, left: Operand, right: Operand) -> Expr:
 def _simpler_index(operator: str, left: Expr, right: Expr) -> Expr | None:
     """`i + 0`, `i - 0`, `i * 1`, `i / 1` are `i`; `i * 0` is 0.  Index expressions only: they have no other reader."""
     if isinstance(right, Integer):
-        if right.value == 0 and operator in "+-" or right.value == 1 and operator in "*/":
+        if (right.value == 0 and operator in "+-") or (right.value == 1 and operator in "*/"):
             return left
         if right.value == 0 and operator == "*":
             return right
     if isinstance(left, Integer):
-        if left.value == 0 and operator == "+" or left.value == 1 and operator == "*":
+        if (left.value == 0 and operator == "+") or (left.value == 1 and operator == "*"):
             return right
         if left.value == 0 and operator == "*":
             return left

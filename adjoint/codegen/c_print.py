@@ -211,7 +211,7 @@ class Printer:
 
     def _unary(self, e: Unary) -> tuple[str, int]:
         text, precedence = self.expression(e.operand)
-        if precedence < PREFIX or precedence == PREFIX and e.operator == text[0]:
+        if precedence < PREFIX or (precedence == PREFIX and e.operator == text[0]):
             text = f"({text})"
         return e.operator + text, PREFIX
 
@@ -221,11 +221,11 @@ class Printer:
         left, left_precedence = self.expression(e.left)
         right, right_precedence = self.expression(e.right)
         clearer = _CLEARER[operator]
-        if left_precedence < precedence or left_precedence in clearer or left[0] == "!" and operator in COMPARISONS:
+        if left_precedence < precedence or left_precedence in clearer or (left[0] == "!" and operator in COMPARISONS):
             left = f"({left})"
         elif operator == "<<" and isinstance(e.left, Integer):
             left = _sized(e.left.value, e.left.dtype)
-        if right_precedence <= precedence or right_precedence in clearer or right[0] == "-" and operator in "+-":
+        if right_precedence <= precedence or right_precedence in clearer or (right[0] == "-" and operator in "+-"):
             right = f"({right})"
         return left, right
 
@@ -255,7 +255,13 @@ class Printer:
         flat, _ = self.expression(e)
         if column + len(flat) + tail <= WIDTH:
             return flat
-        inner = self.indent + 8
+        self.indent += 4
+        text = self._lines_of(e, flat, column)
+        self.indent -= 4
+        return text
+
+    def _lines_of(self, e: Expr, flat: str, column: int) -> str:
+        inner = self.indent
         new_line = "\n" + " " * inner
         match e:
             case Binary(operator=operator, left=left, right=right):
@@ -279,6 +285,8 @@ class Printer:
             case CastTo(operand=operand, dtype=dtype):
                 start = f"({value_type(dtype)})"
                 return start + self._part(operand, "", PREFIX, column + len(start))
+            case Unary(operator=operator, operand=operand) if operator != "&":
+                return operator + self._part(operand, "", POSTFIX, column + 1)
             case _:
                 return flat
 

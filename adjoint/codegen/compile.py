@@ -427,18 +427,16 @@ class _Crew:
 class KernelCache:
     """Finds the functions of kernels, and compiles those that are missing.  Threads may share it.
 
-    ffi       the functions are given as its `adjoint_kernel`
-    families  packs that are compiled in the background once one pack is needed; none: each when it is needed
+    ffi         the functions are given as its `adjoint_kernel`
+    background  whether packs that programs mostly need are compiled before they are needed
     """
 
-    def __init__(
-        self, ffi: Any, workshop: Workshop | None = None, *, families: Callable[[], Sequence[str]] = packs.pack_names
-    ):
+    def __init__(self, ffi: Any, workshop: Workshop | None = None, *, background: bool = True):
         _declare(ffi)
         self._ffi = ffi
         self._type = ffi.typeof("adjoint_kernel")
         self.workshop = workshop or _workshop()
-        self._families = families
+        self._background = background
         self._functions: dict[str, tuple[Any, ...]] = {}
         self._failures: dict[str, CompilerFailure] = {}
         self._planned: set[tuple[str, DType]] = set()
@@ -515,8 +513,8 @@ class KernelCache:
                 return self._submitted(kernel, key)
             units = self._plan(*group, {key: kernel})
             self._crew.add(units, first=True)
-            others = [(pack, kernel.dtype) for pack in self._families() if pack != kernel.pack]
-            self._crew.add([other for other in others if other not in self._planned], first=False)
+            if self._background:
+                self._crew.add([(pack, kernel.dtype) for pack in packs.followers(*group)], first=False)
             return self._pending[key]
 
     def _alone(self, kernel: Lowered, key: str) -> _Unit:
@@ -557,7 +555,7 @@ class KernelCache:
         try:
             source, named = task.source()
             self.workshop.make(task.name, source, named)
-        except Exception as problem:  # noqa: BLE001 - whoever waits for the unit is told
+        except Exception as problem:
             task.problem = problem
         with self._lock:
             for key in task.kernels:

@@ -70,19 +70,21 @@ def _parameters(cls: type[Op]) -> tuple[tuple[str, ...], str]:
 
 
 def _names(op: Op, operands: int, results: int) -> list[str]:
-    """A name for each operand, then for each result."""
+    """A name for each operand, then for each result: those of the parameters of `lower`.
+
+    Where it takes any number of buffers, operands are called as the op's `takes` says, if it has one, or else `x_0`, `x_1`,
+    ..., and results `out`.
+    """
     fixed, rest = _parameters(type(op))
     total = operands + results
     if len(fixed) == total:
         return list(fixed)
-    if not rest or len(fixed) > total:
+    if not rest or len(fixed) > operands:
         raise TypeError(f"{op.name}.lower takes {len(fixed)} buffers, not {total}")
-    if results == 1 or not fixed:
-        outs = ["out"] if results == 1 else [f"out_{i}" for i in range(results)]
-        inputs = operands - len(fixed)
-        if inputs >= 0:
-            return [*fixed, *(f"x_{i}" for i in range(inputs)), *outs]
-    return [*fixed, *(f"{rest}_{i}" for i in range(total - len(fixed)))]
+    taken: tuple[str, ...] = getattr(op, "takes", ())
+    free = operands - len(fixed)
+    inputs = taken[len(fixed) :] if len(taken) == operands else [f"x_{i}" for i in range(free)] if free > 1 else ["x"][:free]
+    return [*fixed, *inputs, *(["out"] if results == 1 else [f"out_{i}" for i in range(results)])]
 
 
 def lower(op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False) -> Lowered:
@@ -134,9 +136,14 @@ INCLUDES: Final = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\
 
 
 def unit_text(title: str, needed: Iterable[str], texts: Iterable[str]) -> str:
-    """A C file: headers pasted in, then kernels."""
+    """A C file: headers pasted in, of which a unit uses what it uses, then kernels."""
     pasted = [f"{_banner(header)}\n{headers.text(header)}" for header in needed]
-    return "\n".join([*comment(title), INCLUDES, *pasted, *texts])
+    if pasted:
+        pasted = [_QUIET, *pasted, "#pragma GCC diagnostic pop\n", _banner("kernels")]
+    return "\n".join([*comment(title), "", INCLUDES, *pasted, *texts])
+
+
+_QUIET: Final = '#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "-Wunused-function"\n'
 
 
 def _banner(title: str) -> str:

@@ -15,16 +15,21 @@ from adjoint.codegen.emit import Lowered, lower
 from adjoint.ir.op import Op, registry
 from adjoint.ir.types import DType, TensorType
 
-__all__ = ["FAMILIES", "pack_names", "pack_sources"]
+__all__ = ["FAMILIES", "followers", "pack_sources"]
 
-FAMILIES: Final = ("elementwise", "reduce", "shape", "linalg", "convolution", "pool", "random", "optimizer")
-"""Packs that are compiled for a dtype as soon as one of them is needed, in this order."""
+FAMILIES: Final = (
+    "arithmetic", "reduce", "shape", "activation", "compare", "linalg", "convolution", "pool", "softmax", "loss", "optimizer",
+    "norm", "exponential", "roots", "cast",
+)
+"""Packs that most programs meet: compiled for a dtype as soon as one pack of that dtype is needed, in this order."""
 
 
-def pack_names() -> tuple[str, ...]:
-    """The packs that registered ops name: those of `FAMILIES` first, in their order."""
-    named = {op.pack for op in registry().values() if op.pack}
-    return (*(pack for pack in FAMILIES if pack in named), *sorted(named.difference(FAMILIES)))
+def followers(pack: str, dtype: DType) -> tuple[str, ...]:
+    """The packs to compile in the background once `pack` was needed: none for integers, which programs meet singly."""
+    if not dtype.is_float:
+        return ()
+    named = {op.pack for op in registry().values()}
+    return tuple(other for other in FAMILIES if other != pack and other in named)
 
 
 def pack_sources(pack: str, dtype: DType, *, strict: bool = False) -> list[Lowered]:
