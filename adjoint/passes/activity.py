@@ -1,0 +1,210 @@
+"""What a gradient is about to pass through: which values are active, and what hangs on them.
+
+    active(leaf)     a leaf that the gradient is wanted of
+    active(y)        y = op(.., x, ..), x active, the op does not cut gradients, y holds floating-point numbers
+    active(region)   a region's result is active when what it yields is; carried values are a fixed point
+
+Only active values receive cotangents.  A leaf is a Value, or the symbol of a parameter: all reads of a parameter are that
+one leaf.  `attach!` in a branch or a loop is kept with the conditions it stands under: its callback runs as often as it ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value
+from adjoint.ir.op import NotDifferentiable
+from adjoint.ir.ops.control import Call, Cell, For, If, RegionOp, While
+from adjoint.ir.ops.host import Attach
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.types import StackType, TensorType, TupleType, Type
+
+__all__ = ["Activity", "Branched", "Firing", "Leaf", "Repeated", "differentiable"]
+
+Leaf = Value | str
+
+
+@dataclass(frozen=True, slots=True)
+class Branched:
+    """Callbacks attached inside an `if`: what runs on either side."""
+
+    node: Node
+    sides: tuple[tuple[Firing, ...], tuple[Firing, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Callbacks attached inside a loop, once a round."""
+
+    node: Node
+    firings: tuple[Firing, ...]
+
+
+Firing = Node | Branched | Repeated
+"""What runs when a cotangent is complete; a Node is an `attach!`."""
+
+
+def differentiable(type_: Type) -> bool:
+    """Whether values of this type can have cotangents: they hold floating-point numbers."""
+    match type_:
+        case TensorType():
+            return type_.dtype.is_float
+        case StackType():
+            return differentiable(type_.item)
+        case TupleType():
+            return any(differentiable(item) for item in type_.items)
+        case _:
+            return False
+
+
+@dataclass(eq=False)
+class Activity:
+    """Found by one walk over the nodes of a region and all regions within.
+
+    nodes   in program order
+    wanted  the leaves gradients are asked for
+    module  where calls find their functions; not needed when there are none
+    """
+
+    nodes: Sequence[Node]
+    wanted: Iterable[Leaf]
+    module: Module | None = None
+
+    active: set[Leaf] = field(default_factory=set)
+    reads: dict[Value, str] = field(default_factory=dict)
+    """The reads of active parameters: value to symbol."""
+    attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
+    """What hangs on a leaf, in order of attachment."""
+    _attaches: bool = False
+
+    def __post_init__(self) -> None:
+        self.active.update(self.wanted)
+        self._walk(self.nodes)
+        if self._attaches:
+            for leaf, firing in self._collect(self.nodes, set()):
+                self.attached.setdefault(leaf, []).append(firing)
+
+    def leaf(self, value: Value) -> Leaf:
+        """The value itself; for the read of an active parameter, the parameter's symbol."""
+        return self.reads.get(value, value)
+
+    def described(self, leaf: Leaf) -> tuple[Type, str]:
+        """Type and name of a leaf."""
+        if isinstance(leaf, Value):
+            return leaf.type, leaf.hint
+        read = next(value for value, symbol in self.reads.items() if symbol == leaf)
+        return read.type, read.hint
+
+    def is_active(self, atom: Atom) -> bool:
+        return not isinstance(atom, Literal) and atom in self.active
+
+    def _walk(self, nodes: Sequence[Node]) -> None:
+        active = self.active
+        for node in nodes:
+            op = node.op
+            if isinstance(op, RegionOp):
+                self._walk_regions(node, op)
+            elif isinstance(op, Read):
+                if op.symbol in active:
+                    self.reads[node.result] = op.symbol
+                    active.add(node.result)
+            elif isinstance(op, Attach):
+                self._attaches = True
+            elif isinstance(op, Write):
+                if op.symbol in active:
+                    raise NotDifferentiable(f"@{op.symbol} is written where its gradient is asked for: lift-state comes first")
+            elif not op.cuts and any(x in active for x in node.operands):
+                active.update(value for value in node.results if differentiable(value.type))
+
+    def _walk_regions(self, node: Node, op: RegionOp) -> None:
+        match op:
+            case If():
+                for region in node.regions:
+                    self._walk(region.nodes)
+                    self._bind(node.results, region.results)
+            case For() | While():
+                self._walk_loop(node, node.operands[3:] if isinstance(op, For) else node.operands)
+            case Cell(rule=""):
+                (region,) = node.regions
+                self._bind(region.params, node.operands)
+                self._walk(region.nodes)
+                self._bind(node.results, region.results)
+            case Call() if self.module is not None and self.module.functions[op.symbol].vjp is None:
+                body = self.module.functions[op.symbol].body
+                inside = Activity(body.nodes, self._seen_by(body, node.operands), self.module)
+                for value, atom in zip(node.results, body.results, strict=True):
+                    if inside.is_active(atom):
+                        self.active.add(value)
+            case _:
+                if any(self.is_active(x) for x in node.operands):
+                    self.active.update(value for value in node.results if differentiable(value.type))
+
+    def _seen_by(self, body: Region, arguments: Sequence[Atom]) -> list[Leaf]:
+        """The leaves of a called function: its parameters with active arguments, and the active symbols."""
+        params = [p for p, x in zip(body.params, arguments, strict=True) if self.is_active(x) and differentiable(p.type)]
+        return [*params, *(leaf for leaf in self.active if isinstance(leaf, str))]
+
+    def _walk_loop(self, node: Node, initial: Sequence[Atom]) -> None:
+        body = node.regions[-1]
+        carried = body.params[len(body.params) - len(initial) :]
+        self._bind(carried, initial)
+        while True:
+            self._walk(body.nodes)
+            if not self._bind(carried, body.results):
+                break
+        for region in node.regions[:-1]:
+            self._walk(region.nodes)
+        self._bind(node.results, carried)
+
+    def _bind(self, values: Sequence[Value], atoms: Sequence[Atom]) -> bool:
+        """Make each value active whose atom is; whether that changed anything."""
+        found = [v for v, x in zip(values, atoms, strict=False) if self.is_active(x) and v not in self.active and differentiable(v.type)]
+        self.active.update(found)
+        return bool(found)
+
+    def _collect(self, nodes: Sequence[Node], own: set[Value]) -> list[tuple[Leaf, Firing]]:
+        """Hang what is attached to the region's `own` values, and return what is attached to values from outside."""
+        outer: list[tuple[Leaf, Firing]] = []
+        for node in nodes:
+            found: list[tuple[Leaf, Firing]] = []
+            match node.op:
+                case Attach():
+                    (value,) = node.operands
+                    if isinstance(value, Value):
+                        found = [(self.leaf(value), node)]
+                case If():
+                    first, second = (_grouped(self._collect(r.nodes, set())) for r in node.regions)
+                    found = [
+                        (leaf, Branched(node, (tuple(first.get(leaf, ())), tuple(second.get(leaf, ())))))
+                        for leaf in {**first, **second}
+                    ]
+                case For():
+                    (body,) = node.regions
+                    inside = _grouped(self._collect(body.nodes, set(body.params)))
+                    found = [(leaf, Repeated(node, tuple(firings))) for leaf, firings in inside.items()]
+                case While():
+                    test, body = node.regions
+                    if self._collect(test.nodes, set()):
+                        raise NotDifferentiable("attach! in the test of a while has no meaning: attach in its body")
+                    inside = _grouped(self._collect(body.nodes, set(body.params)))
+                    found = [(leaf, Repeated(node, tuple(firings))) for leaf, firings in inside.items()]
+                case Cell(rule=""):
+                    (body,) = node.regions
+                    found = self._collect(body.nodes, set(body.params))
+                case _:
+                    pass
+            for leaf, firing in found:
+                if leaf in own:
+                    self.attached.setdefault(leaf, []).append(firing)
+                else:
+                    outer.append((leaf, firing))
+            own.update(node.results)
+        return outer
+
+
+def _grouped(pairs: Iterable[tuple[Leaf, Firing]]) -> dict[Leaf, list[Firing]]:
+    groups: dict[Leaf, list[Firing]] = {}
+    for leaf, firing in pairs:
+        groups.setdefault(leaf, []).append(firing)
+    return groups

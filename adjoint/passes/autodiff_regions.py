@@ -1,0 +1,514 @@
+"""Gradients of control: transforms of regions.
+
+Let R' be the adjoint of a region R, built as if it could see every value of R.  What it was caught looking at,
+
+    looked(R) = free_values(R') & defined(R),
+
+are the residuals, and R is run so that they are there:
+
+    y = if c { R } else { S }            y, looked(R), looked(S) = if c { R; undef.. } else { S; undef.. }
+                                         x' = if c { R' } else { S' }
+
+    y = for i in range carry (a) { R }   y, s = for i in range carry (a, s = stack()) { R; push(s, looked(R)) }
+                                         a', x' = for i in range carry (a' = y', x', s) { looked(R) = pop(s); R' }
+
+    y = while carry (a) test { T } do { R }
+                                         as `for`, with the number of rounds carried along; T has no gradient
+
+    y = cell carry (x = a) { R }         R', flat; x' is a sum of its own, added to a' when it is complete and the cell's
+                                         backward hooks have seen it
+    y = call @f(a)                       a' = call @f.bprop(a, y, y'), the pullback it names; other calls are inlined before
+
+A residual keeps its identity: outside the region it is the same Value that the adjoint looked at, and the forward copy of the
+region is renamed instead.  A value captured from outside has one running sum, threaded through the regions of the adjoint.
+Where it is there on some paths only it is a `Sometimes`, whose bit is carried along and folded away where it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Literal, Node, Region, Value, defined, free_of, free_values, walk
+from adjoint.ir.op import NotDifferentiable
+from adjoint.ir.ops.control import Call, Cell, For, If, RegionOp, While
+from adjoint.ir.ops.host import CellCallback, Pullback
+from adjoint.ir.ops.stack import Pop
+from adjoint.ir.ops.state import Read
+from adjoint.ir.types import BOOL, I64, StackType, Type, scalar, stack_of
+from adjoint.passes.activity import Branched, Leaf, Repeated
+from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given
+from adjoint.passes.rebuild import fresh, renamed
+
+if TYPE_CHECKING:
+    from adjoint.passes.autodiff import Sweep
+
+__all__ = ["Looked", "extended", "fire_branched", "fire_repeated", "pull_region"]
+
+
+@dataclass
+class Looked:
+    """What the adjoint of a node's regions looks at.
+
+    values  a value of the region: the value outside through which it is seen; the same one, or for a loop a stack
+    queues  pairs of the same kind, for callbacks attached in a loop: they run in the order of the rounds
+    rounds  the number of rounds that a `while` ran
+    """
+
+    values: dict[Value, Value] = field(default_factory=dict)
+    queues: list[tuple[Value, Value]] = field(default_factory=list)
+    rounds: Value | None = None
+
+    def copy(self) -> Looked:
+        return Looked(dict(self.values), list(self.queues), self.rounds)
+
+    def pairs(self) -> list[tuple[Value, Value]]:
+        """All values seen, each with the value outside through which it is seen."""
+        return [*self.values.items(), *self.queues]
+
+    def outside(self) -> list[Value]:
+        """The results that the forward copy of the node has in addition."""
+        return [*(value for _, value in self.pairs()), *([] if self.rounds is None else [self.rounds])]
+
+
+def pull_region(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
+    """Emit the adjoint of a node with regions (or a call), given the cotangents of its results."""
+    op = node.op
+    match op:
+        case If():
+            _pull_if(sweep, node, cotangents)
+        case For() | While():
+            _pull_loop(sweep, node, cotangents)
+        case Cell():
+            _pull_cell(sweep, node, op, cotangents)
+        case Call():
+            _pull_call(sweep, node, op, cotangents)
+        case _:
+            raise NotDifferentiable(f"{op.name} has no gradient")
+
+
+# if
+
+
+def _pull_if(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
+    condition = node.operands[0]
+
+    def side(region: Region, *, there: bool) -> Callable[[Sweep], None]:
+        def pull(side: Sweep) -> None:
+            for atom, ct in zip(region.results, cotangents, strict=True):
+                side.add(atom, given(ct, condition, there=there))
+            side.pull_all(region.nodes)
+
+        return pull
+
+    first, second = node.regions
+    adjoints = sweep.branch(condition, side(first, there=True), side(second, there=False))
+    _look(sweep, node, adjoints)
+
+
+def _look(sweep: Sweep, node: Node, adjoints: Sequence[Region]) -> None:
+    """Remember what the two sides of an emitted `if` look at inside the `if` that they are about."""
+    looked = sweep.looked_at(node)
+    for region, adjoint in zip(node.regions, adjoints, strict=True):
+        for value in _seen(sweep, region, adjoint):
+            looked.values[value] = value
+
+
+def _seen(sweep: Sweep, region: Region, adjoint: Region) -> list[Value]:
+    """The values of `region` that its adjoint looks at."""
+    inside = sweep.inside(region)
+    return [v for v in free_values(adjoint.nodes, adjoint.results, adjoint.params) if v in inside]
+
+
+# for and while
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A cotangent carried by the adjoint of a loop.
+
+    type      of the cotangent
+    hint      for its name
+    entering  before the first (last) round
+    """
+
+    type: Type
+    hint: str
+    entering: Cotangent | None
+
+
+def _status(cotangent: Cotangent | None) -> str:
+    return "never" if cotangent is None else "sometimes" if isinstance(cotangent, Sometimes) else "always"
+
+
+def _joined(before: str, after: str, type_: Type) -> str:
+    """The status of a carried cotangent that enters a round as `before` and leaves it as `after`.
+
+    The cotangent of a stack is a stack: where there is none yet, it is empty.
+    """
+    if before == after:
+        return before
+    return "always" if before == "never" and isinstance(type_, StackType) else "sometimes"
+
+
+def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
+    body = node.regions[-1]
+    initial = node.operands[len(node.operands) - len(cotangents) :]
+    carried = body.params[len(body.params) - len(initial) :]
+    captured = _captured(sweep, body)
+    slots = [
+        *(_Slot(p.type, p.hint, ct if p in sweep.activity.active else None) for p, ct in zip(carried, cotangents, strict=True)),
+        *(_Slot(*sweep.activity.described(leaf), sweep.sums.get(leaf)) for leaf in captured),
+    ]
+
+    statuses = [_status(slot.entering) for slot in slots]
+    while True:
+        trial = sweep.trial()
+        entering = [_entering(slot, status) for slot, status in zip(slots, statuses, strict=True)]
+        for leaf, ct in zip(captured, entering[len(carried) :], strict=True):
+            if ct is not None:
+                trial.sums[leaf] = ct
+        for atom, ct in zip(body.results, entering, strict=False):
+            trial.add(atom, ct)
+        trial.pull_all(body.nodes)
+        leaving = [*trial.take_all(carried, body.nodes), *(trial.sums.get(leaf) for leaf in captured)]
+        joined = [_joined(s, _status(ct), slot.type) for s, ct, slot in zip(statuses, leaving, slots, strict=True)]
+        if joined == statuses:
+            break
+        statuses = joined
+    if not trial.b.nodes and all(ct is None for ct in leaving):
+        return
+    sweep.accept(trial)
+
+    results = _emit_loop(sweep, node, slots, statuses, entering, leaving, trial)
+    for leaf, ct in zip(captured, results[len(carried) :], strict=True):
+        if ct is not None:
+            sweep.sums[leaf] = ct
+    for atom, ct in zip(initial, results, strict=False):
+        sweep.add(atom, ct)
+
+
+def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
+    """The active leaves from outside that a loop's body uses: values, and parameters that it reads."""
+    activity = sweep.activity
+    outside = (activity.leaf(value) for value in free_of(body))
+    reads = (node.op.symbol for node in walk(body) if isinstance(node.op, Read))
+    return list(dict.fromkeys(leaf for leaf in (*outside, *reads) if leaf in activity.active))
+
+
+def _entering(slot: _Slot, status: str) -> Cotangent | None:
+    """The parameter or parameters of the adjoint's body for a carried cotangent."""
+    if status == "never":
+        return None
+    value = Value(slot.type, f"{slot.hint}'")
+    return value if status == "always" else Sometimes(value, Value(scalar(BOOL), "there"))
+
+
+def _emit_loop(
+    sweep: Sweep,
+    node: Node,
+    slots: Sequence[_Slot],
+    statuses: Sequence[str],
+    entering: Sequence[Cotangent | None],
+    leaving: Sequence[Cotangent | None],
+    trial: Sweep,
+) -> list[Cotangent | None]:
+    """The loop that runs `trial` backwards over the rounds of `node`; what the slots hold after it."""
+    b = sweep.b
+    params = [part for ct in entering for part in _parts(ct)]
+    yielded = [
+        part
+        for slot, status, ct in zip(slots, statuses, leaving, strict=True)
+        for part in _filled(trial.b, status, ct, slot.type)
+    ]
+    adjoint = trial.b.finish(yielded, params)
+    body = node.regions[-1]
+    seen = _seen(sweep, body, adjoint)
+    bounds, index = _backwards(sweep, node, seen)
+    seen = [value for value in seen if value is not index]
+
+    inner = b.inner()
+    looked = sweep.looked_at(node)
+    stacks = [looked.values.setdefault(value, Value(stack_of(value.type), f"{value.hint}s")) for value in seen]
+    tops = fresh(stacks)
+    rests = _pops(inner, seen, tops)
+    inner.nodes += trial.b.nodes
+    region = inner.finish([*yielded, *rests], [index, *params, *tops])
+
+    start = [
+        part
+        for slot, status in zip(slots, statuses, strict=True)
+        for part in _filled(b, status, slot.entering, slot.type)
+    ]
+    results = list(b.emit_node(For(), [*bounds, *start, *stacks], regions=[region]).results)
+    for result, param in zip(results, [*params, *tops], strict=True):
+        result.hint = param.hint
+    at_least_once = all(isinstance(x, Literal) for x in bounds) and len(range(*(int(x.value) for x in bounds))) > 0  # type: ignore[union-attr]
+    after: list[Cotangent | None] = []
+    for status, ct in zip(statuses, leaving, strict=True):
+        match status:
+            case "never":
+                after.append(None)
+            case "always":
+                after.append(results.pop(0))
+            case _:
+                value, bit = results.pop(0), results.pop(0)
+                always = at_least_once and _status(ct) == "always"
+                after.append(value if always else Sometimes(value, bit))
+    return after
+
+
+def _parts(cotangent: Cotangent | None) -> list[Value]:
+    """The parameters a carried cotangent takes."""
+    match cotangent:
+        case None:
+            return []
+        case Sometimes(value=value, present=present):
+            return [value, present]  # type: ignore[list-item] - made by _entering
+        case _:
+            return [cotangent]  # type: ignore[list-item]
+
+
+def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -> list[Atom]:
+    """What is carried for a cotangent of a given status: nothing, itself, or itself and its bit."""
+    match status, cotangent:
+        case "never", _:
+            return []
+        case "always", None:
+            return [b.stack(results=(type_,))]
+        case "always", _:
+            return [cotangent]  # type: ignore[list-item]
+        case _, None:
+            return [b.undef(results=(type_,)), FALSE]
+        case _, Sometimes(value=value, present=present):
+            return [value, present]
+        case _:
+            return [cotangent, TRUE]  # type: ignore[list-item]
+
+
+def _backwards(sweep: Sweep, node: Node, seen: Sequence[Value]) -> tuple[list[Atom], Value]:
+    """The bounds and the index of the adjoint's loop.
+
+    It runs as many rounds as the forward loop.  When the adjoint looks at the forward index and the bounds are numbers, the
+    indices themselves run backwards; otherwise an index that is looked at comes from a stack like any other value.
+    """
+    if isinstance(node.op, While):
+        looked = sweep.looked_at(node)
+        if looked.rounds is None:
+            looked.rounds = Value(scalar(I64), "rounds")
+        return [_integer(0), looked.rounds, _integer(1)], Value(scalar(I64), "i")
+    bounds = list(node.operands[:3])
+    index = node.regions[0].params[0]
+    if index not in seen or not all(isinstance(bound, Literal) for bound in bounds):
+        return bounds, Value(scalar(I64), index.hint)
+    rounds = range(*(int(bound.value) for bound in bounds))[::-1]  # type: ignore[union-attr]
+    return [_integer(rounds.start), _integer(rounds.stop), _integer(rounds.step)], index
+
+
+def _integer(value: int) -> Literal:
+    return Literal(value, scalar(I64))
+
+
+# callbacks attached in branches and loops to values outside of them
+
+
+def fire_branched(sweep: Sweep, leaf: Leaf, firing: Branched) -> None:
+    """Run the callbacks that the side taken has attached."""
+    first, second = firing.sides
+    adjoints = sweep.branch(
+        firing.node.operands[0], lambda side: side.fire(leaf, first), lambda side: side.fire(leaf, second)
+    )
+    _look(sweep, firing.node, adjoints)
+
+
+def fire_repeated(sweep: Sweep, leaf: Leaf, firing: Repeated) -> None:
+    """Run the callbacks attached in a loop, in the order of its rounds.
+
+    The conditions under which they were attached come from stacks, turned around first.
+    """
+    b, node = sweep.b, firing.node
+    before = sweep.sums[leaf]
+    assert not isinstance(before, Sometimes)
+    param = Value(before.type, getattr(before, "hint", "ct"))
+    trial = sweep.trial()
+    trial.sums[leaf] = param
+    trial.fire(leaf, firing.firings)
+    after = trial.sums[leaf]
+    assert not isinstance(after, Sometimes)
+    sweep.accept(trial)
+
+    body = node.regions[-1]
+    seen = _seen(sweep, body, trial.b.finish([after], [param]))
+    bounds, _ = _backwards(sweep, node, ())
+    looked = sweep.looked_at(node)
+    queues = [Value(stack_of(value.type), f"{value.hint}s") for value in seen]
+    looked.queues += zip(seen, queues, strict=True)
+    turned = [_turned(b, bounds, queue) for queue in queues]
+
+    inner = b.inner()
+    tops = fresh(queues)
+    rests = _pops(inner, seen, tops)
+    inner.nodes += trial.b.nodes
+    region = inner.finish([after, *rests], [Value(scalar(I64), "i"), param, *tops])
+    sweep.sums[leaf] = b.emit_node(For(), [*bounds, before, *turned], regions=[region], hint=param.hint).results[0]
+
+
+def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
+    """The stack the other way around."""
+    inner = b.inner()
+    source, target = fresh([stack, stack])
+    rest, item = inner.pop(source)
+    region = inner.finish([rest, inner.push(target, item)], [Value(scalar(I64), "i"), source, target])
+    return b.emit_node(For(), [*bounds, stack, b.stack(results=(stack.type,))], regions=[region]).results[1]
+
+
+def _pops(b: Builder, values: Sequence[Value], stacks: Sequence[Value]) -> list[Value]:
+    """Define `values` by popping them from `stacks`; what is left of the stacks."""
+    rests = fresh(stacks)
+    for value, stack, rest in zip(values, stacks, rests, strict=True):
+        b.emit_node(Pop(), [stack], results=(rest, value))
+    return list(rests)
+
+
+# cells
+
+
+def _pull_cell(sweep: Sweep, node: Node, op: Cell, cotangents: Sequence[Cotangent | None]) -> None:
+    outputs = len(node.results) - op.residuals
+
+    if op.rule:
+        def by_rule(side: Sweep, cts: Sequence[Atom | None]) -> None:
+            present = tuple(ct is not None for ct in cts[:outputs])
+            rule = Pullback(op.rule, len(node.operands), outputs, present)
+            operands = (*node.operands, *node.results[:outputs], *(ct for ct in cts[:outputs] if ct is not None))
+            pulled: Sequence[Cotangent | None] = side.b.emit_node(rule, operands).results
+            pulled = [ct if side.activity.is_active(x) else None for x, ct in zip(node.operands, pulled, strict=True)]
+            _hand_over(side, node, op, pulled, cts[:outputs])
+
+        sweep.decide(cotangents, by_rule)
+        return
+
+    def by_region(side: Sweep, cts: Sequence[Cotangent | None]) -> None:
+        (body,) = node.regions
+        for atom, ct in zip(body.results, cts, strict=True):
+            side.add(atom, ct)
+        side.pull_all(body.nodes)
+        pulled = side.take_all(body.params, body.nodes)
+        _hand_over(side, node, op, pulled, cts[:outputs])
+
+    if op.symbol:
+        sweep.decide(cotangents, by_region)
+    else:
+        by_region(sweep, cotangents)
+
+
+def _hand_over(
+    sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | None], outputs: Sequence[Cotangent | None]
+) -> None:
+    """Show the cotangents to the cell's backward hooks, then add them to the arguments."""
+    sweep.locate(node)
+
+    def call(side: Sweep, cts: Sequence[Atom | None]) -> None:
+        known, seen = cts[: len(inputs)], cts[len(inputs) :]
+        there = tuple(ct is not None for ct in known)
+        hook = CellCallback(op.symbol, there, tuple(ct is not None for ct in seen))
+        replaced = iter(side.b.emit_node(hook, [ct for ct in cts if ct is not None]).results)
+        for atom, present in zip(node.operands, there, strict=True):
+            if present:
+                side.add(atom, next(replaced))
+
+    if op.symbol and any(ct is not None for ct in outputs):
+        sweep.decide([*inputs, *outputs], call)
+    else:
+        for atom, ct in zip(node.operands, inputs, strict=True):
+            sweep.add(atom, ct)
+
+
+# calls
+
+
+def _pull_call(sweep: Sweep, node: Node, op: Call, cotangents: Sequence[Cotangent | None]) -> None:
+    """`x' = call @f.bprop(x, y, y')` for a function that names its pullback; an absent cotangent counts as zeros."""
+    module = sweep.activity.module
+    rule = module.functions[op.symbol].vjp if module is not None else None
+    if module is None or rule is None:
+        raise NotDifferentiable(f"call @{op.symbol}: a call is inlined before its gradient is taken; recursion has none")
+
+    def pull(side: Sweep, cts: Sequence[Atom | None]) -> None:
+        full = [side.b.zeros(y.type) if ct is None else ct for y, ct in zip(node.results, cts, strict=True)]
+        call = Call(rule, module.functions[rule].result_types)
+        pulled = side.b.emit_node(call, [*node.operands, *node.results, *full]).results
+        for atom, ct in zip(node.operands, pulled, strict=True):
+            side.add(atom, ct)
+
+    sweep.decide(cotangents, pull)
+
+
+# the forward copy
+
+
+def extended(b: Builder, nodes: Sequence[Node], looked: dict[Node, Looked], needed: set[Value]) -> None:
+    """Emit the forward copy: the same nodes, those with regions extended by results for what their adjoints look at.
+
+    looked  by node, what the adjoint looks at inside
+    needed  all that is looked at from anywhere; what of it lies in a cell becomes a result of the cell
+    """
+    for node in nodes:
+        match node.op:
+            case If() if node in looked:
+                _extend_if(b, node, looked, needed)
+            case For() | While() if node in looked:
+                _extend_loop(b, node, looked, needed)
+            case Cell():
+                _extend_cell(b, node, node.op, looked, needed)
+            case _:
+                b.append(node)
+
+
+def _extend_if(b: Builder, node: Node, looked: dict[Node, Looked], needed: set[Value]) -> None:
+    seen = list(looked[node].values)
+    regions: list[Region] = []
+    for region in node.regions:
+        inner = b.inner()
+        extended(inner, region.nodes, looked, needed)
+        here = {value for made in inner.nodes for value in made.results}
+        kept = [value if value in here else inner.undef(results=(value.type,)) for value in seen]
+        regions.append(inner.finish([*region.results, *kept], (), region.loc))
+    b.emit_node(node.op, node.operands, regions=renamed(regions), results=(*node.results, *seen), loc=node.loc)
+
+
+def _extend_loop(b: Builder, node: Node, looked: dict[Node, Looked], needed: set[Value]) -> None:
+    seen = looked[node]
+    *tests, body = node.regions
+    inner = b.inner()
+    extended(inner, body.nodes, looked, needed)
+
+    pairs = seen.pairs()
+    start: list[Atom] = [b.stack(results=(stack.type,)) for _, stack in pairs]
+    params = list(fresh([stack for _, stack in pairs]))
+    yielded: list[Atom] = [inner.push(param, value) for param, (value, _) in zip(params, pairs, strict=True)]
+    if seen.rounds is not None:
+        count = Value(scalar(I64), seen.rounds.hint)
+        start.append(_integer(0))
+        params.append(count)
+        yielded.append(inner.add(count, _integer(1)))
+
+    extra = [Region((*test.params, *params), test.nodes, test.results, test.loc) for test in tests]
+    whole = inner.finish([*body.results, *yielded], [*body.params, *params], body.loc)
+    b.emit_node(node.op, [*node.operands, *start], regions=renamed([*extra, whole]), results=(*node.results, *seen.outside()), loc=node.loc)
+
+
+def _extend_cell(b: Builder, node: Node, op: Cell, looked: dict[Node, Looked], needed: set[Value]) -> None:
+    (body,) = node.regions
+    inner = b.inner()
+    extended(inner, body.nodes, looked, needed)
+    here = [*body.params, *(value for made in inner.nodes for value in made.results)]
+    exported = [value for value in here if value in needed]
+    if not exported:
+        b.append(node)
+        return
+    more = Cell(op.title, op.symbol, op.rule, op.residuals + len(exported))
+    region = inner.finish([*body.results, *exported], body.params, body.loc)
+    b.emit_node(more, node.operands, regions=renamed([region]), results=(*node.results, *exported), loc=node.loc)

@@ -1,0 +1,113 @@
+"""Dead code: what nothing sees and nothing feels goes.
+
+    live(y = op(x))   some y is used by what is live, or op's effect is WRITES or HOST
+    live(region)      a region op stays for its effects or for results that are used; of an `if` or a cell only the results
+                      that are used stay, of a loop those carried values that a used one depends on
+
+Running it twice changes nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_of
+from adjoint.ir.op import Effect
+from adjoint.ir.ops.control import Call, Cell, For, If, RegionOp, While
+from adjoint.passes.manager import Pass
+
+__all__ = ["DeadCode", "living", "must_stay"]
+
+
+def must_stay(node: Node, module: Module | None = None) -> bool:
+    """Whether a node has an effect that someone feels: it writes, or runs the host's code, itself or inside.
+
+    Without a module a call counts as one that does.
+    """
+    op = node.op
+    if isinstance(op, Call):
+        function = module.functions.get(op.symbol) if module else None
+        return function is None or any(must_stay(inner, module) for inner in function.body.nodes)
+    if isinstance(op, While):
+        return True  # dropping it would drop that it may not end
+    if node.regions:
+        return any(must_stay(inner, module) for region in node.regions for inner in region.nodes)
+    return op.effect in (Effect.WRITES, Effect.HOST)
+
+
+def living(nodes: Sequence[Node], results: Sequence[Atom], module: Module | None = None) -> list[Node]:
+    """The nodes that `results` and effects depend on, in order; nodes with regions without what is dead inside."""
+    used: set[Value] = {atom for atom in results if isinstance(atom, Value)}
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if any(value in used for value in node.results) or must_stay(node, module):
+            if isinstance(node.op, RegionOp) and node.regions:
+                node = _trimmed(node, used, module)
+                for region in node.regions:
+                    used.update(free_of(region))
+            used.update(atom for atom in node.operands if isinstance(atom, Value))
+            kept.append(node)
+    return kept[::-1]
+
+
+def _trimmed(node: Node, used: set[Value], module: Module | None) -> Node:
+    """A node with regions, without unused results and without dead code inside."""
+    match node.op:
+        case If():
+            kept = [i for i, value in enumerate(node.results) if value in used]
+            regions = [_region(r, r.params, [r.results[i] for i in kept], module) for r in node.regions]
+            return _again(node, node.operands, regions, [node.results[i] for i in kept])
+        case Cell() as op:
+            outputs = len(node.results) - op.residuals
+            kept = [i for i, value in enumerate(node.results) if i < outputs or value in used]
+            (body,) = node.regions
+            region = _region(body, body.params, [body.results[i] for i in kept], module)
+            trimmed = replace(op, residuals=len(kept) - outputs)
+            return _again(replace(node, op=trimmed), node.operands, [region], [node.results[i] for i in kept])
+        case For() | While():
+            return _trimmed_loop(node, used, module)
+        case _:
+            return node
+
+
+def _trimmed_loop(node: Node, used: set[Value], module: Module | None) -> Node:
+    *tests, body = node.regions
+    fixed = len(node.operands) - len(node.results)
+    carried = body.params[len(body.params) - len(node.results) :]
+    needed = {i for i, value in enumerate(node.results) if value in used}
+    while True:
+        results = [body.results[i] for i in sorted(needed)]
+        seen = {v for r in tests for v in free_of(replace(r, params=()))}
+        seen.update(free_of(replace(_region(body, (), results, module), params=())))
+        more = {i for i, param in enumerate(carried) if param in seen} | needed
+        if more == needed:
+            break
+        needed = more
+    kept = sorted(needed)
+    params = [*body.params[: len(body.params) - len(carried)], *(carried[i] for i in kept)]
+    operands = [*node.operands[:fixed], *(node.operands[fixed + i] for i in kept)]
+    regions = [_region(r, params, r.results, module) for r in tests]
+    regions.append(_region(body, params, [body.results[i] for i in kept], module))
+    return _again(node, operands, regions, [node.results[i] for i in kept])
+
+
+def _region(region: Region, params: Sequence[Value], results: Sequence[Atom], module: Module | None) -> Region:
+    return Region(tuple(params), tuple(living(region.nodes, results, module)), tuple(results), region.loc)
+
+
+def _again(node: Node, operands: Sequence[Atom], regions: Sequence[Region], results: Sequence[Value]) -> Node:
+    return Builder(node.loc).emit_node(node.op, operands, regions=regions, results=results)
+
+
+@dataclass(frozen=True)
+class DeadCode(Pass):
+    """`dce`: removes nodes whose results nothing uses and whose effect is PURE or READS."""
+
+    name: ClassVar[str] = "dce"
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        body = _region(function.body, function.params, function.body.results, module)
+        return replace(function, body=body)

@@ -1,0 +1,259 @@
+"""Passes and pipelines: transforms from module to module, their text form, and what is done between them.
+
+    p = Pipeline.parse("inline,grad{wrt=[x, @w]},simplify,cse,dce")
+    after = p.run(module, observers=[verifying, Timing()])
+
+A pass is a frozen dataclass: its fields are its options, written `name{option=value}` in text.  Its input verifies and its
+output verifies; observers stand between the passes and check that, dump, compare, take the time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import time
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from adjoint.diagnostics import CompileError, Diagnostic
+from adjoint.ir.core import Function, Module
+from adjoint.ir.print import print_module
+from adjoint.ir.verify import verify_module
+
+__all__ = ["Changes", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chosen", "passes", "verifying", "with_replaced"]
+
+
+class Pass:
+    """A transform of modules.  A subclass gives `name` and `on_function` or `on_module`."""
+
+    name: ClassVar[str] = ""
+
+    def on_module(self, module: Module) -> Module:
+        """The transformed module; by default every function is transformed by itself."""
+        functions = {symbol: self.on_function(function, module) for symbol, function in module.functions.items()}
+        return Module(module.params, module.hosts, functions)
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        """The transformed function of `module`, under the same symbol."""
+        raise NotImplementedError(f"{type(self).__name__}.on_function")
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if cls.name:
+            _passes[cls.name] = cls
+
+    def __str__(self) -> str:
+        changed = [
+            f"{f.name}={_option_text(value)}"
+            for f in dataclasses.fields(self)  # type: ignore[arg-type] - every pass is a dataclass
+            if (value := getattr(self, f.name)) != f.default
+        ]
+        return f"{self.name}{{{', '.join(changed)}}}" if changed else self.name
+
+
+_passes: dict[str, type[Pass]] = {}
+
+Observer = Callable[[int, Pass | None, Module, Module], None]
+"""Called with the position of a pass, the pass, the module before and after; once with position 0 and no pass to begin with."""
+
+
+def passes() -> dict[str, type[Pass]]:
+    """All passes by name."""
+    return dict(_passes)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Passes, one after the other."""
+
+    passes: tuple[Pass, ...]
+
+    @staticmethod
+    def parse(text: str) -> Pipeline:
+        """`grad{wrt=[x, @w]},simplify,cse,dce`; CompileError E140 when it is no such text."""
+        return Pipeline(tuple(_Reader(text).pipeline()))
+
+    def run(self, module: Module, observers: Sequence[Observer] = ()) -> Module:
+        """The module after all passes."""
+        for observe in observers:
+            observe(0, None, module, module)
+        for position, step in enumerate(self.passes, 1):
+            before, module = module, step.on_module(module)
+            for observe in observers:
+                observe(position, step, before, module)
+        return module
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.passes))
+
+
+def with_replaced(module: Module, symbol: str, *functions: Function) -> Module:
+    """The module with `functions` in the place of the function `symbol`."""
+    kept: dict[str, Function] = {}
+    for name, function in module.functions.items():
+        if name == symbol:
+            kept.update((new.symbol, new) for new in functions)
+        else:
+            kept[name] = function
+    return Module(module.params, module.hosts, kept)
+
+
+def chosen(module: Module, symbol: str) -> Function:
+    """The function called `symbol` (with or without `@`), or the module's first one when it is empty."""
+    if not module.functions:
+        raise _mistake("the module has no function", "")
+    if not symbol:
+        return next(iter(module.functions.values()))
+    found = module.functions.get(symbol.removeprefix("@"))
+    if found is None:
+        raise _mistake(f"there is no function @{symbol.removeprefix('@')}", ", ".join(f"@{s}" for s in module.functions))
+    return found
+
+
+# observers
+
+
+def verifying(position: int, step: Pass | None, before: Module, after: Module) -> None:
+    """An observer that verifies the module after every pass."""
+    try:
+        verify_module(after)
+    except CompileError as error:
+        error.add_note(f"found {f'after the pass {step}' if step else 'before the first pass'}")
+        raise
+
+
+@dataclass
+class Timing:
+    """An observer that takes the time: `seconds` holds (pass, seconds) in order."""
+
+    seconds: list[tuple[str, float]] = field(default_factory=list)
+    _since: float = 0.0
+
+    def __call__(self, position: int, step: Pass | None, before: Module, after: Module) -> None:
+        now = time.perf_counter()
+        if step is not None:
+            self.seconds.append((str(step), now - self._since))
+        self._since = now
+
+
+@dataclass(frozen=True)
+class Dump:
+    """An observer that writes each module as text: `00-parse.ir`, `01-grad.ir`, ... into `folder`."""
+
+    folder: Path
+    locations: bool = True
+
+    def __call__(self, position: int, step: Pass | None, before: Module, after: Module) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        name = f"{position:02}-{step.name if step else 'parse'}.ir"
+        (self.folder / name).write_text(print_module(after, self.locations), encoding="utf-8")
+
+
+@dataclass
+class Changes:
+    """An observer that keeps what each pass changed: `texts` holds (pass, unified diff) in order."""
+
+    locations: bool = False
+    texts: list[tuple[str, str]] = field(default_factory=list)
+
+    def __call__(self, position: int, step: Pass | None, before: Module, after: Module) -> None:
+        if step is None:
+            return
+        old, new = (print_module(m, self.locations).splitlines(keepends=True) for m in (before, after))
+        self.texts.append((str(step), "".join(difflib.unified_diff(old, new, "before", f"after {step}"))))
+
+
+# the text form
+
+_TOKEN = re.compile(r"\s*([\w.@'-]+|\"[^\"\n]*\"|[{}\[\],=]|$)")
+
+
+def _mistake(label: str, known: str) -> CompileError:
+    return CompileError(Diagnostic("E140", "not a pipeline", label, help=f"there are: {known}" if known else ""))
+
+
+class _Reader:
+    """Reads `name{option=value, option=[a, b]},name`."""
+
+    def __init__(self, text: str):
+        self._text = text
+        self._at = 0
+
+    def pipeline(self) -> Iterable[Pass]:
+        while self._peek():
+            yield self._pass()
+            if self._peek():
+                self._expect(",")
+
+    def _peek(self) -> str:
+        match = _TOKEN.match(self._text, self._at)
+        if match is None:
+            raise _mistake(f"unexpected `{self._text[self._at :].strip()[:1]}` in `{self._text}`", "")
+        return match[1]
+
+    def _next(self) -> str:
+        token = self._peek()
+        match = _TOKEN.match(self._text, self._at)
+        assert match is not None
+        self._at = match.end()
+        return token
+
+    def _expect(self, token: str) -> None:
+        got = self._next()
+        if got != token:
+            raise _mistake(f"expected `{token}`, got `{got or 'the end'}` in `{self._text}`", "")
+
+    def _pass(self) -> Pass:
+        name = self._next()
+        cls = _passes.get(name)
+        if cls is None:
+            raise _mistake(f"there is no pass called `{name}`", ", ".join(sorted(_passes)))
+        hints = typing.get_type_hints(cls)
+        options: dict[str, Any] = {}
+        if self._peek() == "{":
+            self._next()
+            while self._peek() != "}":
+                option = self._next()
+                known = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+                if option not in known:
+                    raise _mistake(f"the pass {name} has no option `{option}`", ", ".join(known))
+                self._expect("=")
+                options[option] = self._value(hints[option], f"{name}.{option}")
+                if self._peek() != "}":
+                    self._expect(",")
+            self._next()
+        return cls(**options)
+
+    def _value(self, hint: Any, of: str) -> Any:
+        if typing.get_origin(hint) is tuple:
+            inner = typing.get_args(hint)[0]
+            items: list[Any] = []
+            self._expect("[")
+            while self._peek() != "]":
+                items.append(self._value(inner, of))
+                if self._peek() != "]":
+                    self._expect(",")
+            self._next()
+            return tuple(items)
+        word = self._next().strip('"')
+        if hint is bool and word in ("true", "false"):
+            return word == "true"
+        if hint is int and re.fullmatch(r"-?\d+", word):
+            return int(word)
+        if hint is str:
+            return word
+        raise _mistake(f"`{word}` does not fit the option {of}", "")
+
+
+def _option_text(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return f"[{', '.join(map(_option_text, value))}]"
+        case _:
+            return str(value)
