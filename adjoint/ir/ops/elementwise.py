@@ -18,11 +18,12 @@ import numpy as np
 
 from adjoint.ir.op import Op, Sample, mistake, operation, sample
 from adjoint.ir.types import (
-    BOOL, F16, F32, F64, FLOATS, I32, I64, INTEGERS, DType, TensorType, U8, broadcast_shapes, tensor,
+    BOOL, DTYPES, F16, F32, F64, FLOATS, I32, I64, INTEGERS, DType, TensorType, U8, broadcast_shapes, tensor,
 )
+from adjoint.ir.ops.loops import broadcast_walk, emit_map
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Kernel
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
@@ -84,6 +85,11 @@ class Elementwise(Op):
         """One element of the result as a C expression, from one element of each operand."""
         raise NotImplementedError(f"{type(self).__name__}.scalar")
 
+    def loops(self, k: Kernel, operands: Sequence[Buffer], out: Buffer) -> None:
+        """The kernel: `scalar` for each element."""
+        walks = [broadcast_walk(buffer, out.shape) for buffer in operands]
+        emit_map(k, out, walks, lambda elements: self.scalar(k, *elements), self.cost)
+
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
         """The forms that programs meet: equal shapes, one operand a single number, a row, a channel."""
@@ -102,11 +108,17 @@ class Elementwise(Op):
 class Unary(Elementwise):
     """An elementwise op of `x`."""
 
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        self.loops(k, (x,), out)
+
 
 class Binary(Elementwise):
     """An elementwise op of `x` and `y`."""
 
     takes = ("x", "y")
+
+    def lower(self, k: Kernel, x: Buffer, y: Buffer, out: Buffer) -> None:
+        self.loops(k, (x, y), out)
 
 
 def _listed(dtypes: Sequence[DType]) -> str:
@@ -154,20 +166,23 @@ def _integers(count: int, *dtypes: DType, domain: tuple[float, float] = (-5.0, 5
 
 @operation
 class Add(Binary):
-    """x + y.
+    """x + y; `or` for bools.
 
-    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
     result    T[broadcast]
     gradient  ct for both, summed over the axes along which each was broadcast
-    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    accepts = NUMBERS
+    accepts = ANY
     pack = "arithmetic"
-    samples = (*_binary(), *_integers(2, I32, U8))
+    samples = (*_binary(), *_integers(2, I32, U8, BOOL))
 
     def reference(self, x: Array, y: Array) -> Array:
         return x + y
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x | y if x.dtype is BOOL else x + y
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
@@ -191,6 +206,9 @@ class Sub(Binary):
     def reference(self, x: Array, y: Array) -> Array:
         return x - y
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x - y
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
         return b.unbroadcast(ct, to=x.type), b.neg(b.unbroadcast(ct, to=y.type))
@@ -198,20 +216,23 @@ class Sub(Binary):
 
 @operation
 class Mul(Binary):
-    """x * y.
+    """x * y; `and` for bools.
 
-    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
     result    T[broadcast]
     gradient  ct * y for x, ct * x for y, each summed over the axes along which it was broadcast
-    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    accepts = NUMBERS
+    accepts = ANY
     pack = "arithmetic"
-    samples = (*_binary(), *_integers(2, I32, U8))
+    samples = (*_binary(), *_integers(2, I32, U8, BOOL))
 
     def reference(self, x: Array, y: Array) -> Array:
         return x * y
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x & y if x.dtype is BOOL else x * y
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
@@ -232,6 +253,9 @@ class Div(Binary):
     samples = _binary((-2.0, 2.0), (0.5, 2.0))
 
     def reference(self, x: Array, y: Array) -> Array:
+        return x / y
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
         return x / y
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
@@ -268,6 +292,22 @@ class FloorDiv(Binary):
     def reference(self, x: Array, y: Array) -> Array:
         return np.floor_divide(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        if x.dtype.is_integer:
+            divisor = _safe_divisor(k, x, y)
+            if x.dtype.kind == "u":
+                return k.select(k.equal(y, 0), 0, x / divisor)
+            rest, quotient = k.let(x % divisor, "rest"), k.let(x / divisor, "quotient")
+            quotient = k.select(_signs_differ(k, rest, divisor), quotient - 1, quotient)
+            return k.select(k.equal(y, 0), 0, k.select(k.equal(y, -1), -x, quotient))
+        rest = k.let(k.call("fmod", x, y), "rest")
+        quotient = (x - rest) / y
+        quotient = k.let(k.select(_signs_differ(k, rest, y), quotient - 1, quotient), "quotient")
+        whole = k.let(k.call("floor", quotient), "whole")
+        whole = k.select(k.greater(quotient - whole, 0.5), whole + 1, whole)
+        whole = k.select(k.equal(quotient, 0), k.call("copysign", k.literal(0, x.dtype), x / y), whole)
+        return k.select(k.equal(y, 0), x / y, whole)
+
 
 @operation
 class Mod(Binary):
@@ -294,6 +334,15 @@ class Mod(Binary):
     def reference(self, x: Array, y: Array) -> Array:
         return np.remainder(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        if x.dtype.is_integer:
+            divisor = _safe_divisor(k, x, y)
+            rest = k.let(x % divisor, "rest")
+            return rest if x.dtype.kind == "u" else k.select(_signs_differ(k, rest, divisor), rest + divisor, rest)
+        rest = k.let(k.call("fmod", x, y), "rest")
+        moved = k.select(_signs_differ(k, rest, y), rest + y, rest)
+        return k.select(k.equal(rest, 0), k.call("copysign", k.literal(0, x.dtype), y), moved)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
         dy = b.neg(b.mul(ct, b.floor_div(x, y)))
@@ -308,8 +357,8 @@ class Pow(Binary):
 
     x, y      T[s] and T[t], T a number type, shapes that broadcast
     result    T[broadcast]
-    gradient  ct * y * x**(y - 1) for x, so NaN at 0**0; ct * x**y * log(x) for y, with log(0) taken as 0, so NaN for a
-              negative x; each summed over the axes along which it was broadcast
+    gradient  ct * y * x**(y - 1) for x, so NaN at 0**0; ct * x**y * log(x) for y, where log(0) is taken as 0 if
+              y >= 0, so NaN for a negative x; each summed over the axes along which it was broadcast
     errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
     """
 
@@ -330,18 +379,47 @@ class Pow(Binary):
         inverse = np.where(x == 1, 1, np.where(x == np.array(-1).astype(x.dtype), 1 - 2 * (y & 1), 0))
         return np.where(y >= 0, np.power(x, np.maximum(y, 0)), inverse).astype(x.dtype)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        if x.dtype.is_float:
+            return k.call("pow", x, y)
+        power = k.local(1, "power", x.dtype)
+        base, exponent = k.local(x, "base"), k.local(y, "exponent")
+        with k.loop_while(k.greater(exponent, 0)):
+            with k.when(k.equal(exponent & 1, 1)):
+                k.set(power, power * base)
+            k.set(base, base * base)
+            k.set(exponent, exponent >> 1)
+        if x.dtype.kind == "u":
+            return power
+        alternating = k.select(k.equal(y & 1, 1), x, 1)
+        inverse = k.select(k.equal(x, 1), x, k.select(k.equal(x, -1), alternating, 0))
+        return k.select(k.less(y, 0), inverse, power)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
         dtype = node.result.type.dtype
         zero, one = b.constant(_number(0, dtype), dtype), b.constant(_number(1, dtype), dtype)
         dx = b.mul(ct, b.mul(y, b.pow(x, b.sub(y, one))))
-        base = b.select(b.equal(x, zero), one, x)
+        base = b.select(b.logical_and(b.equal(x, zero), b.greater_equal(y, zero)), one, x)
         if dtype.is_float:
             dy = b.mul(ct, b.mul(node.result, b.log(base)))
         else:
             wide = b.mul(b.cast(b.mul(ct, node.result), to=F64), b.log(b.cast(base, to=F64)))
             dy = b.cast(wide, to=dtype)
         return b.unbroadcast(dx, to=x.type), b.unbroadcast(dy, to=y.type)
+
+
+def _safe_divisor(k: Kernel, x: Expr, y: Expr) -> Expr:
+    """y, or 1 for 0 and -1, with which an integer division may trap."""
+    unsafe = k.equal(y, 0)
+    if x.dtype.kind == "i":
+        unsafe = k.either(unsafe, k.equal(y, -1))
+    return k.let(k.select(unsafe, 1, y), "divisor")
+
+
+def _signs_differ(k: Kernel, rest: Expr, y: Expr) -> Expr:
+    """Whether truncated division has to be corrected to one rounded down."""
+    return k.both(k.not_equal(rest, 0), k.not_equal(k.less(rest, 0), k.less(y, 0)))
 
 
 def _number(value: int, dtype: DType) -> int | float:
@@ -365,6 +443,9 @@ class Neg(Unary):
 
     def reference(self, x: Array) -> Array:
         return np.negative(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return -x
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.neg(ct),)
@@ -390,6 +471,11 @@ class Abs(Unary):
 
     def reference(self, x: Array) -> Array:
         return np.abs(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        if x.dtype.is_float:
+            return k.call("fabs", x)
+        return x if x.dtype.kind == "u" else k.select(k.less(x, 0), -x, x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.mul(ct, b.sign(node.operands[0])),)
@@ -417,6 +503,14 @@ class Sign(Unary):
     def reference(self, x: Array) -> Array:
         return np.sign(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        if x.dtype.kind == "u":
+            return k.cast(k.greater(x, 0), x.dtype)
+        if x.dtype.is_integer:
+            return k.cast(k.greater(x, 0), x.dtype) - k.cast(k.less(x, 0), x.dtype)
+        level = k.select(k.equal(x, 0), 0, x)
+        return k.select(k.greater(x, 0), 1, k.select(k.less(x, 0), -1, level))
+
 
 @operation
 class Sqrt(Unary):
@@ -434,6 +528,9 @@ class Sqrt(Unary):
 
     def reference(self, x: Array) -> Array:
         return np.sqrt(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("sqrt", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.div(b.mul(ct, b.constant(0.5, node.result.type.dtype)), node.result),)
@@ -456,6 +553,9 @@ class Rsqrt(Unary):
     def reference(self, x: Array) -> Array:
         return 1 / np.sqrt(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return 1 / k.call("sqrt", x)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         y = node.result
         return (b.mul(b.mul(ct, b.constant(-0.5, y.type.dtype)), b.mul(b.square(y), y)),)
@@ -476,6 +576,9 @@ class Square(Unary):
     samples = (*_unary(), *_integers(1, I32, U8))
 
     def reference(self, x: Array) -> Array:
+        return x * x
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
         return x * x
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
@@ -507,6 +610,10 @@ class Maximum(Binary):
     def reference(self, x: Array, y: Array) -> Array:
         return np.maximum(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        first = k.greater_equal(x, y)
+        return k.select(k.either(first, k.call("isnan", x)) if x.dtype.is_float else first, x, y)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
         return _extremum_cotangents(b, x, y, ct, b.less(x, y), b.greater(x, y))
@@ -535,6 +642,10 @@ class Minimum(Binary):
 
     def reference(self, x: Array, y: Array) -> Array:
         return np.minimum(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        first = k.less_equal(x, y)
+        return k.select(k.either(first, k.call("isnan", x)) if x.dtype.is_float else first, x, y)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
@@ -576,6 +687,9 @@ class Floor(Unary):
     def reference(self, x: Array) -> Array:
         return np.floor(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("floor", x)
+
 
 @operation
 class Ceil(Unary):
@@ -593,6 +707,9 @@ class Ceil(Unary):
 
     def reference(self, x: Array) -> Array:
         return np.ceil(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("ceil", x)
 
 
 @operation
@@ -615,6 +732,9 @@ class Round(Unary):
     def reference(self, x: Array) -> Array:
         return np.rint(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("rint", x)
+
 
 # Transcendental functions -------------------------------------------------------------------------------------------
 
@@ -635,6 +755,9 @@ class Exp(Unary):
 
     def reference(self, x: Array) -> Array:
         return np.exp(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("exp", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.mul(ct, node.result),)
@@ -657,6 +780,9 @@ class Expm1(Unary):
     def reference(self, x: Array) -> Array:
         return np.expm1(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("expm1", x)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.mul(ct, b.exp(node.operands[0])),)
 
@@ -678,6 +804,9 @@ class Log(Unary):
     def reference(self, x: Array) -> Array:
         return np.log(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("log", x)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.div(ct, node.operands[0]),)
 
@@ -698,6 +827,9 @@ class Log1p(Unary):
 
     def reference(self, x: Array) -> Array:
         return np.log1p(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("log1p", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
@@ -721,6 +853,9 @@ class Sin(Unary):
     def reference(self, x: Array) -> Array:
         return np.sin(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("sin", x)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.mul(ct, b.cos(node.operands[0])),)
 
@@ -742,6 +877,9 @@ class Cos(Unary):
     def reference(self, x: Array) -> Array:
         return np.cos(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("cos", x)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.neg(b.mul(ct, b.sin(node.operands[0]))),)
 
@@ -762,6 +900,9 @@ class Tan(Unary):
 
     def reference(self, x: Array) -> Array:
         return np.tan(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("tan", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         y = node.result
@@ -785,6 +926,9 @@ class Tanh(Unary):
     def reference(self, x: Array) -> Array:
         return np.tanh(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("tanh", x)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.tanh_gradient(node.result, ct),)
 
@@ -805,6 +949,12 @@ class TanhGradient(Binary):
 
     def reference(self, y: Array, ct: Array) -> Array:
         return ct * (1 - y * y)
+
+    def scalar(self, k: Kernel, y: Expr, ct: Expr) -> Expr:
+        return ct * (1 - y * y)
+
+    def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
+        self.loops(k, (y, ct), out)
 
     def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
         y, ct = node.operands
@@ -829,6 +979,9 @@ class Sigmoid(Unary):
     def reference(self, x: Array) -> Array:
         return 1 / (1 + np.exp(-x))
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("sigmoid", x)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.sigmoid_gradient(node.result, ct),)
 
@@ -849,6 +1002,12 @@ class SigmoidGradient(Binary):
 
     def reference(self, y: Array, ct: Array) -> Array:
         return ct * (y * (1 - y))
+
+    def scalar(self, k: Kernel, y: Expr, ct: Expr) -> Expr:
+        return ct * (y * (1 - y))
+
+    def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
+        self.loops(k, (y, ct), out)
 
     def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
         y, ct = node.operands
@@ -874,6 +1033,9 @@ class Erf(Unary):
 
     def reference(self, x: Array) -> Array:
         return _erf(x).astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("erf", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
@@ -905,6 +1067,9 @@ class Relu(Unary):
     def reference(self, x: Array) -> Array:
         return np.where(x <= 0, x.dtype.type(0), x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.select(k.less_equal(x, 0), 0, x) if x.dtype.kind != "u" else x
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.relu_gradient(node.result, ct),)
 
@@ -930,6 +1095,12 @@ class ReluGradient(Binary):
 
     def reference(self, x: Array, ct: Array) -> Array:
         return np.where(x > 0, ct, ct.dtype.type(0))
+
+    def scalar(self, k: Kernel, x: Expr, ct: Expr) -> Expr:
+        return k.select(k.greater(x, 0), ct, 0)
+
+    def lower(self, k: Kernel, x: Buffer, ct: Buffer, out: Buffer) -> None:
+        self.loops(k, (x, ct), out)
 
     def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
         x, ct = node.operands
@@ -969,6 +1140,11 @@ class Gelu(Unary):
         if self.approximation == "none":
             return (z * (0.5 + 0.5 * _erf(z / math.sqrt(2.0)))).astype(x.dtype)
         return (0.5 * z * (1.0 + np.tanh(_GELU_SLOPE * (z + _GELU_CUBE * z**3)))).astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        if self.approximation == "none":
+            return x * (0.5 + 0.5 * k.call("erf", x * math.sqrt(0.5)))
+        return 0.5 * x * (1 + k.call("tanh", _GELU_SLOPE * (x + _GELU_CUBE * (x * x * x))))
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.gelu_gradient(node.operands[0], ct, approximation=self.approximation),)
@@ -1010,6 +1186,18 @@ class GeluGradient(Binary):
             t = np.tanh(_GELU_SLOPE * (z + _GELU_CUBE * z**3))
             slope = 0.5 * (1.0 + t) + 0.5 * z * (1.0 - t * t) * _GELU_SLOPE * (1.0 + 3.0 * _GELU_CUBE * z * z)
         return (ct * slope).astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr, ct: Expr) -> Expr:
+        if self.approximation == "none":
+            density = k.call("exp", -0.5 * (x * x)) * (1.0 / math.sqrt(2.0 * math.pi))
+            return ct * (0.5 + 0.5 * k.call("erf", x * math.sqrt(0.5)) + x * density)
+        square = k.let(x * x, "square")
+        t = k.let(k.call("tanh", _GELU_SLOPE * (x + _GELU_CUBE * (square * x))), "t")
+        inner_slope = _GELU_SLOPE + (3.0 * _GELU_CUBE * _GELU_SLOPE) * square
+        return ct * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner_slope)
+
+    def lower(self, k: Kernel, x: Buffer, ct: Buffer, out: Buffer) -> None:
+        self.loops(k, (x, ct), out)
 
     def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
         x, ct = node.operands
@@ -1080,6 +1268,9 @@ class Less(Comparison):
     def reference(self, x: Array, y: Array) -> Array:
         return np.less(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.less(x, y)
+
 
 @operation
 class LessEqual(Comparison):
@@ -1096,6 +1287,9 @@ class LessEqual(Comparison):
 
     def reference(self, x: Array, y: Array) -> Array:
         return np.less_equal(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.less_equal(x, y)
 
 
 @operation
@@ -1114,6 +1308,9 @@ class Greater(Comparison):
     def reference(self, x: Array, y: Array) -> Array:
         return np.greater(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.greater(x, y)
+
 
 @operation
 class GreaterEqual(Comparison):
@@ -1130,6 +1327,9 @@ class GreaterEqual(Comparison):
 
     def reference(self, x: Array, y: Array) -> Array:
         return np.greater_equal(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.greater_equal(x, y)
 
 
 @operation
@@ -1148,6 +1348,9 @@ class Equal(Comparison):
     def reference(self, x: Array, y: Array) -> Array:
         return np.equal(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.equal(x, y)
+
 
 @operation
 class NotEqual(Comparison):
@@ -1164,6 +1367,9 @@ class NotEqual(Comparison):
 
     def reference(self, x: Array, y: Array) -> Array:
         return np.not_equal(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.not_equal(x, y)
 
 
 class Logical(Binary):
@@ -1194,6 +1400,9 @@ class LogicalAnd(Logical):
     def reference(self, x: Array, y: Array) -> Array:
         return np.logical_and(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x & y
+
 
 @operation
 class LogicalOr(Logical):
@@ -1211,6 +1420,9 @@ class LogicalOr(Logical):
     def reference(self, x: Array, y: Array) -> Array:
         return np.logical_or(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x | y
+
 
 @operation
 class LogicalXor(Logical):
@@ -1227,6 +1439,9 @@ class LogicalXor(Logical):
 
     def reference(self, x: Array, y: Array) -> Array:
         return np.logical_xor(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x ^ y
 
 
 @operation
@@ -1246,6 +1461,9 @@ class LogicalNot(Unary):
 
     def reference(self, x: Array) -> Array:
         return np.logical_not(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.negation(x)
 
 
 class Bitwise(Binary):
@@ -1271,6 +1489,9 @@ class BitwiseAnd(Bitwise):
     def reference(self, x: Array, y: Array) -> Array:
         return np.bitwise_and(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x & y
+
 
 @operation
 class BitwiseOr(Bitwise):
@@ -1288,6 +1509,9 @@ class BitwiseOr(Bitwise):
     def reference(self, x: Array, y: Array) -> Array:
         return np.bitwise_or(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x | y
+
 
 @operation
 class BitwiseXor(Bitwise):
@@ -1304,6 +1528,9 @@ class BitwiseXor(Bitwise):
 
     def reference(self, x: Array, y: Array) -> Array:
         return np.bitwise_xor(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x ^ y
 
 
 @operation
@@ -1323,6 +1550,15 @@ class BitwiseNot(Unary):
 
     def reference(self, x: Array) -> Array:
         return np.bitwise_not(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.negation(x) if x.dtype is BOOL else ~x
+
+
+def _shift_inside(k: Kernel, y: Expr) -> Expr:
+    """Whether C shifts by y places as one expects."""
+    small = k.less(y, 8 * y.dtype.size)
+    return small if y.dtype.kind == "u" else k.both(k.greater_equal(y, 0), small)
 
 
 @operation
@@ -1346,6 +1582,11 @@ class ShiftLeft(Binary):
     def reference(self, x: Array, y: Array) -> Array:
         return np.left_shift(x, y)
 
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        inside = _shift_inside(k, y)
+        unsigned = DTYPES["u" + x.dtype.name[1:]]
+        return k.select(inside, k.cast(k.cast(x, unsigned) << k.select(inside, y, 0), x.dtype), 0)
+
 
 @operation
 class ShiftRight(Binary):
@@ -1367,6 +1608,11 @@ class ShiftRight(Binary):
 
     def reference(self, x: Array, y: Array) -> Array:
         return np.right_shift(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        inside = _shift_inside(k, y)
+        emptied = k.literal(0, x.dtype) if x.dtype.kind == "u" else k.select(k.less(x, 0), k.literal(-1, x.dtype), 0)
+        return k.select(inside, x >> k.select(inside, y, 0), emptied)
 
 
 class Inspection(Unary):
@@ -1397,6 +1643,9 @@ class IsNan(Inspection):
     def reference(self, x: Array) -> Array:
         return np.isnan(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("isnan", x) if x.dtype.is_float else k.literal(False, BOOL)
+
 
 @operation
 class IsInf(Inspection):
@@ -1414,6 +1663,9 @@ class IsInf(Inspection):
     def reference(self, x: Array) -> Array:
         return np.isinf(x)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("isinf", x) if x.dtype.is_float else k.literal(False, BOOL)
+
 
 @operation
 class IsFinite(Inspection):
@@ -1430,6 +1682,9 @@ class IsFinite(Inspection):
 
     def reference(self, x: Array) -> Array:
         return np.isfinite(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("isfinite", x) if x.dtype.is_float else k.literal(True, BOOL)
 
 
 # Selection, casts, identities ---------------------------------------------------------------------------------------
@@ -1474,6 +1729,12 @@ class Select(Elementwise):
 
     def reference(self, condition: Array, x: Array, y: Array) -> Array:
         return np.where(condition, x, y)
+
+    def scalar(self, k: Kernel, condition: Expr, x: Expr, y: Expr) -> Expr:
+        return k.select(condition, x, y)
+
+    def lower(self, k: Kernel, condition: Buffer, x: Buffer, y: Buffer, out: Buffer) -> None:
+        self.loops(k, (condition, x, y), out)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         condition, x, y = node.operands
@@ -1539,6 +1800,16 @@ class Cast(Unary):
             return _saturated(x, self.to.array)
         return x.astype(self.to.compute.array)
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        if not (x.dtype.is_float and self.to.is_integer):
+            return k.cast(x, self.to.compute)
+        ends = np.iinfo(self.to.array)
+        least, most = k.literal(int(ends.min), self.to), k.literal(int(ends.max), self.to)
+        below, above = float(int(ends.min) - 1), float(int(ends.max) + 1)
+        inside = k.let(k.both(k.greater(x, below), k.less(x, above)), "inside")
+        outside = k.select(k.greater_equal(x, above), most, k.select(k.less_equal(x, below), least, 0))
+        return k.select(inside, k.cast(k.select(inside, x, 0), self.to), outside)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.cast(ct, to=node.operands[0].type.dtype),)  # type: ignore[union-attr]
 
@@ -1575,6 +1846,9 @@ class Identity(Unary):
     def reference(self, x: Array) -> Array:
         return x
 
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return x
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (ct,)
 
@@ -1595,4 +1869,7 @@ class StopGradient(Unary):
     samples = (sample(F32_23, smooth=False, note="no gradient, by intent"), *_integers(1, I32))
 
     def reference(self, x: Array) -> Array:
+        return x
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
         return x

@@ -1,0 +1,158 @@
+"""Loop nests over operands that are walked with strides: the C of elementwise ops and of those that move elements.
+
+The result is contiguous; operand number o is read at `offset_o + sum over axes of index * stride_o`.  Axes of one element
+go, and neighbours that every operand walks evenly become one axis, so that three forms of text are left:
+
+    flat    one axis: `out[i] = x[i] + y[0]`, units are elements
+    rows    two axes: units are rows of the last axis
+    nested  more: units are rows of the last axis, a counter for each outer axis goes on with them
+
+Along the last axis each operand's stride is 0, 1 or a run-time number, and the text says which; all else is run-time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel
+
+__all__ = ["ELEMENTS_PER_THREAD", "Walk", "broadcast_walk", "collapsed", "emit_map", "row_major"]
+
+ELEMENTS_PER_THREAD = 32768
+"""Elements of the cheapest kernel that are worth waking a thread for; some microseconds of work."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How an operand is read: the element at the result's origin, and elements to go on for one step along each axis."""
+
+    buffer: Buffer
+    strides: tuple[int, ...]
+    offset: int | None = None
+    """None where the operand is read from its beginning, which the text then takes for granted."""
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a contiguous array."""
+    strides: list[int] = []
+    step = 1
+    for dim in reversed(shape):
+        strides.append(step)
+        step *= dim
+    return tuple(reversed(strides))
+
+
+def broadcast_walk(buffer: Buffer, shape: Sequence[int]) -> Walk:
+    """Reads a whole buffer as broadcast to `shape`."""
+    lead = len(shape) - buffer.rank
+    own = row_major(buffer.shape)
+    strides = tuple(0 if dim == 1 else stride for dim, stride in zip(buffer.shape, own, strict=True))
+    return Walk(buffer, (*(0,) * lead, *strides))
+
+
+def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """The fewest axes, and each operand's strides along them, that visit the same elements in the same order.
+
+    Always at least one axis; along an axis of no or of one element every stride is 1.
+    """
+    if math.prod(shape) <= 1:
+        return [math.prod(shape)], [[1] for _ in strides]
+    dims: list[int] = []
+    walks: list[list[int]] = [[] for _ in strides]
+    for axis, dim in enumerate(shape):
+        if dim == 1:
+            continue
+        if dims and all(walk[-1] == own[axis] * dim for walk, own in zip(walks, strides, strict=True)):
+            dims[-1] *= dim
+            for walk, own in zip(walks, strides, strict=True):
+                walk[-1] = own[axis]
+            continue
+        dims.append(dim)
+        for walk, own in zip(walks, strides, strict=True):
+            walk.append(own[axis])
+    return dims, walks
+
+
+def emit_map(k: Kernel, out: Buffer, operands: Sequence[Walk], element: Callable[[list[Expr]], Any], cost: int = 1) -> None:
+    """The stage `out[i] = element(x[...], y[...], ...)`; `cost` of an element in additions of float32.
+
+    `element` may return None to have each first operand's element copied as it is stored.
+    """
+    dims, strides = collapsed(out.shape, [walk.strides for walk in operands])
+    starts = [None if walk.offset is None else k.size(walk.offset, f"{walk.buffer.name}_start") for walk in operands]
+    *outer, inner = dims
+    for walk, own in zip(operands, strides, strict=True):
+        k.describe(walk.buffer, _described(own, rank=len(dims)))
+    k.describe(out, "n" if not outer else "..., m")
+
+    steps = [
+        stride if stride in (0, 1) else k.size(stride, f"{walk.buffer.name}_step")
+        for walk, (*_, stride) in zip(operands, strides, strict=True)
+    ]
+
+    def copy(index: Any, bases: Sequence[Any], along: Any) -> None:
+        places = [base + along * step for base, step in zip(bases, steps, strict=True)]
+        values = [walk.buffer[place] for walk, place in zip(operands, places, strict=True)]
+        k.store(out, index, element(values))
+
+    grain = max(1, ELEMENTS_PER_THREAD // cost)
+    if not outer:
+        with k.stage(inner, grain) as i:
+            copy(i, [0 if start is None else start for start in starts], i)
+        return
+
+    rows = math.prod(outer)
+    m = k.size(inner, "m")
+    sizes = [k.size(dim, f"n{axis}") for axis, dim in enumerate(outer)] if len(outer) > 1 else []
+    row_strides = [
+        [k.size(stride, f"{walk.buffer.name}_row" if not sizes else f"{walk.buffer.name}_s{axis}")
+         for axis, stride in enumerate(own[:-1])]
+        for walk, own in zip(operands, strides, strict=True)
+    ]
+    with k.stage_range(rows, max(1, grain // max(1, inner))) as (begin, end):
+        counters = _counters(k, begin, sizes)
+        with k.loop(begin, end, "row") as row:
+            indices = counters or [row]
+            bases = []
+            for walk, start, own in zip(operands, starts, row_strides, strict=True):
+                base = indices[0] * own[0]
+                for index, stride in zip(indices[1:], own[1:], strict=True):
+                    base = base + index * stride
+                bases.append(k.let(base if start is None else start + base, f"{walk.buffer.name}_at"))
+            with k.loop(0, m, "j") as j:
+                copy(row * m + j, bases, j)
+            _advance(k, counters, sizes)
+
+
+def _described(strides: Sequence[int], rank: int) -> str:
+    """A shape for the comment over the function: what the text knows of the operand's walk."""
+    last = {0: "1", 1: "n" if rank == 1 else "m"}.get(strides[-1], "strided")
+    return last if rank == 1 else f"..., {last}"
+
+
+def _counters(k: Kernel, begin: Any, sizes: Sequence[Any]) -> list[Any]:
+    """A counter for each outer axis, at unit `begin`; none for a single axis, whose counter is the unit."""
+    counters: list[Any] = []
+    inner: Any = None
+    for axis in reversed(range(len(sizes))):
+        rest = begin if inner is None else begin / inner
+        counters.append(k.local(rest % sizes[axis] if axis else rest, f"i{axis}"))
+        inner = sizes[axis] if inner is None else sizes[axis] * inner
+    counters.reverse()
+    return counters
+
+
+def _advance(k: Kernel, counters: Sequence[Any], sizes: Sequence[Any]) -> None:
+    """One unit further: the last counter goes on, and where it is at its end the one before."""
+    if not counters:
+        return
+    *before, last = counters
+    k.increment(last, 1)
+    if before:
+        with k.when(k.equal(last, sizes[len(before)])):
+            k.set(last, 0)
+            _advance(k, before, sizes[: len(before)])
