@@ -358,8 +358,7 @@ class _Unit:
             texts.append(text)
             named.append((key, tuple(functions)))
         used = {header for kernel in self.kernels.values() for header in kernel.headers}
-        needed = [header for header in headers.NAMES if header in used]
-        return emit.unit_text(f"Kernels of adjoint: {self.name}", needed, texts), named
+        return emit.unit_text(f"Kernels of adjoint: {self.name}", headers.in_order(used), texts), named
 
 
 def _units(name: str, kernels: dict[str, Lowered], size: int) -> list[_Unit]:

@@ -2,6 +2,9 @@
 
 They live in `codegen/c/` as real C, and are pasted as text into each unit that uses a function of theirs, so that a unit
 is one file that can be read, compiled and sent on by itself.
+
+A file that speaks of ELEMENT and TYPED(name) is a template: it is pasted for float, `matmul.h(f32)`, and for double,
+`matmul.h(f64)`, and then defines name_f32 or name_f64.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-__all__ = ["DIRECTORY", "NAMES", "digest", "needed", "text"]
+__all__ = ["DIRECTORY", "FILES", "INCLUDES", "digest", "header_of", "in_order", "needed", "text"]
 
 DIRECTORY: Final = Path(__file__).parent / "c"
 
@@ -24,21 +27,12 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "matmul.h": (),
     "convolution.h": ("matmul.h",),
 }
-"""Each header, with the headers it builds on; in the order in which they are pasted."""
+"""Each file, with the files it builds on; in the order in which they are pasted."""
 
-NAMES: Final = tuple(INCLUDES)
+FILES: Final = tuple(INCLUDES)
+ELEMENTS: Final = {"f32": "float", "f64": "double"}
 
-_DEFINITION: Final = re.compile(r"^(?:static\b[^;={]*?|#define )\b(adjoint_\w+)\(", re.MULTILINE)
-
-
-@cache
-def _definitions() -> dict[str, str]:
-    """For each function that a header defines, the header."""
-    return {function: header for header in NAMES if _exists(header) for function in _DEFINITION.findall(text(header))}
-
-
-def _exists(header: str) -> bool:
-    return (DIRECTORY / header).is_file()
+_DEFINITION: Final = re.compile(r"^(?:#define )?(?!typedef)[A-Za-z][^;={\n]*?(?:TYPED\((adjoint_\w+)\)|\b(adjoint_\w+))\(", re.MULTILINE)
 
 
 def header_of(function: str) -> str:
@@ -55,17 +49,49 @@ def needed(names: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         if name.startswith("adjoint_"):
             header = header_of(name)
-            wanted.update((header, *INCLUDES[header]))
-    return tuple(header for header in NAMES if header in wanted) if wanted else ()
+            wanted.update((header, *_builds_on(header)))
+    return in_order(wanted) if wanted else ()
+
+
+def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
+    """Headers in the order in which they are pasted."""
+    return tuple(sorted(wanted, key=lambda header: (FILES.index(header.partition("(")[0]), header)))
 
 
 @cache
 def text(header: str) -> str:
-    """What the header says."""
-    return (DIRECTORY / header).read_text(encoding="utf-8")
+    """What is pasted for a header."""
+    file, _, element = header.partition("(")
+    said = (DIRECTORY / file).read_text(encoding="utf-8")
+    if not element:
+        return said
+    name = element.removesuffix(")")
+    return (
+        f"#define ELEMENT {ELEMENTS[name]}\n#define TYPED(name) name##_{name}\n\n{said}\n#undef ELEMENT\n#undef TYPED\n"
+    )
 
 
 @cache
 def digest(header: str) -> bytes:
     """sha256 of its text."""
     return sha256(text(header).encode()).digest()
+
+
+@cache
+def _definitions() -> dict[str, str]:
+    """For each function that a header defines, the header."""
+    found: dict[str, str] = {}
+    for file in FILES:
+        if not (DIRECTORY / file).is_file():
+            continue
+        for typed, plain in _DEFINITION.findall(text(file)):
+            if typed:
+                found.update({f"{typed}_{element}": f"{file}({element})" for element in ELEMENTS})
+            else:
+                found[plain] = file
+    return found
+
+
+def _builds_on(header: str) -> tuple[str, ...]:
+    file, bracket, element = header.partition("(")
+    return tuple(f"{other}{bracket}{element}" if "TYPED(" in text(other) else other for other in INCLUDES[file])

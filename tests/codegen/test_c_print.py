@@ -14,8 +14,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjoint.codegen.c_ast import (
-    Block, CastTo, Comment, Declare, Expr, For, Function, If, Increment, Integer, Name, Real, Return, String, Unary, address,
-    both, cast, either, equal, greater, less, less_equal, literal, minimum_of, negation, not_equal, select,
+    Block,
+    CastTo,
+    Comment,
+    Declare,
+    Expr,
+    For,
+    Function,
+    If,
+    Increment,
+    Integer,
+    Name,
+    Real,
+    Return,
+    String,
+    Unary,
+    address,
+    both,
+    cast,
+    either,
+    equal,
+    greater,
+    less,
+    less_equal,
+    literal,
+    minimum_of,
+    negation,
+    not_equal,
+    select,
 )
 from adjoint.codegen.c_print import KEYWORDS, Printer, comment, function_text, identifier, string
 from adjoint.codegen.kernel import Buffer
