@@ -18,21 +18,30 @@ dtype that arithmetic is done in: float32 for the two-byte floats.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.types import DType, F32, TensorType, Type, tensor
+from adjoint.ir.ops.groups import COLUMNS, SHORT, Columns, Rows
+from adjoint.ir.types import F32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
 Array = Any
 
 __all__ = ["BatchNorm", "BatchNormGradient", "BatchNormInference", "LayerNorm", "LayerNormGradient"]
+
+
+WORK = 16384
+"""Elements per thread below which threads do not pay."""
+ROWS = 32
+"""Rows whose contributions to gamma' and beta' one thread adds up, in order."""
 
 
 class _Normalization(Op):
@@ -74,7 +83,7 @@ class _Normalization(Op):
                 t.with_dtype(dtype.compute if i in statistics else dtype)
                 for i, t in enumerate(s.operands) if isinstance(t, TensorType))
 
-    statistics_operands: tuple[int, ...] = ()
+    statistics_operands: ClassVar[tuple[int, ...]] = ()
     """Positions of the operands that are statistics."""
 
 
@@ -165,6 +174,24 @@ class LayerNorm(_LayerNormalization):
         rstd = 1 / np.sqrt((centered * centered).mean(axis=axes, keepdims=True) + x.dtype.type(self.epsilon))
         return centered * rstd * gamma + beta, mean, rstd
 
+    def lower(
+        self, k: Kernel, x: Buffer, gamma: Buffer, beta: Buffer, y: Buffer, mean: Buffer, rstd: Buffer
+    ) -> None:
+        dtype, length = x.dtype.compute, gamma.count
+        n = k.size(length, "n")
+        k.describe(x, "rows, n")
+        with k.stage(mean.count, max(1, WORK // max(1, length)), "row") as row:
+            group = Rows(k, k.let(row * n, "first"), n)
+            count = k.let(k.cast(n, dtype), "count")
+            average = k.let(group.sum(dtype, lambda i: x[i])() / count, "average")
+            squares = group.sum(dtype, lambda i: (x[i] - average) * (x[i] - average), "squares")
+            scale = k.let(1.0 / k.call("sqrt", squares() / count + self.epsilon), "scale")
+            k.store(mean, row, average)
+            k.store(rstd, row, scale)
+            with k.loop(0, n, "j") as j:
+                i = group.first + j
+                k.store(y, i, (x[i] - average) * scale * gamma[j] + beta[j])
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         x, gamma, _ = node.operands
         y_ct, mean_ct, rstd_ct = cotangents
@@ -209,6 +236,47 @@ class LayerNormGradient(_LayerNormalization):
 
     def reference(self, x: Array, gamma: Array, mean: Array, rstd: Array, ct: Array) -> tuple[Array, ...]:
         return _gradient_reference(self, x, gamma, mean, rstd, ct)
+
+    def lower(
+        self, k: Kernel, x: Buffer, gamma: Buffer, mean: Buffer, rstd: Buffer, ct: Buffer, x_ct: Buffer, gamma_ct: Buffer,
+        beta_ct: Buffer,
+    ) -> None:
+        dtype, length, height = x.dtype.compute, gamma.count, mean.count
+        blocks = -(-height // ROWS)
+        n, rows, parts = k.size(length, "n"), k.size(height, "rows"), k.size(blocks, "parts")
+        gamma_part = k.scratch(dtype, blocks * length, "gamma_part")
+        beta_part = k.scratch(dtype, blocks * length, "beta_part")
+        k.describe(x, "rows, n")
+        with k.stage(blocks, max(1, WORK // max(1, length * ROWS)), "part") as part:
+            with k.loop(0, n, "j") as j:
+                k.store(gamma_part, part * n + j, 0.0)
+                k.store(beta_part, part * n + j, 0.0)
+            last = k.let(k.minimum_of(rows, part * ROWS + ROWS), "last")
+            with k.loop(part * ROWS, last, "row") as row:
+                first = k.let(row * n, "first")
+                average, scale = k.let(mean[row], "average"), k.let(rstd[row], "scale")
+
+                def terms(j: Any) -> tuple[Any, Any]:
+                    g = ct[first + j] * gamma[j]
+                    return g, g * ((x[first + j] - average) * scale)
+
+                sums = Rows(k, k.literal(0, I64), n).sums(dtype, terms, ("g_sum", "gz_sum"), lanes=SHORT)
+                count = k.let(k.cast(n, dtype), "count")
+                g_mean, gz_mean = k.let(sums[0]() / count, "g_mean"), k.let(sums[1]() / count, "gz_mean")
+                with k.loop(0, n, "j") as j:
+                    c = k.let(ct[first + j], "c")
+                    z = k.let((x[first + j] - average) * scale, "z")
+                    k.store(x_ct, first + j, scale * (c * gamma[j] - g_mean - z * gz_mean))
+                    k.increment(gamma_part[part * n + j], c * z)
+                    k.increment(beta_part[part * n + j], c)
+        with _columns(k, length, n, blocks, parts) as group:
+            gammas, betas = group.sums(dtype, lambda i: (gamma_part[i], beta_part[i]), ("gamma_sum", "beta_sum"))
+
+            def finish(c: Any) -> None:
+                k.store(gamma_ct, group.first + c, gammas())
+                k.store(beta_ct, group.first + c, betas())
+
+            group.across(finish)
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         return _gradient_vjp(b, self, node, cotangents)
@@ -255,6 +323,57 @@ class BatchNorm(_BatchNormalization):
         y = centered * self.along(rstd, x) * self.along(gamma, x) + self.along(beta, x)
         return y, mean, variance, rstd
 
+    def lower(
+        self, k: Kernel, x: Buffer, gamma: Buffer, beta: Buffer, y: Buffer, mean: Buffer, variance: Buffer, rstd: Buffer
+    ) -> None:
+        dtype, batch, channels, inner = x.dtype.compute, x.shape[0], x.shape[1], math.prod(x.shape[2:])
+        m = k.size(batch * inner, "m")
+
+        def statistics(channel: Any, average: Any, squares: Any) -> tuple[Any, Any]:
+            spread = k.let(squares / k.cast(m, dtype), "spread")
+            scale = k.let(1.0 / k.call("sqrt", spread + self.epsilon), "scale")
+            for out, value in ((mean, average), (variance, spread), (rstd, scale)):
+                k.store(out, channel, value)
+            return average, scale
+
+        if inner == 1:
+            c = k.size(channels, "c")
+            k.describe(x, "m, c")
+            with _columns(k, channels, c, batch, m) as group:
+                totals = group.sum(dtype, lambda i: x[i])
+                average = group.value(dtype, lambda: totals() / k.cast(m, dtype), "average")
+                squares = group.sum(dtype, lambda i: (x[i] - average()) * (x[i] - average()), "squares")
+                scale = k.array(dtype, COLUMNS, "scales")
+                group.across(lambda i: k.set(scale[i], statistics(group.first + i, average(), squares())[1]))
+
+                def normalize(i: Any) -> None:
+                    column = group.first + group.column
+                    k.store(y, i, (x[i] - average()) * scale[group.column] * gamma[column] + beta[column])
+
+                group.each(normalize)
+            return
+        n, c, hw = k.size(batch, "n"), k.size(channels, "c"), k.size(inner, "hw")
+        k.describe(x, "n, c, hw")
+        averages, deviations = k.scratch(dtype, batch * channels, "averages"), k.scratch(dtype, batch * channels, "deviations")
+        with k.stage(batch * channels, _grain(inner), "plane") as plane:
+            group = Rows(k, k.let(plane * hw, "first"), hw)
+            average = k.let(group.sum(dtype, lambda i: x[i])() / k.cast(hw, dtype), "average")
+            squares = group.sum(dtype, lambda i: (x[i] - average) * (x[i] - average), "squares")
+            k.store(averages, plane, average)
+            k.store(deviations, plane, squares())
+        with k.stage(channels, _grain(batch), "channel") as channel:
+            k.comment("squares about the mean of all planes: Chan, Golub and LeVeque 1979")
+            total = k.local(0.0, "total", dtype)
+            with k.loop(0, n, "b") as b:
+                k.increment(total, averages[b * c + channel])
+            average = k.let(total / k.cast(n, dtype), "average")
+            squares = k.local(0.0, "squares", dtype)
+            with k.loop(0, n, "b") as b:
+                apart = k.let(averages[b * c + channel] - average, "apart")
+                k.increment(squares, deviations[b * c + channel] + apart * apart * k.cast(hw, dtype))
+            statistics(channel, average, squares)
+        _planes(k, x, y, mean, rstd, gamma, beta, (batch * channels, inner), c, hw)
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         x, gamma, _ = node.operands
         y_ct, mean_ct, variance_ct, rstd_ct = cotangents
@@ -294,6 +413,61 @@ class BatchNormGradient(_BatchNormalization):
     def reference(self, x: Array, gamma: Array, mean: Array, rstd: Array, ct: Array) -> tuple[Array, ...]:
         return _gradient_reference(self, x, gamma, mean, rstd, ct)
 
+    def lower(
+        self, k: Kernel, x: Buffer, gamma: Buffer, mean: Buffer, rstd: Buffer, ct: Buffer, x_ct: Buffer, gamma_ct: Buffer,
+        beta_ct: Buffer,
+    ) -> None:
+        dtype, batch, channels, inner = x.dtype.compute, x.shape[0], x.shape[1], math.prod(x.shape[2:])
+        n, c = k.size(batch, "n"), k.size(channels, "c")
+        if inner == 1:
+            k.describe(x, "n, c")
+            with _columns(k, channels, c, batch, n) as group:
+                m = k.let(k.cast(n, dtype), "m")
+
+                def z(i: Any) -> Any:
+                    column = group.first + group.column
+                    return (x[i] - mean[column]) * rstd[column]
+
+                gammas, betas = group.sums(dtype, lambda i: (ct[i] * z(i), ct[i]), ("gamma_sum", "beta_sum"))
+
+                def finish(column: Any) -> None:
+                    k.store(gamma_ct, group.first + column, gammas())
+                    k.store(beta_ct, group.first + column, betas())
+
+                def element(i: Any) -> None:
+                    column = group.first + group.column
+                    k.store(x_ct, i, rstd[column] * gamma[column] * (ct[i] - betas() / m - z(i) * (gammas() / m)))
+
+                group.across(finish)
+                group.each(element)
+            return
+        hw = k.size(inner, "hw")
+        k.describe(x, "n, c, hw")
+        gamma_part, beta_part = (k.scratch(dtype, batch * channels, name) for name in ("gamma_part", "beta_part"))
+        gamma_sum, beta_sum = (k.scratch(dtype, channels, name) for name in ("gamma_sum", "beta_sum"))
+        with k.stage(batch * channels, _grain(inner), "plane") as plane:
+            average, scale = k.let(mean[plane % c], "average"), k.let(rstd[plane % c], "scale")
+            group = Rows(k, k.let(plane * hw, "first"), hw)
+            gammas, betas = group.sums(
+                dtype, lambda i: (ct[i] * ((x[i] - average) * scale), ct[i]), ("gamma_total", "beta_total"))
+            k.store(gamma_part, plane, gammas())
+            k.store(beta_part, plane, betas())
+        with k.stage(channels, _grain(batch), "channel") as channel:
+            for part, total, out in ((gamma_part, gamma_sum, gamma_ct), (beta_part, beta_sum, beta_ct)):
+                value = k.local(0.0, "total", dtype)
+                with k.loop(0, n, "b") as b:
+                    k.increment(value, part[b * c + channel])
+                k.store(total, channel, value)
+                k.store(out, channel, value)
+        with k.stage(batch * channels, _grain(inner), "plane") as plane:
+            channel = k.let(plane % c, "channel")
+            average, scale = k.let(mean[channel], "average"), k.let(rstd[channel], "scale")
+            m = k.let(k.cast(n * hw, dtype), "m")
+            factor = k.let(scale * gamma[channel], "factor")
+            beta_mean, gamma_mean = k.let(beta_sum[channel] / m, "beta_mean"), k.let(gamma_sum[channel] / m, "gamma_mean")
+            with k.loop(plane * hw, plane * hw + hw, "i") as i:
+                k.store(x_ct, i, factor * (ct[i] - beta_mean - (x[i] - average) * scale * gamma_mean))
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         return _gradient_vjp(b, self, node, cotangents)
 
@@ -332,8 +506,25 @@ class BatchNormInference(_BatchNormalization):
         z = (x - self.along(mean, x)) * self.along(rstd, x)
         return z * self.along(gamma, x) + self.along(beta, x)
 
+    def lower(
+        self, k: Kernel, x: Buffer, gamma: Buffer, beta: Buffer, mean: Buffer, variance: Buffer, y: Buffer
+    ) -> None:
+        dtype, batch, channels, inner = x.dtype.compute, x.shape[0], x.shape[1], math.prod(x.shape[2:])
+        c = k.size(channels, "c")
+        rstd = k.scratch(dtype, channels, "rstd")
+        with k.stage(channels, WORK, "channel") as channel:
+            k.store(rstd, channel, 1.0 / k.call("sqrt", variance[channel] + self.epsilon))
+        if inner == 1:
+            k.describe(x, "n, c")
+            with k.stage(batch, _grain(channels), "row") as row, k.loop(0, c, "channel") as channel:
+                i = row * c + channel
+                k.store(y, i, (x[i] - mean[channel]) * rstd[channel] * gamma[channel] + beta[channel])
+            return
+        k.describe(x, "n, c, hw")
+        _planes(k, x, y, mean, rstd, gamma, beta, (batch * channels, inner), c, k.size(inner, "hw"))
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
-        x, gamma, beta, mean, variance = node.operands
+        x, gamma, _, mean, variance = node.operands
         like = _Along(b, self, x.type)  # type: ignore[arg-type]
         rstd = b.rsqrt(b.add(variance, b.constant(self.epsilon, variance.type.dtype)))  # type: ignore[union-attr]
         ct, centered, scale = like.wide(cotangents[0]), b.sub(like.wide(x), like.spread(mean)), like.spread(rstd)
@@ -344,6 +535,32 @@ class BatchNormInference(_BatchNormalization):
         cube = b.mul(b.mul(rstd, rstd), rstd)
         variance_ct = b.mul(b.mul(like.statistic(b.mul(z_ct, centered)), cube), b.constant(-0.5, cube.type.dtype))
         return (like.narrow(x_ct), like.narrow(like.scale(b.mul(ct, z))), like.narrow(like.scale(ct)), mean_ct, variance_ct)
+
+
+def _grain(elements: int) -> int:
+    """Units of `elements` per thread below which threads do not pay."""
+    return max(1, WORK // max(1, elements))
+
+
+@contextmanager
+def _columns(k: Kernel, columns: int, stride: Expr, rows: int, n: Expr) -> Iterator[Columns]:
+    """A stage over the columns of a matrix [rows, columns], COLUMNS at once; `stride` and `n` are its sizes."""
+    with k.stage(-(-columns // COLUMNS), _grain(rows * COLUMNS), "block") as block:
+        first = k.let(block * COLUMNS, "first")
+        yield Columns(k, first, n, stride, k.let(k.minimum_of(stride - first, COLUMNS), "width"))
+
+
+def _planes(
+    k: Kernel, x: Buffer, y: Buffer, mean: Buffer, rstd: Buffer, gamma: Buffer, beta: Buffer, sizes: tuple[int, int], c: Expr,
+    hw: Expr,
+) -> None:
+    """A stage that normalises plane after plane of [n, c, hw]; `sizes`: how many planes of how many elements."""
+    with k.stage(sizes[0], _grain(sizes[1]), "plane") as plane:
+        channel = k.let(plane % c, "channel")
+        average, scale = k.let(mean[channel], "average"), k.let(rstd[channel], "scale")
+        factor, shift = k.let(gamma[channel], "factor"), k.let(beta[channel], "shift")
+        with k.loop(plane * hw, plane * hw + hw, "i") as i:
+            k.store(y, i, (x[i] - average) * scale * factor + shift)
 
 
 class _Along:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops.groups import SHORT, Given, Groups, groups
 from adjoint.ir.types import F32, TensorType, tensor
 
 if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
@@ -42,6 +44,23 @@ class _AlongAxis(Op):
         if not 0 <= self.axis < first.rank:
             raise mistake(self, "axis", f"in 0..{first.rank - 1} for {first}", self.axis)
         return first
+
+
+WORK = 8192
+"""Elements per thread below which threads do not pay."""
+
+
+def _powers(k: Kernel, group: Groups, x: Buffer, out: Buffer) -> tuple[Given, Given, bool]:
+    """The largest element of a group and the sum of all exp(x - largest).
+
+    Where `out` holds what is computed without rounding, it is left with the exponentials, which is the third answer.
+    """
+    dtype = x.dtype.compute
+    largest = group.largest(dtype, lambda i: x[i])
+    if out.dtype is not dtype:
+        return largest, group.sum(dtype, lambda i: k.call("exp", x[i] - largest()), lanes=SHORT), False
+    group.each(lambda i: k.store(out, i, k.call("exp", x[i] - largest())))
+    return largest, group.sum(dtype, lambda i: out[i]), True
 
 
 _SAMPLES = (
@@ -76,6 +95,13 @@ class Softmax(_AlongAxis):
         powers = np.exp(x - _largest(x, self.axis))
         return powers / powers.sum(axis=self.axis, keepdims=True)
 
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        dtype = x.dtype.compute
+        with groups(k, x, self.axis, WORK) as group:
+            largest, total, kept = _powers(k, group, x, out)
+            scale = group.value(dtype, lambda: 1.0 / total(), "scale")
+            group.each(lambda i: k.store(out, i, (out[i] if kept else k.call("exp", x[i] - largest())) * scale()))
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         return (b.emit(SoftmaxGradient(self.axis), node.result, cotangents[0]),)
 
@@ -96,6 +122,11 @@ class SoftmaxGradient(_AlongAxis):
 
     def reference(self, y: Array, ct: Array) -> Array:
         return y * (ct - (ct * y).sum(axis=self.axis, keepdims=True))
+
+    def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
+        with groups(k, y, self.axis, WORK) as group:
+            total = group.sum(y.dtype.compute, lambda i: ct[i] * y[i])
+            group.each(lambda i: k.store(out, i, y[i] * (ct[i] - total())))
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         (y, ct), (v,) = node.operands, cotangents
@@ -124,6 +155,12 @@ class LogSoftmax(_AlongAxis):
         shifted = x - _largest(x, self.axis)
         return shifted - np.log(np.exp(shifted).sum(axis=self.axis, keepdims=True))
 
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        with groups(k, x, self.axis, WORK) as group:
+            largest, total, _ = _powers(k, group, x, out)
+            logarithm = group.value(x.dtype.compute, lambda: k.call("log", total()), "logarithm")
+            group.each(lambda i: k.store(out, i, x[i] - largest() - logarithm()))
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         return (b.emit(LogSoftmaxGradient(self.axis), node.result, cotangents[0]),)
 
@@ -144,6 +181,11 @@ class LogSoftmaxGradient(_AlongAxis):
 
     def reference(self, y: Array, ct: Array) -> Array:
         return ct - np.exp(y) * ct.sum(axis=self.axis, keepdims=True)
+
+    def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
+        with groups(k, y, self.axis, WORK) as group:
+            total = group.sum(y.dtype.compute, lambda i: ct[i])
+            group.each(lambda i: k.store(out, i, ct[i] - k.call("exp", y[i]) * total()))
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         (y, ct), (v,) = node.operands, cotangents
