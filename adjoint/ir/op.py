@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
-from adjoint.ir.types import DType, StackType, TensorType, TupleType, Type
+from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TupleType, Type, substituted
 
 if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node, Region
 
-__all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "mistake", "operation", "registry", "sample"]
+__all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "mistake", "operation", "registry", "sample", "with_sizes"]
 
 
 class Effect(enum.Enum):
@@ -196,6 +196,29 @@ def operation(cls: OpType) -> OpType:
         made.vjp = _cut  # type: ignore[method-assign]
     _registry[made.name] = made  # type: ignore[assignment]
     return made  # type: ignore[return-value]
+
+
+def with_sizes(op: Op, sizes: Mapping[str, Dim]) -> Op:
+    """The op with named dimensions in its attributes replaced; itself when it has none."""
+    changed = {
+        f.name: new
+        for f in dataclasses.fields(op)  # type: ignore[arg-type]
+        if (new := _with_sizes(old := getattr(op, f.name), sizes)) is not old
+    }
+    return dataclasses.replace(op, **changed) if changed else op  # type: ignore[type-var]
+
+
+def _with_sizes(value: Any, sizes: Mapping[str, Dim]) -> Any:
+    match value:
+        case Type():
+            return substituted(value, sizes)
+        case Poly():
+            return value.substituted(sizes)
+        case tuple():
+            new = tuple(_with_sizes(item, sizes) for item in value)
+            return value if all(a is b for a, b in zip(new, value, strict=True)) else new
+        case _:
+            return value
 
 
 def _cut(self: Op, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:

@@ -118,6 +118,11 @@ class Poly:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a name standing alone: `b`."""
+        return len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1
+
     def names(self) -> frozenset[str]:
         return frozenset(name for monomial, _ in self.terms for name in monomial)
 

@@ -14,6 +14,7 @@ from adjoint.ir.ops import (
     softmax,
     stack,
     state,
+    tuples,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "softmax",
     "stack",
     "state",
+    "tuples",
 ]

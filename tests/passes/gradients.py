@@ -1,0 +1,68 @@
+"""Checks gradients of functions given as IR text: against finite differences in float64, at any order, and through the text."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adjoint.ir.core import Module
+from adjoint.ir.interpret import Interpreter, sizes_of
+from adjoint.ir.parse import parse_module
+from adjoint.ir.print import print_module
+from adjoint.ir.types import TensorType
+from adjoint.ir.verify import verify_module
+from adjoint.passes.activity import differentiable
+from adjoint.passes.manager import Pipeline, chosen
+
+STEP = 1e-6
+
+
+def gradient(module: Module, text: str = "grad") -> Module:
+    """The module after passes; it verifies, and its text reads back as itself."""
+    after = Pipeline.parse(text).run(module)
+    verify_module(after)
+    printed = print_module(after)
+    assert print_module(parse_module(printed)) == printed
+    return after
+
+
+def drawn(rng: np.random.Generator, type_: TensorType, shape: tuple[int, ...], low: float, high: float):
+    if type_.dtype.is_float:
+        return rng.uniform(low, high, shape).astype(type_.dtype.array)
+    if type_.dtype.kind == "b":
+        return np.asarray(rng.integers(0, 2, shape), bool)
+    return np.asarray(rng.integers(1, 4, shape), type_.dtype.array)
+
+
+def agree(text: str, orders: int = 3, passes: str = "dce", domain=(0.5, 1.5), state=None, tolerance=1e-6, **given) -> None:
+    """Compare the gradient of the text's first function with finite differences along a random direction.
+
+    Then compare the gradient's gradient with finite differences of the gradient, and so on.
+    `given` fixes arguments by name; sizes must be numbers.
+    """
+    module = parse_module(text)
+    verify_module(module)
+    rng = np.random.default_rng(sum(map(ord, text)))
+    arguments = []
+    for param in chosen(module, "").params:
+        if param.hint in given:
+            arguments.append(np.asarray(given[param.hint], param.type.dtype.array))
+        else:
+            arguments.append(drawn(rng, param.type, param.type.sizes, *domain))
+    for order in range(1, orders + 1):
+        function = chosen(module, "")
+        after = gradient(module, f"grad,{passes}")
+        seeds = [rng.uniform(0.5, 1.5, t.sizes) for t in function.result_types if differentiable(t)]
+        ways = [rng.uniform(-1, 1, x.shape) if differentiable(p.type) else None for p, x in zip(function.params, arguments)]
+
+        def value(step: float) -> float:
+            moved = [x if d is None else x + step * d for x, d in zip(arguments, ways)]
+            results = Interpreter(module, state=dict(state or {})).call(function, moved)
+            floats = [y for y in results if np.asarray(y).dtype.kind == "f"]
+            return sum(float(np.sum(y * seed)) for y, seed in zip(floats, seeds))
+
+        expected = (value(STEP) - value(-STEP)) / (2 * STEP)
+        found = Interpreter(after, state=dict(state or {})).call(chosen(after, ""), [*arguments, *seeds])
+        inward = [d for d in ways if d is not None]
+        got = sum(float(np.sum(g * d)) for g, d in zip(found, inward, strict=True))
+        assert abs(got - expected) <= tolerance * (1 + abs(expected)), (order, got, expected, print_module(after, False))
+        module, arguments = after, [*arguments, *seeds]
