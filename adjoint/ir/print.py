@@ -295,7 +295,13 @@ class _FunctionPrinter:
         return Token("value", self._names[value])
 
     def _atom(self, atom: Atom) -> Token:
-        return self._value(atom) if isinstance(atom, Value) else Token("literal", literal_text(atom))
+        match atom:
+            case Value():
+                return self._value(atom)
+            case Literal():
+                return Token("literal", literal_text(atom))
+            case _:  # the verifier's to report
+                return Token("punctuation", f"?{atom!r}")
 
     def _bound(self, atom: Atom) -> Token:
         if isinstance(atom, Literal) and atom.type is scalar(I64):
@@ -358,7 +364,7 @@ def literal_text(literal: Literal) -> str:
     if dtype.kind == "b":
         return "true" if value else "false"
     if not dtype.is_float:
-        return f"{int(value)}_{dtype.name}"
+        return f"{int(value) if math.isfinite(value) else value}_{dtype.name}"
     return f"{_shortest(rounded(float(value), dtype), dtype)}_{dtype.name}"
 
 

@@ -1,0 +1,82 @@
+"""Imports obey the layers: a module imports from its own layer and from those below it.
+
+    diagnostics <- ir <- {passes, codegen, frontend} <- runtime <- ops <- nn <- compat <- cli
+
+passes, codegen and frontend do not import each other.  Imports under TYPE_CHECKING name types only and are free.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "adjoint"
+
+ORDER = ("diagnostics", "ir", ("passes", "codegen", "frontend"), "runtime", "ops", "nn", "compat", "cli")
+LEVEL = {
+    layer: level
+    for level, layers in enumerate(ORDER)
+    for layer in ((layers,) if isinstance(layers, str) else layers)
+}
+ABOVE_ALL = {"__init__", "__main__"}
+"""Modules of the package itself that may import anything: the public names, and `python -m adjoint`."""
+
+LAZY = {"lark", "rich", "hypothesis", "matplotlib", "sklearn"}
+"""What `import adjoint` must not load."""
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything imported, except under TYPE_CHECKING; `from a import b` gives both a.b and a."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
+                for other in node.orelse:
+                    yield from imported(other)
+            case ast.Import():
+                for alias in node.names:
+                    yield node.lineno, alias.name
+            case ast.ImportFrom(module=module, level=level):
+                assert level == 0, f"line {node.lineno}: imports are absolute"
+                for alias in node.names:
+                    yield node.lineno, f"{module}.{alias.name}"
+            case _:
+                yield from imported(node)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_obey_the_layers(path: Path) -> None:
+    layer = layer_of(path)
+    if layer in ABOVE_ALL and path.parent == PACKAGE:
+        return
+    assert layer in LEVEL, f"{layer} is no layer"
+    wrong: list[str] = []
+    for line, name in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        top, _, rest = name.partition(".")
+        if top != "adjoint":
+            continue
+        other = rest.partition(".")[0]
+        if other not in LEVEL:
+            wrong.append(f"line {line}: {name} is of no layer")
+        elif LEVEL[other] > LEVEL[layer] or (LEVEL[other] == LEVEL[layer] and other != layer):
+            wrong.append(f"line {line}: {layer} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_import_is_light() -> None:
+    # Modules that commands alone need are loaded when a command needs them.
+    code = "import sys, adjoint; print(*sorted(m for m in sys.modules if '.' not in m))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent, timeout=120)
+    assert not LAZY & set(done.stdout.split())
