@@ -76,7 +76,7 @@ class Interpreter:
     ):
         self.module = module
         self.state: MutableMapping[str, Any] = {} if state is None else state
-        self.hosts: Mapping[str, Callable[..., Any]] = hosts or {}
+        self.hosts: Mapping[str, Callable[..., Any]] = {} if hosts is None else hosts
         self._sizes: dict[str, int] = {}
 
     # what an executor replaces

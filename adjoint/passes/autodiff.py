@@ -52,6 +52,7 @@ class Sweep:
     activity  what it passes through
     sums      leaf to running sum, for the leaves defined before the place the walk has reached
     looked    what it has looked at inside nodes with regions
+    redefined the forward values that some loop of the adjoint defines, having popped them
     kept      cotangents of wanted values that are no leaves, from when they were complete
     """
 
@@ -60,6 +61,7 @@ class Sweep:
         self.activity = activity
         self.sums: dict[Leaf, Cotangent] = {}
         self.looked: dict[Node, Looked] = {} if looked is None else looked
+        self.redefined: set[Value] = set()
         self.kept: dict[Leaf, Cotangent | None] = {}
 
     # the walk
@@ -151,6 +153,7 @@ class Sweep:
         sides: list[Sweep] = []
         for act, there in ((then, True), (otherwise, False)):
             side = Sweep(self.b.inner(), self.activity, self.looked)
+            side.redefined = self.redefined
             for leaf, ct in self.sums.items():
                 if (known := given(ct, condition, there=there)) is not None:
                     side.sums[leaf] = known
@@ -234,11 +237,14 @@ class Sweep:
 
     def trial(self) -> Sweep:
         """A sweep into a Builder inside this one, without sums, that may be thrown away."""
-        return Sweep(self.b.inner(), self.activity, {node: looked.copy() for node, looked in self.looked.items()})
+        trial = Sweep(self.b.inner(), self.activity, {node: looked.copy() for node, looked in self.looked.items()})
+        trial.redefined = set(self.redefined)
+        return trial
 
     def accept(self, trial: Sweep) -> None:
         """Keep what a trial has looked at."""
         self.looked.update(trial.looked)
+        self.redefined |= trial.redefined
 
     def needed(self, residuals: Iterable[Value]) -> set[Value]:
         """All forward values that are looked at from anywhere, given those that the whole adjoint looks at."""
@@ -375,9 +381,6 @@ def pullback(
         whole = Builder()
         extended(whole, nodes, sweep.looked, sweep.needed(residuals) if closed else set())
         forward = tuple(whole.nodes)
-    else:
-        seen_through = _arguments(nodes)
-        residuals = [seen_through.get(value, value) for value in residuals]
     index = iter(range(len(there), len(results)))
     where = tuple(next(index) if isinstance(ct, Sometimes) else -1 for ct in found)
     return Pulled(Function(symbol, body), tuple(residuals), tuple(ct is None for ct in found), where, forward)
@@ -386,23 +389,6 @@ def pullback(
 def _seed(output: Atom) -> Value:
     """A parameter for the cotangent of an output."""
     return Value(output.type, f"{output.hint}'" if isinstance(output, Value) else "ct")
-
-
-def _arguments(nodes: Sequence[Node]) -> dict[Value, Value]:
-    """What the parameters of cells stand for: the value outside that each was given."""
-    found: dict[Value, Value] = {}
-
-    def visit(nodes: Sequence[Node]) -> None:
-        for node in nodes:
-            if isinstance(node.op, Cell):
-                (body,) = node.regions
-                for param, atom in zip(body.params, node.operands, strict=True):
-                    if isinstance(atom, Value):
-                        found[param] = found.get(atom, atom)
-                visit(body.nodes)
-
-    visit(nodes)
-    return found
 
 
 @dataclass(frozen=True)

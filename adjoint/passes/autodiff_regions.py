@@ -235,7 +235,7 @@ def _emit_loop(
     tops = fresh(stacks)
     rests = _pops(inner, seen, tops)
     inner.nodes += trial.b.nodes
-    region = inner.finish([*yielded, *rests], [index, *params, *tops])
+    region = _once(sweep, inner.finish([*yielded, *rests], [index, *params, *tops]), [index, *seen])
 
     start = [
         part
@@ -351,7 +351,7 @@ def fire_repeated(sweep: Sweep, leaf: Leaf, firing: Repeated) -> None:
     tops = fresh(queues)
     rests = _pops(inner, seen, tops)
     inner.nodes += trial.b.nodes
-    region = inner.finish([after, *rests], [Value(scalar(I64), "i"), param, *tops])
+    region = _once(sweep, inner.finish([after, *rests], [Value(scalar(I64), "i"), param, *tops]), seen)
     sweep.sums[leaf] = b.emit_node(For(), [*bounds, before, *turned], regions=[region], hint=param.hint).results[0]
 
 
@@ -362,6 +362,13 @@ def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
     rest, item = inner.pop(source)
     region = inner.finish([rest, inner.push(target, item)], [Value(scalar(I64), "i"), source, target])
     return b.emit_node(For(), [*bounds, stack, b.stack(results=(stack.type,))], regions=[region]).results[1]
+
+
+def _once(sweep: Sweep, region: Region, values: Sequence[Value]) -> Region:
+    """The body of an adjoint's loop, which defines forward `values` anew: renamed if another has done so before."""
+    again = not sweep.redefined.isdisjoint(values)
+    sweep.redefined.update(values)
+    return renamed([region])[0] if again else region
 
 
 def _pops(b: Builder, values: Sequence[Value], stacks: Sequence[Value]) -> list[Value]:

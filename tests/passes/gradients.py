@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from adjoint.ir.core import Module
+from eager import eager_gradient
 from adjoint.ir.interpret import Interpreter, sizes_of
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
@@ -66,3 +67,51 @@ def agree(text: str, orders: int = 3, passes: str = "dce", domain=(0.5, 1.5), st
         got = sum(float(np.sum(g * d)) for g, d in zip(found, inward, strict=True))
         assert abs(got - expected) <= tolerance * (1 + abs(expected)), (order, got, expected, print_module(after, False))
         module, arguments = after, [*arguments, *seeds]
+
+
+class Log(dict):
+    """Hosts that write down what they see: every symbol is there."""
+
+    def __init__(self, factor: float = 1.0):
+        super().__init__()
+        self.seen: list[tuple] = []
+        self.factor = factor
+
+    def __missing__(self, symbol: str):
+        def called(*arguments):
+            self.seen.append((symbol, *map(_plain, arguments)))
+            if len(arguments) == 2 and isinstance(arguments[0], tuple):
+                return tuple(None if x is None else x * self.factor for x in arguments[0])
+            return tuple(x * self.factor for x in arguments)
+
+        return called
+
+    def get(self, symbol, default=None):
+        return self[symbol]
+
+
+def _plain(x):
+    return tuple(map(_plain, x)) if isinstance(x, tuple) else None if x is None else np.asarray(x).tolist()
+
+
+def same_as_eager(text: str, passes: str = "dce", domain=(0.5, 1.5), state=None, symbols=(), factor=1.25, **given) -> list[tuple]:
+    """Compare the gradient with the pullback of what eager execution records: the same bits, the same calls; the calls."""
+    module = parse_module(text)
+    verify_module(module)
+    function = chosen(module, "")
+    rng = np.random.default_rng(sum(map(ord, text)))
+    arguments = [
+        np.asarray(given[p.hint], p.type.dtype.array) if p.hint in given else drawn(rng, p.type, p.type.sizes, *domain)
+        for p in function.params
+    ]
+    seeds = [rng.uniform(0.5, 1.5, t.sizes).astype(t.dtype.array) for t in function.result_types if differentiable(t)]
+    eager_log, log = Log(factor), Log(factor)
+    expected = eager_gradient(module, function, arguments, seeds, state=state, hosts=eager_log, symbols=symbols)
+    wrt = ", ".join([p.hint for p in function.params if differentiable(p.type)] + [f"@{s}" for s in symbols])
+    after = gradient(module, f"grad{{wrt=[{wrt}]}},{passes}")
+    found = Interpreter(after, state=dict(state or {}), hosts=log).call(chosen(after, ""), [*arguments, *seeds])
+    shown = print_module(after, False)
+    assert eager_log.seen == log.seen, (eager_log.seen, log.seen, shown)
+    for one, two in zip(expected, found, strict=True):
+        assert np.array_equal(one, two), (expected, found, shown)
+    return log.seen
