@@ -160,15 +160,20 @@ class Store:
         return path
 
     def _read(self, name: str) -> bytes | None:
+        """The content of a file; None unless it is a real file that can be read."""
         try:
-            descriptor = os.open(self.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(self.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return None
-        with open(descriptor, "rb") as file:
-            try:
-                return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
-            except OSError:
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
 
     def _lines(self, folder: str, key: str) -> list[str]:
         content = self._read(f"{folder}/{key}")

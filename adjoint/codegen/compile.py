@@ -48,6 +48,7 @@ _PROBE: Final = "int adjoint_probe(void);\n\nint adjoint_probe(void) {\n    retu
 _dynamic: Final[Any] = FFI()
 _dynamic.cdef("void *dlopen(const char *, int); void *dlsym(void *, const char *); char *dlerror(void);")
 _system: Final[Any] = _dynamic.dlopen(None)
+_open, _find, _complaint = _system.dlopen, _system.dlsym, _system.dlerror  # looked up now: a lookup resets the complaint
 
 
 class CompilerFailure(InternalError):
@@ -65,14 +66,15 @@ class LoadError(Exception):
 
 def _loaded(path: Path) -> Any:
     """The handle of a library; it is never closed, since kernels may be called until the process ends."""
-    handle = _system.dlopen(os.fsencode(path), _dynamic.RTLD_NOW)
+    handle = _open(os.fsencode(path), _dynamic.RTLD_NOW)
     if handle == _dynamic.NULL:
-        raise LoadError(_dynamic.string(_system.dlerror()).decode("utf-8", "replace"))
+        reason = _complaint()
+        raise LoadError(_dynamic.string(reason).decode("utf-8", "replace") if reason else f"{path} cannot be loaded")
     return handle
 
 
 def _symbol(handle: Any, name: str) -> Any:
-    address = _system.dlsym(handle, name.encode())
+    address = _find(handle, name.encode())
     if address == _dynamic.NULL:
         raise LoadError(f"{name} is missing")
     return address

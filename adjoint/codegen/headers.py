@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-__all__ = ["DIRECTORY", "FILES", "INCLUDES", "digest", "header_of", "in_order", "needed", "text"]
+__all__ = ["DIRECTORY", "FILES", "INCLUDES", "defined", "digest", "header_of", "in_order", "needed", "text"]
 
 DIRECTORY: Final = Path(__file__).parent / "c"
 
@@ -78,17 +78,24 @@ def digest(header: str) -> bytes:
 
 
 @cache
+def defined(file: str) -> dict[str, str]:
+    """The functions that a file defines, each with the header it then stands in."""
+    found: dict[str, str] = {}
+    for typed, plain in _DEFINITION.findall(text(file)):
+        if typed:
+            found.update({f"{typed}_{element}": f"{file}({element})" for element in ELEMENTS})
+        else:
+            found[plain] = file
+    return found
+
+
+@cache
 def _definitions() -> dict[str, str]:
-    """For each function that a header defines, the header."""
+    """For each function of ours the header that defines it: the first, if several files share it under a guard."""
     found: dict[str, str] = {}
     for file in FILES:
-        if not (DIRECTORY / file).is_file():
-            continue
-        for typed, plain in _DEFINITION.findall(text(file)):
-            if typed:
-                found.update({f"{typed}_{element}": f"{file}({element})" for element in ELEMENTS})
-            else:
-                found[plain] = file
+        if (DIRECTORY / file).is_file():
+            found = {**defined(file), **found}
     return found
 
 

@@ -1,0 +1,456 @@
+"""From text to functions: that they compute, that they are compiled once, and what happens when they cannot be."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cffi import FFI
+from conftest import CountedCompiler, needs_compiler
+from toy_ops import Add, Broken, Scale, Sum, lowered, vector
+
+from adjoint.codegen import compile as compiling
+from adjoint.codegen import packs, toolchain
+from adjoint.codegen.cache import Store
+from adjoint.codegen.compile import CompilerFailure, KernelCache, Workshop, load_runtime
+from adjoint.codegen.emit import Lowered
+from adjoint.codegen.toolchain import CompilerError, NoCompiler, Toolchain, flags_for
+from adjoint.ir.op import Op
+from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I64, TensorType
+
+pytestmark = needs_compiler
+
+
+@pytest.fixture
+def ffi() -> FFI:
+    return FFI()
+
+
+def run(functions: tuple[Any, ...], kernel: Lowered, ffi: Any, *arrays: np.ndarray) -> int:
+    """Runs the stages over all their units; gives the first status that is not 0."""
+    scratch = [np.zeros(bytes_, "u1") for bytes_ in kernel.scratch]
+    kept = [ffi.from_buffer(array) for array in (*arrays, *scratch)]
+    operands = ffi.new("void *[]", [ffi.cast("void *", pointer) for pointer in kept])
+    for function, stage in zip(functions, kernel.stages, strict=True):
+        status = function(operands, ffi.new("int64_t[]", stage.sizes), 0, stage.sizes[0])
+        if status:
+            return status
+    return 0
+
+
+def alone(kernel: Lowered) -> Lowered:
+    """The same kernel, in no pack."""
+    return Lowered(kernel.name, kernel.text, kernel.headers, kernel.stages, kernel.scratch, "", kernel.dtype)
+
+
+# ---- computing
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES.values() if dtype not in (BOOL, BF16)], ids=lambda dtype: dtype.name)
+def test_a_kernel_computes_what_numpy_computes(dtype: Any, cache: Path, ffi: Any) -> None:
+    """Integers at the ends of their range: they wrap, as in NumPy."""
+    if dtype.is_float:
+        x = np.array([1.5, -2.25, 3e4, 1e-7, np.inf], dtype.array)
+    else:
+        info = np.iinfo(dtype.array)
+        x = np.array([info.max, info.min, 1, info.max, 0], dtype.array)
+    y = x[::-1].copy()
+    out = np.empty_like(x)
+    kernel = alone(lowered(Add(), vector(dtype, 5), vector(dtype, 5)))
+    functions = KernelCache(ffi, Workshop.open()).get(kernel)
+    assert run(functions, kernel, ffi, x, y, out) == 0
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(out, x + y)
+
+
+def test_stages_scratch_and_status(cache: Path, ffi: Any) -> None:
+    kernels = KernelCache(ffi, Workshop.open())
+    kernel = alone(lowered(Sum(), vector(F64, 1000)))
+    functions = kernels.get(kernel)
+    assert len(functions) == 2
+    x, out = np.arange(1000.0), np.empty(1)
+    assert run(functions, kernel, ffi, x, out) == 0
+    assert out[0] == x.sum()
+    assert run(functions, kernel, ffi, -x, out) == 3
+
+
+def test_the_runtime_launches_kernels(cache: Path, ffi: Any) -> None:
+    workshop = Workshop.open()
+    runtime = load_runtime(ffi, workshop)
+    kernel = alone(lowered(Add(), vector(F32, 100_000), vector(F32, 100_000)))
+    (function,) = KernelCache(ffi, workshop).get(kernel)
+    x = np.arange(100_000, dtype="f4")
+    out = np.empty_like(x)
+    pointers = [ffi.cast("void *", ffi.from_buffer(array)) for array in (x, x, out)]
+    assert runtime.adjoint_launch3(function, ffi.new("int64_t[]", kernel.stages[0].sizes), *pointers) == 0
+    np.testing.assert_array_equal(out, 2 * x)
+
+
+def test_the_interface_of_the_runtime_is_declared_once(cache: Path, ffi: Any) -> None:
+    workshop = Workshop.open()
+    first, second = load_runtime(ffi, workshop), load_runtime(ffi, workshop)
+    assert first.adjoint_threads() == second.adjoint_threads()
+
+
+# ---- found again
+
+
+@pytest.fixture
+def toy_packs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registry of the toy ops alone."""
+    ops: dict[str, type[Op]] = {op.name: op for op in (Add, Scale, Sum)}
+    monkeypatch.setattr(packs, "registry", lambda: ops)
+
+
+def test_a_kernel_brings_its_pack(counted: CountedCompiler, ffi: Any, toy_packs: None) -> None:
+    """Two kernels of one name (Scale by 2 and by 3) are told apart in their unit."""
+    kernels = KernelCache(ffi, Workshop.open())
+    kernels.get(lowered(Add(), vector(F32, 5), vector(F32, 5)))
+    runs = counted.runs
+    assert runs == 2  # the probe, and one unit
+    x, out = np.arange(4, dtype="f4"), np.empty(4, "f4")
+    for op, factor in ((Scale(), 2), (Scale(by=3.0), 3)):
+        kernel = lowered(op, vector(F32, 4))
+        run(kernels.get(kernel), kernel, ffi, x, out)
+        np.testing.assert_array_equal(out, factor * x)
+    kernels.get(lowered(Sum(), vector(F32, 77)))
+    assert counted.runs == runs
+
+    kernels.get(lowered(Scale(by=4.0), vector(F32, 4)))  # of the pack, but none of its samples
+    kernels.get(lowered(Add(), vector(F64, 4), vector(F64, 4)))  # another dtype: another pack
+    assert counted.runs == runs + 2
+
+
+def test_a_new_shape_compiles_nothing(counted: CountedCompiler, ffi: Any) -> None:
+    kernels = KernelCache(ffi, Workshop.open())
+    first = kernels.get(alone(lowered(Sum(), vector(F32, 10))))
+    runs = counted.runs
+    assert kernels.get(alone(lowered(Sum(), vector(F32, 20)))) is first
+    assert counted.runs == runs
+
+
+PROGRAM = """
+    import sys
+    sys.path[:0] = {path!r}
+    from cffi import FFI
+    from toy_ops import *
+    from adjoint.codegen.compile import KernelCache, Workshop, load_runtime
+    from adjoint.codegen.emit import Lowered
+    ffi = FFI()
+    workshop = Workshop.open()
+    load_runtime(ffi, workshop)
+    kernels = KernelCache(ffi, workshop)
+    for dtype in (F32, tensor(F32).dtype):
+        kernel = lowered(Add(), vector(dtype, 3), vector(dtype, 3))
+        kernel = Lowered(kernel.name, kernel.text, kernel.headers, kernel.stages, kernel.scratch, "", kernel.dtype)
+        (function,) = kernels.get(kernel)
+    x, out = ffi.new("float[]", [1, 2, 3]), ffi.new("float[]", 3)
+    function(ffi.new("void *[]", [x, x, out]), ffi.new("int64_t[]", kernel.stages[0].sizes), 0, 3)
+    assert list(out) == [2, 4, 6]
+"""
+
+
+def program() -> list[str]:
+    """The command line of another process that needs the run-time library and one kernel."""
+    return [sys.executable, "-c", textwrap.dedent(PROGRAM).format(path=sys.path)]
+
+
+def test_a_second_process_compiles_nothing(counted: CountedCompiler) -> None:
+    subprocess.run(program(), check=True)
+    assert counted.runs == 3  # the probe, the run-time library, the kernel
+    subprocess.run(program(), check=True)
+    assert counted.runs == 3
+
+
+def test_processes_that_start_together_agree(counted: CountedCompiler) -> None:
+    processes = [subprocess.Popen(program(), stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    for process in processes:
+        _, said = process.communicate()
+        assert process.returncode == 0, said
+    runs = counted.runs
+    store = next(Store.candidates())
+    assert store.damaged() == []
+    assert list(store.root.glob("*/.*")) == []  # nothing half done
+    subprocess.run(program(), check=True)
+    assert counted.runs == runs
+
+
+def test_another_compiler_or_other_flags_are_another_kernel(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain_ = Toolchain.find()
+    assert toolchain_ is not None
+    store = next(Store.candidates())
+    other = Toolchain(toolchain_.command, toolchain_.identity + "x", toolchain_.machine)
+    keys = {Workshop(t, store, [], [], iter(())).key("text") for t in (toolchain_, other, toolchain_.without_machine())}
+    assert len(keys) == (3 if toolchain_.machine else 2)
+
+
+# ---- damage
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def overwrite(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [truncate, overwrite, Path.unlink, lambda path: path.write_bytes(b"")])
+def test_a_damaged_library_is_made_again(damage: Callable[[Path], Any], counted: CountedCompiler, ffi: Any) -> None:
+    subprocess.run(program(), check=True)  # another process: to alter a library that is loaded is to crash
+    runs = counted.runs
+    (library,) = next(Store.candidates()).root.glob("library/toy_add*.so")
+    damage(library)
+    kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
+    x = np.ones(3, "f4")
+    assert run(KernelCache(ffi, Workshop.open()).get(kernel), kernel, ffi, x, x, x) == 0
+    assert list(x) == [2, 2, 2]
+    assert counted.runs == runs + 1
+
+
+def test_a_foreign_library_is_made_again(counted: CountedCompiler, ffi: Any) -> None:
+    """Its checksum is right, but this machine cannot load it."""
+    kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
+    workshop = Workshop.open()
+    key = workshop.key(kernel.text, kernel.headers)
+    foreign = workshop.store.temporary_path("foreign")
+    foreign.write_bytes(b"\x7fELF of another machine")
+    name = workshop.store.add_library("foreign", foreign)
+    workshop.store.add_entry(key, compiling.Entry(name, ("toy_add_f32",)))
+    runs = counted.runs
+    KernelCache(ffi, workshop).get(kernel)
+    assert counted.runs == runs + 1
+
+
+def test_an_entry_that_names_the_wrong_function_is_made_again(counted: CountedCompiler, ffi: Any) -> None:
+    kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
+    workshop = Workshop.open()
+    KernelCache(ffi, workshop).get(kernel)
+    key = workshop.key(kernel.text, kernel.headers)
+    entry = workshop.store.entry(key)
+    assert entry is not None
+    workshop.store.add_entry(key, compiling.Entry(entry.library, ("nothing",)))
+    runs = counted.runs
+    KernelCache(ffi, Workshop.open()).get(kernel)
+    assert counted.runs == runs + 1
+
+
+def test_a_full_disk_means_another_directory(cache: Path, tmp_path: Path, ffi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = Workshop.open()
+    write = Store.write
+
+    def full(self: Store, name: str, text: str) -> Path:
+        if cache in self.root.parents:
+            raise OSError(28, "No space left on device")
+        return write(self, name, text)
+
+    monkeypatch.setattr(Store, "write", full)
+    with pytest.warns(UserWarning, match=r"ADJOINT_CACHE_DIR is not used.*No space left"):
+        KernelCache(ffi, workshop).get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
+    assert workshop.store.root == tmp_path / "xdg/adjoint/kernels"
+
+
+# ---- compilers that are missing, broken, slow
+
+
+def script(path: Path, body: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(stat.S_IRWXU)
+    return path
+
+
+def test_no_compiler(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(cache.parent))
+    monkeypatch.setenv("CC", "nonsense --flag")
+    monkeypatch.setattr(toolchain, "find_spec", lambda name: None)
+    tried: list[str] = []
+    assert Toolchain.find(tried) is None
+    assert tried == ["CC=nonsense --flag: not found", *(f"{name}: not found" for name in ("cc", "gcc", "clang", "ziglang"))]
+    with pytest.raises(NoCompiler, match="pip install ziglang"):
+        Workshop.open()
+
+
+def test_a_broken_compiler_gives_way_to_the_next(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ffi: Any) -> None:
+    monkeypatch.setenv("CC", str(script(tmp_path / "broken", "echo out of order >&2; exit 1")))
+    workshop = Workshop.open()
+    assert any("out of order" in reason for reason in workshop.tried)
+    assert workshop.toolchain.command != (str(tmp_path / "broken"),)
+    KernelCache(ffi, workshop).get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
+
+
+def test_flags_that_a_compiler_does_not_know_are_left_out(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Toolchain.find()
+    assert real is not None
+    old = script(tmp_path / "old", f'case "$*" in *-mfuture*) exit 1;; esac; exec {real.command[0]} "$@"')
+    monkeypatch.setenv("CC", str(old))
+    monkeypatch.setattr(toolchain, "machine_flags", lambda: ("-mfuture",))
+    assert Workshop.open().toolchain.machine == ()
+    monkeypatch.setattr(Toolchain, "compile", None)  # the second time it is known
+    assert Workshop.open().toolchain.machine == ()
+
+
+def test_a_compiler_that_hangs_is_ended_with_its_children(cache: Path, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    command = script(tmp_path / "slow", f"sleep 60 & echo $! >> {pids}; wait")
+    with pytest.raises(CompilerError, match="took longer than"):
+        Toolchain((str(command),), "", ()).compile(tmp_path / "x.c", tmp_path / "x.so", time_limit=0.5)
+    child = int(pids.read_text())
+    deadline = time.monotonic() + 5
+    while _alive(child) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _alive(child)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+def test_refused_c_is_reported(counted: CountedCompiler, ffi: Any) -> None:
+    """One line for the user, one file with everything for us, and not a second try."""
+    kernels = KernelCache(ffi, Workshop.open())
+    kernel = lowered(Broken(), vector(F32, 3))
+    with pytest.raises(CompilerFailure) as caught:
+        kernels.get(kernel)
+    assert "\n" not in str(caught.value)
+    assert caught.value.report is not None
+    assert str(caught.value.report) in str(caught.value)
+    report = caught.value.report.read_text()
+    for part in ("too many arguments", "-ffp-contract=off", "compiler: ", kernel.text):
+        assert part in report
+    runs = counted.runs
+    with pytest.raises(CompilerFailure):
+        kernels.get(kernel)
+    assert counted.runs == runs
+
+
+def test_a_bad_kernel_does_not_take_its_pack_with_it(cache: Path, ffi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Broken, "pack", "toy")
+    monkeypatch.setattr(Broken, "samples", Scale.samples[:1])
+    ops: dict[str, type[Op]] = {op.name: op for op in (Add, Broken, Sum)}
+    monkeypatch.setattr(packs, "registry", lambda: ops)
+    kernels = KernelCache(ffi, Workshop.open())
+    for op, types in ((Add(), [vector(F32, 3)] * 2), (Sum(), [vector(F32, 3)])):
+        kernel = lowered(op, *types)
+        assert len(kernels.get(kernel)) == len(kernel.stages)
+    with pytest.raises(CompilerFailure):
+        kernels.get(lowered(Broken(), vector(F32, 3)))
+
+
+# ---- threads and processes
+
+
+def test_threads_that_need_the_same_kernel_compile_it_once(counted: CountedCompiler, ffi: Any, toy_packs: None) -> None:
+    kernels = KernelCache(ffi, Workshop.open())
+    found: list[Any] = []
+
+    def need(op: Op, *types: TensorType) -> None:
+        found.append(kernels.get(lowered(op, *types)))
+
+    x = vector(F32, 5)
+    threads = [threading.Thread(target=need, args=job) for job in [(Add(), x, x), (Sum(), x), (Scale(), x)] * 4]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 12
+    assert len({id(functions) for functions in found}) == 3
+    assert counted.runs == 2
+
+
+def test_other_packs_follow_in_the_background(counted: CountedCompiler, ffi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sum, "pack", "other")
+    monkeypatch.setattr(packs, "FAMILIES", ("toy", "other", "absent"))
+    ops: dict[str, type[Op]] = {op.name: op for op in (Add, Sum)}
+    monkeypatch.setattr(packs, "registry", lambda: ops)
+    kernels = KernelCache(ffi, Workshop.open())
+    kernels.get(lowered(Add(), vector(F32, 5), vector(F32, 5)))
+    key = kernels.workshop.key((kernel := lowered(Sum(), vector(F32, 5))).text, kernel.headers)
+    deadline = time.monotonic() + 20
+    while kernels.workshop.store.entry(key) is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert kernels.workshop.store.entry(key) is not None
+    assert counted.runs == 3
+    kernels.get(lowered(Add(), vector(I64, 5), vector(I64, 5)))
+    kernels.get(kernel)
+    assert counted.runs == 4
+
+
+def test_a_child_process_compiles_on_its_own(cache: Path, ffi: Any) -> None:
+    """It has none of the parent's threads, and finds no lock held."""
+    kernels = KernelCache(ffi, Workshop.open())
+    kernels.get(alone(lowered(Add(), vector(F32, 5), vector(F32, 5))))
+    with kernels._lock:  # as if another thread were at work
+        child = multiprocessing.get_context("fork").Process(target=kernels.get, args=(alone(lowered(Sum(), vector(I8, 3))),))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child.start()
+    child.join(60)
+    assert child.exitcode == 0
+
+
+def test_work_nobody_waits_for_ends_with_the_process(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler in the background holds up the end of a program by nothing."""
+    pids = tmp_path / "pids"
+    real = Toolchain.find()
+    assert real is not None
+    slow = script(tmp_path / "slow", f'case "$*" in *other*) echo $$ > {pids}; exec sleep 60;; esac; exec {real.command[0]} "$@"')
+    code = """
+        import sys, time, os
+        sys.path[:0] = {path!r}
+        from cffi import FFI
+        from toy_ops import *
+        from adjoint.codegen import packs
+        from adjoint.codegen.compile import KernelCache, Workshop
+        Sum.pack = "other"
+        packs.FAMILIES = ("toy", "other")
+        packs.registry = lambda: dict(add=Add, sum=Sum)
+        KernelCache(FFI(), Workshop.open()).get(lowered(Add(), vector(F32, 3), vector(F32, 3)))
+        while not os.path.exists({pids!r}):
+            time.sleep(0.01)
+    """
+    started = time.monotonic()
+    command = [sys.executable, "-c", textwrap.dedent(code).format(path=sys.path, pids=str(pids))]
+    subprocess.run(command, env={**os.environ, "CC": str(slow)}, check=True, timeout=50)
+    assert time.monotonic() - started < 30
+    assert not _alive(int(pids.read_text()))
+
+
+# ---- flags
+
+
+def test_flags_follow_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert flags_for(["sse2", "avx", "avx2", "fma"]) == ("-mavx", "-mfma", "-mavx2")
+    assert flags_for(["avx512f"])[-1] == "-mprefer-vector-width=512"
+    assert flags_for([]) == ()
+    toolchain.machine_flags.cache_clear()
+    monkeypatch.setenv("ADJOINT_CPU", "baseline")
+    assert toolchain.machine_flags() == ()
+    toolchain.machine_flags.cache_clear()
+
+
+def test_nothing_unsafe_is_passed() -> None:
+    assert not {"-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-march=native"} & {*toolchain.FLAGS, *toolchain.machine_flags()}
+
+
+@pytest.mark.parametrize("dtype", [F16, F32], ids=lambda dtype: dtype.name)
+def test_every_sample_of_a_pack_is_lowered_once(dtype: Any, toy_packs: None) -> None:
+    kernels = packs.pack_sources("toy", dtype, strict=True)
+    assert [kernel.name for kernel in kernels] == [f"toy_{name}_{dtype.name}" for name in ("add", "scale", "scale", "sum")]
+    assert packs.pack_sources("absent", dtype) == []
