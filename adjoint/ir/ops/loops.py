@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Expr, Kernel
 
-__all__ = ["ELEMENTS_PER_THREAD", "Walk", "broadcast_walk", "collapsed", "emit_map", "row_major"]
+__all__ = [
+    "ELEMENTS_PER_THREAD", "Walk", "advance", "broadcast_walk", "collapsed", "emit_fill", "emit_map", "row_counters", "row_major",
+]
 
 ELEMENTS_PER_THREAD = 32768
 """Elements of the cheapest kernel that are worth waking a thread for; some microseconds of work."""
@@ -77,55 +79,76 @@ def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[l
     return dims, walks
 
 
-def emit_map(k: Kernel, out: Buffer, operands: Sequence[Walk], element: Callable[[list[Expr]], Any], cost: int = 1) -> None:
-    """The stage `out[i] = element(x[...], y[...], ...)`; `cost` of an element in additions of float32.
+def emit_map(
+    k: Kernel,
+    out: Buffer,
+    operands: Sequence[Walk],
+    element: Callable[[list[Any]], Any],
+    cost: int = 1,
+    *,
+    onto: tuple[Sequence[int], Walk] | None = None,
+) -> None:
+    """The stage `out[i] = element([x[...], y[...], ...])`; `cost` of an element in additions of float32.
 
-    `element` may return None to have each first operand's element copied as it is stored.
+    `onto` is the shape of what is written and how that walks over `out`, where it is not all of it.
     """
-    dims, strides = collapsed(out.shape, [walk.strides for walk in operands])
-    starts = [None if walk.offset is None else k.size(walk.offset, f"{walk.buffer.name}_start") for walk in operands]
+    shape = out.shape if onto is None else onto[0]
+    walks = operands if onto is None else [*operands, onto[1]]
+    dims, strides = collapsed(shape, [walk.strides for walk in walks])
     *outer, inner = dims
-    for walk, own in zip(operands, strides, strict=True):
-        k.describe(walk.buffer, _described(own, rank=len(dims)))
-    k.describe(out, "n" if not outer else "..., m")
+    if onto is None:
+        for walk, own in zip(operands, strides, strict=True):
+            k.describe(walk.buffer, _described(own, rank=len(dims)))
+        k.describe(out, "n" if not outer else "..., m")
 
+    starts = [0 if walk.offset is None else k.size(walk.offset, f"{walk.buffer.name}_start") for walk in walks]
     steps = [
         stride if stride in (0, 1) else k.size(stride, f"{walk.buffer.name}_step")
-        for walk, (*_, stride) in zip(operands, strides, strict=True)
+        for walk, (*_, stride) in zip(walks, strides, strict=True)
     ]
 
     def copy(index: Any, bases: Sequence[Any], along: Any) -> None:
         places = [base + along * step for base, step in zip(bases, steps, strict=True)]
-        values = [walk.buffer[place] for walk, place in zip(operands, places, strict=True)]
-        k.store(out, index, element(values))
+        values: list[Any] = []
+        for walk, place in zip(operands, places, strict=False):
+            value = walk.buffer[place]
+            # A widened element is computed once; a condition that chose between two loads would keep out vector code.
+            named = len(operands) > 1 and (value.dtype is not walk.buffer.dtype or len(operands) > 2)
+            values.append(k.let(value, f"{walk.buffer.name}_value") if named else value)
+        k.store(out, index if onto is None else places[-1], element(values))
 
     grain = max(1, ELEMENTS_PER_THREAD // cost)
     if not outer:
         with k.stage(inner, grain) as i:
-            copy(i, [0 if start is None else start for start in starts], i)
+            copy(i, starts, i)
         return
 
-    rows = math.prod(outer)
     m = k.size(inner, "m")
     sizes = [k.size(dim, f"n{axis}") for axis, dim in enumerate(outer)] if len(outer) > 1 else []
     row_strides = [
         [k.size(stride, f"{walk.buffer.name}_row" if not sizes else f"{walk.buffer.name}_s{axis}")
          for axis, stride in enumerate(own[:-1])]
-        for walk, own in zip(operands, strides, strict=True)
+        for walk, own in zip(walks, strides, strict=True)
     ]
-    with k.stage_range(rows, max(1, grain // max(1, inner))) as (begin, end):
-        counters = _counters(k, begin, sizes)
+    with k.stage_range(math.prod(outer), max(1, grain // max(1, inner))) as (begin, end):
+        counters = row_counters(k, begin, sizes)
         with k.loop(begin, end, "row") as row:
             indices = counters or [row]
             bases = []
-            for walk, start, own in zip(operands, starts, row_strides, strict=True):
+            for walk, start, own in zip(walks, starts, row_strides, strict=True):
                 base = indices[0] * own[0]
                 for index, stride in zip(indices[1:], own[1:], strict=True):
                     base = base + index * stride
-                bases.append(k.let(base if start is None else start + base, f"{walk.buffer.name}_at"))
+                bases.append(k.let(start + base, f"{walk.buffer.name}_at"))
             with k.loop(0, m, "j") as j:
                 copy(row * m + j, bases, j)
-            _advance(k, counters, sizes)
+            advance(k, counters, sizes)
+
+
+def emit_fill(k: Kernel, out: Buffer, value: bool | int | float) -> None:
+    """The stage `out[i] = value`."""
+    with k.stage(out.count, 4 * ELEMENTS_PER_THREAD) as i:
+        k.store(out, i, value)
 
 
 def _described(strides: Sequence[int], rank: int) -> str:
@@ -134,7 +157,7 @@ def _described(strides: Sequence[int], rank: int) -> str:
     return last if rank == 1 else f"..., {last}"
 
 
-def _counters(k: Kernel, begin: Any, sizes: Sequence[Any]) -> list[Any]:
+def row_counters(k: Kernel, begin: Any, sizes: Sequence[Any]) -> list[Any]:
     """A counter for each outer axis, at unit `begin`; none for a single axis, whose counter is the unit."""
     counters: list[Any] = []
     inner: Any = None
@@ -146,7 +169,7 @@ def _counters(k: Kernel, begin: Any, sizes: Sequence[Any]) -> list[Any]:
     return counters
 
 
-def _advance(k: Kernel, counters: Sequence[Any], sizes: Sequence[Any]) -> None:
+def advance(k: Kernel, counters: Sequence[Any], sizes: Sequence[Any]) -> None:
     """One unit further: the last counter goes on, and where it is at its end the one before."""
     if not counters:
         return
@@ -155,4 +178,4 @@ def _advance(k: Kernel, counters: Sequence[Any], sizes: Sequence[Any]) -> None:
     if before:
         with k.when(k.equal(last, sizes[len(before)])):
             k.set(last, 0)
-            _advance(k, before, sizes[: len(before)])
+            advance(k, before, sizes[: len(before)])

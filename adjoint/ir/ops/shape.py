@@ -13,8 +13,12 @@ import numpy as np
 
 from adjoint.ir.op import Op, Sample, mistake, operation, sample
 from adjoint.ir.types import BOOL, F32, I32, I64, Dim, DType, TensorType, broadcast_shapes, tensor
+from adjoint.ir.ops.loops import (
+    ELEMENTS_PER_THREAD, Walk, advance, broadcast_walk, collapsed, emit_fill, emit_map, row_counters, row_major,
+)
 
 if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
@@ -35,6 +39,54 @@ def _check_tensor(op: Op, name: str, type_: Any) -> None:
 def _check_axis(op: Op, axis: int, rank: int) -> None:
     if not 0 <= axis < rank:
         raise mistake(op, "axis", f"in 0..{rank - 1}", axis)
+
+
+def _first(elements: list[Any]) -> Any:
+    return elements[0]
+
+
+TILE = 16
+"""Side of the squares that are transposed at once: a cache line of float32."""
+
+
+def _emit_tiled(k: Kernel, x: Buffer, out: Buffer, dims: Sequence[int], walk: Sequence[int]) -> None:
+    """Transposes: `x` is read with the strides `walk` over the axes `dims` of the contiguous `out`, the last not 1.
+
+    Squares of the plane of two axes are moved, the last of `out` and the last of `x`, so that both are walked along their
+    cache lines.  A unit is a row of squares.
+    """
+    steps = row_major(dims)
+    across = walk.index(1)
+    outer = [axis for axis in range(len(dims) - 1) if axis != across]
+    k.describe(x, "..., n, ..., m" if outer else "n, m")
+    k.describe(out, "..., m, ..., n" if outer else "m, n")
+    m, n = k.size(dims[across], "m"), k.size(dims[-1], "n")
+    x_row, out_row = k.size(walk[-1], "x_row"), k.size(steps[across], "out_row")
+    sizes = [k.size(dims[axis], f"n{axis}") for axis in outer]
+    x_steps = [k.size(walk[axis], f"x_s{axis}") for axis in outer]
+    out_steps = [k.size(steps[axis], f"out_s{axis}") for axis in outer]
+
+    squares = -(-dims[across] // TILE)
+    units = squares * math.prod(dims[axis] for axis in outer)
+    grain = max(1, ELEMENTS_PER_THREAD // (4 * TILE * max(1, dims[-1])))
+    with k.stage_range(units, grain) as (begin, end):
+        bounds = [*sizes, k.size(squares, "squares")]
+        counters = row_counters(k, begin, bounds) if sizes else []
+        with k.loop(begin, end, "unit") as unit:
+            square = counters[-1] if counters else unit
+            x_at: Any = 0
+            out_at: Any = 0
+            for counter, x_step, out_step in zip(counters, x_steps, out_steps, strict=False):
+                x_at, out_at = x_at + counter * x_step, out_at + counter * out_step
+            if sizes:
+                x_at, out_at = k.let(x_at, "x_at"), k.let(out_at, "out_at")
+            top = k.let(square * TILE, "top")
+            bottom = k.let(k.minimum_of(top + TILE, m), "bottom")
+            with k.loop(0, n, "left", step=TILE) as left:
+                right = k.let(k.minimum_of(left + TILE, n), "right")
+                with k.loop(top, bottom, "i") as i, k.loop(left, right, "j") as j:
+                    k.store(out, out_at + i * out_row + j, x[x_at + j * x_row + i])
+            advance(k, counters, bounds)
 
 
 @operation
@@ -68,6 +120,9 @@ class Reshape(Op):
 
     def reference(self, x: Array) -> Array:
         return np.reshape(x, self.to.sizes)
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        emit_map(k, out, [Walk(x, row_major(out.shape))], _first)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.reshape(ct, to=node.operands[0].type),)
@@ -110,6 +165,9 @@ class Broadcast(Op):
     def reference(self, x: Array) -> Array:
         return np.broadcast_to(x, self.to.sizes)
 
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        emit_map(k, out, [broadcast_walk(x, out.shape)], _first)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.unbroadcast(ct, to=node.operands[0].type),)
 
@@ -148,6 +206,15 @@ class Transpose(Op):
 
     def reference(self, x: Array) -> Array:
         return np.transpose(x, self.permutation)
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        own = row_major(x.shape)
+        strides = tuple(own[axis] for axis in self.permutation)
+        dims, (walk,) = collapsed(out.shape, [strides])
+        if walk[-1] == 1:
+            emit_map(k, out, [Walk(x, strides)], _first)
+        else:
+            _emit_tiled(k, x, out, dims, walk)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         inverse = tuple(self.permutation.index(axis) for axis in range(len(self.permutation)))
@@ -193,6 +260,18 @@ class Concat(Op):
 
     def reference(self, *operands: Array) -> Array:
         return np.concatenate(operands, axis=self.axis)
+
+    def lower(self, k: Kernel, *buffers: Buffer) -> None:
+        *operands, out = buffers
+        outer = math.prod(out.shape[: self.axis])
+        inner = math.prod(out.shape[self.axis + 1 :])
+        row = out.shape[self.axis] * inner
+        at = 0
+        for x in operands:
+            chunk = x.shape[self.axis] * inner
+            target = Walk(out, (row, 1), at)
+            emit_map(k, out, [Walk(x, (chunk, 1))], _first, onto=((outer, chunk), target))
+            at += chunk
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         parts: list[Atom] = []
@@ -261,6 +340,12 @@ class Slice(Op):
     def reference(self, x: Array) -> Array:
         return x[tuple(slice(r.start, None if r.stop < 0 else r.stop, r.step) if r else slice(0, 0) for r in self.ranges())]
 
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        own = row_major(x.shape)
+        strides = tuple(stride * step for stride, step in zip(own, self.step, strict=True))
+        offset = sum(stride * start for stride, start in zip(own, self.start, strict=True))
+        emit_map(k, out, [Walk(x, strides, offset if out.count else 0)], _first)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
         ranges = self.ranges()
@@ -324,6 +409,15 @@ class Pad(Op):
             result[self._places(x.shape)] = x
         return result
 
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        if x.count != out.count:
+            emit_fill(k, out, self.value)
+        own = row_major(out.shape)
+        strides = tuple(stride * (interior + 1) for stride, interior in zip(own, self.interior, strict=True))
+        offset = sum(stride * low for stride, low in zip(own, self.low, strict=True))
+        target = Walk(out, strides, offset if x.count else 0)
+        emit_map(k, out, [Walk(x, row_major(x.shape))], _first, onto=(x.shape, target))
+
     def _places(self, sizes: tuple[int, ...]) -> tuple[slice, ...]:
         """Where the elements of x are in the result, for `sizes` without 0."""
         return tuple(
@@ -370,6 +464,12 @@ class Reverse(Op):
     def reference(self, x: Array) -> Array:
         return np.flip(x, self.axes)
 
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        own = row_major(x.shape)
+        strides = tuple(-stride if axis in self.axes else stride for axis, stride in enumerate(own))
+        offset = sum((x.shape[axis] - 1) * own[axis] for axis in self.axes)
+        emit_map(k, out, [Walk(x, strides, offset if out.count else 0)], _first)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.reverse(ct, axes=self.axes),)
 
@@ -399,6 +499,54 @@ def _add_at(target: Array, indices: Array, updates: Array, axis: int) -> None:
     lead, rank = updates.shape[:axis], indices.ndim
     flat = updates.reshape(*lead, indices.size, *updates.shape[axis + rank :])
     np.add.at(np.moveaxis(target, axis, 0), indices.reshape(-1), np.moveaxis(flat, axis, 0))
+
+
+def _three(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
+    """Elements before, along and after an axis."""
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
+def _grain(elements: int) -> int:
+    """Units per thread that pay, for units of so many elements."""
+    return max(1, ELEMENTS_PER_THREAD // max(1, elements))
+
+
+def _emit_place(k: Kernel, indices: Buffer, i: Any, n: Any) -> Any:
+    """The place that index number i names; the kernel fails with status 1 if it names none of the n."""
+    index = k.let(k.cast(indices[i], I64), "index")
+    place = index if indices.dtype.kind == "u" else k.let(k.select(k.less(index, 0), index + n, index), "place")
+    with k.when(k.either(k.less(place, 0), k.greater_equal(place, n))):
+        k.fail(1)
+    return place
+
+
+COLUMNS = 64
+"""Columns that one unit of a scatter adds up: no two units write to one place."""
+
+
+def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer, out: Buffer, axis: int) -> None:
+    """`out` is `x`, or zeros, with the slices of `updates` added in the order of the indices."""
+    outer, length, inner = _three(out.shape, axis)
+    n, m, count = k.size(length, "n"), k.size(inner, "m"), k.size(indices.count, "count")
+    blocks = -(-inner // COLUMNS)
+    wide = out.dtype.compute is not out.dtype
+    total = k.scratch(out.dtype.compute, out.count, "total") if wide else out
+    with k.stage(outer * blocks, _grain((length + indices.count) * min(inner, COLUMNS)), "unit") as unit:
+        per_row = k.size(blocks, "blocks")
+        first = k.let(unit % per_row * COLUMNS, "first")
+        last = k.let(k.minimum_of(first + COLUMNS, m), "last")
+        o = k.let(unit / per_row, "o")
+        with k.loop(0, n, "r") as r, k.loop(first, last, "j") as j:
+            place = (o * n + r) * m + j
+            k.store(total, place, k.literal(0, out.dtype) if x is None else x[place])
+        with k.loop(0, count, "i") as i:
+            target = k.let((o * n + _emit_place(k, indices, i, n)) * m, "target")
+            source = k.let((o * count + i) * m, "source")
+            with k.loop(first, last, "j") as j:
+                k.increment(total[target + j], updates[source + j])
+    if wide:
+        with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
+            k.store(out, i, total[i])
 
 
 GATHERS: tuple[Sample, ...] = (
@@ -437,6 +585,22 @@ class Gather(Op):
         if not indices.size:
             return np.zeros(_gathered(x.shape, indices.shape, self.axis), x.dtype)
         return np.take(x, indices, axis=self.axis)
+
+    def lower(self, k: Kernel, x: Buffer, indices: Buffer, out: Buffer) -> None:
+        outer, length, inner = _three(x.shape, self.axis)
+        n, m = k.size(length, "n"), k.size(inner, "m") if inner != 1 else None
+        bounds = [k.size(outer, "outer"), k.size(indices.count, "count")] if outer != 1 else []
+        with k.stage_range(outer * indices.count, _grain(inner + 4)) as (begin, end):
+            counters = row_counters(k, begin, bounds)
+            with k.loop(begin, end, "row") as row:
+                place = _emit_place(k, indices, counters[1] if counters else row, n)
+                source = place if not counters else counters[0] * n + place
+                if m is None:
+                    k.store(out, row, x[source])
+                else:
+                    with k.loop(0, m, "j") as j:
+                        k.store(out, row * m + j, x[source * m + j])
+                advance(k, counters, bounds)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, indices = node.operands
@@ -480,6 +644,9 @@ class GatherGradient(Op):
         _add_at(result, indices, ct, self.axis)
         return result
 
+    def lower(self, k: Kernel, ct: Buffer, indices: Buffer, out: Buffer) -> None:
+        _emit_scatter(k, None, indices, ct, out, self.axis)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return b.gather(ct, node.operands[1], axis=self.axis), None
 
@@ -519,6 +686,9 @@ class ScatterAdd(Op):
         result = np.array(x)
         _add_at(result, indices, updates, self.axis)
         return result
+
+    def lower(self, k: Kernel, x: Buffer, indices: Buffer, updates: Buffer, out: Buffer) -> None:
+        _emit_scatter(k, x, indices, updates, out, self.axis)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return ct, None, b.gather(ct, node.operands[1], axis=self.axis)
@@ -569,6 +739,22 @@ class OneHot(Op):
         values = self.to.compute.array.type
         return np.where(chosen, values(self.on), values(self.off))
 
+    def lower(self, k: Kernel, indices: Buffer, out: Buffer) -> None:
+        outer, length, inner = _three(out.shape, self.axis)
+        depth, m = k.size(length, "depth"), k.size(inner, "m")
+        on, off = k.literal(self.on, self.to), k.literal(self.off, self.to)
+        if inner == 1:
+            with k.stage(outer, _grain(length), "row") as row:
+                index = k.let(k.cast(indices[row], I64), "index")
+                with k.loop(0, depth, "j") as j:
+                    k.store(out, row * depth + j, k.select(k.equal(index, j), on, off))
+            return
+        with k.stage(outer * length, _grain(inner), "row") as row:
+            place = k.let(row % depth, "place")
+            start = k.let(row / depth * m, "start")
+            with k.loop(0, m, "j") as j:
+                k.store(out, row * m + j, k.select(k.equal(k.cast(indices[start + j], I64), place), on, off))
+
 
 @operation
 class Iota(Op):
@@ -599,6 +785,19 @@ class Iota(Op):
         sizes = self.to.sizes
         along = np.arange(sizes[self.axis]).astype(self.to.dtype.compute.array)
         return np.broadcast_to(along.reshape(-1, *(1,) * (len(sizes) - self.axis - 1)), sizes)
+
+    def lower(self, k: Kernel, out: Buffer) -> None:
+        outer, length, inner = _three(out.shape, self.axis)
+        dtype = out.dtype.compute
+        if outer == inner == 1:
+            with k.stage(length, ELEMENTS_PER_THREAD) as i:
+                k.store(out, i, k.cast(i, dtype))
+            return
+        n, m = k.size(length, "n"), k.size(inner, "m")
+        with k.stage(outer * length, _grain(inner), "row") as row:
+            place = k.let(k.cast(row % n, dtype), "place")
+            with k.loop(0, m, "j") as j:
+                k.store(out, row * m + j, place)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return ()
