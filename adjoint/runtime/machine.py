@@ -22,6 +22,9 @@ from adjoint.ir.types import TensorType
 __all__ = ["Machine", "array_of", "ffi", "machine", "memory_of"]
 
 ffi = FFI()
+SMALL = 16384
+"""Bytes: below this Python's own allocator is faster than a call into the library, which keeps large blocks for reuse."""
+_small = ffi.new_allocator(should_clear_after_alloc=False)
 Memory = Any
 """A cffi `char[]` that owns its bytes: freed when the last reference goes."""
 
@@ -53,8 +56,13 @@ class Machine:
         self._bytes = ffi.typeof("char[]")
 
     def allocate(self, size: int) -> Memory:
-        """Memory of `size` bytes, not cleared."""
-        return self._allocate(self._bytes, size or 1)
+        """Memory of `size` bytes, not cleared; MemoryError when the machine does not have it."""
+        return _small(self._bytes, size or 1) if size < SMALL else self._allocate(self._bytes, size)
+
+    def allocator(self, size: int) -> tuple[Any, Any]:
+        """What to call with what for memory of `size` bytes each time: the shortest way for plans."""
+        ctype = ffi.typeof(f"char[{size or 1}]")
+        return (_small if size < SMALL else self._allocate), ctype
 
 
 def forbids_interpreter() -> bool:

@@ -244,7 +244,7 @@ def _built(tape: Tape, assembled: Assembled, outputs: tuple[int, ...], wanted: t
             assembled.slots[found] = slot
         return found
 
-    pulled = pullback("adjoint", assembled.nodes, [value(s) for s in outputs], [value(s) for s in wanted])
+    pulled = pullback("adjoint", assembled.nodes, [value(s) for s in outputs], [value(s) for s in wanted], (True,) * len(outputs))
     sources = [assembled.slots[v] for v in pulled.residuals]
     return Program(pulled.function, sources, assembled.hosts, pulled.missing)
 

@@ -22,12 +22,12 @@ from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, DType, TensorType, tensor
 from adjoint.runtime.display import represented, written
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
-from adjoint.runtime.machine import Memory, array_of, ffi, memory_of
+from adjoint.runtime.machine import Memory, array_of, ffi, machine, memory_of
 from adjoint.runtime.plans import plan_for, plans
 from adjoint.runtime.promotion import common_dtype, scalar_dtype
 from adjoint.runtime.state import state
 
-__all__ = ["Tensor", "apply", "as_tensor", "binary", "constant", "dtype_argument", "dtype_of_array", "promoted", "wrap"]
+__all__ = ["Tensor", "apply", "as_tensor", "binary", "constant", "dtype_argument", "dtype_of_array", "promoted", "update", "wrap"]
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -399,6 +399,24 @@ def apply(op: Op, *operands: Tensor) -> Any:
     if state.tape is not None:
         state.tape.record(op, operands, results)
     return results
+
+
+def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
+    """Run an op whose results are the new numbers of `targets`: in place where a target alone holds its memory."""
+    plan = plan_for(op, [x.type for x in operands])
+    tape = state.tape
+    given = [x.memory for x in operands]
+    made: list[Memory] = []
+    for target in targets:
+        # `given` holds one reference more of each target that is an operand too.
+        alone = tape is None and sys.getrefcount(target.memory) <= _HELD_ALONE + sum(m is target.memory for m in given)
+        made.append(target.memory if alone else machine().allocate(target.type.nbytes))
+    plan.into(given, made)
+    for target, type_, memory in zip(targets, plan.types, made, strict=True):
+        if memory is not target.memory:
+            if tape is not None:
+                tape.overwritten(target, wrap(type_, memory))
+            target.memory = memory
 
 
 def binary(op: Op, a: Any, b: Any) -> Tensor:

@@ -1,0 +1,153 @@
+"""Activations as cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.softmax import LogSoftmax as LogSoftmaxOp
+from adjoint.ir.ops.softmax import Softmax as SoftmaxOp
+from adjoint.nn.checks import floating, integer, number
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.tensor import Tensor, apply, binary
+
+__all__ = [
+    "ELU", "GELU", "Identity", "LeakyReLU", "LogSoftmax", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh", "get_activation",
+]
+
+
+class ReLU(Cell):
+    """max(x, 0); the gradient at 0 is 0."""
+
+    def construct(self, input: Tensor) -> Tensor:
+        return apply(_RELU, floating(self, "input", input, integers=True))
+
+
+class ReLU6(Cell):
+    """min(max(x, 0), 6)."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return binary(ew.Minimum(), apply(_RELU, floating(self, "x", x)), 6)
+
+
+class LeakyReLU(Cell):
+    """x where x >= 0, else alpha * x."""
+
+    def __init__(self, alpha: float = 0.2):
+        super().__init__()
+        self.alpha = number("LeakyReLU", "alpha", alpha)
+
+    def construct(self, x: Tensor) -> Tensor:
+        floating(self, "x", x)
+        return apply(ew.Select(), binary(ew.GreaterEqual(), x, 0), x, x * self.alpha)
+
+
+class ELU(Cell):
+    """x where x > 0, else alpha * (exp(x) - 1)."""
+
+    def __init__(self, alpha: float = 1.0):
+        super().__init__()
+        self.alpha = number("ELU", "alpha", alpha)
+
+    def construct(self, x: Tensor) -> Tensor:
+        floating(self, "x", x)
+        return apply(ew.Select(), binary(ew.Greater(), x, 0), x, apply(ew.Expm1(), binary(ew.Minimum(), x, 0)) * self.alpha)
+
+
+class Sigmoid(Cell):
+    """1 / (1 + exp(-x))."""
+
+    def construct(self, input: Tensor) -> Tensor:
+        return apply(_SIGMOID, floating(self, "input", input))
+
+
+class SiLU(Cell):
+    """x * sigmoid(x)."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return floating(self, "x", x) * apply(_SIGMOID, x)
+
+
+class Softplus(Cell):
+    """log(1 + exp(x)), without overflow."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        floating(self, "x", x)
+        return apply(ew.Log1p(), apply(ew.Exp(), -abs(x))) + binary(ew.Maximum(), x, 0)
+
+
+class Tanh(Cell):
+    """The hyperbolic tangent."""
+
+    def construct(self, input: Tensor) -> Tensor:
+        return apply(_TANH, floating(self, "input", input))
+
+
+class GELU(Cell):
+    """x * Phi(x): with the tanh approximation (default), or exact by erf (Hendrycks and Gimpel 2016)."""
+
+    def __init__(self, approximate: bool = True):
+        super().__init__()
+        if not isinstance(approximate, bool):
+            raise TypeError(f"For 'GELU', the argument 'approximate' must be a bool, but got {approximate!r}.")
+        self.approximate = approximate
+
+    def construct(self, x: Tensor) -> Tensor:
+        return apply(ew.Gelu(approximate=self.approximate), floating(self, "x", x))
+
+
+class Softmax(Cell):
+    """exp(x) divided by its sum along `axis`."""
+
+    def __init__(self, axis: int = -1):
+        super().__init__()
+        self.axis = integer("Softmax", "axis", axis)
+
+    def construct(self, input: Tensor) -> Tensor:
+        return apply(SoftmaxOp(axis=along(self, input, self.axis)), input)
+
+
+class LogSoftmax(Cell):
+    """The logarithm of softmax along `axis`."""
+
+    def __init__(self, axis: int = -1):
+        super().__init__()
+        self.axis = integer("LogSoftmax", "axis", axis)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return apply(LogSoftmaxOp(axis=along(self, x, self.axis)), x)
+
+
+class Identity(Cell):
+    """Returns its argument."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+
+    def construct(self, input: Any) -> Any:
+        return input
+
+
+def along(cell: Cell, x: Tensor, axis: int) -> int:
+    """A non-negative axis of `x`; ValueError when there is none such."""
+    floating(cell, "input", x)
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"For '{type(cell).__name__}', the argument 'axis' must be in [{-x.ndim}, {x.ndim}), but got {axis}.")
+    return axis % x.ndim
+
+
+_RELU, _SIGMOID, _TANH = ew.Relu(), ew.Sigmoid(), ew.Tanh()
+
+_ACTIVATIONS: dict[str, type[Cell]] = {
+    "relu": ReLU, "relu6": ReLU6, "leakyrelu": LeakyReLU, "elu": ELU, "sigmoid": Sigmoid, "silu": SiLU, "softplus": Softplus,
+    "tanh": Tanh, "gelu": GELU, "softmax": Softmax, "logsoftmax": LogSoftmax,
+}
+
+
+def get_activation(name: Any, prim_name: str | None = None) -> Cell | None:
+    """The activation of that name, or None for none; KeyError for an unknown name."""
+    if name is None:
+        return None
+    if name not in _ACTIVATIONS:
+        raise KeyError(f"For '{prim_name or 'get_activation'}', the activation must be one of {list(_ACTIVATIONS)}, but got {name!r}.")
+    return _ACTIVATIONS[name]()

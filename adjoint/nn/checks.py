@@ -1,0 +1,80 @@
+"""Checks of what layers are given: TypeError or ValueError that names layer, argument, what was expected and got."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["boolean", "choice", "floating", "integer", "number", "pair", "positive", "tensor_argument"]
+
+
+def _name(owner: Cell | str) -> str:
+    return owner if isinstance(owner, str) else type(owner).__name__
+
+
+def integer(owner: Cell | str, argument: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be an int, but got {value!r} of type {type(value).__name__}.")
+    return int(value)
+
+
+def positive(owner: Cell | str, argument: str, value: Any) -> int:
+    if integer(owner, argument, value) <= 0:
+        raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be greater than 0, but got {value}.")
+    return int(value)
+
+
+def number(owner: Cell | str, argument: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a number, but got {value!r} of type {type(value).__name__}.")
+    return float(value)
+
+
+def boolean(owner: Cell | str, argument: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a bool, but got {value!r} of type {type(value).__name__}.")
+    return value
+
+
+def choice(owner: Cell | str, argument: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be one of {list(known)}, but got {value!r}.")
+    return value
+
+
+def pair(owner: Cell | str, argument: str, value: Any, least: int = 1) -> tuple[int, int]:
+    """An int for both directions, or (height, width)."""
+    if isinstance(value, (tuple, list)):
+        items = tuple(value)
+        if len(items) == 4 and items[:2] == (1, 1):
+            items = items[2:]
+        if len(items) != 2:
+            raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be an int or a tuple of 2, but got {value!r}.")
+    else:
+        items = (value, value)
+    for item in items:
+        if integer(owner, argument, item) < least:
+            raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be at least {least}, but got {value!r}.")
+    return int(items[0]), int(items[1])
+
+
+def tensor_argument(owner: Cell | str, argument: str, value: Any, rank: int | tuple[int, ...] | None = None) -> Tensor:
+    """A tensor, of this rank (or one of these) if it is given."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a Tensor, but got {value!r} of type {type(value).__name__}.")
+    ranks = (rank,) if isinstance(rank, int) else rank
+    if ranks is not None and value.ndim not in ranks:
+        raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must have {' or '.join(map(str, ranks))} dimensions, "
+                         f"but got shape {value.shape}.")
+    return value
+
+
+def floating(owner: Cell | str, argument: str, value: Any, rank: int | tuple[int, ...] | None = None, *, integers: bool = False) -> Tensor:
+    """A tensor of a floating dtype (or of integers, where these are allowed)."""
+    x = tensor_argument(owner, argument, value, rank)
+    if not (x.dtype.is_float or (integers and x.dtype.is_integer)):
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a Tensor of floating dtype, but got {x.dtype}.")
+    return x

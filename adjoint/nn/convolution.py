@@ -1,0 +1,102 @@
+"""Convolution layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.linalg import Convolution
+from adjoint.ir.ops.shape import Reshape
+from adjoint.ir.types import F32, DType
+from adjoint.nn.checks import boolean, choice, floating, integer, pair, positive
+from adjoint.nn.linear import first_values
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.tensor import Tensor, apply, promoted
+
+__all__ = ["Conv2d", "same_padding"]
+
+_ADD = ew.Add()
+Padding = tuple[tuple[int, int], tuple[int, int]]
+
+
+def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
+    """Padding before and after so that the output has ceil(size / stride) elements; the odd one goes after."""
+    total = max(0, (math.ceil(size / stride) - 1) * stride + dilation * (kernel - 1) + 1 - size)
+    return total // 2, total - total // 2
+
+
+class Conv2d(Cell):
+    """Cross-correlation of [n, c, h, w] with a weight [out, in / group, kh, kw].
+
+    pad_mode     "same" (default): as many outputs as ceil(size / stride); "valid": no padding; "pad": `padding` zeros
+    padding      an int, (height, width)-like four ints top, bottom, left, right; only with "pad"
+    weight_init  as for `initializer`; default uniform in +-1/sqrt(in / group * kh * kw), the bias likewise
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, int], stride: int | tuple[int, int] = 1,
+        pad_mode: str = "same", padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, int] = 1, group: int = 1,
+        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, data_format: str = "NCHW", dtype: DType = F32,
+    ):
+        super().__init__()
+        self.in_channels, self.out_channels = positive(self, "in_channels", in_channels), positive(self, "out_channels", out_channels)
+        self.kernel_size, self.stride = pair(self, "kernel_size", kernel_size), pair(self, "stride", stride)
+        self.dilation, self.group = pair(self, "dilation", dilation), positive(self, "group", group)
+        self.pad_mode = choice(self, "pad_mode", pad_mode, ("same", "valid", "pad"))
+        self.data_format = choice(self, "data_format", data_format, ("NCHW",))
+        self.padding = padding
+        self._explicit = self._padding(padding)
+        if in_channels % group or out_channels % group:
+            raise ValueError(f"For 'Conv2d', 'in_channels' and 'out_channels' must be divisible by group={group}, "
+                             f"but got {in_channels} and {out_channels}.")
+        self.has_bias = boolean(self, "has_bias", has_bias)
+        self.weight_init, self.bias_init = weight_init, bias_init
+        shape = (out_channels, in_channels // group, *self.kernel_size)
+        bound = 1 / math.sqrt(math.prod(shape[1:]))
+        self.weight = Parameter(first_values("Conv2d", "weight_init", weight_init, bound, shape, dtype), name="weight")
+        self.bias = None
+        if has_bias:
+            self.bias = Parameter(first_values("Conv2d", "bias_init", bias_init, bound, (out_channels,), dtype), name="bias")
+        self._ops: dict[tuple[int, int], Convolution] = {}
+
+    def _padding(self, padding: Any) -> Padding:
+        values = (padding,) * 4 if isinstance(padding, int) else tuple(padding) if isinstance(padding, (tuple, list)) else padding
+        if not isinstance(values, tuple):
+            raise TypeError(f"For 'Conv2d', the argument 'padding' must be an int or a tuple of 4, but got {padding!r} of type {type(padding).__name__}.")
+        if len(values) != 4:
+            raise ValueError(f"For 'Conv2d', the argument 'padding' must be an int or a tuple of 4, but got {padding!r}.")
+        top, bottom, left, right = (integer(self, "padding", v) for v in values)
+        if min(top, bottom, left, right) < 0:
+            raise ValueError(f"For 'Conv2d', the argument 'padding' must not be negative, but got {padding!r}.")
+        if self.pad_mode != "pad" and any(values):
+            raise ValueError(f"For 'Conv2d', 'padding' must be 0 when 'pad_mode' is {self.pad_mode!r}, but got {padding!r}.")
+        return (top, bottom), (left, right)
+
+    def _op(self, height: int, width: int) -> Convolution:
+        op = self._ops.get((height, width))
+        if op is None:
+            padding = self._explicit
+            if self.pad_mode == "same":
+                sizes = zip((height, width), self.kernel_size, self.stride, self.dilation, strict=True)
+                padding = tuple(same_padding(*size) for size in sizes)  # type: ignore[assignment]
+            op = self._ops[height, width] = Convolution(stride=self.stride, padding=padding, dilation=self.dilation, groups=self.group)
+        return op
+
+    def construct(self, x: Tensor) -> Tensor:
+        floating(self, "x", x, 4)
+        if x.shape[1] != self.in_channels:
+            raise ValueError(f"For 'Conv2d', the second dimension of 'x' must be in_channels={self.in_channels}, but got shape {x.shape}.")
+        weight: Tensor = self.weight
+        if x.dtype is not weight.dtype:
+            x, weight = promoted(_ADD, x, weight)
+        y = apply(self._op(x.shape[2], x.shape[3]), x, weight)
+        if self.bias is None:
+            return y
+        return y + apply(Reshape(to=self.bias.type.with_shape((1, self.out_channels, 1, 1))), self.bias)
+
+    def extend_repr(self) -> str:
+        return (f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "
+                f"stride={self.stride}, pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, group={self.group}, "
+                f"has_bias={self.has_bias}, weight_init={self.weight_init}, bias_init={self.bias_init}, format={self.data_format}")

@@ -1,0 +1,199 @@
+"""Dense layers and what goes with them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.linalg import MatMul as MatMulOp
+from adjoint.ir.ops.random import Dropout as DropoutOp
+from adjoint.ir.ops.shape import Gather, OneHot, Reshape
+from adjoint.ir.types import F32, DType
+from adjoint.nn.activation import get_activation
+from adjoint.nn.checks import boolean, floating, integer, number, positive, tensor_argument
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.initializer import Uniform, initializer
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.random import next_key
+from adjoint.runtime.tensor import Tensor, apply, promoted
+
+__all__ = ["Dense", "Dropout", "Embedding", "Flatten", "MatMul"]
+
+_TIMES_TRANSPOSED = MatMulOp(ta=False, tb=True)
+_ADD = ew.Add()
+
+
+class Dense(Cell):
+    """x W^T + b over the last axis of x; W [out, in], b [out].
+
+    in_channels, out_channels  sizes of the last axis before and after
+    weight_init, bias_init     as for `initializer`; default uniform in +-1/sqrt(in)
+    activation                 a name ("relu"), a Cell, or None
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
+        activation: Any = None, dtype: DType = F32,
+    ):
+        super().__init__()
+        self.in_channels, self.out_channels = positive(self, "in_channels", in_channels), positive(self, "out_channels", out_channels)
+        self.has_bias = boolean(self, "has_bias", has_bias)
+        bound = 1 / math.sqrt(in_channels)
+        self.weight = Parameter(_first("Dense", "weight_init", weight_init, bound, (out_channels, in_channels), dtype), name="weight")
+        self.bias = None
+        if has_bias:
+            self.bias = Parameter(_first("Dense", "bias_init", bias_init, bound, (out_channels,), dtype), name="bias")
+        if activation is not None and not isinstance(activation, (str, Cell)):
+            raise TypeError(f"For 'Dense', the argument 'activation' must be a str or a Cell, but got {activation!r} of type {type(activation).__name__}.")
+        self.activation = get_activation(activation, "Dense") if isinstance(activation, str) else activation
+
+    def construct(self, x: Tensor) -> Tensor:
+        if x.__class__ is not Tensor:
+            tensor_argument(self, "x", x)
+        rank = x.type.rank
+        if rank == 0 or x.type.shape[-1] != self.in_channels:
+            raise ValueError(f"For 'Dense', the last dimension of 'x' must be in_channels={self.in_channels}, but got shape {x.shape}.")
+        shape = x.type.shape
+        if x.dtype is not self.weight.dtype:
+            x, weight = promoted(_TIMES_TRANSPOSED, x, self.weight)
+        else:
+            weight = self.weight
+        if rank != 2:
+            x = apply(Reshape(to=x.type.with_shape((math.prod(shape[:-1]), self.in_channels))), x)
+        y = apply(_TIMES_TRANSPOSED, x, weight)
+        if self.bias is not None:
+            y = y + self.bias
+        if rank != 2:
+            y = apply(Reshape(to=y.type.with_shape((*shape[:-1], self.out_channels))), y)
+        return y if self.activation is None else self.activation(y)
+
+    def extend_repr(self) -> str:
+        text = f"input_channels={self.in_channels}, output_channels={self.out_channels}"
+        if self.has_bias:
+            text += f", has_bias={self.has_bias}"
+        return text if self.activation is None else f"{text}, activation={self.activation}"
+
+
+def _first(layer: str, argument: str, init: Any, bound: float, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """First values of a parameter: uniform in +-bound unless something else is asked for."""
+    if init is None:
+        init = Uniform(bound)
+    try:
+        return initializer(init, shape, dtype)
+    except (TypeError, ValueError) as wrong:
+        raise type(wrong)(f"For '{layer}', the argument '{argument}' does not fit: {wrong}") from None
+
+
+first_values = _first
+
+
+class MatMul(Cell):
+    """The matrix product as a layer; two vectors give a 0-d tensor.
+
+    transpose_x1, transpose_x2  whether the last two axes of an operand are exchanged first
+    """
+
+    def __init__(self, transpose_x1: bool = False, transpose_x2: bool = False):
+        super().__init__()
+        self.transpose_x1, self.transpose_x2 = boolean(self, "transpose_x1", transpose_x1), boolean(self, "transpose_x2", transpose_x2)
+
+    def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
+        x1, x2 = promoted(_TIMES_TRANSPOSED, tensor_argument(self, "x1", x1), tensor_argument(self, "x2", x2))
+        if not x1.ndim or not x2.ndim:
+            raise ValueError(f"For 'MatMul', the operands must have at least 1 dimension, but got shapes {x1.shape} and {x2.shape}.")
+        left, right = x1.ndim == 1, x2.ndim == 1
+        a = apply(Reshape(to=x1.type.with_shape((1, x1.size))), x1) if left else x1
+        b = apply(Reshape(to=x2.type.with_shape((x2.size, 1))), x2) if right else x2
+        y = apply(MatMulOp(ta=self.transpose_x1 and not left, tb=self.transpose_x2 and not right), a, b)
+        if not left and not right:
+            return y
+        shape = (*y.shape[:-2], *(() if left else y.shape[-2:-1]), *(() if right else y.shape[-1:]))
+        return apply(Reshape(to=y.type.with_shape(shape)), y)
+
+
+class Flatten(Cell):
+    """Joins the axes from `start_dim` to `end_dim`."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+        super().__init__()
+        self.start_dim, self.end_dim = integer(self, "start_dim", start_dim), integer(self, "end_dim", end_dim)
+
+    def construct(self, x: Tensor) -> Tensor:
+        tensor_argument(self, "x", x)
+        rank = max(x.ndim, 1)
+        shape = x.shape or (1,)
+        if not -rank <= self.start_dim <= rank or not -rank <= self.end_dim < rank:
+            raise ValueError(f"For 'Flatten', start_dim={self.start_dim} and end_dim={self.end_dim} do not fit a tensor of shape {x.shape}.")
+        if x.ndim <= 1 and self.start_dim == 1:
+            return apply(Reshape(to=x.type.with_shape((shape[0], 1))), x) if x.ndim == 1 else apply(Reshape(to=x.type.with_shape((1,))), x)
+        start, end = self.start_dim % rank, self.end_dim % rank
+        if start > end:
+            raise ValueError(f"For 'Flatten', 'start_dim' must not come after 'end_dim', but got {self.start_dim} and {self.end_dim}.")
+        return apply(Reshape(to=x.type.with_shape((*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))), x)
+
+
+class Dropout(Cell):
+    """In training each element is dropped with probability `p` and the others are divided by 1 - p; else nothing happens.
+
+    keep_prob  the older way to say 1 - p
+    """
+
+    def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: DType = F32):
+        super().__init__()
+        if p is None:
+            keep = number(self, "keep_prob", keep_prob)
+            if not 0.0 < keep <= 1.0:
+                raise ValueError(f"For 'Dropout', the argument 'keep_prob' must be in (0.0, 1.0], but got {keep_prob}.")
+        else:
+            keep = 1.0 - number(self, "p", p)
+            if not 0.0 < keep <= 1.0:
+                raise ValueError(f"For 'Dropout', the argument 'p' must be in [0.0, 1.0), but got {p}.")
+        self.keep_prob, self.p = keep, p
+
+    def construct(self, x: Tensor) -> Tensor:
+        floating(self, "x", x)
+        if not self.training or self.keep_prob == 1.0:
+            return x
+        return apply(DropoutOp(keep=self.keep_prob), x, next_key())[0]
+
+    def extend_repr(self) -> str:
+        return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
+
+
+class Embedding(Cell):
+    """Rows of a table: indices of shape s give [s, embedding_size].
+
+    padding_idx  a row that is zeros at first
+    """
+
+    def __init__(
+        self, vocab_size: int, embedding_size: int, use_one_hot: bool = False, embedding_table: Any = "normal", dtype: DType = F32,
+        padding_idx: int | None = None,
+    ):
+        super().__init__()
+        self.vocab_size, self.embedding_size = positive(self, "vocab_size", vocab_size), positive(self, "embedding_size", embedding_size)
+        self.use_one_hot, self.padding_idx = boolean(self, "use_one_hot", use_one_hot), padding_idx
+        table = initializer(embedding_table, (vocab_size, embedding_size), dtype)
+        if padding_idx is not None:
+            if not 0 <= integer(self, "padding_idx", padding_idx) < vocab_size:
+                raise ValueError(f"For 'Embedding', the argument 'padding_idx' must be in [0, {vocab_size}), but got {padding_idx}.")
+            rows = table.asnumpy().copy()
+            rows[padding_idx] = 0
+            table = Tensor(rows, dtype)
+        self.embedding_table = Parameter(table, name="embedding_table")
+        self.dtype = dtype
+
+    def construct(self, ids: Tensor) -> Tensor:
+        if not tensor_argument(self, "ids", ids).dtype.is_integer:
+            raise TypeError(f"For 'Embedding', the argument 'ids' must be a Tensor of integers, but got {ids.dtype}.")
+        if not self.use_one_hot:
+            return apply(Gather(axis=0), self.embedding_table, ids)
+        flat = apply(Reshape(to=ids.type.with_shape((ids.size,))), ids)
+        chosen = apply(OneHot(depth=self.vocab_size, axis=1, to=self.dtype), flat)
+        rows = apply(MatMulOp(ta=False, tb=False), chosen, self.embedding_table)
+        return apply(Reshape(to=rows.type.with_shape((*ids.shape, self.embedding_size))), rows)
+
+    def extend_repr(self) -> str:
+        return (f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, use_one_hot={self.use_one_hot}, "
+                f"embedding_table={self.embedding_table}, dtype={self.dtype}, padding_idx={self.padding_idx}")

@@ -1,0 +1,141 @@
+"""Normalisation layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference
+from adjoint.ir.ops.normalize import LayerNorm as LayerNormOp
+from adjoint.ir.ops.shape import Reshape
+from adjoint.ir.types import F32, DType
+from adjoint.nn.checks import boolean, choice, floating, integer, number, positive
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.initializer import initializer
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.state import not_recording
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "LayerNorm"]
+
+
+class _BatchNorm(Cell):
+    """(x - mean) / sqrt(variance + eps) * gamma + beta for each channel (Ioffe and Szegedy 2015).
+
+    momentum              share of the old running statistics in the new: momentum * old + (1 - momentum) * batch's
+    use_batch_statistics  True: those of the batch, always; False: the running ones; None: the batch's in training
+    """
+
+    ranks: tuple[int, ...] = ()
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", moving_mean_init: Any = "zeros", moving_var_init: Any = "ones",
+        use_batch_statistics: bool | None = None, data_format: str = "NCHW", dtype: DType = F32,
+    ):
+        super().__init__()
+        self.num_features = positive(self, "num_features", num_features)
+        self.eps, self.momentum = number(self, "eps", eps), number(self, "momentum", momentum)
+        if not 0.0 <= momentum <= 1.0:
+            raise ValueError(f"For '{type(self).__name__}', the argument 'momentum' must be in [0, 1], but got {momentum}.")
+        if eps <= 0:
+            raise ValueError(f"For '{type(self).__name__}', the argument 'eps' must be greater than 0, but got {eps}.")
+        if use_batch_statistics is not None:
+            boolean(self, "use_batch_statistics", use_batch_statistics)
+        self.use_batch_statistics = use_batch_statistics
+        self.data_format = choice(self, "data_format", data_format, ("NCHW",))
+        shape, trained = (num_features,), boolean(self, "affine", affine)
+        self.moving_mean = Parameter(initializer(moving_mean_init, shape, dtype), name="mean", requires_grad=False)
+        self.moving_variance = Parameter(initializer(moving_var_init, shape, dtype), name="variance", requires_grad=False)
+        self.gamma = Parameter(initializer(gamma_init, shape, dtype), name="gamma", requires_grad=trained)
+        self.beta = Parameter(initializer(beta_init, shape, dtype), name="beta", requires_grad=trained)
+
+    def construct(self, x: Tensor) -> Tensor:
+        floating(self, "x", x, self.ranks)
+        if x.shape[1] != self.num_features:
+            raise ValueError(f"For '{type(self).__name__}', the second dimension of 'x' must be num_features={self.num_features}, "
+                             f"but got shape {x.shape}.")
+        gamma, beta = self.gamma, self.beta
+        if gamma.dtype is not x.dtype:
+            gamma, beta = gamma.astype(x.dtype), beta.astype(x.dtype)
+        batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
+        if not batch:
+            return apply(BatchNormInference(epsilon=self.eps), x, gamma, beta, self.moving_mean, self.moving_variance)
+        y, mean, variance, _ = apply(BatchNorm(epsilon=self.eps), x, gamma, beta)
+        if self.training:
+            self._follow(mean, variance, x.size // self.num_features)
+        return y
+
+    def _follow(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Move the running statistics towards the batch's; the variance as estimated for the population."""
+        with not_recording():
+            new, old = 1.0 - self.momentum, self.momentum
+            unbiased = variance * (count / (count - 1)) if count > 1 else variance
+            self.moving_mean.overwrite(self.moving_mean * old + mean * new)
+            self.moving_variance.overwrite(self.moving_variance * old + unbiased * new)
+
+    def extend_repr(self) -> str:
+        return (f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, beta={self.beta}, "
+                f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}")
+
+
+class BatchNorm1d(_BatchNorm):
+    __doc__ = "Batch normalisation of [n, c] or [n, c, l]: " + (_BatchNorm.__doc__ or "")
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    __doc__ = "Batch normalisation of [n, c, h, w]: " + (_BatchNorm.__doc__ or "")
+    ranks = (4,)
+
+
+class LayerNorm(Cell):
+    """Normalisation over the trailing axes, scaled by gamma and shifted by beta (Ba, Kiros and Hinton 2016).
+
+    normalized_shape   shape of gamma and beta
+    begin_norm_axis    the first axis that is normalised over
+    begin_params_axis  the first axis of gamma and beta
+    """
+
+    def __init__(
+        self, normalized_shape: Sequence[int], begin_norm_axis: int = -1, begin_params_axis: int = -1, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", epsilon: float = 1e-7, dtype: DType = F32,
+    ):
+        super().__init__()
+        if not isinstance(normalized_shape, (tuple, list)):
+            raise TypeError(f"For 'LayerNorm', the argument 'normalized_shape' must be a tuple or a list, but got {normalized_shape!r} "
+                            f"of type {type(normalized_shape).__name__}.")
+        if not normalized_shape:
+            raise ValueError("For 'LayerNorm', the argument 'normalized_shape' must not be empty.")
+        self.normalized_shape = normalized_shape
+        self.begin_norm_axis = integer(self, "begin_norm_axis", begin_norm_axis)
+        self.begin_params_axis = integer(self, "begin_params_axis", begin_params_axis)
+        self.epsilon = number(self, "epsilon", epsilon)
+        shape = tuple(positive(self, "normalized_shape", n) for n in normalized_shape)
+        self.gamma = Parameter(initializer(gamma_init, shape, dtype), name="gamma")
+        self.beta = Parameter(initializer(beta_init, shape, dtype), name="beta")
+
+    def construct(self, input_x: Tensor) -> Tensor:
+        x = floating(self, "input_x", input_x)
+        for name, axis in (("begin_norm_axis", self.begin_norm_axis), ("begin_params_axis", self.begin_params_axis)):
+            if not -x.ndim <= axis < x.ndim:
+                raise ValueError(f"For 'LayerNorm', the argument '{name}' must be in [{-x.ndim}, {x.ndim}), but got {axis}.")
+        begin, params = self.begin_norm_axis % x.ndim, self.begin_params_axis % x.ndim
+        gamma, beta = self.gamma, self.beta
+        if gamma.dtype is not x.dtype:
+            gamma, beta = gamma.astype(x.dtype), beta.astype(x.dtype)
+        if params == begin and x.shape[begin:] == gamma.shape:
+            return apply(LayerNormOp(begin=begin, epsilon=self.epsilon), x, gamma, beta)[0]
+        if x.shape[params:] != gamma.shape:
+            raise ValueError(f"For 'LayerNorm', gamma and beta must have the shape {x.shape[params:]} of 'input_x' from axis {params} on, "
+                             f"but got {gamma.shape}.")
+        # Parameters over other axes than are normalised: normalise plainly, then scale with broadcasting.
+        one, zero = initializer("ones", x.shape[begin:], x.dtype), initializer("zeros", x.shape[begin:], x.dtype)
+        plain = apply(LayerNormOp(begin=begin, epsilon=self.epsilon), x, one, zero)[0]
+        lead = (1,) * (x.ndim - len(gamma.shape))
+        wide = gamma.type.with_shape((*lead, *gamma.shape))
+        return plain * apply(Reshape(to=wide), gamma) + apply(Reshape(to=wide), beta)
+
+    def extend_repr(self) -> str:
+        return (f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
+                f"begin_params_axis={self.begin_params_axis}, gamma{self.gamma}, beta={self.beta}")

@@ -1,0 +1,71 @@
+"""Cells around a network: its loss, and a training step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.grad import GradOperation, differentiate, full
+from adjoint.runtime.parameter import ParameterTuple
+from adjoint.runtime.tensor import Tensor, constant
+
+__all__ = ["TrainOneStepCell", "WithEvalCell", "WithLossCell"]
+
+
+class WithLossCell(Cell):
+    """loss_fn(backbone(data), label)"""
+
+    def __init__(self, backbone: Cell, loss_fn: Any):
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+        self._loss_fn = loss_fn
+
+    def construct(self, data: Any, label: Any) -> Any:
+        return self._loss_fn(self._backbone(data), label)
+
+    @property
+    def backbone_network(self) -> Cell:
+        return self._backbone
+
+
+class WithEvalCell(Cell):
+    """(loss, output, label)"""
+
+    def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False):
+        super().__init__(auto_prefix=False)
+        self._network, self._loss_fn = network, loss_fn
+
+    def construct(self, data: Any, label: Any) -> tuple[Any, Any, Any]:
+        outputs = self._network(data)
+        return self._loss_fn(outputs, label), outputs, label
+
+
+class TrainOneStepCell(Cell):
+    """One training step: loss and gradients of `network`, and the optimiser's update; returns the loss.
+
+    sens         what the gradient of the loss begins with; default 1
+    return_grad  return (loss, {parameter name: gradient})
+    """
+
+    def __init__(self, network: Cell, optimizer: Any, sens: float | None = None, return_grad: bool = False):
+        super().__init__(auto_prefix=False)
+        self.network = network
+        self.optimizer = optimizer
+        self.weights = ParameterTuple(optimizer.parameters)
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+        self.sens = 1.0 if sens is None else float(sens)
+        self.return_grad = return_grad
+
+    def construct(self, *inputs: Any) -> Any:
+        if self.sens == 1.0:
+            loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights)
+        else:
+            loss = self.network(*inputs)
+            grads = self.grad(self.network, self.weights)(*inputs, self._sens_like(loss))
+        self.optimizer(tuple(grads))
+        if self.return_grad:
+            return loss, {p.name: g for p, g in zip(self.weights, grads, strict=True)}
+        return loss
+
+    def _sens_like(self, loss: Tensor) -> Tensor:
+        return full(constant(self.sens, loss.dtype), loss.type)
