@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 from adjoint.diagnostics import CompileError, Derived, Diagnostic, InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, defined, free_values, walk
-from adjoint.ir.ops.control import Cell, If, RegionOp
+from adjoint.ir.ops.control import If, RegionOp
 from adjoint.ir.ops.host import Attach, Callback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read

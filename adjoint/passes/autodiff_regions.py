@@ -178,7 +178,7 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None])
         if joined == statuses:
             break
         statuses = joined
-    if not trial.b.nodes and all(ct is None for ct in leaving):
+    if not trial.b.nodes and all(status == "never" for status in statuses):
         return
     sweep.accept(trial)
 
