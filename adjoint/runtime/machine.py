@@ -11,6 +11,7 @@ import threading
 import warnings
 from typing import Any
 
+import _cffi_backend
 import numpy as np
 from cffi import FFI
 
@@ -24,7 +25,9 @@ __all__ = ["Machine", "array_of", "ffi", "machine", "memory_of"]
 ffi = FFI()
 SMALL = 16384
 """Bytes: below this Python's own allocator is faster than a call into the library, which keeps large blocks for reuse."""
-_small = ffi.new_allocator(should_clear_after_alloc=False)
+# The compiled FFI's allocators: those of cffi.FFI wrap each call in a Python function.
+_compiled: Any = _cffi_backend.FFI()
+_small = _compiled.new_allocator(None, None, False)
 Memory = Any
 """A cffi `char[]` that owns its bytes: freed when the last reference goes."""
 
@@ -48,11 +51,10 @@ class Machine:
                 raise
             warnings.warn(f"{reason} Ops run by NumPy instead: slower, the same within each op's stated error.", stacklevel=2)
         if self.library is None:
-            self._allocate = ffi.new_allocator()
+            self._allocate = _small
         else:
             self.library.adjoint_set_threads(default_threads())
-            self._allocate = ffi.new_allocator(
-                self.library.adjoint_allocate, self.library.adjoint_free, should_clear_after_alloc=False)
+            self._allocate = _compiled.new_allocator(self.library.adjoint_allocate, self.library.adjoint_free, False)
         self._bytes = ffi.typeof("char[]")
 
     def allocate(self, size: int) -> Memory:
