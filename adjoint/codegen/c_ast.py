@@ -267,12 +267,13 @@ class DeclareArray(Tree):
 
 @tree
 class DeclarePointer(Tree):
-    """A pointer to elements of `dtype` that nothing else points to in this function."""
+    """A pointer to elements of `dtype`; to elements that are changed through no other pointer, if `alone`."""
 
     name: str
     dtype: DType
     value: Expr
     constant: bool = False
+    alone: bool = True
 
 
 @tree
@@ -357,7 +358,7 @@ class Function(Tree):
     """A function that returns `int`.
 
     parameters  (declaration without name, name)
-    prologue    declarations, of which those are printed that the body uses
+    prologue    declarations, of which those are printed that the body uses; pointers become parameters of an inner function
     """
 
     name: str

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from math import copysign, isinf, isnan
 from typing import Any, Final
@@ -47,7 +47,7 @@ from adjoint.codegen.c_ast import (
     Unary,
     While,
 )
-from adjoint.ir.types import BOOL, F32, I64, U32, U64, DType
+from adjoint.ir.types import BOOL, F32, I32, I64, U32, U64, DType
 
 __all__ = ["KEYWORDS", "Printer", "comment", "function_text", "identifier", "string"]
 
@@ -338,7 +338,7 @@ class Printer:
         self._line(f"{s.dtype.c_name} {s.name}[{s.length}]{' = {0}' if s.zeroed else ''};")
 
     def _declare_pointer(self, s: DeclarePointer) -> None:
-        self._value(f"{'const ' if s.constant else ''}{s.dtype.c_name} *restrict {s.name} = ", s.value, ";")
+        self._value(f"{pointer_type(s)}{s.name} = ", s.value, ";")
 
     def _assign(self, s: Assign) -> None:
         self._value(f"{self.expression(s.target)[0]} = ", s.value, ";")
@@ -421,10 +421,18 @@ _STATEMENTS: Final[dict[type, Callable[[Printer, Any], None]]] = {
 }
 
 
+def pointer_type(s: DeclarePointer) -> str:
+    """The type of a pointer, up to where its name begins."""
+    return f"{'const ' if s.constant else ''}{s.dtype.c_name} *{'restrict ' if s.alone else ''}"
+
+
 def function_text(function: Function) -> tuple[str, set[str]]:
     """The text of a function, and the names that it uses, functions included.
 
     The body is printed first: then it is known which declarations of the prologue it needs, and which parameters nobody uses.
+    The pointers of the prologue become parameters of an inner function, because gcc believes `restrict` of parameters only
+    (of a local that is read from memory it does not: each loop then begins with a comparison of all pointers, and with
+    more than a few of them is not vectorised at all).
     """
     body = Printer()
     body.indent = 4
@@ -433,10 +441,45 @@ def function_text(function: Function) -> tuple[str, set[str]]:
     prologue.indent = 4
     prologue.names = body.names
     needed = [declaration for declaration in function.prologue if declaration.name in body.names]
-    prologue.statements(needed)
-    unused = [f"    (void){name};" for _, name in function.parameters if name not in body.names]
-    parameters = ", ".join(f"{declaration}{'' if declaration.endswith('*') else ' '}{name}" for declaration, name in function.parameters)
-    lines = [f"int {function.name}({parameters}) {{", *unused, *prologue.lines]
-    if len(lines) > 1:
+    pointers = [declaration for declaration in needed if isinstance(declaration, DeclarePointer)]
+    prologue.statements(declaration for declaration in needed if not isinstance(declaration, DeclarePointer))
+    if not pointers:
+        unused = [f"    (void){name};" for _, name in function.parameters if name not in body.names]
+        lines = [f"{_heading(f'int {function.name}', function.parameters)} {{", *unused, *prologue.lines]
+        if len(lines) > 1:
+            lines.append("")
+        return "\n".join([*lines, *body.lines, "}\n"]), body.names
+
+    passed = [(declaration, name) for declaration, name in function.parameters if name in body.names]
+    inner = f"{function.name}{INNER}"
+    parameters = [*((pointer_type(pointer), pointer.name) for pointer in pointers), *passed]
+    lines = [f"{_heading(f'static int {inner}', parameters)} {{", *prologue.lines]
+    if prologue.lines:
         lines.append("")
-    return "\n".join([*lines, *body.lines, "}\n"]), body.names
+    call = Printer()
+    call.indent = 4
+    arguments = (*(pointer.value for pointer in pointers), *(Name(name, I64) for _, name in passed))
+    call.statements([Return(Call(inner, arguments, I32))])
+    unused = [f"    (void){name};" for _, name in function.parameters if name not in call.names]
+    outer = [f"{_heading(f'int {function.name}', function.parameters)} {{", *unused, *call.lines]
+    return "\n".join([*lines, *body.lines, "}\n", *outer, "}\n"]), body.names | call.names
+
+
+INNER: Final = "_units"
+"""What the name of an inner function ends in."""
+
+
+def _heading(start: str, parameters: Sequence[tuple[str, str]]) -> str:
+    """`start` with parameters, over as few lines as hold them."""
+    parts = [f"{declaration}{'' if declaration.endswith(('*', ' ')) else ' '}{name}" for declaration, name in parameters]
+    flat = f"{start}({', '.join(parts)})"
+    if len(flat) + 2 <= WIDTH:
+        return flat
+    lines = [""]
+    for part in parts:
+        if lines[-1] and 4 + len(lines[-1]) + len(part) + 4 > WIDTH:
+            lines[-1] += ","
+            lines.append(part)
+        else:
+            lines[-1] += f", {part}" if lines[-1] else part
+    return f"{start}(\n    " + "\n    ".join(lines) + ")"

@@ -22,13 +22,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from cffi import FFI
 
 from adjoint.codegen import emit, headers, packs, toolchain
+from adjoint.codegen.c_print import INNER
 from adjoint.codegen.cache import Entry, Store
 from adjoint.codegen.emit import Lowered
 from adjoint.codegen.toolchain import CompilerError, NoCompiler, Toolchain
@@ -37,8 +37,9 @@ from adjoint.ir.types import DType
 
 __all__ = ["CompilerFailure", "KernelCache", "Workshop", "load_runtime", "runtime_interface"]
 
-UNIT_KERNELS: Final = 12
-"""Kernels in one unit: the more, the less the compiler's start counts; the fewer, the sooner the first is there."""
+UNIT_SIZE: Final = 6000
+"""Characters of kernels in one unit, about twelve of the simple ones: the more, the less the compiler's start counts; the
+fewer, the sooner the first is there."""
 
 _DISK_PROBLEMS: Final = ("No space left on device", "Disk quota exceeded", "Read-only file system")
 """What a compiler says that could not write its output, which is no fault of what it compiled."""
@@ -354,7 +355,7 @@ class _Unit:
                     number += 1
                     name = f"{stage.function}_v{number}"
                 if name != stage.function:
-                    text = re.sub(rf"\b{stage.function}\(", f"{name}(", text)
+                    text = re.sub(rf"\b{stage.function}({INNER})?\(", rf"{name}\1(", text)
                 taken.add(name)
                 functions.append(name)
             texts.append(text)
@@ -363,17 +364,22 @@ class _Unit:
         return emit.unit_text(f"Kernels of adjoint: {self.name}", headers.in_order(used), texts), named
 
 
-def _units(name: str, kernels: dict[str, Lowered], size: int) -> list[_Unit]:
-    """Kernels in units of up to `size`; those that stand on the same headers together, in the order of the first of them."""
+def _units(name: str, kernels: dict[str, Lowered]) -> list[_Unit]:
+    """Kernels in units of about one size; those that stand on the same headers together, in the order of the first of them."""
     groups: dict[tuple[str, ...], dict[str, Lowered]] = {}
     for key, kernel in kernels.items():
         groups.setdefault(kernel.headers, {})[key] = kernel
     units: list[_Unit] = []
     for group in groups.values():
-        items = list(group.items())
-        parts = -(-len(items) // size)
-        bounds = [len(items) * part // parts for part in range(parts + 1)]
-        units += [_Unit(name, dict(items[a:b])) for a, b in pairwise(bounds)]
+        total = sum(len(kernel.text) for kernel in group.values())
+        share = total / max(1, round(total / UNIT_SIZE))
+        begun = 0
+        for key, kernel in group.items():
+            if not begun or begun + len(kernel.text) / 2 > share:
+                units.append(_Unit(name, {}))
+                begun = 0
+            units[-1].kernels[key] = kernel
+            begun += len(kernel.text)
     return units
 
 
@@ -541,7 +547,7 @@ class KernelCache:
                 whole[entry.library] = store.library(entry.library) is not None
             if key not in self._pending and not (entry is not None and whole[entry.library]):
                 missing.setdefault(key, kernel)
-        units = _units(f"{pack}_{dtype.name}", missing, UNIT_KERNELS)
+        units = _units(f"{pack}_{dtype.name}", missing)
         for unit in units:
             self._pending.update(dict.fromkeys(unit.kernels, unit))
         return units

@@ -8,7 +8,7 @@ op's signature, so that a file of kernels can be read:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import CO_VARARGS
@@ -100,6 +100,9 @@ def lower(op: Op, operands: Sequence[Type], results: Sequence[Type], *, speciali
         kernel.operand(_concrete(op, type_), name, written=position >= first_result)
         for position, (name, type_) in enumerate(zip(names, types, strict=True))
     ]
+    in_place: Mapping[int, int] = getattr(op, "in_place", {})
+    for result, operand in in_place.items():
+        buffers[operand].alone = buffers[first_result + result].alone = False
     op.lower(kernel, *buffers)
 
     dtypes = [buffer.dtype for buffer in buffers]

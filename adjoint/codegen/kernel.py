@@ -7,20 +7,22 @@
 
 becomes
 
-    int add_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
-        const float *restrict x = operand[0];
-        const float *restrict y = operand[1];
-        float *restrict out = operand[2];
-
+    static int add_f32_units(const float *restrict x, const float *restrict y, float *restrict out, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; i++) {
             out[i] = x[i] + y[i];
         }
         return 0;
     }
 
+    int add_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
+        (void)size;
+        return add_f32_units(operand[0], operand[1], operand[2], begin, end);
+    }
+
 A kernel is one or more *stages*, each one C function that computes the units `begin..end` of its work; the runtime cuts the
 units into ranges and runs the stages in order on the same operands: inputs, outputs, then scratch.  A unit's values must not
-depend on `begin` and `end`.  Outputs and scratch overlap nothing else; inputs may be one another.
+depend on `begin` and `end`.  Outputs and scratch overlap nothing else, save that an op's `in_place` may let the caller hand
+in the same memory for a result and an operand; inputs may be one another.
 
 Whatever may change without another kernel being needed goes through `size`: it becomes an element of the size array, not
 of the text.  So the text holds no shapes, and a new shape finds the kernel of the old one.  A Kernel made with
@@ -119,7 +121,7 @@ class Buffer:
     `x[i]` is an element in the dtype it is computed in; `x.raw(i)` is the element as it is stored, which can only be copied.
     """
 
-    __slots__ = ("dtype", "name", "pointer", "position", "type", "written")
+    __slots__ = ("alone", "dtype", "name", "pointer", "position", "type", "written")
 
     def __init__(self, type_: TensorType, name: str, position: int, *, written: bool):
         self.type = type_
@@ -128,6 +130,8 @@ class Buffer:
         self.position = position
         """Its index in the operand array."""
         self.written = written
+        self.alone = True
+        """Whether no other operand is the same memory, unless both are only read."""
         self.pointer = Name(name, type_.dtype)
 
     def __repr__(self) -> str:
@@ -497,7 +501,7 @@ class Kernel:
         if not self._stages:
             raise TypeError(f"{name}: lower described no stage")
         prologue = tuple(
-            DeclarePointer(b.name, b.dtype, Index(_OPERAND, Integer(b.position), I64), not b.written) for b in self._buffers
+            DeclarePointer(b.name, b.dtype, Index(_OPERAND, Integer(b.position), I64), not b.written, b.alone) for b in self._buffers
         ) + tuple(
             Declare(size, I64, Index(_SIZE, Integer(LAUNCH_SIZES + position), I64), True)
             for position, size in enumerate(self._sizes)
