@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from toy_ops import Add, Scale, Sum, lowered, toy, vector
@@ -24,16 +25,17 @@ def test_one_stage() -> None:
     assert kernel.name == "toy_add_f32"
     assert kernel.text == (
         "/* toy_add(x: f32[...], y: f32[...]) -> out: f32[...] */\n"
-        "int toy_add_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {\n"
-        "    (void)size;\n"
-        "    const float *restrict x = operand[0];\n"
-        "    const float *restrict y = operand[1];\n"
-        "    float *restrict out = operand[2];\n"
-        "\n"
+        "static int toy_add_f32_units(\n"
+        "    const float *restrict x, const float *restrict y, float *restrict out, int64_t begin, int64_t end) {\n"
         "    for (int64_t i = begin; i < end; i++) {\n"
         "        out[i] = x[i] + y[i];\n"
         "    }\n"
         "    return 0;\n"
+        "}\n"
+        "\n"
+        "int toy_add_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {\n"
+        "    (void)size;\n"
+        "    return toy_add_f32_units(operand[0], operand[1], operand[2], begin, end);\n"
         "}\n"
     )
     assert [stage.sizes for stage in kernel.stages] == [(5, 32768, 5)]
@@ -43,9 +45,8 @@ def test_two_stages_share_scratch_and_sizes() -> None:
     kernel = lowered(Sum(), vector(F16, 100))
     assert kernel.text == (
         "/* toy_sum(x: f16[...]) -> out: f16[...] */\n"
-        "int toy_sum_f16_1(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {\n"
-        "    const uint16_t *restrict x = operand[0];\n"
-        "    float *restrict partial = operand[2];\n"
+        "static int toy_sum_f16_1_units(\n"
+        "    const uint16_t *restrict x, float *restrict partial, const int64_t *size, int64_t begin, int64_t end) {\n"
         "    const int64_t n = size[2];\n"
         "\n"
         "    for (int64_t block = begin; block < end; block++) {\n"
@@ -61,11 +62,11 @@ def test_two_stages_share_scratch_and_sizes() -> None:
         "    return 0;\n"
         "}\n"
         "\n"
-        "int toy_sum_f16_2(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {\n"
-        "    (void)begin;\n"
-        "    (void)end;\n"
-        "    uint16_t *restrict out = operand[1];\n"
-        "    float *restrict partial = operand[2];\n"
+        "int toy_sum_f16_1(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {\n"
+        "    return toy_sum_f16_1_units(operand[0], operand[2], size, begin, end);\n"
+        "}\n"
+        "\n"
+        "static int toy_sum_f16_2_units(uint16_t *restrict out, float *restrict partial, const int64_t *size) {\n"
         "    const int64_t blocks = size[3];\n"
         "\n"
         "    float total = 0.0f;\n"
@@ -78,6 +79,12 @@ def test_two_stages_share_scratch_and_sizes() -> None:
         "    out[0] = adjoint_f16_of_f32(total);\n"
         "    return 0;\n"
         "}\n"
+        "\n"
+        "int toy_sum_f16_2(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {\n"
+        "    (void)begin;\n"
+        "    (void)end;\n"
+        "    return toy_sum_f16_2_units(operand[1], operand[2], size);\n"
+        "}\n"
     )
     assert [(stage.function, stage.sizes) for stage in kernel.stages] == [
         ("toy_sum_f16_1", (2, 8, 100, 2)),
@@ -85,6 +92,21 @@ def test_two_stages_share_scratch_and_sizes() -> None:
     ]
     assert kernel.scratch == (2 * F32.size,)
     assert kernel.headers == ("convert.h",)
+
+
+def test_memory_that_may_be_the_same_is_not_restricted() -> None:
+    """An op that is computed in place: C must not assume that a store to the result leaves the operand alone."""
+
+    @toy("toy")
+    class Step(Op):
+        in_place: ClassVar = {0: 0}
+
+        def lower(self, k: Kernel, x: Buffer, y: Buffer, out: Buffer) -> None:
+            with k.stage(4, 1) as i:
+                k.store(out, i, x[i] + y[i])
+
+    text = lower(Step(), [vector(F32, 4)] * 2, [vector(F32, 4)]).text
+    assert "(const float *x, const float *restrict y, float *out, " in text
 
 
 def test_the_text_holds_no_shapes() -> None:
@@ -133,9 +155,8 @@ def test_names_do_not_clash() -> None:
 
     assert described(describe, F32, F32) == (
         "/* toy(size_1: f32[...]) -> default_: f32[...] */\n"
-        "int toy_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {\n"
-        "    const float *restrict size_1 = operand[0];\n"
-        "    float *restrict default_ = operand[1];\n"
+        "static int toy_f32_units(\n"
+        "    const float *restrict size_1, float *restrict default_, const int64_t *size, int64_t begin, int64_t end) {\n"
         "    const int64_t n_1 = size[2];\n"
         "\n"
         "    for (int64_t x_bar = begin; x_bar < end; x_bar++) {\n"
@@ -152,6 +173,10 @@ def test_names_do_not_clash() -> None:
         "        default_[x_bar] = size_1[x_bar] + (float)n;\n"
         "    }\n"
         "    return 0;\n"
+        "}\n"
+        "\n"
+        "int toy_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {\n"
+        "    return toy_f32_units(operand[0], operand[1], size, begin, end);\n"
         "}\n"
     )
 
@@ -173,7 +198,7 @@ def test_branches_loops_arrays_and_narrow_elements() -> None:
 
     text = described(describe, BF16, BOOL)
     assert "toy(x: bf16[n])" in text
-    assert "    uint16_t *restrict x = operand[0];" in text  # written, so not const
+    assert "toy_bf16_bool_units(uint16_t *restrict x, uint8_t *restrict flag, " in text  # x is written, so not const
     assert "float lane[4] = {0};\n        lane[i % 4] += adjoint_f32_of_bf16(x[i]);" in text
     assert "while (steps < 3) {\n            steps++;" in text
     assert "x[i] = adjoint_bf16_of_f32(adjoint_f32_of_bf16(x[i]) * 2.0f);\n        } else {" in text
