@@ -18,7 +18,7 @@ from adjoint.runtime.state import state
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, constant, wrap
 
-__all__ = ["GradOperation", "get_grad", "grad", "value_and_grad"]
+__all__ = ["GradOperation", "differentiate", "flat_tensors", "function_identity", "get_grad", "grad", "value_and_grad"]
 
 
 def _check_function(name: str, fn: Any) -> None:
@@ -26,7 +26,7 @@ def _check_function(name: str, fn: Any) -> None:
         raise TypeError(f"For '{name}', the argument 'fn' must be a function or a Cell, but got {fn!r} of type {type(fn).__name__}.")
 
 
-def _identity(fn: Any) -> Any:
+def function_identity(fn: Any) -> Any:
     """What tells one differentiated function from another: its code, or a Cell's class."""
     while isinstance(fn, functools.partial):
         fn = fn.func
@@ -36,17 +36,12 @@ def _identity(fn: Any) -> Any:
     return getattr(inner, "__code__", None) or type(inner)
 
 
-def _flat(value: Any, into: list[Tensor]) -> list[Tensor]:
+def flat_tensors(value: Any) -> list[Tensor]:
     """The tensors of a result, nested containers walked in order."""
     if isinstance(value, Tensor):
-        into.append(value)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            _flat(item, into)
-    elif isinstance(value, dict):
-        for item in value.values():
-            _flat(item, into)
-    return into
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return [tensor for item in items for tensor in flat_tensors(item)]
 
 
 def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
@@ -99,7 +94,7 @@ def differentiate(
     state.tape = tape
     depth = tape.depth
     try:
-        identity = _identity(fn)
+        identity = function_identity(fn)
         start = tape.begin((id(identity), len(args)), identity)
         given = list(args)
         leaves: list[_Leaf] = []
@@ -129,13 +124,13 @@ def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[in
             raise ValueError("When 'has_aux' is True, the function must return a tuple of at least two values: what is "
                              f"differentiated, and what is only passed on; but got {type(result).__name__}.")
         result = result[0]
-    tensors = _flat(result, [])
+    tensors = flat_tensors(result)
     if not tensors:
         raise TypeError(f"The differentiated function must return at least one Tensor, but got {result!r} of type {type(result).__name__}.")
     if sens is None:
         given: list[Tensor | None] = [None] * len(tensors)
     else:
-        given = list(_flat(sens, []))
+        given = list(flat_tensors(sens))
         if len(given) != len(tensors):
             raise ValueError(f"The sensitivity must have one tensor for each of the {len(tensors)} outputs, but got {len(given)}.")
         for x, s in zip(tensors, given, strict=True):
@@ -176,7 +171,7 @@ def _positions(name: str, grad_position: Any, args: tuple[Any, ...]) -> list[int
     for place in places:
         if place >= len(args):
             raise ValueError(f"For '{name}', 'grad_position' is {grad_position}, but the function was called with {len(args)} arguments.")
-        if not _flat(args[place], []):
+        if not flat_tensors(args[place]):
             raise TypeError(f"For '{name}', the argument at 'grad_position' {place} must be a Tensor, "
                             f"but got {args[place]!r} of type {type(args[place]).__name__}.")
     return list(places)
@@ -286,7 +281,7 @@ class GradOperation:
             sens = None
             if self.sens_param:
                 args, kwargs, sens = self._split(args, kwargs)
-            positions = [i for i, x in enumerate(args) if _flat(x, [])]
+            positions = [i for i, x in enumerate(args) if flat_tensors(x)]
             if not self.get_all and not self.get_by_list:
                 if not args or 0 not in positions:
                     got = f"{args[0]!r} of type {type(args[0]).__name__}" if args else "no argument"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from adjoint.diagnostics import UNKNOWN, At, Loc
 
-__all__ = ["user_location"]
+__all__ = ["definition", "user_location"]
 
 _LIBRARY = __name__.partition(".")[0]
 
@@ -22,3 +23,9 @@ def user_location() -> Loc:
             return At(code.co_filename, line or frame.f_lineno, (column or 0) + 1, (end or 0) + 1 if end else 0)
         frame = frame.f_back  # type: ignore[assignment]
     return UNKNOWN
+
+
+def definition(function: Any) -> Loc:
+    """Where a function was defined."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return At(code.co_filename, code.co_firstlineno, 1) if code is not None else UNKNOWN

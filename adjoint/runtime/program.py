@@ -236,7 +236,7 @@ def program_for(tape: Tape, start: Step, outputs: tuple[int, ...], wanted: tuple
 
 
 def _built(tape: Tape, assembled: Assembled, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
-    def value(slot: int) -> Value:
+    def value(slot: int) -> Any:
         found = assembled.values.get(slot)
         if found is None:
             # Nothing on the path uses it: it has no cotangent.

@@ -16,12 +16,12 @@ where it ended, and the adjoint it runs is recorded in its turn.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Node, Value
+from adjoint.ir.core import Atom, Node, Value
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Attach, Hook, Outputs
@@ -36,6 +36,10 @@ __all__ = ["Assembled", "CellCall", "Step", "Tape"]
 
 _LIMIT = 200_000
 """Steps the trie may hold; past it, it starts anew."""
+
+
+Outside = Callable[[int], "Atom | None"]
+"""What stands for a slot whose value comes from outside of what was recorded; None: a value of its own."""
 
 
 class Step:
@@ -81,7 +85,7 @@ class Assembled:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        self.values: dict[int, Value] = {}
+        self.values: dict[int, Atom] = {}
         self.slots: dict[Value, int] = {}
         self.hosts: dict[str, int] = {}
 
@@ -103,7 +107,8 @@ class CellCall:
 class Tape:
     """What one thread records between the outermost gradient call and its end.
 
-    values  slot -> the tensor that had it (an alias for one whose memory may be replaced)
+    values  slot -> the tensor that had it (an alias for a parameter, whose memory may be replaced)
+    owners  slot -> the parameter
     hosts   cells and hook functions in the order in which they were met
     depth   gradients being taken, one inside the other
     """
@@ -111,6 +116,7 @@ class Tape:
     def __init__(self) -> None:
         self.slots: dict[int, int] = {}
         self.values: list[Tensor] = []
+        self.owners: dict[int, Tensor] = {}
         self.keep: list[Any] = []
         self.hosts: list[Any] = []
         self.attached: set[int] = set()
@@ -129,7 +135,7 @@ class Tape:
         else:
             # A Parameter may be assigned while this tape is alive: keep the memory it has now.
             self.values.append(wrap(x.type, x.memory))
-            self.keep.append(x)
+            self.owners[slot] = x
         return slot
 
     def slot_of(self, x: Tensor) -> int | None:
@@ -346,9 +352,13 @@ class Tape:
         steps.reverse()
         return steps
 
-    def assemble(self, start: Step, wanted: Sequence[int]) -> Assembled:
-        """What was recorded since `start` as IR; `wanted` are slots that are asked for at its end."""
-        return _Assembler(self, self.path(start), wanted).run()
+    def assemble(self, start: Step, wanted: Sequence[int], outside: Outside | None = None) -> Assembled:
+        """What was recorded since `start` as IR.
+
+        wanted   slots that are asked for at its end
+        outside  what stands for a slot that comes from outside; None: a free value
+        """
+        return _Assembler(self, self.path(start), wanted, outside).run()
 
 
 class _Open:
@@ -357,9 +367,9 @@ class _Open:
     def __init__(self, step: Step | None, index: int):
         self.step, self.index = step, index
         self.builder = Builder()
-        self.values: dict[int, Value] = {}
+        self.values: dict[int, Atom] = {}
         self.params: list[Value] = []
-        self.arguments: list[Value] = []
+        self.arguments: list[Atom] = []
 
 
 class _Assembler:
@@ -369,8 +379,8 @@ class _Assembler:
     adjoint of an inner gradient) leaves through a further result of the `cell`.
     """
 
-    def __init__(self, tape: Tape, steps: list[Step], wanted: Sequence[int]):
-        self.tape, self.steps, self.wanted = tape, steps, wanted
+    def __init__(self, tape: Tape, steps: list[Step], wanted: Sequence[int], outside: Outside | None):
+        self.tape, self.steps, self.wanted, self.outside = tape, steps, wanted, outside
         self.made = Assembled()
         self.names: dict[str, int] = {}
         self.escapes = self._escapes()
@@ -411,16 +421,24 @@ class _Assembler:
             use(slot, ())
         return {cell: list(slots) for cell, slots in found.items()}
 
-    def value(self, slot: int) -> Value:
-        """The value of a slot, as seen from where we are; free when the path does not define it."""
+    def value(self, slot: int) -> Atom:
+        """The value of a slot, as seen from where we are; from outside when the path does not define it."""
         for level in reversed(self.open):
             value = level.values.get(slot)
             if value is not None:
                 return value
-        value = Value(self.tape.values[slot].type, self._name("x"))
-        self.open[0].values[slot] = value
-        self.made.slots[value] = slot
-        return value
+        return self._from_outside(slot, "x")
+
+    def _from_outside(self, slot: int, hint: str) -> Atom:
+        found = self.outside(slot) if self.outside is not None else None
+        if found is None:
+            found = Value(self.tape.values[slot].type, self._name(hint))
+        elif isinstance(found, Value):
+            found.hint = self._name(found.hint)
+        self.open[0].values[slot] = found
+        if isinstance(found, Value):
+            self.made.slots[found] = slot
+        return found
 
     def _name(self, hint: str) -> str:
         count = self.names.get(hint, -1) + 1
@@ -471,10 +489,7 @@ class _Assembler:
             result = self.open[-1].builder.identity(from_outer, hint=self._name("x"))
             self._define(step, (result,))
             return
-        (slot,) = step.results
-        value = Value(self.tape.values[slot].type, self._name(step.about or "x"))
-        self.open[0].values[slot] = value
-        self.made.slots[value] = slot
+        self._from_outside(step.results[0], step.about or "x")
 
     def _hook(self, index: int, step: Step) -> None:
         kind, title = step.about
@@ -491,7 +506,7 @@ class _Assembler:
         arguments = [self.value(slot) for slot in step.operands if slot >= 0]
         level = _Open(step, index)
         level.arguments = arguments
-        level.params = [Value(a.type, self._name(a.hint.split(".")[0])) for a in arguments]
+        level.params = [Value(a.type, self._name(_base(a))) for a in arguments]
         self.open.append(level)
         self._define(step, level.params)
 
@@ -517,3 +532,8 @@ class _Assembler:
         for slot, value in zip((*results, *escapes), values, strict=True):
             outer.values[slot] = value
             self.made.slots[value] = slot
+
+
+def _base(atom: Atom) -> str:
+    """The base of a value's name, without its version."""
+    return atom.hint.split(".")[0] if isinstance(atom, Value) else "x"

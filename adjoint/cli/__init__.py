@@ -1,0 +1,39 @@
+"""The commands: `adjoint run | dump-ir | doctor | explain`.  Each stands in a file of its own, loaded when it is called.
+
+Exit codes, of every command: 0 done; 1 what was asked for failed (a script that raised, a text with a mistake, a self
+test); 2 the command line is wrong; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "run": ("adjoint.cli.run", "run a script written for mindspore"),
+    "dump-ir": ("adjoint.cli.dump_ir", "show a function as IR, its adjoint, and the C"),
+    "doctor": ("adjoint.cli.doctor", "compiler, flags, cache, settings, and a self test"),
+    "explain": ("adjoint.cli.explain", "explain an error code"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code."""
+    parser = argparse.ArgumentParser(prog="adjoint", description="An autodiff compiler you can see through.")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for name, (module, text) in _COMMANDS.items():
+        command = commands.add_parser(name, help=text, add_help=True)
+        if given and given[0] == name:
+            importlib.import_module(module).configure(command)
+    chosen = parser.parse_args(given)
+    try:
+        return chosen.act(chosen)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 0
