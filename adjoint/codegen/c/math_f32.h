@@ -1,0 +1,555 @@
+/* Elementary functions of float.
+
+   Each is one straight line of arithmetic and selections: no branch, no table, no call into the C library. So a loop
+   over it vectorises, and the vector body, the scalar tail and a constant folded by the compiler have the same bits.
+
+   Special values follow the C standard (annex F): NaN in gives NaN out, sin(-0) is -0, exp(-inf) is 0, and so on;
+   subnormal arguments and results are right. What the comment over a function calls its error is the largest one found,
+   in units in the last place of the result, over all floats (over 10^9 pairs for the functions of two); the second
+   number is for machines without fused multiply-add, where a * b + c is rounded twice.
+
+   Polynomials are minimax fits whose coefficients were rounded to float one after the other, fitting the rest again;
+   "to 2^-n" is their largest relative error before rounding in evaluation. Needs round to nearest, and a compiler that
+   neither contracts nor reorders (-ffp-contract=off, no -ffast-math). */
+
+#ifndef ADJOINT_MATH_F32_H
+#define ADJOINT_MATH_F32_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifndef ADJOINT_BITS_OF_FLOAT
+#define ADJOINT_BITS_OF_FLOAT
+
+static inline uint32_t adjoint_bits_of_float(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float adjoint_float_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+#endif
+
+#ifndef ADJOINT_BITS_OF_DOUBLE
+#define ADJOINT_BITS_OF_DOUBLE
+
+static inline uint64_t adjoint_bits_of_double(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline double adjoint_double_of_bits(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* `yes` where the bits of the mask are 1, `no` where they are 0. Repeated selections on one condition, or on a bit of
+   an integer, are written so: compilers may make branches of them, or know no comparison of 64-bit lanes. */
+static inline double adjoint_select_f64(uint64_t mask, double yes, double no) {
+    return adjoint_double_of_bits((adjoint_bits_of_double(yes) & mask) | (adjoint_bits_of_double(no) & ~mask));
+}
+
+#endif
+
+/* a * b + c, rounded once where the machine can do so in one instruction. */
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define ADJOINT_FMA_F32(a, b, c) fmaf(a, b, c)
+#else
+#define ADJOINT_FMA_F32(a, b, c) ((a) * (b) + (c))
+#endif
+
+#ifndef ADJOINT_FMA_F64
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define ADJOINT_FMA_F64(a, b, c) fma(a, b, c)
+#else
+#define ADJOINT_FMA_F64(a, b, c) ((a) * (b) + (c))
+#endif
+#endif
+
+/* Adding this to |x| < 2^22 rounds x to an integer, whose two's complement is then in the low bits of the sum. */
+#define ADJOINT_ROUND_F32 0x1.8p23f
+#define ADJOINT_ROUND_F64 0x1.8p52
+
+/* ln 2 in two parts. The first has 15 bits, so that its products with exponents are exact. */
+#define ADJOINT_LN2_HIGH_F32 0x1.62e4p-1f
+#define ADJOINT_LN2_LOW_F32 0x1.7f7d1cp-20f
+
+/* ---- exponential family ---- */
+
+/* 2^n, where `rounded` is n + ADJOINT_ROUND_F32 and -127 < n < 128. */
+static inline float adjoint_power_of_two_f32(float rounded) {
+    return adjoint_float_of_bits((adjoint_bits_of_float(rounded) + 127) << 23);
+}
+
+/* e^x = 2^n * e^r: the integer nearest to x / ln 2, with ADJOINT_ROUND_F32 still on it; r, |r| < 0.35, goes to
+   `*remainder` and what was cut off it to `*cut`. */
+static inline float adjoint_reduce_exp_f32(float x, float *remainder, float *cut) {
+    float rounded = ADJOINT_FMA_F32(x, 0x1.715476p0f, ADJOINT_ROUND_F32);
+    float n = rounded - ADJOINT_ROUND_F32;
+    float high = ADJOINT_FMA_F32(-n, ADJOINT_LN2_HIGH_F32, x), low = n * ADJOINT_LN2_LOW_F32;
+    *remainder = high - low;
+    *cut = (high - *remainder) - low;
+    return rounded;
+}
+
+/* e^(r + cut) for |r| < 0.35 and a `cut` below its last place, to 2^-28. What the sum 1 + r loses is carried along. */
+static inline float adjoint_exp_near_zero_f32(float r, float cut) {
+    float q = 0.0013820557f;
+    q = ADJOINT_FMA_F32(q, r, 0.008368686f);
+    q = ADJOINT_FMA_F32(q, r, 0.04166827f);
+    q = ADJOINT_FMA_F32(q, r, 0.16666521f);
+    q = ADJOINT_FMA_F32(q, r, 0.49999994f);
+    float sum = 1 + r, lost = r - (sum - 1);
+    return sum + (ADJOINT_FMA_F32(r * r, q, cut) + lost);
+}
+
+/* e^x for -87 < x < 88, where neither it nor 2^n leaves the normal numbers. */
+static inline float adjoint_exp_normal_f32(float x) {
+    float r, cut;
+    float rounded = adjoint_reduce_exp_f32(x, &r, &cut);
+    return adjoint_exp_near_zero_f32(r, cut) * adjoint_power_of_two_f32(rounded);
+}
+
+/* e^x. Error ?exp. */
+static inline float adjoint_exp_f32(float x) {
+    float bounded = x > 89 ? 89 : x < -104 ? -104 : x; /* beyond, the result is infinite, or 0 */
+    float r, cut;
+    float rounded = adjoint_reduce_exp_f32(bounded, &r, &cut);
+    /* 2^n need not be a float: multiply by 2^half, then by 2^(n - half). Only the last product rounds. */
+    float half = ADJOINT_FMA_F32(rounded - ADJOINT_ROUND_F32, 0.5f, ADJOINT_ROUND_F32);
+    float rest = rounded - (half - ADJOINT_ROUND_F32);
+    return adjoint_exp_near_zero_f32(r, cut) * adjoint_power_of_two_f32(half) * adjoint_power_of_two_f32(rest);
+}
+
+/* e^x - 1 = (2^n - 1) + 2^n * r + 2^n * r^2 * q(r); what the first sum loses is carried along. Error ?expm1. */
+static inline float adjoint_expm1_f32(float x) {
+    float bounded = x > 89 ? 89 : x < -20 ? -20 : x; /* beyond, the result is infinite, or -1 */
+    float r, cut;
+    float rounded = adjoint_reduce_exp_f32(bounded, &r, &cut);
+    float overflow = rounded > ADJOINT_ROUND_F32 + 127 ? 2 : 1; /* 2^128 is not a float: double the half of it */
+    float scale = adjoint_power_of_two_f32(overflow == 2 ? rounded - 1 : rounded);
+    float q = 0.00019957077f; /* (e^r - 1 - r) / r^2, to 2^-31 of e^r - 1 */
+    q = ADJOINT_FMA_F32(q, r, 0.0013933056f);
+    q = ADJOINT_FMA_F32(q, r, 0.008333195f);
+    q = ADJOINT_FMA_F32(q, r, 0.041666485f);
+    q = ADJOINT_FMA_F32(q, r, 0.16666667f);
+    q = ADJOINT_FMA_F32(q, r, 0.5f);
+    float tail = ADJOINT_FMA_F32(r * r, q, cut);
+    float one = 1 / overflow, first = scale - one, second = scale * r;
+    float sum = first + second, lost = second - (sum - first) + ((scale - first) - one);
+    float result = (sum + ADJOINT_FMA_F32(scale, tail, lost)) * overflow;
+    return copysignf(result, x);
+}
+
+/* 1 / (1 + e^-x), from e^-|x|, which cannot overflow; what the sum 1 + e lost is put back. Error ?sigmoid. */
+static inline float adjoint_sigmoid_f32(float x) {
+    float e = adjoint_exp_f32(-fabsf(x));
+    float sum = 1 + e, lost = e - (sum - 1);
+    float quotient = (x < 0 ? e : 1) / sum;
+    return ADJOINT_FMA_F32(-lost, quotient, quotient);
+}
+
+/* tanh x: x + x^3 p(x^2) below 0.6, above 1 - 2 / (e^2x + 1). Error ?tanh. */
+static inline float adjoint_tanh_f32(float x) {
+    float a = fabsf(x), z = x * x;
+    float p = -0.005900179f; /* (tanh x / x - 1) / x^2, to 2^-28 of tanh x / x */
+    p = ADJOINT_FMA_F32(p, z, 0.020800317f);
+    p = ADJOINT_FMA_F32(p, z, -0.053785123f);
+    p = ADJOINT_FMA_F32(p, z, 0.1333194f);
+    p = ADJOINT_FMA_F32(p, z, -0.333333f);
+    float near = ADJOINT_FMA_F32(a * z, p, a);
+    float e = adjoint_exp_normal_f32(a > 10 ? 20 : 2 * a); /* from 9.02 on the result is 1 */
+    float far = 1 - 2 / (e + 1);
+    return copysignf(a < 0.6f ? near : far, x);
+}
+
+/* ---- logarithms ---- */
+
+/* ln((1 + f + cut) * 2^exponent) for 1 + f between sqrt(1/2) and sqrt(2), and a `cut` below the last place of f. */
+static inline float adjoint_log_near_one_f32(float f, float cut, float exponent) {
+    float p = 0.06914707f; /* (ln(1 + f) - f + f^2 / 2) / f^3, to 2^-30 of ln(1 + f) / f */
+    p = ADJOINT_FMA_F32(p, f, -0.11789543f);
+    p = ADJOINT_FMA_F32(p, f, 0.118729904f);
+    p = ADJOINT_FMA_F32(p, f, -0.12384371f);
+    p = ADJOINT_FMA_F32(p, f, 0.14218673f);
+    p = ADJOINT_FMA_F32(p, f, -0.16669251f);
+    p = ADJOINT_FMA_F32(p, f, 0.20002225f);
+    p = ADJOINT_FMA_F32(p, f, -0.24999987f);
+    p = ADJOINT_FMA_F32(p, f, 0.3333331f);
+    float square = f * f;
+    float tail = ADJOINT_FMA_F32(exponent, ADJOINT_LN2_LOW_F32, cut);
+    tail = ADJOINT_FMA_F32(square * f, p, tail);
+    tail = ADJOINT_FMA_F32(square, -0.5f, tail);
+    float first = exponent * ADJOINT_LN2_HIGH_F32;
+    float sum = first + f, lost = f - (sum - first);
+    return sum + (tail + lost);
+}
+
+/* x = m * 2^n with m between sqrt(1/2) and sqrt(2), for a positive normal x. Returns m; n goes to `*exponent`. */
+static inline float adjoint_split_f32(float x, float *exponent) {
+    uint32_t bits = adjoint_bits_of_float(x);
+    uint32_t n = (bits - 0x3f3504f3 + (127u << 23)) >> 23; /* bits of sqrt(1/2); n is 127 too large */
+    *exponent = (float)((int32_t)n - 127);
+    return adjoint_float_of_bits(bits - (n << 23) + (127u << 23));
+}
+
+/* ln x. Error ?log. */
+static inline float adjoint_log_f32(float x) {
+    float subnormal = x < 0x1p-126f, exponent;
+    float m = adjoint_split_f32(x < 0x1p-126f ? x * 0x1p23f : x, &exponent);
+    float result = adjoint_log_near_one_f32(m - 1, 0, exponent - 23 * subnormal);
+    result = x < INFINITY ? result : x; /* infinity, NaN */
+    result = x < 0 ? NAN : result;
+    return x == 0 ? -INFINITY : result;
+}
+
+/* ln(1 + x). What the rounding of 1 + x cut off is put back. Error ?log1p. */
+static inline float adjoint_log1p_f32(float x) {
+    float u = 1 + x, exponent;
+    float cut = x > 1 ? 1 - (u - x) : x - (u - 1);
+    float m = adjoint_split_f32(u, &exponent);
+    cut *= exponent < 30 ? adjoint_float_of_bits((uint32_t)(127 - (int32_t)exponent) << 23) : 0;
+    float f = (m - 1) + cut; /* is x if the exponent is 0 */
+    cut -= f - (m - 1);
+    float result = adjoint_log_near_one_f32(f, cut, exponent);
+    result = x < INFINITY ? result : x;
+    result = x < -1 ? NAN : result;
+    result = x == -1 ? -INFINITY : result;
+    return copysignf(result, x);
+}
+
+/* ln(1 + e^x), which never overflows. Error ?softplus. */
+static inline float adjoint_softplus_f32(float x) {
+    return (x > 0 ? x : 0) + adjoint_log1p_f32(adjoint_exp_f32(-fabsf(x)));
+}
+
+/* ---- trigonometry: computed in double, for arguments of any size ---- */
+
+/* x in quarter turns, x / (pi / 2), less the nearest integer. The two lowest bits of the integer go to `*quarter`.
+
+   The product of x, 24 bits, and of 29 bits of 2/pi is exact in double; then follow 29 more and 53 more. Multiples of
+   four quarters do not matter: from 2^47 on x is a multiple of 2^24, and so bits of 2/pi above 4 * 2^-24 are left out,
+   and so on for larger x. What is left of 2/pi always fits in three doubles. */
+static inline double adjoint_quarters_f32(float x, uint64_t *quarter) {
+    double value = x, a = fabs(value);
+    double ones = adjoint_double_of_bits(UINT64_MAX);
+    double high = 0x1.45f306cp-1, middle = 0x1.c9c882ap-29, low = 0x1.4fe13abe8fa9ap-59;
+    uint64_t beyond = adjoint_bits_of_double(a >= 0x1p47 ? ones : 0);
+    high = adjoint_select_f64(beyond, 0x1.b72722p-23, high);
+    middle = adjoint_select_f64(beyond, 0x1.529fc27p-52, middle);
+    low = adjoint_select_f64(beyond, 0x1.5f47d4d377037p-82, low);
+    beyond = adjoint_bits_of_double(a >= 0x1p71 ? ones : 0);
+    high = adjoint_select_f64(beyond, 0x1.529fc2p-52, high);
+    middle = adjoint_select_f64(beyond, 0x1.d5f47d4p-78, middle);
+    low = adjoint_select_f64(beyond, 0x1.a6ee06db14acdp-107, low);
+    beyond = adjoint_bits_of_double(a >= 0x1p95 ? ones : 0);
+    high = adjoint_select_f64(beyond, 0x1.3abe8fp-75, high);
+    middle = adjoint_select_f64(beyond, 0x1.534ddcp-100, middle);
+    low = adjoint_select_f64(beyond, 0x1.b6c52b3278872p-129, low);
+    beyond = adjoint_bits_of_double(a >= 0x1p119 ? ones : 0);
+    high = adjoint_select_f64(beyond, 0x1.f534ddcp-96, high);
+    middle = adjoint_select_f64(beyond, 0x1.b6c52ap-129, middle);
+    low = adjoint_select_f64(beyond, 0x1.3278872083fcap-153, low);
+    double product = value * high;
+    double first = product + ADJOINT_ROUND_F64;
+    double fraction = (product - (first - ADJOINT_ROUND_F64)) + value * middle;
+    double second = fraction + ADJOINT_ROUND_F64;
+    fraction = (fraction - (second - ADJOINT_ROUND_F64)) + value * low;
+    *quarter = adjoint_bits_of_double(first) + adjoint_bits_of_double(second);
+    return fraction;
+}
+
+/* sin(pi/2 * f) and cos(pi/2 * f) for |f| <= 1/2, to 2^-37 and 2^-34. */
+static inline double adjoint_sin_quarters_f32(double f) {
+    double z = f * f, p = 0.00015820673701997815;
+    p = ADJOINT_FMA_F64(p, z, -0.0046812664739638325);
+    p = ADJOINT_FMA_F64(p, z, 0.0796925827596898);
+    p = ADJOINT_FMA_F64(p, z, -0.6459640961485054);
+    p = ADJOINT_FMA_F64(p, z, 1.5707963267881133);
+    return p * f;
+}
+
+static inline double adjoint_cos_quarters_f32(double f) {
+    double z = f * f, p = 0.0009040211302222738;
+    p = ADJOINT_FMA_F64(p, z, -0.020860288257603637);
+    p = ADJOINT_FMA_F64(p, z, 0.2536692439983787);
+    p = ADJOINT_FMA_F64(p, z, -1.2337005433526218);
+    return ADJOINT_FMA_F64(p, z, 1);
+}
+
+/* sin of a whole number of quarter turns and a fraction of one. */
+static inline float adjoint_sin_turn_f32(uint64_t quarter, double fraction) {
+    double even = adjoint_sin_quarters_f32(fraction), odd = adjoint_cos_quarters_f32(fraction);
+    uint64_t bits = adjoint_bits_of_double(adjoint_select_f64(-(quarter & 1), odd, even));
+    return (float)adjoint_double_of_bits(bits ^ (quarter & 2) << 62);
+}
+
+/* sin x. Error ?sin. */
+static inline float adjoint_sin_f32(float x) {
+    uint64_t quarter;
+    double fraction = adjoint_quarters_f32(x, &quarter);
+    return adjoint_sin_turn_f32(quarter, fraction);
+}
+
+/* cos x. Error ?cos. */
+static inline float adjoint_cos_f32(float x) {
+    uint64_t quarter;
+    double fraction = adjoint_quarters_f32(x, &quarter);
+    return adjoint_sin_turn_f32(quarter + 1, fraction);
+}
+
+/* tan x. Error ?tan. */
+static inline float adjoint_tan_f32(float x) {
+    uint64_t quarter;
+    double fraction = adjoint_quarters_f32(x, &quarter);
+    double sine = adjoint_sin_quarters_f32(fraction), cosine = adjoint_cos_quarters_f32(fraction);
+    double above = adjoint_select_f64(-(quarter & 1), -cosine, sine);
+    double below = adjoint_select_f64(-(quarter & 1), sine, cosine);
+    return (float)(above / below);
+}
+
+/* arcsin a - a for 0 <= a <= 1/2; z is a^2. */
+static inline float adjoint_asin_tail_f32(float a, float z) {
+    float p = 0.037608687f; /* to 2^-31 */
+    p = ADJOINT_FMA_F32(p, z, 0.014367506f);
+    p = ADJOINT_FMA_F32(p, z, 0.031828217f);
+    p = ADJOINT_FMA_F32(p, z, 0.04451426f);
+    p = ADJOINT_FMA_F32(p, z, 0.075005196f);
+    p = ADJOINT_FMA_F32(p, z, 0.1666666f);
+    return a * z * p;
+}
+
+/* arcsin x; above 1/2 through arcsin x = pi/2 - 2 arcsin sqrt((1 - x) / 2). Error ?asin. */
+static inline float adjoint_asin_f32(float x) {
+    float a = fabsf(x), z = a > 0.5f ? (1 - a) * 0.5f : a * a;
+    float b = a > 0.5f ? sqrtf(z) : a;
+    float tail = adjoint_asin_tail_f32(b, z);
+    float sum = 0x1.921fb6p0f - 2 * b, lost = (0x1.921fb6p0f - sum) - 2 * b; /* pi/2 in two parts */
+    float far = sum - (2 * tail - (lost - 0x1.777a5cp-25f));
+    return copysignf(a > 0.5f ? far : b + tail, x);
+}
+
+/* arccos x. Error ?acos. */
+static inline float adjoint_acos_f32(float x) {
+    float a = fabsf(x), z = a > 0.5f ? (1 - a) * 0.5f : a * a;
+    float b = a > 0.5f ? sqrtf(z) : a;
+    float angle = b + adjoint_asin_tail_f32(b, z);
+    float middle = 0x1.921fb6p0f - (copysignf(angle, x) + 0x1.777a5cp-25f);
+    float left = 0x1.921fb6p1f - ADJOINT_FMA_F32(2, angle, 0x1.777a5cp-24f);
+    float far = x < 0 ? left : 2 * angle;
+    return a > 0.5f ? far : middle;
+}
+
+/* ---- error function ---- */
+
+/* erf x: x + x p(x^2) below 1, above 1 - e^q(x). Error ?erf. */
+static inline float adjoint_erf_f32(float x) {
+    float a = fabsf(x), z = x * x;
+    float p = 7.9203746e-05f; /* erf x / x - 1, to 2^-29 */
+    p = ADJOINT_FMA_F32(p, z, -0.0008030762f);
+    p = ADJOINT_FMA_F32(p, z, 0.005190734f);
+    p = ADJOINT_FMA_F32(p, z, -0.026855126f);
+    p = ADJOINT_FMA_F32(p, z, 0.11283618f);
+    p = ADJOINT_FMA_F32(p, z, -0.3761263f);
+    p = ADJOINT_FMA_F32(p, z, 0.12837917f);
+    float near = ADJOINT_FMA_F32(a, p, a);
+    float b = a > 4 ? 4 : a; /* from 3.92 on the result is 1 */
+    float q = 0.0001855828f; /* ln(1 - erf a), to 2^-29 of erf a */
+    q = ADJOINT_FMA_F32(q, b, -0.0029396848f);
+    q = ADJOINT_FMA_F32(q, b, 0.021805592f);
+    q = ADJOINT_FMA_F32(q, b, -0.103037864f);
+    q = ADJOINT_FMA_F32(q, b, -0.6382252f);
+    q = ADJOINT_FMA_F32(q, b, -1.1270403f);
+    q = ADJOINT_FMA_F32(q, b, -0.00035367763f);
+    float far = 1 - adjoint_exp_normal_f32(q);
+    return copysignf(a < 1 ? near : far, x);
+}
+
+/* ---- functions computed in double ----
+
+   Where many steps follow one another, or cancel, double is both the simplest and, at half the lanes, a cheap way to an
+   error near 1/2. Double has the exponents to spare, so nothing overflows on the way and there are no subnormals. */
+
+/* 2^t for |t| <= 1000, to 2^-34. */
+static inline double adjoint_exp2_double_f32(double t) {
+    double rounded = t + ADJOINT_ROUND_F64;
+    double r = t - (rounded - ADJOINT_ROUND_F64);
+    double p = 1.531506317032531e-05;
+    p = ADJOINT_FMA_F64(p, r, 0.00015467140350992772);
+    p = ADJOINT_FMA_F64(p, r, 0.001333343038889689);
+    p = ADJOINT_FMA_F64(p, r, 0.00961803682310666);
+    p = ADJOINT_FMA_F64(p, r, 0.05550410962997145);
+    p = ADJOINT_FMA_F64(p, r, 0.24022651076390006);
+    p = ADJOINT_FMA_F64(p, r, 0.6931471805415547);
+    p = ADJOINT_FMA_F64(p, r, 1);
+    return p * adjoint_double_of_bits((adjoint_bits_of_double(rounded) + 1023) << 52);
+}
+
+/* log2 a for a >= 0, to 2^-43: a = m * 2^n with m between sqrt(1/2) and sqrt(2), log2 m from s = (m - 1) / (m + 1). */
+static inline double adjoint_log2_double_f32(double a) {
+    uint64_t bits = adjoint_bits_of_double(a);
+    uint64_t biased = (bits - 0x3fe6a09e667f3bcd + (1023ull << 52)) >> 52; /* n + 1023 */
+    double n = adjoint_double_of_bits(biased | 0x4330000000000000) - (0x1p52 + 1023);
+    double m = adjoint_double_of_bits(bits - (biased << 52) + (1023ull << 52));
+    double s = (m - 1) / (m + 1), z = s * s;
+    double p = 0.2829119738186852;
+    p = ADJOINT_FMA_F64(p, z, 0.3199048466934008);
+    p = ADJOINT_FMA_F64(p, z, 0.41220927382104733);
+    p = ADJOINT_FMA_F64(p, z, 0.5770779421436085);
+    p = ADJOINT_FMA_F64(p, z, 0.9617966941141463);
+    p = ADJOINT_FMA_F64(p, z, 2.8853900817778495);
+    double result = ADJOINT_FMA_F64(s, p, n);
+    result = a == 0 ? -(double)INFINITY : result;
+    return a < (double)INFINITY ? result : a; /* infinity, NaN */
+}
+
+/* 2^x. Error ?exp2. */
+static inline float adjoint_exp2_f32(float x) {
+    return (float)adjoint_exp2_double_f32(x > 200 ? 200 : x < -200 ? -200 : x);
+}
+
+/* log2 x, log10 x. Errors ?log2 and ?log10. */
+static inline float adjoint_log2_f32(float x) {
+    float result = (float)adjoint_log2_double_f32(x);
+    return x < 0 ? NAN : result;
+}
+
+static inline float adjoint_log10_f32(float x) {
+    float result = (float)(adjoint_log2_double_f32(x) * 0.30102999566398120);
+    return x < 0 ? NAN : result;
+}
+
+/* erfc x = 1 - erf x = e^(-x^2) * p((x - 4) / (x + 4)) for x >= 0, 2 - erfc(-x) below. Error ?erfc. */
+static inline float adjoint_erfc_f32(float x) {
+    double a = fabs((double)x);
+    a = a > 12 ? 12 : a; /* from 10.06 on the result is 0 */
+    double t = (a - 4) / (a + 4);
+    double p = 0.00010152013051155912; /* to 2^-32 */
+    p = ADJOINT_FMA_F64(p, t, -2.8226551361264642e-05);
+    p = ADJOINT_FMA_F64(p, t, -0.0008150802900546984);
+    p = ADJOINT_FMA_F64(p, t, 0.004058706600235533);
+    p = ADJOINT_FMA_F64(p, t, -0.012839757868035543);
+    p = ADJOINT_FMA_F64(p, t, 0.0312997971862434);
+    p = ADJOINT_FMA_F64(p, t, -0.06310833197622474);
+    p = ADJOINT_FMA_F64(p, t, 0.10896309613617818);
+    p = ADJOINT_FMA_F64(p, t, -0.16425778810504815);
+    p = ADJOINT_FMA_F64(p, t, 0.21871968145401727);
+    p = ADJOINT_FMA_F64(p, t, -0.25906804923985904);
+    p = ADJOINT_FMA_F64(p, t, 0.1369994576157004);
+    double result = p * adjoint_exp2_double_f32(-1.4426950408889634 * (a * a));
+    return (float)(x < 0 ? 2 - result : result);
+}
+
+/* x^y, as 2^(y log2 |x|), with the sign that belongs to it. Error ?pow.
+   1 for y = 0 and for x = 1, whatever the other is; NaN for a negative x and a y that is not an integer. */
+static inline float adjoint_pow_f32(float x, float y) {
+    double a = fabs((double)x), exponent = y;
+    double log2 = adjoint_log2_double_f32(a);
+    double t = ((a == 1) & (y == y)) ? 0 : exponent * log2; /* 1 to the power of infinity is 1 */
+    t = t > 200 ? 200 : t < -200 ? -200 : t;
+    float result = (float)adjoint_exp2_double_f32(t);
+
+    /* y is an integer if rounding changes nothing, and even if rounding y / 2 changes nothing */
+    double half = 0.5 * exponent, size = fabs(exponent);
+    int integer = (size >= 0x1p24) | ((exponent + ADJOINT_ROUND_F64) - ADJOINT_ROUND_F64 == exponent);
+    int even = (size >= 0x1p25) | ((half + ADJOINT_ROUND_F64) - ADJOINT_ROUND_F64 == half);
+    int odd = integer & !even;
+    result = odd ? copysignf(result, x) : result;
+    result = ((x < 0) & (x > -INFINITY) & !integer) ? NAN : result;
+    return ((y == 0) | (x == 1)) ? 1 : result;
+}
+
+/* sinh x, from a polynomial below 1. Error ?sinh. */
+static inline float adjoint_sinh_f32(float x) {
+    double value = x, a = fabs(value), z = value * value;
+    double p = 2.819036934519672e-06; /* sinh x / x, to 2^-34 */
+    p = ADJOINT_FMA_F64(p, z, 0.00019835710144527026);
+    p = ADJOINT_FMA_F64(p, z, 0.008333353229713498);
+    p = ADJOINT_FMA_F64(p, z, 0.16666666417588474);
+    p = ADJOINT_FMA_F64(p, z, 1.0000000000498792);
+    double e = adjoint_exp2_double_f32((a > 100 ? 100 : a) * 1.4426950408889634);
+    double far = 0.5 * e - 0.5 / e;
+    return (float)(a < 1 ? p * value : copysign(far, value));
+}
+
+/* cosh x. Error ?cosh. */
+static inline float adjoint_cosh_f32(float x) {
+    double a = fabs((double)x);
+    double e = adjoint_exp2_double_f32((a > 100 ? 100 : a) * 1.4426950408889634);
+    return (float)(0.5 * e + 0.5 / e);
+}
+
+/* arsinh x = ln(x + sqrt(x^2 + 1)), of which nothing would be left near 0. Error ?asinh. */
+static inline float adjoint_asinh_f32(float x) {
+    double value = x, a = fabs(value);
+    double far = 0.6931471805599453 * adjoint_log2_double_f32(a + sqrt(a * a + 1));
+    double near = value - value * value * value * (1.0 / 6);
+    return (float)(a < 0x1p-9 ? near : copysign(far, value));
+}
+
+/* arcosh x = ln(x + sqrt(x^2 - 1)). Error ?acosh. */
+static inline float adjoint_acosh_f32(float x) {
+    double a = x;
+    float result = (float)(0.6931471805599453 * adjoint_log2_double_f32(a + sqrt(a * a - 1)));
+    return x < 1 ? NAN : result;
+}
+
+/* artanh x = ln((1 + x) / (1 - x)) / 2. Error ?atanh. */
+static inline float adjoint_atanh_f32(float x) {
+    double value = x, a = fabs(value);
+    double far = 0.34657359027997264 * adjoint_log2_double_f32((1 + a) / (1 - a));
+    double near = value + value * value * value * (1.0 / 3);
+    double result = a < 0x1p-9 ? near : copysign(far, value);
+    return a > 1 ? NAN : (float)result;
+}
+
+/* arctan of a >= 0, to 2^-30: turned back by pi/4 above tan(pi/8), by pi/2 above tan(3 pi/8). */
+static inline double adjoint_atan_double_f32(double a) {
+    double above = a > 0.41421356237309503 ? a - 1 : a, below = a > 0.41421356237309503 ? a + 1 : 1;
+    double turn = a > 0.41421356237309503 ? 0.7853981633974483 : 0;
+    above = a > 2.414213562373095 ? -1 : above;
+    below = a > 2.414213562373095 ? a : below;
+    turn = a > 2.414213562373095 ? 1.5707963267948966 : turn;
+    double t = above / below, z = t * t;
+    double p = -0.060401018264700075;
+    p = ADJOINT_FMA_F64(p, z, 0.10575759699826963);
+    p = ADJOINT_FMA_F64(p, z, -0.14240425392690007);
+    p = ADJOINT_FMA_F64(p, z, 0.1999823792003805);
+    p = ADJOINT_FMA_F64(p, z, -0.33333308074972895);
+    p = ADJOINT_FMA_F64(p, z, 0.9999999994119639);
+    return ADJOINT_FMA_F64(p, t, turn);
+}
+
+/* arctan x. Error ?atan. */
+static inline float adjoint_atan_f32(float x) {
+    return copysignf((float)adjoint_atan_double_f32(fabs((double)x)), x);
+}
+
+/* The angle of the point (x, y), between -pi and pi. Error ?atan2. */
+static inline float adjoint_atan2_f32(float y, float x) {
+    double above = fabs((double)y), below = fabs((double)x);
+    double ratio = above / below;
+    ratio = above == below ? 1 : ratio; /* also infinity / infinity */
+    ratio = above == 0 ? 0 : ratio;     /* also 0 / 0 */
+    ratio = x != x ? x : ratio;
+    double angle = adjoint_atan_double_f32(ratio);
+    angle = copysignf(1, x) < 0 ? 3.141592653589793 - angle : angle;
+    return copysignf((float)angle, y);
+}
+
+/* ---- roots ---- */
+
+/* 1 / sqrt(x). Error ?rsqrt. */
+static inline float adjoint_rsqrt_f32(float x) {
+    return 1 / sqrtf(x);
+}
+
+#endif
