@@ -23,7 +23,7 @@ from adjoint.ir.attributes import attributes_of, coerced, described
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Host, Literal, Module, Node, Region, Value
 from adjoint.ir.op import Op, registry
-from adjoint.ir.print import KEYWORDS, rounded, unquoted
+from adjoint.ir.print import KEYWORDS, is_reserved, rounded, unquoted
 from adjoint.ir.types import (
     BOOL,
     DTYPES,
@@ -205,11 +205,12 @@ class _ModuleReader:
         name = self.symbol(token)
         known = {"param": self.params, "host": self.hosts, "function": self.signatures}[kind]
         if name not in known:
-            help_ = _similar(name, known) or {
-                "param": f"declare it: param @{name} : f32[3]", "host": f'declare it: host @{name} = "module:name"',
-            }.get(kind, "")
-            label = f"`@{name}` is not a {kind}" if name in self._declared else f"there is no {kind} `@{name}`"
-            raise errors.UNKNOWN_SYMBOL.at(self.place(token), label, self.source, help=help_)
+            if name in self._declared:
+                note = Note("it is declared here", self._declared[name])
+                raise errors.UNKNOWN_SYMBOL.at(self.place(token), f"`@{name}` is not a {kind}", self.source, notes=(note,))
+            declaration = {"param": f"param @{name} : f32[3]", "host": f'host @{name} = "module:name"'}.get(kind)
+            help_ = _similar(name, known) or (f"declare it: {declaration}" if declaration else "")
+            raise errors.UNKNOWN_SYMBOL.at(self.place(token), f"there is no {kind} `@{name}`", self.source, help=help_)
         return name
 
     def string(self, token: Token, start: int = 0) -> str:
@@ -476,7 +477,7 @@ class _FunctionReader:
 
     def _attributes(self, op: Token, op_class: type[Op], items: Sequence[Any]) -> dict[str, Any]:
         fields = {n: f for n, f in attributes_of(op_class).items() if n not in ("symbol", "results")}
-        takes = f"`{op}` takes {', '.join(fields)}" if fields else f"`{op}` takes no attributes"
+        takes = f"attributes of `{op}`: {', '.join(fields) or 'none'}"
         values: dict[str, Any] = {}
         for item in items:
             token, constant = item.children
@@ -550,6 +551,9 @@ class _FunctionReader:
     def _reserve(self, token: Token) -> None:
         """Take a name: it is known from here on, whoever sees it."""
         name = str(token)
+        if is_reserved(name):
+            help_ = f"call the value `{name}.1`"
+            raise errors.SYNTAX.at(self._place(token), f"`{name}` is a word of the language", self._source, help=help_)
         if name in self._known:
             first = Note("it is defined here", self._known[name])
             help_ = f"call one of them `{name}.1`"

@@ -23,7 +23,7 @@ from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
 from adjoint.ir.types import BF16, DTYPES, F16, F32, I64, DType, Type, scalar
 
 __all__ = [
-    "KEYWORDS", "Listing", "Token", "listing", "literal_text", "location_text", "print_function", "print_module", "quoted",
+    "KEYWORDS", "Listing", "Token", "is_reserved", "listing", "literal_text", "location_text", "print_function", "print_module", "quoted",
     "rounded", "unquoted",
 ]
 
@@ -120,7 +120,7 @@ class _Names:
 
     def _free(self, hint: str) -> str:
         name = hint
-        while name in self._taken or name in KEYWORDS or _LITERAL_LIKE.fullmatch(name):
+        while name in self._taken or is_reserved(name):
             stem, primes = _parts(hint)
             number = self._next.get((stem, primes), 1)
             self._next[stem, primes] = number + 1
@@ -131,6 +131,11 @@ class _Names:
     def __getitem__(self, value: Value) -> str:
         # A value that is used and not defined is the verifier's to report; `?` keeps the text from passing for valid.
         return self._of.get(value) or f"?{value.hint}"
+
+
+def is_reserved(name: str) -> bool:
+    """Whether no value may be called so, since the word means something else."""
+    return name in KEYWORDS or _LITERAL_LIKE.fullmatch(name) is not None
 
 
 def _name_like(hint: str) -> str:
@@ -337,7 +342,7 @@ def _attribute(value: Any, annotation: Any) -> list[Piece]:
     match value:
         case bool() | np.bool_():
             return [Token("literal", "true" if bool(value) else "false")]
-        case int() | np.integer() if annotation is float or float in typing.get_args(annotation):
+        case int() | np.integer() if _is_real(annotation):
             return [Token("literal", float.__repr__(float(value)))]
         case int() | np.integer():
             return [Token("literal", str(int(value)))]
@@ -356,6 +361,12 @@ def _attribute(value: Any, annotation: Any) -> list[Piece]:
             return ["none"]
         case _:
             raise TypeError(f"an attribute cannot be {value!r}: kinds are int, float, bool, str, types, and tuples of these")
+
+
+def _is_real(annotation: Any) -> bool:
+    """Whether the annotation makes an integer a float."""
+    choices = typing.get_args(annotation)
+    return annotation is float or (float in choices and int not in choices)
 
 
 def literal_text(literal: Literal) -> str:

@@ -1,0 +1,32 @@
+"""Options and the cache of compiled kernels that all tests share.
+
+A session compiles into a directory of its own, so that a test never passes by what an earlier build left.  Set
+ADJOINT_TEST_CACHE to a directory to keep compiled kernels between sessions while working on tests.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+import pytest
+
+_owned: list[str] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite what golden files expect with what they get")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    kept = os.environ.get("ADJOINT_TEST_CACHE")
+    if not kept:
+        kept = tempfile.mkdtemp(prefix="adjoint-tests-")
+        _owned.append(kept)
+    os.environ["ADJOINT_CACHE_DIR"] = kept
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    while _owned:
+        shutil.rmtree(_owned.pop(), ignore_errors=True)

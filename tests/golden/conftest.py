@@ -1,0 +1,189 @@
+"""Golden files: input, pipeline, expectation and a sentence of why, in one file.
+
+    parse/*.ir     a text in the form that is printed: it verifies and prints again to the same characters
+    passes/*.ir    `# RUN: pipeline`, a module, then `# EXPECT` and a module, or `# EXPECT unchanged`.  Both halves verify
+                   and are as printed; at each pass the functions that keep their parameters mean the same on random
+                   inputs, callbacks compared as a log; what `grad` makes agrees with finite differences
+    codegen/*.ir   a module; its ops as C stand in the `.c` beside it
+    errors/*.ir    a text that is wrong, or that its pipeline refuses; the message stands in the `.err` beside it
+    errors/*.py    a program that fails; likewise
+
+`# DOMAIN: 0.5..2.0` sets the interval that floating-point inputs are drawn from.  Locations are shown if the input has
+them.  `pytest --update-golden` writes what is expected anew: look at the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from meaning import compare, compare_gradient
+
+from adjoint.codegen.emit import lower
+from adjoint.diagnostics import UNKNOWN, CompileError
+from adjoint.ir.core import Module, walk
+from adjoint.ir.op import NotDifferentiable
+from adjoint.ir.parse import parse_module
+from adjoint.ir.print import print_module
+from adjoint.ir.verify import verify_module
+from adjoint.passes.manager import Pipeline
+
+EXPECT = re.compile(r"^# EXPECT *(unchanged)? *\n", re.MULTILINE)
+HEADER = re.compile(r"^# (RUN|DOMAIN): *(.*?) *$", re.MULTILINE)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix == ".ir" or (file_path.suffix == ".py" and file_path.parent.name == "errors"):
+        return GoldenFile.from_parent(parent, path=file_path)
+    return None
+
+
+class Mismatch(Exception):
+    """What a golden file expects is not what it gets; the message shows it."""
+
+
+class GoldenFile(pytest.File):
+    """One file, one test, named after it."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        yield Golden.from_parent(self, name=self.path.stem)
+
+
+class Golden(pytest.Item):
+    """Runs one golden file by the rules of its folder."""
+
+    def runtest(self) -> None:
+        update = self.config.getoption("--update-golden")
+        {"parse": check_parse, "passes": check_passes, "codegen": check_code, "errors": check_error}[self.path.parent.name](
+            self.path, update
+        )
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, (Mismatch, CompileError)):
+            return f"{self.path}:\n{excinfo.value}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, f"{self.path.parent.name}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A golden file taken apart."""
+
+    text: str
+    module: Module
+    pipeline: Pipeline
+    domain: tuple[float, float]
+    expected: str | None
+    unchanged: bool
+
+    @property
+    def locations(self) -> bool:
+        functions = self.module.functions.values()
+        return any(f.loc != UNKNOWN or any(node.loc != UNKNOWN for node in walk(f.body)) for f in functions)
+
+
+def read(path: Path) -> Case:
+    whole = path.read_text(encoding="utf-8")
+    parts = EXPECT.split(whole, maxsplit=1)
+    options = dict(HEADER.findall(parts[0]))
+    low, high = map(float, options.get("DOMAIN", "-2.0..2.0").split(".."))
+    module = parse_module(parts[0], str(path))
+    verify_module(module)
+    unchanged, expected = (parts[1] is not None, parts[2]) if len(parts) == 3 else (False, None)
+    return Case(parts[0], module, Pipeline.parse(options.get("RUN", "")), (low, high), expected, unchanged)
+
+
+def without_comments(text: str) -> str:
+    """The text without comment lines and blank lines at its ends."""
+    return "\n".join(line for line in text.split("\n") if not line.startswith("#")).strip("\n") + "\n"
+
+
+def check_round_trip(text: str, locations: bool) -> None:
+    """The text, comments aside, is as it is printed."""
+    printed = print_module(parse_module(text), locations)
+    if printed != without_comments(text):
+        raise Mismatch(f"the text is not as it is printed, which is\n\n{printed}")
+
+
+def check_expected(path: Path, got: str, update: bool) -> None:
+    """A file beside the golden one holds `got`."""
+    if update:
+        path.write_text(got, encoding="utf-8")
+    expected = path.read_text(encoding="utf-8") if path.exists() else None
+    if expected is None:
+        raise Mismatch(f"{path.name} is missing; it would hold\n\n{got}")
+    if expected != got:
+        raise Mismatch(f"{path.name} expects\n\n{expected}\nand got\n\n{got}")
+
+
+def check_parse(path: Path, update: bool) -> None:
+    case = read(path)
+    check_round_trip(case.text, case.locations)
+
+
+def check_passes(path: Path, update: bool) -> None:
+    case = read(path)
+    check_round_trip(case.text, case.locations)
+    if not case.pipeline.passes:
+        raise Mismatch("there is no `# RUN: pipeline`")
+    after = case.module
+    for step in case.pipeline.passes:
+        before, after = after, step.on_module(after)
+        verify_module(after)
+        compare(before, after, case.domain)
+        if step.name == "grad":
+            compare_gradient(before, after, step, case.domain)
+    got = print_module(after, case.locations)
+    if case.unchanged:
+        if got != print_module(case.module, case.locations):
+            raise Mismatch(f"nothing should have changed, but after {case.pipeline} it is\n\n{got}")
+        return
+    if update:
+        path.write_text(f"{case.text}# EXPECT\n{got}", encoding="utf-8")
+        return
+    if case.expected is None:
+        raise Mismatch(f"there is no `# EXPECT`; it would be\n\n{got}")
+    check_round_trip(case.expected, case.locations)
+    if without_comments(case.expected) != got:
+        raise Mismatch(f"after {case.pipeline} expected\n\n{case.expected}\nand got\n\n{got}")
+
+
+def check_code(path: Path, update: bool) -> None:
+    case = read(path)
+    after = case.pipeline.run(case.module)
+    texts: dict[str, None] = {}
+    for function in after.functions.values():
+        for node in walk(function.body):
+            if node.op.can_lower:
+                types = [atom.type for atom in node.operands], [value.type for value in node.results]
+                texts[lower(node.op, *types).text] = None
+    check_expected(path.with_suffix(".c"), "\n".join(texts), update)
+
+
+def check_error(path: Path, update: bool) -> None:
+    message = None
+    try:
+        if path.suffix == ".py":
+            runpy.run_path(str(path))
+        else:
+            case = read(path)
+            case.pipeline.run(case.module)
+    except (CompileError, NotDifferentiable) as error:
+        message = str(error)
+    except Exception as error:
+        if path.suffix == ".ir":
+            raise
+        message = f"{type(error).__name__}: {error}"
+    if message is None:
+        raise Mismatch("an error was expected and there was none")
+    message = "\n".join(line.rstrip() for line in message.replace(str(path), "$FILE").split("\n"))
+    check_expected(path.with_suffix(".err"), message + "\n", update)
+
+
