@@ -583,9 +583,9 @@ class Kernel:
 
     def _value(self, units: Operand) -> int:
         """The number of units, computed now from sizes and literals."""
+        if not isinstance(units, Expr):
+            return int(units)
         match units:
-            case int():
-                return units
             case Integer(value=value):
                 return value
             case Name(name=name) if name in self._sizes:

@@ -221,7 +221,8 @@ def _places() -> Iterator[tuple[str, list[str]]]:
         yield name, [name]
     wheel = find_spec("ziglang")
     folders = (wheel.submodule_search_locations or []) if wheel else []
-    yield "ziglang", [os.path.join(folders[0], "zig"), "cc"] if folders else []
+    # zig would otherwise use all that this processor has, and the -m flags are to say what is used
+    yield "ziglang", [os.path.join(folders[0], "zig"), "cc", "-mcpu=baseline"] if folders else []
 
 
 def _identity(command: tuple[str, ...]) -> str | None:

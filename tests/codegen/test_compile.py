@@ -216,9 +216,9 @@ def test_a_damaged_library_is_made_again(damage: Callable[[Path], Any], counted:
     (library,) = next(Store.candidates()).root.glob("library/toy_add*.so")
     damage(library)
     kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
-    x = np.ones(3, "f4")
-    assert run(KernelCache(ffi, Workshop.open()).get(kernel), kernel, ffi, x, x, x) == 0
-    assert list(x) == [2, 2, 2]
+    x, out = np.ones(3, "f4"), np.empty(3, "f4")
+    assert run(KernelCache(ffi, Workshop.open()).get(kernel), kernel, ffi, x, x, out) == 0
+    assert list(out) == [2, 2, 2]
     assert counted.runs == runs + 1
 
 
@@ -454,3 +454,14 @@ def test_every_sample_of_a_pack_is_lowered_once(dtype: Any, toy_packs: None) -> 
     kernels = packs.pack_sources("toy", dtype, strict=True)
     assert [kernel.name for kernel in kernels] == [f"toy_{name}_{dtype.name}" for name in ("add", "scale", "scale", "sum")]
     assert packs.pack_sources("absent", dtype) == []
+
+
+def test_the_zig_wheel_is_enough(cache: Path, monkeypatch: pytest.MonkeyPatch, ffi: Any) -> None:
+    pytest.importorskip("ziglang")
+    monkeypatch.setenv("PATH", str(cache.parent))
+    workshop = Workshop.open()
+    assert workshop.toolchain.command[1:] == ("cc", "-mcpu=baseline")
+    kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
+    x, out = np.ones(3, "f4"), np.empty(3, "f4")
+    assert run(KernelCache(ffi, workshop).get(kernel), kernel, ffi, x, x, out) == 0
+    assert list(out) == [2, 2, 2]
