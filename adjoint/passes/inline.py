@@ -1,6 +1,6 @@
 """Inlining: a call becomes the nodes of its function.
 
-    y = call @f(a)        [x := a] nodes of @f;  y := results of @f
+    y = call @f(a)                   [x := a] nodes of @f;  y := results of @f
     y = cell carry (x = a) { R }     [x := a] R, only where it is asked for: a cell is a boundary of gradients
 
 Before gradients only calls are inlined, and not those of a function with a pullback of its own.
@@ -14,10 +14,10 @@ from typing import ClassVar
 
 from adjoint.diagnostics import Derived, Loc
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, walk
+from adjoint.ir.core import Atom, Function, Module, Node, walk
 from adjoint.ir.ops.control import Call, Cell
 from adjoint.passes.manager import Pass
-from adjoint.passes.rebuild import Known, copied, rebuilt, replaced
+from adjoint.passes.rebuild import Known, Rewriter, became
 
 __all__ = ["Inline", "inlined"]
 
@@ -30,33 +30,38 @@ def inlined(function: Function, module: Module, *, cells: bool = False, rules: b
     """
     if not any(isinstance(node.op, Call) or cells and isinstance(node.op, Cell) for node in walk(function.body)):
         return function
-    around: list[str] = [function.symbol]
+    rewriter = _Inliner(module, cells=cells, rules=rules, around=(function.symbol,))
+    return replace(function, body=rewriter.body(function.body))
 
-    def change(b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+
+class _Inliner(Rewriter):
+    """Copies a function called from the functions `around`, at the place `at`."""
+
+    def __init__(self, module: Module, *, cells: bool, rules: bool, around: tuple[str, ...], at: Loc | None = None):
+        self._module, self._cells, self._rules = module, cells, rules
+        self._around, self._at = around, at
+
+    def place(self, loc: Loc) -> Loc:
+        return loc if self._at is None else Derived("inline", (loc, self._at))
+
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        operands = [became(atom, known) for atom in node.operands]
         match node.op:
-            case Call(symbol=symbol):
-                called = module.functions.get(symbol)
-                if called is None or symbol in around or called.vjp is not None and not rules:
+            case Call(symbol=symbol) if symbol in self._module.functions and symbol not in self._around:
+                called = self._module.functions[symbol]
+                if called.vjp is not None and not self._rules:
                     return None
-                around.append(symbol)
-                try:
-                    return _unfolded(b, called.body, [replaced(x, known) for x in node.operands], b.loc)
-                finally:
-                    around.pop()
-            case Cell() if cells:
+                around = (*self._around, symbol)
+                inner = _Inliner(self._module, cells=self._cells, rules=self._rules, around=around, at=b.loc)
+                body, known = called.body, dict(zip(called.params, operands, strict=True))
+                inner.nodes(b, body.nodes, known)
+            case Cell() if self._cells:
                 (body,) = node.regions
-                known.update((p, replaced(x, known)) for p, x in zip(body.params, node.operands, strict=True))
-                copied(b, body.nodes, known, change)
-                return [replaced(atom, known) for atom in body.results]
+                known.update(zip(body.params, operands, strict=True))
+                self.nodes(b, body.nodes, known)
             case _:
                 return None
-
-    def _unfolded(b: Builder, body: Region, arguments: Sequence[Atom], at: Loc) -> list[Atom]:
-        known: dict[Value, Atom] = dict(zip(body.params, arguments, strict=True))
-        copied(b, body.nodes, known, change, lambda loc: Derived("inline", (loc, at)))
-        return [replaced(atom, known) for atom in body.results]
-
-    return replace(function, body=rebuilt(function.body, change))
+        return [became(atom, known) for atom in body.results]
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ class Changes:
 
 # the text form
 
-_TOKEN = re.compile(r"\s*([\w.@'-]+|\"[^\"\n]*\"|[{}\[\],=]|$)")
+_TOKEN = re.compile(r"\s*([\w.@:'-]+|\"[^\"\n]*\"|[{}\[\],=]|$)")
 
 
 def _mistake(label: str, known: str) -> CompileError:

@@ -1,29 +1,29 @@
 """Copying: the one traversal that passes are made of.
 
-    copied(b, nodes, known)     the nodes once more, through the Builder `b`, operands replaced by `known`
-    renamed(region)             the same region with values of its own
+    copy(y = op(x) { R })     y1 = op(x1) { copy(R) }        x1 what x has become, y becomes y1
+    change(node)              what a pass puts in the place of a node; offered every node before it is copied
 
-A copy goes through `Builder.emit_node`, so its types are inferred anew and its operands are checked.  A pass that changes
-some nodes gives `copied` a `change`, which is offered every node first.
+A copy goes through `Builder.emit_node`, so its types are inferred anew and its operands are checked.  The function before
+stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from adjoint.diagnostics import Loc
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value
+from adjoint.ir.op import Op
+from adjoint.ir.types import Type
 
-__all__ = ["Change", "Known", "copied", "copied_regions", "fresh", "rebuilt", "renamed", "replaced"]
+__all__ = ["Known", "Rewriter", "became", "fresh", "renamed"]
 
 Known = dict[Value, Atom]
-Change = Callable[[Builder, Node, Known], Sequence[Atom] | None]
-"""Offered a node (as it was) and what its operands have become: gives the atoms that stand for its results after emitting
-what it likes, or None for a plain copy."""
+"""What values of the old function have become in the new one."""
 
 
-def replaced(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
+def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
     """What `atom` has become."""
     return atom if isinstance(atom, Literal) else known.get(atom, atom)
 
@@ -33,73 +33,64 @@ def fresh(values: Sequence[Value]) -> tuple[Value, ...]:
     return tuple(Value(value.type, value.hint) for value in values)
 
 
-def copied(
-    b: Builder,
-    nodes: Sequence[Node],
-    known: Known,
-    change: Change | None = None,
-    place: Callable[[Loc], Loc] | None = None,
-) -> None:
-    """Emit `nodes` into `b`, operands replaced by `known`, which then holds what the results have become.
+class Rewriter:
+    """Copies regions; a pass overrides what it changes."""
 
-    `place` makes the location of a copy from that of its node.
-    """
-    for node in nodes:
-        with b.at(place(node.loc) if place else node.loc):
-            atoms = change(b, node, known) if change else None
-            if atoms is None:
-                operands = [replaced(atom, known) for atom in node.operands]
-                regions = copied_regions(b, node, known, change, place)
-                atoms = b.emit_node(node.op, operands, regions=regions).results
-                for new, old in zip(atoms, node.results, strict=True):
-                    new.hint = old.hint
-        known.update(zip(node.results, atoms, strict=True))
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        """The atoms that stand for the results of an old node, after emitting what they need; None for a plain copy."""
+        return None
 
+    def place(self, loc: Loc) -> Loc:
+        """The location of a copy."""
+        return loc
 
-def copied_regions(
-    b: Builder,
-    node: Node,
-    known: Known,
-    change: Change | None = None,
-    place: Callable[[Loc], Loc] | None = None,
-) -> list[Region]:
-    """The regions of a node, copied into a Builder inside `b`; regions that share parameters go on sharing them."""
-    regions: list[Region] = []
-    for region in node.regions:
-        inner = b.inner()
-        for param in region.params:
-            if param not in known or not regions:
-                known[param] = Value(param.type, param.hint)
-        params = [known[param] for param in region.params]
-        copied(inner, region.nodes, known, change, place)
-        results = [replaced(atom, known) for atom in region.results]
-        regions.append(inner.finish(results, params, region.loc))  # type: ignore[arg-type] - parameters become Values
-    return regions
+    def op(self, op: Op) -> Op:
+        """The op of a copy."""
+        return op
+
+    def type(self, type_: Type) -> Type:
+        """The type of a copied parameter."""
+        return type_
+
+    def body(self, region: Region) -> Region:
+        """A copy of a function's body."""
+        (copy,) = self.regions(Builder(region.loc), [region], {})
+        return copy
+
+    def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
+        """Copy nodes into `b`; `known` then holds what their results have become."""
+        for node in nodes:
+            with b.at(self.place(node.loc)):
+                atoms = self.change(b, node, known)
+                if atoms is None:
+                    atoms = self.copy(b, node, known)
+            known.update(zip(node.results, atoms, strict=True))
+
+    def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
+        """A plain copy of a node, with its regions; its results."""
+        operands = [became(atom, known) for atom in node.operands]
+        made = b.emit_node(self.op(node.op), operands, regions=self.regions(b, node.regions, known))
+        for new, old in zip(made.results, node.results, strict=True):
+            new.hint = old.hint
+        return made.results
+
+    def regions(self, b: Builder, regions: Sequence[Region], known: Known) -> list[Region]:
+        """Copies of regions that lie inside `b`; those that share parameters go on sharing them."""
+        shared: dict[Value, Value] = {}
+        copies: list[Region] = []
+        for region in regions:
+            for param in region.params:
+                if param not in shared:
+                    shared[param] = known[param] = Value(self.type(param.type), param.hint)
+            copies.append(self.region(b.inner(), region, [shared[param] for param in region.params], known))
+        return copies
+
+    def region(self, inner: Builder, region: Region, params: Sequence[Value], known: Known) -> Region:
+        """The copy of one region into `inner`; what its parameters have become is known."""
+        self.nodes(inner, region.nodes, known)
+        return inner.finish([became(atom, known) for atom in region.results], params, self.place(region.loc))
 
 
 def renamed(regions: Sequence[Region]) -> list[Region]:
-    """Copies that define values of their own, so that the old ones may be defined elsewhere in the same function.
-
-    Parameters that the regions share stay shared.
-    """
-    known: Known = {}
-    copies: list[Region] = []
-    for region in regions:
-        b = Builder(region.loc)
-        for param in region.params:
-            known.setdefault(param, Value(param.type, param.hint))
-        copied(b, region.nodes, known)
-        params = [known[param] for param in region.params]
-        results = [replaced(atom, known) for atom in region.results]
-        copies.append(b.finish(results, params, region.loc))  # type: ignore[arg-type] - parameters become Values
-    return copies
-
-
-def rebuilt(region: Region, change: Change | None = None) -> Region:
-    """A copy of a function's body with a `change`."""
-    b = Builder(region.loc)
-    known: Known = {}
-    params = fresh(region.params)
-    known.update(zip(region.params, params, strict=True))
-    copied(b, region.nodes, known, change)
-    return b.finish([replaced(atom, known) for atom in region.results], params, region.loc)
+    """Copies that define values of their own, so that the old ones may be defined elsewhere in the same function."""
+    return Rewriter().regions(Builder(), regions, {})

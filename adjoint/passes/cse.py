@@ -1,0 +1,66 @@
+"""Common subexpressions: equal pure nodes become one.
+
+    y = op(x); .. z = op(x)         y = op(x); .. z := y         op PURE, the same attributes, the same operands
+
+A node sees those before it, in its region and in the regions around; not those of another branch.  Nodes with regions, effects
+and stacks are left alone: a hook is not merged, and a stack is used once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
+from adjoint.ir.op import Effect
+from adjoint.ir.ops.control import RegionOp
+from adjoint.ir.types import StackType
+from adjoint.passes.manager import Pass
+from adjoint.passes.rebuild import Known, Rewriter, became
+
+__all__ = ["CommonSubexpressions", "same_key"]
+
+
+def same_key(atom: Atom) -> Any:
+    """A key by which equal atoms are the same; it tells -0.0 from 0.0."""
+    if isinstance(atom, Literal):
+        return atom.type, atom.value.hex() if isinstance(atom.value, float) else atom.value
+    return atom
+
+
+class _Merger(Rewriter):
+    def __init__(self) -> None:
+        self._seen: dict[Any, Sequence[Value]] = {}
+
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        if not _may_merge(node):
+            return None
+        key = node.op, *(same_key(became(atom, known)) for atom in node.operands)
+        found = self._seen.get(key)
+        if found is None:
+            found = self._seen[key] = self.copy(b, node, known)  # type: ignore[assignment] - copies define values
+        return found
+
+    def region(self, inner: Builder, region: Region, params: Sequence[Value], known: Known) -> Region:
+        before = dict(self._seen)
+        copy = super().region(inner, region, params, known)
+        self._seen = before
+        return copy
+
+
+def _may_merge(node: Node) -> bool:
+    if isinstance(node.op, RegionOp) or node.op.effect is not Effect.PURE:
+        return False
+    return not any(isinstance(x.type, StackType) for x in (*node.operands, *node.results))
+
+
+@dataclass(frozen=True)
+class CommonSubexpressions(Pass):
+    """`cse`: equal pure nodes become one."""
+
+    name: ClassVar[str] = "cse"
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        return replace(function, body=_Merger().body(function.body))
