@@ -12,13 +12,16 @@ A result may be written into the memory of the operand that `in_place` names for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.types import F32, TensorType, scalar, tensor
+
+if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel
 
 Array = Any
 
@@ -54,6 +57,40 @@ class _Update(Op):
             gradient = gradient + parameter * gradient.dtype.type(self.weight_decay)
         return gradient if self.scale == 1.0 else gradient * gradient.dtype.type(self.scale)
 
+    def each(
+        self, k: Kernel, parameter: Buffer, gradient: Buffer, scalars: Sequence[tuple[Buffer, str]],
+        outs: Sequence[Buffer], step: Callable[..., Sequence[Any]],
+    ) -> None:
+        """A stage over all elements: `step` gives the new values, from index, parameter, g, and the scalars.
+
+        A block of elements is computed into arrays of its own and then copied out, since a compiler cannot know which
+        of the results share memory with which operands.
+        """
+        dtype = parameter.dtype.compute
+        with k.stage_range(k.size(parameter.count, "n"), WORK) as (begin, end):
+            values = [k.let(buffer[0], name) for buffer, name in scalars]
+            with k.loop(begin, end, "block", step=BLOCK) as block:
+                width = k.let(k.minimum_of(end - block, BLOCK), "width")
+                arrays = [k.array(dtype, BLOCK, f"new_{out.name.removesuffix('_out')}") for out in outs]
+                with k.loop(0, width, "j") as j:
+                    i = k.let(block + j, "i")
+                    before = k.let(parameter[i], "before")
+                    g: Any = gradient[i]
+                    if self.weight_decay:
+                        g = g + before * self.weight_decay
+                    if self.scale != 1.0:
+                        g = g * self.scale
+                    for array, value in zip(arrays, step(i, before, k.let(g, "g"), *values), strict=True):
+                        k.set(array[j], value)
+                for array, out in zip(arrays, outs, strict=True):
+                    with k.loop(0, width, "j") as j:
+                        k.store(out, block + j, array[j])
+
+
+BLOCK = 256
+"""Elements that are computed before their results are stored."""
+WORK = 16384
+"""Elements per thread below which threads do not pay."""
 
 _WEIGHTS = tensor(F32, (3, 37))
 _SCALAR = tensor(F32, ())
@@ -86,6 +123,12 @@ class SgdUpdate(_Update):
 
     def reference(self, parameter: Array, gradient: Array, learning_rate: Array) -> Array:
         return parameter - learning_rate * self.gradient(parameter, gradient)
+
+    def lower(self, k: Kernel, parameter: Buffer, gradient: Buffer, learning_rate: Buffer, out: Buffer) -> None:
+        def step(i: Expr, before: Expr, g: Expr, rate: Expr) -> Sequence[Expr]:
+            return (before - rate * g,)
+
+        self.each(k, parameter, gradient, ((learning_rate, "rate"),), (out,), step)
 
 
 @operation
@@ -139,6 +182,22 @@ class SgdMomentumUpdate(_Update):
         step = g + accumulator * momentum if self.nesterov else accumulator
         return parameter - learning_rate * step, accumulator, np.where(first > 0, 0, first).astype(first.dtype)
 
+    def lower(
+        self, k: Kernel, parameter: Buffer, accumulator: Buffer, first: Buffer, gradient: Buffer, learning_rate: Buffer,
+        momentum: Buffer, parameter_out: Buffer, accumulator_out: Buffer, first_out: Buffer,
+    ) -> None:
+        def step(i: Expr, before: Expr, g: Expr, rate: Expr, m: Expr) -> Sequence[Expr]:
+            old, state = k.let(accumulator[i], "old"), k.let(first[i], "state")
+            fresh, with_momentum = k.let(k.greater(state, 0), "fresh"), k.let(k.greater(m, 0), "with_momentum")
+            summed = k.let(k.select(fresh, g, old * m + g * (1.0 - self.dampening)), "summed")
+            taken = g + summed * m if self.nesterov else summed
+            return (
+                before - rate * k.select(with_momentum, taken, g), k.select(with_momentum, summed, old),
+                k.select(k.both(with_momentum, fresh), 0, state))
+
+        scalars = ((learning_rate, "rate"), (momentum, "m"))
+        self.each(k, parameter, gradient, scalars, (parameter_out, accumulator_out, first_out), step)
+
 
 @operation
 class MomentumUpdate(_Update):
@@ -183,6 +242,17 @@ class MomentumUpdate(_Update):
             return parameter - (g * learning_rate + accumulator * momentum * learning_rate), accumulator
         return parameter - learning_rate * accumulator, accumulator
 
+    def lower(
+        self, k: Kernel, parameter: Buffer, accumulator: Buffer, gradient: Buffer, learning_rate: Buffer, momentum: Buffer,
+        parameter_out: Buffer, accumulator_out: Buffer,
+    ) -> None:
+        def step(i: Expr, before: Expr, g: Expr, rate: Expr, m: Expr) -> Sequence[Expr]:
+            summed = k.let(accumulator[i] * m + g, "summed")
+            return before - (g * rate + summed * m * rate if self.nesterov else rate * summed), summed
+
+        scalars = ((learning_rate, "rate"), (momentum, "m"))
+        self.each(k, parameter, gradient, scalars, (parameter_out, accumulator_out), step)
+
 
 class _Adam(_Update):
     """The moments of Adam: averages of the gradient and of its square."""
@@ -192,6 +262,13 @@ class _Adam(_Update):
 
     def moments(self, m: Array, v: Array, g: Array, beta1: Array, beta2: Array) -> tuple[Array, Array]:
         return m + (g - m) * (1 - beta1), v + (g * g - v) * (1 - beta2)
+
+    def new_moments(
+        self, k: Kernel, i: Expr, g: Expr, betas: tuple[Expr, Expr], moments: tuple[Buffer, Buffer]
+    ) -> tuple[Expr, Expr]:
+        """The new moments of element i."""
+        m, v = k.let(moments[0][i], "old_m"), k.let(moments[1][i], "old_v")
+        return k.let(m + (g - m) * (1.0 - betas[0]), "next_m"), k.let(v + (g * g - v) * (1.0 - betas[1]), "next_v")
 
 
 _BETAS = ((-2.0, 2.0), (-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0), (0.001, 0.1), (0.8, 0.95), (0.9, 0.999))
@@ -245,6 +322,24 @@ class AdamUpdate(_Adam):
         ahead = m * beta1 + (1 - beta1) * g if self.nesterov else m
         return parameter - rate * ahead / (np.sqrt(v) + epsilon), m, v
 
+    def lower(
+        self, k: Kernel, parameter: Buffer, m: Buffer, v: Buffer, gradient: Buffer, learning_rate: Buffer, beta1: Buffer,
+        beta2: Buffer, epsilon: Buffer, beta1_power: Buffer, beta2_power: Buffer, parameter_out: Buffer, m_out: Buffer,
+        v_out: Buffer,
+    ) -> None:
+        def step(
+            i: Expr, before: Expr, g: Expr, rate: Expr, b1: Expr, b2: Expr, tiny: Expr, power1: Expr, power2: Expr
+        ) -> Sequence[Expr]:
+            next_m, next_v = self.new_moments(k, i, g, (b1, b2), (m, v))
+            corrected = rate * k.call("sqrt", 1.0 - power2) / (1.0 - power1)
+            ahead = next_m * b1 + (1.0 - b1) * g if self.nesterov else next_m
+            return before - corrected * ahead / (k.call("sqrt", next_v) + tiny), next_m, next_v
+
+        scalars = (
+            (learning_rate, "rate"), (beta1, "b1"), (beta2, "b2"), (epsilon, "tiny"), (beta1_power, "power1"),
+            (beta2_power, "power2"))
+        self.each(k, parameter, gradient, scalars, (parameter_out, m_out, v_out), step)
+
 
 @operation
 class AdamWeightDecayUpdate(_Adam):
@@ -284,3 +379,15 @@ class AdamWeightDecayUpdate(_Adam):
     ) -> tuple[Array, ...]:
         m, v = self.moments(m, v, self.gradient(parameter, gradient), beta1, beta2)
         return parameter - learning_rate * (m / (np.sqrt(v) + epsilon) + decay * parameter), m, v
+
+    def lower(
+        self, k: Kernel, parameter: Buffer, m: Buffer, v: Buffer, gradient: Buffer, learning_rate: Buffer, beta1: Buffer,
+        beta2: Buffer, epsilon: Buffer, decay: Buffer, parameter_out: Buffer, m_out: Buffer, v_out: Buffer,
+    ) -> None:
+        def step(i: Expr, before: Expr, g: Expr, rate: Expr, b1: Expr, b2: Expr, tiny: Expr, share: Expr) -> Sequence[Expr]:
+            next_m, next_v = self.new_moments(k, i, g, (b1, b2), (m, v))
+            change = next_m / (k.call("sqrt", next_v) + tiny) + share * before
+            return before - rate * change, next_m, next_v
+
+        scalars = ((learning_rate, "rate"), (beta1, "b1"), (beta2, "b2"), (epsilon, "tiny"), (decay, "share"))
+        self.each(k, parameter, gradient, scalars, (parameter_out, m_out, v_out), step)
