@@ -265,7 +265,7 @@ _opening = threading.Lock()
 _opened: Workshop | None = None
 
 
-def _workshop() -> Workshop:
+def open_workshop() -> Workshop:
     """The workshop of this process, opened at its first use."""
     global _opened
     with _opening:
@@ -301,7 +301,7 @@ def _declare(ffi: Any) -> None:
 
 def load_runtime(ffi: Any, workshop: Workshop | None = None) -> Any:
     """The run-time library, compiled if need be; its functions are attributes.  NoCompiler, CompilerFailure."""
-    workshop = workshop or _workshop()
+    workshop = workshop or open_workshop()
     _declare(ffi)
     source = headers.text(RUNTIME)
     key = workshop.key(source)
@@ -442,7 +442,7 @@ class KernelCache:
         _declare(ffi)
         self._ffi = ffi
         self._type = ffi.typeof("adjoint_kernel")
-        self.workshop = workshop or _workshop()
+        self.workshop = workshop or open_workshop()
         self._background = background
         self._functions: dict[str, tuple[Any, ...]] = {}
         self._failures: dict[str, CompilerFailure] = {}

@@ -1,0 +1,118 @@
+"""`adjoint doctor`: what adjoint runs with here, and whether a kernel compiles and runs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import adjoint
+from adjoint.codegen.compile import open_workshop
+from adjoint.codegen.toolchain import NoCompiler, Toolchain, machine_flags
+from adjoint.runtime.context import get_context
+
+__all__ = ["SETTINGS", "act", "configure"]
+
+SETTINGS = {
+    "ADJOINT_CACHE_DIR": "where compiled kernels are kept",
+    "ADJOINT_NUM_THREADS": "threads of the kernels",
+    "ADJOINT_HOOK_SIGNATURE": "cell or cell_id (the older manual's hooks)",
+    "ADJOINT_FORBID_INTERPRETER": "1: an op without a compiled kernel raises",
+    "CC": "the C compiler to try first",
+    "XDG_CACHE_HOME": "the user's cache directory",
+    "NO_COLOR": "no colour on terminals",
+}
+"""Environment variables that are read, and what they say."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.description = "Show compiler, flags, CPU features, cache, versions and settings, and compile and run one kernel. Exit code 1 when that fails."
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+    parser.set_defaults(act=act)
+
+
+def act(chosen: argparse.Namespace) -> int:
+    """Print the report."""
+    test, passed = _self_test()
+    report = {
+        "versions": _versions(),
+        "compiler": _compiler(),
+        "cache": _cache(),
+        "settings": {name: os.environ.get(name, "not set") for name in SETTINGS} | {"threads": get_context("num_threads")},
+        "self test": test,
+    }
+    if chosen.json:
+        print(json.dumps(report, indent=2, default=str))
+        return 0 if passed else 1
+    console = Console(highlight=False)
+    for title, part in report.items():
+        table = Table(title=title, title_justify="left", show_header=False, box=None, title_style="bold")
+        for key, value in part.items():
+            table.add_row(key, str(value))
+        console.print(table)
+        console.print()
+    return 0 if passed else 1
+
+
+def _versions() -> dict[str, Any]:
+    names = ("numpy", "cffi", "lark", "rich")
+    return {"adjoint": adjoint.__version__, "python": platform.python_version(), "platform": platform.platform(),
+            **{name: importlib.metadata.version(name) for name in names}}
+
+
+def _compiler() -> dict[str, Any]:
+    tried: list[str] = []
+    found = Toolchain.find(tried)
+    features = " ".join(machine_flags()) or "none"
+    if found is None:
+        return {"found": "none", "tried": "; ".join(tried), "CPU features": features}
+    return {"found": " ".join(found.command), "flags": " ".join(found.flags), "CPU features": features}
+
+
+def _cache() -> dict[str, Any]:
+    try:
+        store = open_workshop().store
+    except NoCompiler:
+        return {"directory": "not used: there is no compiler"}
+    usage = store.usage()
+    return {"directory": store.root, "libraries": usage.libraries, "kernels": usage.kernels, "bytes": usage.bytes}
+
+
+def _self_test() -> tuple[dict[str, Any], bool]:
+    """Compile an addition in an empty cache, run it, and compare with NumPy; in a process of its own state."""
+    with tempfile.TemporaryDirectory() as empty:
+        begin = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "adjoint.cli.doctor"], capture_output=True, text=True, timeout=120,
+            env={**os.environ, "ADJOINT_CACHE_DIR": empty, "ADJOINT_FORBID_INTERPRETER": "1"}, check=False)
+        seconds = time.perf_counter() - begin
+        passed = done.returncode == 0
+        text = f"a kernel was compiled and gave the right numbers, {seconds:.2f} s from an empty cache" if passed else (
+            f"failed: {(done.stderr or done.stdout).strip().splitlines()[-1:] or ['no message']}")
+        return {"result": text}, passed
+
+
+def _check() -> int:
+    """What the self test runs."""
+    warnings.simplefilter("error")
+    x = np.linspace(-3, 3, 1000, dtype=np.float32)
+    result = (adjoint.Tensor(x) + adjoint.Tensor(x)).asnumpy()
+    return 0 if np.array_equal(result, x + x) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(_check())
+
