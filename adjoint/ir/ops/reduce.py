@@ -592,6 +592,8 @@ class Position(Op):
                smooth=False, note="ties and NaN"),
         sample(tensor(F32, (3, 0)), axis=0, smooth=False, note="an index"),
         sample(I32_23, axis=1, domain=(-9, 9), smooth=False, note="an index"),
+        sample(tensor(F32, (3, 101)), axis=1, smooth=False, note="an index"),
+        sample(tensor(I32, (3, 101)), axis=1, domain=(0, 5), smooth=False, note="an index, among ties"),
     )
 
     def infer(self, x: Any) -> TensorType:
@@ -615,16 +617,51 @@ class Position(Op):
         n, m = k.size(length, "n"), None if inner == 1 else k.size(inner, "m")
         with k.stage(out.count, _grain(2 * length), "unit") as unit:
             start = k.let(unit * n if m is None else unit / m * n * m + unit % m, "start")
-            best, place = k.local(x[start], "best"), k.local(0, "place", I64)
-            with k.loop(1, n, "i") as i:
-                value = k.let(x[start + (i if m is None else i * m)], "value")
-                better = self.beats(k, value, best)
-                if value.dtype.is_float:
-                    better = k.either(better, k.both(k.call("isnan", value), k.negation(k.call("isnan", best))))
-                with k.when(better):
-                    k.set(best, value)
-                    k.set(place, i)
+            if m is None and 2 * LANES <= length < 1 << 31:
+                place = self._place_in_lanes(k, x, start, n)
+            else:
+                best, place = k.local(x[start], "best"), k.local(0, "place", I64)
+                with k.loop(1, n, "i") as i:
+                    value = k.let(x[start + (i if m is None else i * m)], "value")
+                    with k.when(self._wins(k, value, best)):
+                        k.set(best, value)
+                        k.set(place, i)
             k.store(out, unit, k.cast(place, self.to))
+
+    def _wins(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        """Whether `a`, met after `b`, is the one to keep: NaN is the most extreme."""
+        better = self.beats(k, a, b)
+        if a.dtype.is_float:
+            better = k.either(better, k.both(k.call("isnan", a), k.negation(k.call("isnan", b))))
+        return better
+
+    def _place_in_lanes(self, k: Kernel, x: Buffer, start: Expr, n: Expr) -> Expr:
+        """The place of the extreme of n side by side elements, n at least LANES: found per lane, then among the lanes."""
+        best, place = k.array(x.dtype, LANES, "best"), k.array(I32, LANES, "place")
+        with k.loop(0, LANES, "l") as l:
+            k.set(best[l], x[start + l])
+            k.set(place[l], k.cast(l, I32))
+        full = k.let(n / LANES * LANES, "full")
+
+        def meet(l: Expr, i: Expr) -> None:
+            value = k.let(x[start + i], "value")
+            wins = k.let(self._wins(k, value, best[l]), "wins")
+            k.set(best[l], k.select(wins, value, best[l]))
+            k.set(place[l], k.select(wins, k.cast(i, I32), place[l]))
+
+        with k.loop(LANES, full, "i", step=LANES) as i, k.loop(0, LANES, "l") as l:
+            meet(l, i + l)
+        with k.loop(full, n, "i") as i:
+            meet(i - full, i)
+        with k.loop(1, LANES, "l") as l:
+            equal = k.equal(best[l], best[0])
+            if x.dtype.is_float:
+                equal = k.either(equal, k.both(k.call("isnan", best[l]), k.call("isnan", best[0])))
+            earlier = k.both(equal, k.less(place[l], place[0]))
+            with k.when(k.either(earlier, self._wins(k, best[l], best[0]))):
+                k.set(best[0], best[l])
+                k.set(place[0], place[l])
+        return place[0]
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
@@ -717,21 +754,38 @@ class CumSum(Op):
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         length = x.shape[self.axis]
+        outer = math.prod(x.shape[: self.axis])
         inner = math.prod(x.shape[self.axis + 1 :])
-        n, m = k.size(length, "n"), None if inner == 1 else k.size(inner, "m")
+        n = k.size(length, "n")
         dtype = x.dtype.compute
-        columns = x.count // length if length else 0
-        with k.stage(columns, _grain(2 * length), "unit") as unit:
-            start = k.let(unit * n if m is None else unit / m * n * m + unit % m, "start")
-            total = k.local(-0.0 if dtype.is_float and not self.exclusive else 0, "total", dtype)
+        nothing = k.literal(-0.0 if dtype.is_float and not self.exclusive else 0, dtype)
+
+        def add(total: Expr, place: Expr) -> None:
+            if self.exclusive:
+                k.store(out, place, total)
+            k.set(total, total + x[place])
+            if not self.exclusive:
+                k.store(out, place, total)
+
+        if inner == 1:
+            with k.stage(outer, _grain(4 * length), "row") as row:
+                total = k.local(nothing, "total")
+                with k.loop(0, n, "i") as i:
+                    add(total, k.let(row * n + (n - 1 - i if self.reverse else i), "place"))
+            return
+        m, chunks = k.size(inner, "m"), -(-inner // COLUMNS)
+        per_row = k.size(chunks, "chunks")
+        with k.stage(outer * chunks, _grain(2 * length * min(inner, COLUMNS)), "unit") as unit:
+            left = k.let(unit % per_row * COLUMNS, "left")
+            width = k.let(k.minimum_of(m - left, k.literal(COLUMNS, I64)), "width")
+            first = k.let(unit / per_row * n, "first")
+            totals = k.array(x.dtype, COLUMNS, "total")
+            with k.loop(0, width, "j") as j:
+                k.set(totals[j], nothing)
             with k.loop(0, n, "i") as i:
-                step = n - 1 - i if self.reverse else i
-                place = k.let(start + (step if m is None else step * m), "place")
-                if self.exclusive:
-                    k.store(out, place, total)
-                k.increment(total, x[place])
-                if not self.exclusive:
-                    k.store(out, place, total)
+                start = k.let((first + (n - 1 - i if self.reverse else i)) * m + left, "start")
+                with k.loop(0, width, "j") as j:
+                    add(totals[j], start + j)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.cum_sum(ct, axis=self.axis, exclusive=self.exclusive, reverse=not self.reverse),)

@@ -527,18 +527,20 @@ COLUMNS = 64
 def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer, out: Buffer, axis: int) -> None:
     """`out` is `x`, or zeros, with the slices of `updates` added in the order of the indices."""
     outer, length, inner = _three(out.shape, axis)
-    n, m, count = k.size(length, "n"), k.size(inner, "m"), k.size(indices.count, "count")
-    blocks = -(-inner // COLUMNS)
     wide = out.dtype.compute is not out.dtype
     total = k.scratch(out.dtype.compute, out.count, "total") if wide else out
-    with k.stage(outer * blocks, _grain((length + indices.count) * min(inner, COLUMNS)), "unit") as unit:
-        per_row = k.size(blocks, "blocks")
+    if x is None:
+        emit_fill(k, total, _zero(out.dtype))
+    else:
+        with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
+            k.store(total, i, x[i])
+    n, m, count = k.size(length, "n"), k.size(inner, "m"), k.size(indices.count, "count")
+    blocks = -(-inner // COLUMNS)
+    per_row = k.size(blocks, "blocks")
+    with k.stage(outer * blocks, _grain(indices.count * min(inner, COLUMNS)), "unit") as unit:
         first = k.let(unit % per_row * COLUMNS, "first")
         last = k.let(k.minimum_of(first + COLUMNS, m), "last")
         o = k.let(unit / per_row, "o")
-        with k.loop(0, n, "r") as r, k.loop(first, last, "j") as j:
-            place = (o * n + r) * m + j
-            k.store(total, place, k.literal(0, out.dtype) if x is None else x[place])
         with k.loop(0, count, "i") as i:
             target = k.let((o * n + _emit_place(k, indices, i, n)) * m, "target")
             source = k.let((o * count + i) * m, "source")
