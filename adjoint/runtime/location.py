@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from adjoint.diagnostics import UNKNOWN, At, Loc
 
 __all__ = ["definition", "user_location"]
 
-_LIBRARY = __name__.partition(".")[0]
+_LIBRARY = str(Path(__file__).parents[1]) + os.sep
 
 
 def user_location() -> Loc:
     """The line of the user's program that is running: the innermost frame outside of this library."""
     frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] != _LIBRARY:
-            code = frame.f_code
+        code = frame.f_code
+        if not code.co_filename.startswith((_LIBRARY, "<frozen ")):
             positions = list(code.co_positions())[frame.f_lasti // 2]
             line, _, column, end = positions
             return At(code.co_filename, line or frame.f_lineno, (column or 0) + 1, (end or 0) + 1 if end else 0)

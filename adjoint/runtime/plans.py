@@ -6,9 +6,11 @@ a few pointers costs.  `run` takes memories and gives memory; nothing is looked 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.codegen.compile import CompilerFailure
 from adjoint.codegen.emit import lower
 from adjoint.diagnostics import InternalError
 from adjoint.ir.storage import from_compute, to_compute
@@ -61,7 +63,13 @@ def _made(op: Op, types: Sequence[TensorType]) -> Plan:
     here = machine()
     if here.kernels is None or not op.can_lower:
         return _interpreted(op, tuple(types), result_types, here)
-    return _compiled(op, types, result_types, here)
+    try:
+        return _compiled(op, types, result_types, here)
+    except CompilerFailure as fault:
+        if forbids_interpreter():
+            raise
+        warnings.warn(str(fault), stacklevel=2)
+        return _interpreted(op, tuple(types), result_types, here)
 
 
 def _copied_into(nbytes: int) -> Callable[..., None]:

@@ -527,7 +527,7 @@ class _Assembler:
             residuals=len(escapes),
         )
         outer = self.open[-1]
-        made = outer.builder.emit(op, *level.arguments, regions=(region,), hint=self._name("y"), loc=enter.loc)
+        made = outer.builder.emit(op, *level.arguments, regions=(region,), hint=self._name(_last_part(enter.about)), loc=enter.loc)
         values: tuple[Any, ...] = made if isinstance(made, tuple) else (made,)
         for slot, value in zip((*results, *escapes), values, strict=True):
             outer.values[slot] = value
@@ -537,3 +537,9 @@ class _Assembler:
 def _base(atom: Atom) -> str:
     """The base of a value's name, without its version."""
     return atom.hint.split(".")[0] if isinstance(atom, Value) else "x"
+
+
+def _last_part(title: str) -> str:
+    """The last name of a cell's title, to call its result by; `y` where that is a number."""
+    last = title.rpartition(".")[2]
+    return last.lower() if last.isidentifier() else "y"

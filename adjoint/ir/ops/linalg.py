@@ -42,6 +42,7 @@ class MatMul(Op):
 
     ta: bool = False
     tb: bool = False
+    name = "matmul"
     pack = "matmul"
     samples = (
         sample(tensor(F32, (3, 4)), tensor(F32, (4, 5))),
@@ -77,8 +78,8 @@ class MatMul(Op):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         x, y = node.operands
-        by_x = b.mat_mul(y, ct, ta=self.tb, tb=True) if self.ta else b.mat_mul(ct, y, ta=False, tb=not self.tb)
-        by_y = b.mat_mul(ct, x, ta=True, tb=self.ta) if self.tb else b.mat_mul(x, ct, ta=not self.ta, tb=False)
+        by_x = b.matmul(y, ct, ta=self.tb, tb=True) if self.ta else b.matmul(ct, y, ta=False, tb=not self.tb)
+        by_y = b.matmul(ct, x, ta=True, tb=self.ta) if self.tb else b.matmul(x, ct, ta=not self.ta, tb=False)
         return b.unbroadcast(by_x, to=x.type), b.unbroadcast(by_y, to=y.type)
 
 
