@@ -12,7 +12,7 @@ from adjoint.ir.print import print_module
 from adjoint.ir.types import TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.activity import differentiable
-from adjoint.passes.manager import Pipeline, chosen
+from adjoint.passes.manager import Pipeline, chosen, verifying
 
 STEP = 1e-6
 

@@ -1,0 +1,141 @@
+"""Patterns over nodes, written as the expressions they match.
+
+    mul(x, 1.0)            a node of op `mul` whose second operand is the number 1 of a floating-point dtype
+    neg(neg(x))            a node on the result of another
+    cast(cast(x), to=t)    an attribute; t stands for what the attribute holds
+
+A letter matches any operand, twice the same letter the same operand.  `1` is an integer, `1.0` a floating-point number, and
+`-0.0` is not `0.0`; `true` and `false` are bools.  A number is a literal, or one broadcast to a shape.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adjoint.ir.core import Atom, Literal, Node, Value
+from adjoint.ir.op import Op, registry
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import BOOL, TensorType, Type, scalar
+
+__all__ = ["Bindings", "Definitions", "Emit", "Rule", "number", "same_atom"]
+
+Bindings = dict[str, Any]
+"""What the letters of a pattern stand for: atoms, and attributes."""
+Definitions = Mapping[Value, Node]
+"""The nodes that values were defined by."""
+Emit = Callable[[Op, Sequence[Atom]], Atom]
+"""Emits a node of one result."""
+
+
+def number(atom: Atom, made: Definitions) -> bool | int | float | None:
+    """The number that all elements of `atom` are, if that is known."""
+    while isinstance(atom, Value):
+        node = made.get(atom)
+        if node is None or not isinstance(node.op, Broadcast):
+            return None
+        atom = node.operands[0]
+    return atom.value
+
+
+def same_atom(one: Atom, two: Atom) -> bool:
+    """Whether two atoms are the same; -0.0 is not 0.0, and NaN is NaN."""
+    if isinstance(one, Literal) and isinstance(two, Literal):
+        return one.type is two.type and _same_number(one.value, two.value)
+    return one is two
+
+
+def _same_number(one: float, two: float) -> bool:
+    return (math.isnan(one) and math.isnan(two)) or (one == two and math.copysign(1, one) == math.copysign(1, two))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`pattern` becomes `replacement`, both as text.
+
+    where  a further condition on what the letters stand for
+    why    what the condition is for, or why the rule is exact
+    """
+
+    pattern: str
+    replacement: str
+    where: Callable[[Bindings], bool] | None = None
+    why: str = ""
+
+    @property
+    def root(self) -> str:
+        """The name of the op that the pattern begins with."""
+        call = _parsed(self.pattern)
+        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        return call.func.id
+
+    def apply(self, emit: Emit, op: Op, operands: Sequence[Atom], type_: Type, made: Definitions) -> Atom | None:
+        """What takes the place of `op(operands)`, whose result is of `type_`; None where the rule does not fit.
+
+        A replacement of another type does not fit: `mul(x, 1.0)` is not x where the 1 is of a larger shape.
+        """
+        bindings: Bindings = {}
+        call = _parsed(self.pattern)
+        assert isinstance(call, ast.Call)
+        if not _match_call(call, op, operands, made, bindings) or (self.where and not self.where(bindings)):
+            return None
+        found = _built(_parsed(self.replacement), emit, bindings)
+        return found if found.type is type_ else None
+
+
+_trees: dict[str, ast.expr] = {}
+
+
+def _parsed(text: str) -> ast.expr:
+    if text not in _trees:
+        _trees[text] = ast.parse(text, mode="eval").body
+    return _trees[text]
+
+
+def _match(pattern: ast.expr, atom: Atom, made: Definitions, bindings: Bindings) -> bool:
+    match pattern:
+        case ast.Name(id="true" | "false" as name):
+            return number(atom, made) is (name == "true")
+        case ast.Name(id=name):
+            return same_atom(bindings.setdefault(name, atom), atom)
+        case ast.Constant() | ast.UnaryOp():
+            wanted = ast.literal_eval(pattern)
+            found = number(atom, made)
+            if found is None or not isinstance(atom.type, TensorType):
+                return False
+            fits = atom.type.dtype.is_float if isinstance(wanted, float) else atom.type.dtype.is_integer
+            return fits and _same_number(found, wanted)
+        case ast.Call():
+            node = made.get(atom) if isinstance(atom, Value) else None
+            return node is not None and _match_call(pattern, node.op, node.operands, made, bindings)
+        case _:
+            raise TypeError(f"not a pattern: {ast.unparse(pattern)}")
+
+
+def _match_call(call: ast.Call, op: Op, operands: Sequence[Atom], made: Definitions, bindings: Bindings) -> bool:
+    assert isinstance(call.func, ast.Name)
+    if op.name != call.func.id or len(call.args) != len(operands):
+        return False
+    for keyword in call.keywords:
+        assert keyword.arg is not None and isinstance(keyword.value, ast.Name)
+        held = getattr(op, keyword.arg)
+        if bindings.setdefault(keyword.value.id, held) != held:
+            return False
+    return all(_match(pattern, atom, made, bindings) for pattern, atom in zip(call.args, operands, strict=True))
+
+
+def _built(pattern: ast.expr, emit: Emit, bindings: Bindings) -> Atom:
+    """The replacement, emitted.  Where it turns out not to fit, what was emitted is dead."""
+    match pattern:
+        case ast.Name(id="true" | "false" as name):
+            return Literal(name == "true", scalar(BOOL))
+        case ast.Name(id=name):
+            return bindings[name]
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+            attributes = {k.arg: bindings[k.value.id] for k in keywords if k.arg and isinstance(k.value, ast.Name)}
+            return emit(registry()[name](**attributes), [_built(arg, emit, bindings) for arg in args])
+        case _:
+            raise TypeError(f"not a replacement: {ast.unparse(pattern)}")

@@ -1,0 +1,207 @@
+"""Algebra that changes no bit, as a table; and control flow that is decided already.
+
+Every rule of the table is exact for -0, infinities and NaN (all NaN being one): `x + 0` is not x where x is -0, so it is no
+rule.  What is computed here on numbers is what IEEE 754 defines to the last bit, integers and bools; never a transcendental
+function, whose value belongs to the kernels.  What is done about regions is said in `simplify_regions`.
+
+After gradients only: before them it would change which values are read how often, and with that sums and hooks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value, walk
+from adjoint.ir.op import Effect, Op
+from adjoint.ir.ops.control import RegionOp
+from adjoint.ir.ops.elementwise import Elementwise
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.storage import from_compute, to_compute
+from adjoint.ir.types import BF16, F16, F32, F64, DType, TensorType, broadcast_shapes, scalar
+from adjoint.passes.manager import Pass
+from adjoint.passes.patterns import Bindings, Rule
+from adjoint.passes.rebuild import Known, became
+from adjoint.passes.simplify_regions import RegionSimplifier
+
+__all__ = ["RULES", "Simplify"]
+
+
+_DIGITS = {F16: 11, BF16: 8, F32: 24, F64: 53}
+"""Binary digits of the floating-point numbers, the hidden one counted."""
+_HELD: dict[DType, tuple[DType, ...]] = {F16: (F16, F32, F64), BF16: (BF16, F32, F64), F32: (F32, F64), F64: (F64,)}
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether `wide` has every number of `narrow`."""
+    if wide is narrow or narrow.kind == "b":
+        return True
+    if narrow.is_float:
+        return wide in _HELD[narrow]
+    digits = 8 * narrow.size - (narrow.kind == "i")
+    if wide.is_float:
+        return digits <= _DIGITS[wide]
+    return wide.is_integer and digits <= 8 * wide.size - (wide.kind == "i") and (narrow.kind == "u" or wide.kind == "i")
+
+
+def _lossless(bindings: Bindings) -> bool:
+    return _holds(bindings["m"], bindings["x"].type.dtype)
+
+
+RULES = (
+    # A factor, a divisor, a summand that changes nothing.
+    Rule("mul(x, 1.0)", "x"),
+    Rule("mul(1.0, x)", "x"),
+    Rule("div(x, 1.0)", "x"),
+    Rule("sub(x, 0.0)", "x", why="-0 - 0 is -0; but -0 + 0 is 0, so add(x, 0.0) is not x"),
+    Rule("add(x, -0.0)", "x"),
+    Rule("add(-0.0, x)", "x"),
+    Rule("mul(x, 1)", "x"),
+    Rule("mul(1, x)", "x"),
+    Rule("add(x, 0)", "x"),
+    Rule("add(0, x)", "x"),
+    Rule("sub(x, 0)", "x"),
+    # Signs: a sign is turned exactly, also that of a zero.
+    Rule("neg(neg(x))", "x"),
+    Rule("abs(neg(x))", "abs(x)"),
+    Rule("abs(abs(x))", "abs(x)"),
+    Rule("mul(x, -1.0)", "neg(x)"),
+    Rule("mul(-1.0, x)", "neg(x)"),
+    Rule("mul(neg(x), neg(y))", "mul(x, y)"),
+    Rule("div(neg(x), neg(y))", "div(x, y)"),
+    Rule("add(x, neg(y))", "sub(x, y)"),
+    Rule("sub(x, neg(y))", "add(x, y)"),
+    # Choices.
+    Rule("select(true, x, y)", "x"),
+    Rule("select(false, x, y)", "y"),
+    Rule("select(c, x, x)", "x"),
+    Rule("maximum(x, x)", "x"),
+    Rule("minimum(x, x)", "x"),
+    # Bools.
+    Rule("logical_not(logical_not(x))", "x"),
+    Rule("logical_and(x, true)", "x"),
+    Rule("logical_and(true, x)", "x"),
+    Rule("logical_and(x, x)", "x"),
+    Rule("logical_or(x, false)", "x"),
+    Rule("logical_or(false, x)", "x"),
+    Rule("logical_or(x, x)", "x"),
+    # Shapes: only the place of elements changes.
+    Rule("identity(x)", "x"),
+    Rule("reshape(x, to=t)", "x", lambda m: m["t"] is m["x"].type, "to the shape it has"),
+    Rule("reshape(reshape(x), to=t)", "reshape(x, to=t)"),
+    Rule("broadcast(x, to=t)", "x", lambda m: m["t"] is m["x"].type, "to the shape it has"),
+    Rule("broadcast(broadcast(x), to=t)", "broadcast(x, to=t)"),
+    Rule("transpose(x, permutation=p)", "x", lambda m: m["p"] == tuple(range(len(m["p"]))), "axes that stay"),
+    # Casts there and back.
+    Rule("cast(x, to=t)", "x", lambda m: m["t"] is m["x"].type.dtype, "to the dtype it has"),
+    Rule("cast(cast(x, to=m), to=t)", "cast(x, to=t)", _lossless, "the dtype in between has every number of the first"),
+    # Tuples and stacks.
+    Rule("item(group(x), index=i)", "x"),
+)
+
+
+FOLDED = frozenset(
+    {
+        "abs", "add", "cast", "ceil", "div", "equal", "floor", "floor_div", "greater", "greater_equal", "less", "less_equal",
+        "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "mul", "neg", "not_equal",
+        "select", "sqrt", "square", "sub",
+    }
+)
+"""The ops computed on literals."""
+
+
+class _Simplifier(RegionSimplifier):
+    """Copies a function; every node that is made is offered to the table first."""
+
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        if isinstance(node.op, RegionOp):
+            return self.change_regions(b, node, known)
+        operands = [became(atom, known) for atom in node.operands]
+        if node.op.name == "pop" and (pushed := self.made_by(operands[0])) is not None and pushed.op.name == "push":
+            return pushed.operands
+        if len(node.results) != 1 or node.op.effect is not Effect.PURE:
+            return None
+        return [self.emit(b, node.op, operands, node.result.hint)]
+
+    def emit(self, b: Builder, op: Op, operands: Sequence[Atom], hint: str = "") -> Atom:
+        """Emit a node, or what the table says instead of it."""
+        operands = self._unbroadcast(op, operands)
+        (type_,) = op.result_types([atom.type for atom in operands], ())
+        folded = _folded(op, operands, type_) if isinstance(type_, TensorType) else None
+        if folded is not None:
+            return folded
+        for rule in _BY_ROOT.get(op.name, ()):
+            found = rule.apply(lambda op, operands: self.emit(b, op, operands, hint), op, operands, type_, self.made)
+            if found is not None:
+                return found
+        made = b.emit_node(op, operands, hint=hint)
+        self.remember(made)
+        return made.results[0]
+
+    def _unbroadcast(self, op: Op, operands: Sequence[Atom]) -> Sequence[Atom]:
+        """The operands of an elementwise op before they were broadcast, where it broadcasts them itself."""
+        if not isinstance(op, Elementwise):
+            return operands
+        result = op.result_types([atom.type for atom in operands], ())
+        narrowed = list(operands)
+        for i, atom in enumerate(operands):
+            source = self.made_by(atom)
+            if source is not None and isinstance(source.op, Broadcast):
+                before, narrowed[i] = narrowed[i], source.operands[0]
+                if not _broadcasts_to(narrowed, result[0]):
+                    narrowed[i] = before
+        return narrowed
+
+
+def _broadcasts_to(operands: Sequence[Atom], type_: object) -> bool:
+    shapes = [atom.type.shape for atom in operands if isinstance(atom.type, TensorType)]
+    return isinstance(type_, TensorType) and broadcast_shapes(*shapes) == type_.shape
+
+
+def _folded(op: Op, operands: Sequence[Atom], type_: TensorType) -> Literal | None:
+    """The literal that an op on literals is, where that is exact."""
+    if op.name not in FOLDED or type_.rank or not all(isinstance(atom, Literal) for atom in operands):
+        return None
+    dtypes = [atom.type.dtype for atom in operands]  # type: ignore[union-attr]
+    values = [np.asarray(atom.value, d.compute.array) for atom, d in zip(operands, dtypes, strict=True)]  # type: ignore[union-attr]
+    if op.name in ("floor_div", "mod") and not (dtypes[1].is_integer and values[1] != 0):
+        return None
+    stored = [to_compute(from_compute(value, d), d) for value, d in zip(values, dtypes, strict=True)]
+    with np.errstate(all="ignore"):
+        result = to_compute(from_compute(op.reference(*stored), type_.dtype), type_.dtype)
+    value = result.item()
+    if isinstance(value, float) and math.isnan(value):
+        return Literal(math.nan, scalar(type_.dtype))
+    return Literal(value, scalar(type_.dtype))
+
+
+_BY_ROOT: dict[str, list[Rule]] = {}
+for _rule in RULES:
+    _BY_ROOT.setdefault(_rule.root, []).append(_rule)
+
+
+@dataclass(frozen=True)
+class Simplify(Pass):
+    """`simplify`: exact algebra and decided control flow, until nothing changes."""
+
+    name: ClassVar[str] = "simplify"
+
+    ROUNDS: ClassVar[int] = 4
+    """Times a function is gone over at most; a round costs time, and what a fourth one finds is seldom worth it."""
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        for _ in range(self.ROUNDS):
+            before = _shape(function)
+            function = replace(function, body=_Simplifier().body(function.body))
+            if _shape(function) == before:
+                break
+        return function
+
+
+def _shape(function: Function) -> list[tuple[Op, int]]:
+    return [(node.op, len(node.results)) for node in walk(function.body)]

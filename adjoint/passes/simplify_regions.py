@@ -1,0 +1,240 @@
+"""Control flow that is decided already.
+
+    if true { R } else { S }             R
+    if c { R; yield x } else { S; yield x }      x, for an x from outside
+    if c { yield true } else { yield false }     c
+    if c { .. c .. } else { .. c .. }    c is true in the one, false in the other
+    if c { R } else { S }; if c { R1 } else { S1 }       if c { R; R1 } else { S; S1 }
+    for of no round, of one round        the initial values; its body
+    a carried value yielded as it is     the initial value
+    a result that another one equals     the other one; `undef` equals anything
+
+`undef` is a value nobody reads, so it may be taken for any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Literal, Node, Region, Value
+from adjoint.ir.op import Effect
+from adjoint.ir.ops.control import Cell, For, If, RegionOp, While
+from adjoint.ir.ops.stack import Undef
+from adjoint.ir.types import StackType
+from adjoint.passes.cotangent import FALSE, TRUE
+from adjoint.passes.patterns import same_atom
+from adjoint.passes.rebuild import Known, Rewriter, became
+
+__all__ = ["RegionSimplifier"]
+
+WINDOW = 16
+"""How far back an `if` on the same condition is looked for."""
+
+
+class RegionSimplifier(Rewriter):
+    """Copies a function, decided control flow resolved; `made` holds the new nodes by their results."""
+
+    def __init__(self) -> None:
+        self.made: dict[Value, Node] = {}
+
+    def remember(self, node: Node) -> None:
+        self.made.update((value, node) for value in node.results)
+
+    def made_by(self, atom: Atom) -> Node | None:
+        """The new node that an atom is a result of."""
+        return self.made.get(atom) if isinstance(atom, Value) else None
+
+    def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
+        results = super().copy(b, node, known)
+        self.remember(b.nodes[-1])
+        return results
+
+    def change_regions(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        match node.op:
+            case If():
+                return self._if(b, node, known)
+            case For() | While():
+                return self._loop(b, node, known)
+            case Cell():
+                return self._cell(b, node, known)
+            case _:
+                return None
+
+    def _inlined(self, b: Builder, region: Region, known: Known) -> list[Atom]:
+        self.nodes(b, region.nodes, known)
+        return [became(atom, known) for atom in region.results]
+
+    # if
+
+    def _if(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
+        old = node.operands[0]
+        condition = became(old, known)
+        if isinstance(condition, Literal):
+            return self._inlined(b, node.regions[0 if condition.value else 1], known)
+        sides: list[Region] = []
+        for region, value in zip(node.regions, (TRUE, FALSE), strict=True):
+            inside = {**known, old: value} if isinstance(old, Value) else known
+            sides.append(self.region(b.inner(), region, (), inside))
+        first, second = sides
+
+        results: list[Atom | None] = []
+        kept: list[tuple[Atom, Atom]] = []
+        places: list[int] = []
+        here = _defined(sides)
+        for one, two in zip(first.results, second.results, strict=True):
+            decided = self._decided(b, condition, one, two, here)
+            place = -1
+            if decided is None:
+                pairs = enumerate(kept)
+                place = next((i for i, pair in pairs if self._may_be(pair[0], one) and self._may_be(pair[1], two)), len(kept))
+                if place == len(kept):
+                    kept.append((one, two))
+                else:
+                    kept[place] = self._defined_one(kept[place][0], one), self._defined_one(kept[place][1], two)
+            results.append(decided)
+            places.append(place)
+        first = replace(first, results=tuple(one for one, _ in kept))
+        second = replace(second, results=tuple(two for _, two in kept))
+        if not kept and not first.nodes and not second.nodes:
+            return [atom for atom in results if atom is not None]
+
+        made = self._merged(b, condition, first, second)
+        self.remember(made)
+        new = made.results[len(made.results) - len(kept) :]
+        for value, place in zip(node.results, places, strict=True):
+            if place >= 0:
+                new[place].hint = value.hint
+        return [new[place] if decided is None else decided for decided, place in zip(results, places, strict=True)]
+
+    def _decided(self, b: Builder, condition: Atom, one: Atom, two: Atom, here: set[Value]) -> Atom | None:
+        """What a result of an `if` is, whichever side is taken."""
+        if one == TRUE and two == FALSE:
+            return condition
+        if one == FALSE and two == TRUE:
+            made = b.logical_not(condition)
+            self.remember(b.nodes[-1])
+            return made
+        for mine, other in ((one, two), (two, one)):
+            if mine not in here and (same_atom(mine, other) or self._undefined(other)) and not self._undefined(mine):
+                return mine
+        return None
+
+    def _undefined(self, atom: Atom) -> bool:
+        node = self.made_by(atom)
+        return node is not None and isinstance(node.op, Undef)
+
+    def _may_be(self, one: Atom, two: Atom) -> bool:
+        """Whether one value can stand for both."""
+        return one.type is two.type and (same_atom(one, two) or self._undefined(one) or self._undefined(two))
+
+    def _defined_one(self, one: Atom, two: Atom) -> Atom:
+        return two if self._undefined(one) else one
+
+    def _merged(self, b: Builder, condition: Atom, first: Region, second: Region) -> Node:
+        """Emit an `if`, together with one on the same condition that stands shortly before it."""
+        between: list[Node] = []
+        for before in reversed(b.nodes[-WINDOW:]):
+            if isinstance(before.op, If) and before.operands[0] is condition:
+                used = {atom for node in between for atom in node.operands}
+                if used.isdisjoint(before.results):
+                    b.nodes.remove(before)
+                    joined = [
+                        self._joined(earlier, later, before.results)
+                        for earlier, later in zip(before.regions, (first, second), strict=True)
+                    ]
+                    new = [Value(atom.type, getattr(atom, "hint", "v")) for atom in first.results]
+                    return b.emit_node(If(), [condition], regions=joined, results=(*before.results, *new))
+                break
+            if isinstance(before.op, RegionOp) or before.op.effect is not Effect.PURE:
+                break
+            between.append(before)
+        return b.emit_node(If(), [condition], regions=(first, second))
+
+    def _joined(self, earlier: Region, later: Region, results: Sequence[Value]) -> Region:
+        """One region after the other; the later one sees what the earlier one yields in place of `results`."""
+        known: Known = dict(zip(results, earlier.results, strict=True))
+        b = Builder(earlier.loc)
+        b.nodes = list(earlier.nodes)
+        Rewriter.nodes(_Remembering(self), b, later.nodes, known)
+        return b.finish([*earlier.results, *(became(atom, known) for atom in later.results)], (), earlier.loc)
+
+    # loops
+
+    def _loop(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        *_, body = node.regions
+        fixed = len(node.operands) - len(node.results)
+        operands = [became(atom, known) for atom in node.operands]
+        carried = body.params[len(body.params) - len(node.results) :]
+        if isinstance(node.op, For) and all(isinstance(bound, Literal) for bound in operands[:3]):
+            rounds = range(*(int(bound.value) for bound in operands[:3]))  # type: ignore[union-attr]
+            if not rounds:
+                return operands[fixed:]
+            if len(rounds) == 1:
+                known[body.params[0]] = Literal(rounds[0], body.params[0].type)  # type: ignore[arg-type]
+                known.update(zip(carried, operands[fixed:], strict=True))
+                return self._inlined(b, body, known)
+        same = [param is atom for param, atom in zip(carried, body.results, strict=True)]
+        if not any(same):
+            return None
+        known.update((p, x) for p, x, stays in zip(carried, operands[fixed:], same, strict=True) if stays)
+        keep = [i for i, stays in enumerate(same) if not stays]
+        params = [*body.params[: len(body.params) - len(carried)], *(carried[i] for i in keep)]
+        regions = [
+            replace(r, params=tuple(params), results=tuple(r.results[i] for i in keep) if r is body else r.results)
+            for r in node.regions
+        ]
+        copies = self.regions(b, regions, known)
+        made = b.emit_node(node.op, [*operands[:fixed], *(operands[fixed + i] for i in keep)], regions=copies)
+        self.remember(made)
+        left = iter(made.results)
+        results: list[Atom] = [operands[fixed + i] if stays else next(left) for i, stays in enumerate(same)]
+        for old, new, stays in zip(node.results, results, same, strict=True):
+            if isinstance(new, Value) and not stays:
+                new.hint = old.hint
+        return results
+
+    # cells
+
+    def _cell(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
+        """A cell stays; a result that it was given or that it has twice is taken from outside or from the other one."""
+        made = self.copy(b, node, known)
+        emitted = b.nodes[-1]
+        (body,) = emitted.regions
+        given = dict(zip(body.params, emitted.operands, strict=True))
+        here = _defined(emitted.regions)
+        seen: dict[Value, Atom] = {}
+        results: list[Atom] = []
+        for atom, result in zip(body.results, made, strict=True):
+            if isinstance(atom, Literal) or atom not in here:
+                results.append(atom)
+            elif atom in given:
+                results.append(given[atom])
+            elif isinstance(atom.type, StackType):
+                results.append(result)
+            else:
+                results.append(seen.setdefault(atom, result))
+        return results
+
+
+class _Remembering(Rewriter):
+    """A plain copy whose nodes are remembered."""
+
+    def __init__(self, simplifier: RegionSimplifier):
+        self._simplifier = simplifier
+
+    def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
+        results = super().copy(b, node, known)
+        self._simplifier.remember(b.nodes[-1])
+        return results
+
+
+def _defined(regions: Sequence[Region]) -> set[Value]:
+    """The values that regions define at their own level."""
+    found: set[Value] = set()
+    for region in regions:
+        found.update(region.params)
+        for node in region.nodes:
+            found.update(node.results)
+    return found
