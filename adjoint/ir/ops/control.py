@@ -111,6 +111,7 @@ class Cell(RegionOp):
     residuals  how many of the last results are not the cell's outputs but values its gradient looks at
     operands   the cell's tensor arguments
     region     parameters: the arguments; yields the outputs
+    result     the outputs
     gradient   that of the region, or the rule's
     errors     TypeError when the parameters do not have the operands' types
     """

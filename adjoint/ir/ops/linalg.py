@@ -205,8 +205,8 @@ class ConvolutionInputGradient(_Convolution):
         (top, bottom), (left, right) = self.padding
         padded = np.zeros((n, c, height + top + bottom, width + left + right), ct.dtype)
         rows, columns = ct.shape[2:]
-        split = ct.reshape(n, g, -1, rows, columns)
-        filters = w.reshape(g, -1, *w.shape[1:])
+        split = ct.reshape(n, g, ct.shape[1] // g, rows, columns)
+        filters = w.reshape(g, w.shape[0] // g, *w.shape[1:])
         for i in range(kh):
             for j in range(kw):
                 part = np.einsum("ngoij,goc->ngcij", split, filters[..., i, j], optimize=True).reshape(n, c, rows, columns)
