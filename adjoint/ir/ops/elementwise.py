@@ -17,10 +17,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjoint.ir.op import Op, Sample, mistake, operation, sample
-from adjoint.ir.types import (
-    BOOL, DTYPES, F16, F32, F64, FLOATS, I32, I64, INTEGERS, DType, TensorType, U8, broadcast_shapes, tensor,
-)
 from adjoint.ir.ops.loops import broadcast_walk, emit_map
+from adjoint.ir.types import (
+    BOOL,
+    DTYPES,
+    F16,
+    F32,
+    F64,
+    FLOATS,
+    I32,
+    I64,
+    INTEGERS,
+    U8,
+    DType,
+    TensorType,
+    broadcast_shapes,
+    tensor,
+)
 
 if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Expr, Kernel
@@ -39,6 +52,13 @@ F32_23 = tensor(F32, (2, 3))
 I32_23 = tensor(I32, (2, 3))
 BOOL_23 = tensor(BOOL, (2, 3))
 
+FULL, ONE, ROW, COLUMN = (4, 8), (), (8,), (4, 1)
+BINARY_FORMS = (
+    (FULL, FULL), (FULL, ONE), (ONE, FULL), (FULL, ROW), (FULL, COLUMN), ((2, 3, 4, 4), (1, 3, 1, 1)),
+)
+"""Equal shapes, one operand a single number, a row, a column, a number for each channel of images."""
+PLAIN_FORMS = BINARY_FORMS[:2]
+
 
 class Elementwise(Op):
     """An op whose result's elements each depend on one element of every operand.
@@ -54,6 +74,8 @@ class Elementwise(Op):
     """Dtype of the result, where it is not the operands'."""
     cost: ClassVar[int] = 1
     """Time for one element, in additions of float32; decides how much work is worth a thread."""
+    forms: ClassVar[tuple[tuple[tuple[int, ...], ...], ...]] = (((4, 8),),)
+    """Shapes of the operands for the kernels in the pack: one for each form of text worth having."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -92,17 +114,10 @@ class Elementwise(Op):
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
-        """The forms that programs meet: equal shapes, one operand a single number, a row, a channel."""
-        if dtype not in cls.accepts:
-            return
-        op = cls(**cls.samples[0].attributes) if cls.samples else cls()
-        full, one, row = tensor(dtype, (4, 8)), tensor(dtype), tensor(dtype, (8,))
-        image, channel = tensor(dtype, (2, 3, 4, 4)), tensor(dtype, (1, 3, 1, 1))
-        if len(cls.takes) == 1:
-            yield op, (full,)
-        elif len(cls.takes) == 2:
-            for types in ((full, full), (full, one), (one, full), (full, row), (image, channel)):
-                yield op, types
+        """The forms of broadcasting that programs meet."""
+        if dtype in cls.accepts:
+            for shapes in cls.forms:
+                yield cls(), tuple(tensor(dtype, shape) for shape in shapes)
 
 
 class Unary(Elementwise):
@@ -116,6 +131,7 @@ class Binary(Elementwise):
     """An elementwise op of `x` and `y`."""
 
     takes = ("x", "y")
+    forms = BINARY_FORMS
 
     def lower(self, k: Kernel, x: Buffer, y: Buffer, out: Buffer) -> None:
         self.loops(k, (x, y), out)
@@ -365,6 +381,7 @@ class Pow(Binary):
     accepts = NUMBERS
     cost = 32
     pack = "power"
+    forms = PLAIN_FORMS
     samples = (
         *_binary((0.5, 2.0), (-2.0, 2.0)),
         sample(tensor(F32, (7,)), tensor(F32, (7,)), values={0: [0, 0, 0, -2, -2, 2, 0], 1: [0, 1, 2, 2, 3, 0, -1]},
@@ -397,7 +414,7 @@ class Pow(Binary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
-        dtype = node.result.type.dtype
+        dtype = _dtype(node.result)
         zero, one = b.constant(_number(0, dtype), dtype), b.constant(_number(1, dtype), dtype)
         dx = b.mul(ct, b.mul(y, b.pow(x, b.sub(y, one))))
         base = b.select(b.logical_and(b.equal(x, zero), b.greater_equal(y, zero)), one, x)
@@ -420,6 +437,12 @@ def _safe_divisor(k: Kernel, x: Expr, y: Expr) -> Expr:
 def _signs_differ(k: Kernel, rest: Expr, y: Expr) -> Expr:
     """Whether truncated division has to be corrected to one rounded down."""
     return k.both(k.not_equal(rest, 0), k.not_equal(k.less(rest, 0), k.less(y, 0)))
+
+
+def _dtype(atom: Atom) -> DType:
+    """The dtype of a tensor."""
+    assert isinstance(atom.type, TensorType)
+    return atom.type.dtype
 
 
 def _number(value: int, dtype: DType) -> int | float:
@@ -533,7 +556,7 @@ class Sqrt(Unary):
         return k.call("sqrt", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.div(b.mul(ct, b.constant(0.5, node.result.type.dtype)), node.result),)
+        return (b.div(b.mul(ct, b.constant(0.5, _dtype(node.result))), node.result),)
 
 
 @operation
@@ -558,7 +581,7 @@ class Rsqrt(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         y = node.result
-        return (b.mul(b.mul(ct, b.constant(-0.5, y.type.dtype)), b.mul(b.square(y), y)),)
+        return (b.mul(b.mul(ct, b.constant(-0.5, _dtype(y))), b.mul(b.square(y), y)),)
 
 
 @operation
@@ -588,7 +611,7 @@ class Square(Unary):
 
 @operation
 class Maximum(Binary):
-    """The larger of x and y; NaN if either is, as in NumPy.
+    """The larger of x and y, x at a tie; NaN if either is, as in NumPy.
 
     x, y      T[s] and T[t], T a number type, shapes that broadcast
     result    T[broadcast]
@@ -599,6 +622,7 @@ class Maximum(Binary):
 
     accepts = NUMBERS
     pack = "compare"
+    forms = PLAIN_FORMS
     samples = (
         *_binary((-2.0, -0.1), (0.1, 2.0)),
         *_binary((0.1, 2.0), (-2.0, -0.1))[:2],
@@ -608,7 +632,7 @@ class Maximum(Binary):
     )
 
     def reference(self, x: Array, y: Array) -> Array:
-        return np.maximum(x, y)
+        return np.where((x >= y) | (x != x), x, y)  # not np.maximum, which gives either zero for 0 and -0
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
         first = k.greater_equal(x, y)
@@ -621,7 +645,7 @@ class Maximum(Binary):
 
 @operation
 class Minimum(Binary):
-    """The smaller of x and y; NaN if either is, as in NumPy.
+    """The smaller of x and y, x at a tie; NaN if either is, as in NumPy.
 
     x, y      T[s] and T[t], T a number type, shapes that broadcast
     result    T[broadcast]
@@ -632,6 +656,7 @@ class Minimum(Binary):
 
     accepts = NUMBERS
     pack = "compare"
+    forms = PLAIN_FORMS
     samples = (
         *_binary((-2.0, -0.1), (0.1, 2.0)),
         *_binary((0.1, 2.0), (-2.0, -0.1))[:2],
@@ -641,7 +666,7 @@ class Minimum(Binary):
     )
 
     def reference(self, x: Array, y: Array) -> Array:
-        return np.minimum(x, y)
+        return np.where((x <= y) | (x != x), x, y)  # as for the maximum
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
         first = k.less_equal(x, y)
@@ -653,7 +678,7 @@ class Minimum(Binary):
 
 
 def _extremum_cotangents(b: Builder, x: Atom, y: Atom, ct: Atom, x_loses: Atom, y_loses: Atom) -> Cotangents:
-    dtype: DType = ct.type.dtype  # type: ignore[union-attr]
+    dtype = _dtype(ct)
     zero = b.constant(_number(0, dtype), dtype)
     shared = b.select(b.equal(x, y), divided(b, ct, b.constant(_number(2, dtype), dtype)), ct)
     return (
@@ -664,7 +689,7 @@ def _extremum_cotangents(b: Builder, x: Atom, y: Atom, ct: Atom, x_loses: Atom, 
 
 def divided(b: Builder, x: Atom, y: Atom) -> Atom:
     """x / y; for integers truncated toward zero, by way of float64."""
-    dtype: DType = x.type.dtype  # type: ignore[union-attr]
+    dtype = _dtype(x)
     if dtype.is_float:
         return b.div(x, y)
     return b.cast(b.div(b.cast(x, to=F64), b.cast(y, to=F64)), to=dtype)
@@ -833,7 +858,7 @@ class Log1p(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        return (b.div(ct, b.add(x, b.constant(1.0, node.result.type.dtype))),)
+        return (b.div(ct, b.add(x, b.constant(1.0, _dtype(node.result)))),)
 
 
 @operation
@@ -906,7 +931,7 @@ class Tan(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         y = node.result
-        return (b.mul(ct, b.add(b.square(y), b.constant(1.0, y.type.dtype))),)
+        return (b.mul(ct, b.add(b.square(y), b.constant(1.0, _dtype(y)))),)
 
 
 @operation
@@ -945,6 +970,7 @@ class TanhGradient(Binary):
 
     takes = ("y", "ct")
     pack = "activation"
+    forms = ((FULL, FULL),)
     samples = (sample(F32_23, F32_23, domain=(-0.9, 0.9)), sample(tensor(F32), tensor(F32), domain=(-0.9, 0.9)))
 
     def reference(self, y: Array, ct: Array) -> Array:
@@ -958,7 +984,7 @@ class TanhGradient(Binary):
 
     def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
         y, ct = node.operands
-        dy = b.mul(b.mul(c, ct), b.mul(y, b.constant(-2.0, node.result.type.dtype)))
+        dy = b.mul(b.mul(c, ct), b.mul(y, b.constant(-2.0, _dtype(node.result))))
         return b.unbroadcast(dy, to=y.type), b.unbroadcast(b.tanh_gradient(y, c), to=ct.type)
 
 
@@ -998,6 +1024,7 @@ class SigmoidGradient(Binary):
 
     takes = ("y", "ct")
     pack = "activation"
+    forms = ((FULL, FULL),)
     samples = (sample(F32_23, F32_23, domain=(0.1, 0.9)), sample(tensor(F32), tensor(F32), domain=(0.1, 0.9)))
 
     def reference(self, y: Array, ct: Array) -> Array:
@@ -1011,7 +1038,7 @@ class SigmoidGradient(Binary):
 
     def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
         y, ct = node.operands
-        dtype = node.result.type.dtype
+        dtype = _dtype(node.result)
         slope = b.sub(b.constant(1.0, dtype), b.mul(y, b.constant(2.0, dtype)))
         dy = b.mul(b.mul(c, ct), slope)
         return b.unbroadcast(dy, to=y.type), b.unbroadcast(b.sigmoid_gradient(y, c), to=ct.type)
@@ -1039,7 +1066,7 @@ class Erf(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        scale = b.constant(2.0 / math.sqrt(math.pi), node.result.type.dtype)
+        scale = b.constant(2.0 / math.sqrt(math.pi), _dtype(node.result))
         return (b.mul(b.mul(ct, scale), b.exp(b.neg(b.square(x)))),)
 
 
@@ -1087,6 +1114,7 @@ class ReluGradient(Binary):
     takes = ("x", "ct")
     accepts = NUMBERS
     pack = "activation"
+    forms = ((FULL, FULL),)
     samples = (
         sample(F32_23, F32_23, domain=((0.5, 2.0), (-2.0, 2.0))),
         sample(F32_23, F32_23, domain=((-2.0, -0.5), (-2.0, 2.0))),
@@ -1152,7 +1180,7 @@ class Gelu(Unary):
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
         for approximation in ("none", "tanh") if dtype in cls.accepts else ():
-            yield cls(approximation), (tensor(dtype, (4, 8)),)
+            yield cls(approximation), (tensor(dtype, FULL),)
 
 
 @operation
@@ -1201,7 +1229,7 @@ class GeluGradient(Binary):
 
     def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
         x, ct = node.operands
-        dtype = node.result.type.dtype
+        dtype = _dtype(node.result)
 
         def number(value: float) -> Atom:
             return b.constant(value, dtype)
@@ -1226,7 +1254,7 @@ class GeluGradient(Binary):
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
         for approximation in ("none", "tanh") if dtype in cls.accepts else ():
-            yield cls(approximation), (tensor(dtype, (4, 8)), tensor(dtype, (4, 8)))
+            yield cls(approximation), (tensor(dtype, FULL), tensor(dtype, FULL))
 
 
 def _check_approximation(op: Op, approximation: str) -> None:
@@ -1241,6 +1269,7 @@ class Comparison(Binary):
     """A comparison of numbers: true or false, no gradient."""
 
     accepts = ANY
+    forms = PLAIN_FORMS
     yields = BOOL
     samples = (
         sample(F32_23, F32_23, smooth=False, note="a step"),
@@ -1376,6 +1405,7 @@ class Logical(Binary):
     """Logic on bools."""
 
     accepts = (BOOL,)
+    forms = PLAIN_FORMS
     samples = (
         sample(BOOL_23, BOOL_23, smooth=False, note="bools"),
         sample(BOOL_23, tensor(BOOL), smooth=False, note="bools"),
@@ -1470,6 +1500,7 @@ class Bitwise(Binary):
     """Logic on the bits of integers, or on bools."""
 
     accepts = (BOOL, *INTEGERS)
+    forms = PLAIN_FORMS
     samples = _integers(2, I32, U8, BOOL)
 
 
@@ -1748,9 +1779,8 @@ class Select(Elementwise):
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
-        full, one = tensor(dtype, (4, 8)), tensor(dtype)
-        for types in ((full, full), (full, one), (one, full)):
-            yield cls(), (tensor(BOOL, (4, 8)), *types)
+        for shapes in BINARY_FORMS[:3]:
+            yield cls(), (tensor(BOOL, FULL), *(tensor(dtype, shape) for shape in shapes))
 
 
 @operation
@@ -1811,13 +1841,14 @@ class Cast(Unary):
         return k.select(inside, k.cast(k.select(inside, x, 0), self.to), outside)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.cast(ct, to=node.operands[0].type.dtype),)  # type: ignore[union-attr]
+        return (b.cast(ct, to=_dtype(node.operands[0])),)
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
         for other in (BOOL, U8, I32, I64, F16, F32, F64):
             if other is not dtype:
-                yield cls(to=other), (tensor(dtype, (4, 8)),)
+                yield cls(to=other), (tensor(dtype, FULL),)
+                yield cls(to=dtype), (tensor(other, FULL),)
 
 
 def _saturated(x: Array, to: np.dtype[Any]) -> Array:

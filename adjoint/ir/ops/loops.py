@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
+    from adjoint.codegen.kernel import Buffer, Kernel
 
 __all__ = [
     "ELEMENTS_PER_THREAD", "Walk", "advance", "broadcast_walk", "collapsed", "emit_fill", "emit_map", "row_counters", "row_major",

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
-from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, U8, Dim, DType, TensorType, tensor
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, Walk, emit_fill, emit_map, row_major
+from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, U8, Dim, DType, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Expr, Kernel
@@ -64,6 +64,10 @@ class Reduction(Op):
     keepdims: bool = False
     accepts: ClassVar[tuple[DType, ...]] = NUMBERS
     """Dtypes of the operand."""
+    forms: ClassVar[tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]] = (
+        ((8, 100), (1,)), ((9000,), (0,)), ((8, 5), (1,)), ((8, 100), (0,)), ((300, 100), (0,)), ((2, 3, 8, 8), (0, 2, 3)),
+    )
+    """Shape and axes for the kernels in the pack: rows, everything, short rows, columns, many rows, channels of images."""
     pack = "reduce"
 
     def neutral(self, dtype: DType) -> bool | int | float:
@@ -123,6 +127,8 @@ class Reduction(Op):
     ) -> None:
         """Reduces x[rows, length] to out[rows]."""
         n = k.size(length, "n")
+        k.describe(x, "..., n")
+        k.describe(out, "...")
         if length <= BLOCK:
             with k.stage(rows, _grain(length), "row") as row:
                 k.store(out, row, finish(self._block(k, x, k.let(row * n, "start"), n, length)))
@@ -139,21 +145,21 @@ class Reduction(Op):
     def _block(self, k: Kernel, x: Buffer, start: Any, n: Any, most: int) -> Expr:
         """The `n` elements of x from `start`, at most `most`, in lanes and then in a tree.
 
-        Lanes that no element reaches would be neutral: there are not more than elements.
+        Lanes that no element reaches are neutral, so that it does not matter how many there are.
         """
-        lanes = LANES if most >= LANES else 1 << (most - 1).bit_length()
+        lanes = LANES if most > FEW_LANES else FEW_LANES
         lane = k.array(x.dtype, lanes, "lane")
-        with k.loop(0, lanes, "l") as l:
-            k.set(lane[l], k.literal(self.neutral(x.dtype.compute), x.dtype.compute))
+        with k.loop(0, lanes, "l") as here:
+            k.set(lane[here], k.literal(self.neutral(x.dtype.compute), x.dtype.compute))
         full = k.let(n / lanes * lanes, "full")
-        with k.loop(0, full, "i", step=lanes) as i, k.loop(0, lanes, "l") as l:
-            k.set(lane[l], self.combined(k, lane[l], x[start + i + l]))
+        with k.loop(0, full, "i", step=lanes) as i, k.loop(0, lanes, "l") as here:
+            k.set(lane[here], self.combined(k, lane[here], x[start + i + here]))
         with k.loop(full, n, "i") as i:
             k.set(lane[i - full], self.combined(k, lane[i - full], x[start + i]))
         width = lanes // 2
         while width:
-            with k.loop(0, width, "l") as l:
-                k.set(lane[l], self.combined(k, lane[l], lane[l + width]))
+            with k.loop(0, width, "l") as here:
+                k.set(lane[here], self.combined(k, lane[here], lane[here + width]))
             width //= 2
         return lane[0]
 
@@ -162,6 +168,8 @@ class Reduction(Op):
     ) -> None:
         """Reduces x[outer, length, inner] to out[outer, inner], some columns at a time."""
         n, m = k.size(length, "n"), k.size(inner, "m")
+        k.describe(x, "..., n, m")
+        k.describe(out, "..., m")
         chunks = -(-inner // COLUMNS)
         per_row = k.size(chunks, "chunks")
         blocks = -(-length // ROWS)
@@ -206,16 +214,15 @@ class Reduction(Op):
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
-        """Everything, a few things, rows, columns, and channels of images."""
-        if dtype not in cls.accepts:
-            return
-        for shape, axes in (((9000,), (0,)), ((100,), (0,)), ((8, 100), (1,)), ((8, 100), (0,)), ((300, 100), (0,)),
-                            ((2, 3, 8, 8), (0, 2, 3))):
-            yield cls(axes=axes), (tensor(dtype, shape),)
+        if dtype in cls.accepts:
+            for shape, axes in cls.forms:
+                yield cls(axes=axes), (tensor(dtype, shape),)
 
 
 LANES = 32
 """Running results of one block: two vectors of 16 float32."""
+FEW_LANES = 8
+"""Enough for rows that are not longer: the result is that of LANES, sooner."""
 BLOCK = 8192
 """Elements that lie side by side and are combined before others join."""
 ROWS = 256
@@ -378,6 +385,7 @@ class Prod(Reduction):
     errors    TypeError: not numbers; ValueError: axes out of range or not sorted
     """
 
+    pack = ""
     samples = (
         *SHAPES,
         sample(F32_2345, axes=(0, 2), domain=(0.5, 1.5)),
@@ -446,6 +454,8 @@ def _part(b: Builder, x: Atom, start: int, stop: int) -> Atom:
 
 class Extremum(Reduction):
     """The largest or the smallest element."""
+
+    forms = Reduction.forms[:2]
 
     samples = (
         *SHAPES,
@@ -523,6 +533,7 @@ class Quantifier(Reduction):
     """A statement about all elements of a group."""
 
     accepts = (BOOL,)
+    forms = Reduction.forms[:2]
     samples = (
         sample(BOOL_23, axes=(0,), smooth=False, note="bools"),
         sample(BOOL_23, axes=(1,), keepdims=True, smooth=False, note="bools"),
@@ -638,35 +649,35 @@ class Position(Op):
     def _place_in_lanes(self, k: Kernel, x: Buffer, start: Expr, n: Expr) -> Expr:
         """The place of the extreme of n side by side elements, n at least LANES: found per lane, then among the lanes."""
         best, place = k.array(x.dtype, LANES, "best"), k.array(I32, LANES, "place")
-        with k.loop(0, LANES, "l") as l:
-            k.set(best[l], x[start + l])
-            k.set(place[l], k.cast(l, I32))
+        with k.loop(0, LANES, "l") as here:
+            k.set(best[here], x[start + here])
+            k.set(place[here], k.cast(here, I32))
         full = k.let(n / LANES * LANES, "full")
 
-        def meet(l: Expr, i: Expr) -> None:
+        def meet(here: Expr, i: Expr) -> None:
             value = k.let(x[start + i], "value")
-            wins = k.let(self._wins(k, value, best[l]), "wins")
-            k.set(best[l], k.select(wins, value, best[l]))
-            k.set(place[l], k.select(wins, k.cast(i, I32), place[l]))
+            wins = k.let(self._wins(k, value, best[here]), "wins")
+            k.set(best[here], k.select(wins, value, best[here]))
+            k.set(place[here], k.select(wins, k.cast(i, I32), place[here]))
 
-        with k.loop(LANES, full, "i", step=LANES) as i, k.loop(0, LANES, "l") as l:
-            meet(l, i + l)
+        with k.loop(LANES, full, "i", step=LANES) as i, k.loop(0, LANES, "l") as here:
+            meet(here, i + here)
         with k.loop(full, n, "i") as i:
             meet(i - full, i)
-        with k.loop(1, LANES, "l") as l:
-            equal = k.equal(best[l], best[0])
+        with k.loop(1, LANES, "l") as here:
+            equal = k.equal(best[here], best[0])
             if x.dtype.is_float:
-                equal = k.either(equal, k.both(k.call("isnan", best[l]), k.call("isnan", best[0])))
-            earlier = k.both(equal, k.less(place[l], place[0]))
-            with k.when(k.either(earlier, self._wins(k, best[l], best[0]))):
-                k.set(best[0], best[l])
-                k.set(place[0], place[l])
+                equal = k.either(equal, k.both(k.call("isnan", best[here]), k.call("isnan", best[0])))
+            earlier = k.both(equal, k.less(place[here], place[0]))
+            with k.when(k.either(earlier, self._wins(k, best[here], best[0]))):
+                k.set(best[0], best[here])
+                k.set(place[0], place[here])
         return place[0]
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
         """Along the last axis, as the class of a row."""
-        for to in (I32, I64):
+        for to in (I32, I64) if dtype in NUMBERS else ():
             yield cls(axis=1, to=to), (tensor(dtype, (8, 10)),)
 
 
@@ -723,7 +734,6 @@ class CumSum(Op):
     axis: int
     exclusive: bool = False
     reverse: bool = False
-    pack = "reduce"
     samples = (
         sample(F32_23, axis=0),
         sample(F32_23, axis=1),

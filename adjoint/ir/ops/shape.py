@@ -6,16 +6,24 @@ None of them computes anything but sums, where several elements go to one place.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from adjoint.ir.op import Op, Sample, mistake, operation, sample
-from adjoint.ir.types import BOOL, F32, I32, I64, Dim, DType, TensorType, broadcast_shapes, tensor
 from adjoint.ir.ops.loops import (
-    ELEMENTS_PER_THREAD, Walk, advance, broadcast_walk, collapsed, emit_fill, emit_map, row_counters, row_major,
+    ELEMENTS_PER_THREAD,
+    Walk,
+    advance,
+    broadcast_walk,
+    collapsed,
+    emit_fill,
+    emit_map,
+    row_counters,
+    row_major,
 )
+from adjoint.ir.types import BOOL, F32, I32, I64, Dim, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Kernel
@@ -101,7 +109,6 @@ class Reshape(Op):
 
     to: TensorType
     aliases: ClassVar[bool] = True
-    pack = "shape"
     samples = (
         sample(F32_23, to=tensor(F32, (3, 2))),
         sample(F32_23, to=tensor(F32, (6,))),
@@ -171,6 +178,11 @@ class Broadcast(Op):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.unbroadcast(ct, to=node.operands[0].type),)
 
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for shape, to in (((), (4, 8)), ((8,), (4, 8)), ((4, 1), (4, 8)), ((1, 3, 1, 1), (2, 3, 4, 4))):
+            yield cls(tensor(dtype, to)), (tensor(dtype, shape),)
+
 
 @operation
 class Transpose(Op):
@@ -219,6 +231,11 @@ class Transpose(Op):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         inverse = tuple(self.permutation.index(axis) for axis in range(len(self.permutation)))
         return (b.transpose(ct, permutation=inverse),)
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for permutation in ((1, 0), (0, 2, 1), (0, 2, 1, 3), (0, 2, 3, 1)):
+            yield cls(permutation), (tensor(dtype, (2, 3, 4, 5)[: len(permutation)]),)
 
 
 @operation
@@ -283,6 +300,11 @@ class Concat(Op):
             parts.append(b.slice(ct, start=start, stop=stop, step=(1,) * len(sizes)))
             at = end
         return parts
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for axis in (0, 1):
+            yield cls(axis), (tensor(dtype, (4, 8)), tensor(dtype, (4, 8)))
 
 
 def _with(shape: tuple[Any, ...], axis: int, dim: Any) -> tuple[Any, ...]:
@@ -360,6 +382,11 @@ class Slice(Op):
             interior.append(abs(taken.step) - 1)
         return (b.pad(ct, low=tuple(low), high=tuple(high), interior=tuple(interior), value=_zero(x.type.dtype)),)  # type: ignore[union-attr]
 
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for stop in ((4, 5), (2, 8)):
+            yield cls((0, 0), stop, (1, 1)), (tensor(dtype, (4, 8)),)
+
 
 def _zero(dtype: DType) -> bool | int | float:
     return False if dtype is BOOL else 0.0 if dtype.is_float else 0
@@ -433,6 +460,12 @@ class Pad(Op):
         start, stop, step = zip(*((p.start, p.stop, p.step) for p in places), strict=True) if places else ((), (), ())
         return (b.slice(ct, start=start, stop=stop, step=step),)
 
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for low, high in (((0, 0), (0, 3)), ((0, 0), (2, 0)), ((0, 0, 1, 1), (0, 0, 1, 1))):
+            value = False if dtype is BOOL else 0.0 if dtype.is_float else 0
+            yield cls(low, high, (0,) * len(low), value), (tensor(dtype, (2, 3, 4, 4)[: len(low)]),)
+
 
 @operation
 class Reverse(Op):
@@ -445,7 +478,6 @@ class Reverse(Op):
     """
 
     axes: tuple[int, ...]
-    pack = "shape"
     samples = (
         sample(F32_23, axes=(0,)),
         sample(F32_23, axes=(0, 1)),
@@ -545,7 +577,10 @@ def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer,
             target = k.let((o * n + _emit_place(k, indices, i, n)) * m, "target")
             source = k.let((o * count + i) * m, "source")
             with k.loop(first, last, "j") as j:
-                k.increment(total[target + j], updates[source + j])
+                if out.dtype is BOOL:
+                    k.set(total[target + j], total[target + j] | updates[source + j])
+                else:
+                    k.increment(total[target + j], updates[source + j])
     if wide:
         with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
             k.store(out, i, total[i])
@@ -585,7 +620,7 @@ class Gather(Op):
     def reference(self, x: Array, indices: Array) -> Array:
         _check_range(self, indices, x.shape[self.axis])
         if not indices.size:
-            return np.zeros(_gathered(x.shape, indices.shape, self.axis), x.dtype)
+            return np.zeros((*x.shape[: self.axis], *indices.shape, *x.shape[self.axis + 1 :]), x.dtype)
         return np.take(x, indices, axis=self.axis)
 
     def lower(self, k: Kernel, x: Buffer, indices: Buffer, out: Buffer) -> None:
@@ -607,6 +642,12 @@ class Gather(Op):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, indices = node.operands
         return b.gather_gradient(ct, indices, axis=self.axis, to=x.type), None
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for index in (I32, I64):
+            yield cls(0), (tensor(dtype, (4, 8)), tensor(index, (3,)))
+            yield cls(1), (tensor(dtype, (4, 8)), tensor(index, (3,)))
 
 
 @operation
@@ -652,6 +693,11 @@ class GatherGradient(Op):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return b.gather(ct, node.operands[1], axis=self.axis), None
 
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for index in (I32, I64) if dtype.is_float else ():
+            yield cls(0, tensor(dtype, (4, 8))), (tensor(dtype, (3, 8)), tensor(index, (3,)))
+
 
 @operation
 class ScatterAdd(Op):
@@ -666,7 +712,6 @@ class ScatterAdd(Op):
     """
 
     axis: int
-    pack = "gather"
     samples = (
         sample(F32_23, tensor(I32, (4,)), tensor(F32, (2, 4)), values={1: [0, 2, 2, -1]}, axis=1),
         sample(F32_23, tensor(I64, (2, 2)), tensor(F32, (2, 2, 3)), values={1: [[0, 1], [1, -2]]}, axis=0),
@@ -757,6 +802,12 @@ class OneHot(Op):
             with k.loop(0, m, "j") as j:
                 k.store(out, row * m + j, k.select(k.equal(k.cast(indices[start + j], I64), place), on, off))
 
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for index in (I32, I64):
+            if dtype.is_float:
+                yield cls(depth=4, axis=1, to=dtype), (tensor(index, (3,)),)
+
 
 @operation
 class Iota(Op):
@@ -769,7 +820,6 @@ class Iota(Op):
 
     to: TensorType
     axis: int = 0
-    pack = "gather"
     samples = (
         sample(to=tensor(I64, (5,)), smooth=False, note="no operand"),
         sample(to=tensor(F32, (2, 3)), axis=1, smooth=False, note="no operand"),
