@@ -253,7 +253,7 @@ class ConvolutionWeightGradient(_Convolution):
         n, g = x.shape[0], self.groups
         seen = self.windows(x, self.to.sizes[2:])
         split = seen.reshape(n, g, x.shape[1] // g, *seen.shape[2:])
-        made = np.einsum("ngcijkl,ngoij->gockl", split, ct.reshape(n, g, -1, *ct.shape[2:]), optimize=True)
+        made = np.einsum("ngcijkl,ngoij->gockl", split, ct.reshape(n, g, ct.shape[1] // g, *ct.shape[2:]), optimize=True)
         return made.reshape(self.to.sizes)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
