@@ -1,0 +1,260 @@
+"""Activations, softmax and dropout.
+
+They take floating point Tensors; `relu` and `leaky_relu` take integers too.  TypeError for anything else.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops import softmax as along
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.random import Dropout
+from adjoint.ir.types import BOOL, DType
+from adjoint.ops.arguments import ShapeMistake, axis_argument, dtype_or, flag, number, operand, wrong
+from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, log1p, maximum, minimum, where
+from adjoint.ops.shapes import parted, reshape
+from adjoint.runtime.random import next_key
+from adjoint.runtime.tensor import Tensor, apply, constant
+
+__all__ = [
+    "celu", "dropout", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
+    "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+]
+
+_RELU, _SIGMOID, _TANH = ew.Relu(), ew.Sigmoid(), ew.Tanh()
+_GELU = {name: ew.Gelu(name) for name in ("none", "tanh")}
+_IDENTITY = ew.Identity()
+
+
+def _float_operand(op: str, x: Any, argument: str = "input") -> Tensor:
+    found = operand(op, x, argument)
+    if not found.dtype.is_float:
+        raise wrong(op, argument, "a Tensor of a floating point type", found, TypeError)
+    return found
+
+
+def relu(input: Any, inplace: bool = False) -> Tensor:
+    """The element, or 0 where it is negative; the gradient at 0 is 0."""
+    x = operand("ReLU", input)
+    return apply(_IDENTITY if x.dtype is BOOL else _RELU, x)
+
+
+def relu6(x: Any) -> Tensor:
+    """The element, brought between 0 and 6."""
+    x = _float_operand("ReLU6", x, "x")
+    six = constant(6.0, x.dtype)
+    return where(greater(x, six), six, apply(_RELU, x))
+
+
+def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
+    """The element, or `alpha` times it where it is negative."""
+    x = operand("LeakyReLU", input)
+    if not isinstance(alpha, Tensor):
+        alpha = number("LeakyReLU", "alpha", alpha)
+    if not x.dtype.is_float:
+        return maximum(x, (x * alpha).astype(x.dtype)) if x.dtype is not BOOL else apply(_IDENTITY, x)
+    return where(less(x, constant(0.0, x.dtype)), x * alpha, x)
+
+
+def prelu(input: Any, weight: Any) -> Tensor:
+    """The element, or `weight` times it where it is negative: one weight, or one for each channel (axis 1)."""
+    x, slope = _float_operand("PReLU", input), _float_operand("PReLU", weight, "weight")
+    if slope.ndim != 1 or slope.size not in (1, x.shape[1] if x.ndim > 1 else 1):
+        raise wrong("PReLU", "weight", "one number, or one for each channel", slope)
+    if x.ndim > 2 and slope.size > 1:
+        slope = reshape(slope, (slope.size, *(1,) * (x.ndim - 2)))
+    return where(less(x, constant(0.0, x.dtype)), x * slope, x)
+
+
+def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
+    """The element, or `alpha` * (exp(x) - 1) where it is negative."""
+    x = _float_operand("Elu", input_x, "input_x")
+    return _exponential(x, number("Elu", "alpha", alpha), 1.0, 1.0)
+
+
+def _exponential(x: Tensor, alpha: Any, scale: float, inner: float) -> Tensor:
+    zero = constant(0.0, x.dtype)
+    positive = less(zero, x)
+    # The exponential is taken where it is used, so that it overflows nowhere.
+    bent = expm1(where(positive, zero, x if inner == 1.0 else x * inner)) * alpha
+    out = where(positive, x, bent)
+    return out if scale == 1.0 else out * scale
+
+
+def celu(x: Any, alpha: float = 1.0) -> Tensor:
+    """The element, or `alpha` * (exp(x / alpha) - 1) where it is negative."""
+    if number("CeLU", "alpha", alpha) == 0:
+        raise wrong("CeLU", "alpha", "other than 0", alpha)
+    return _exponential(_float_operand("CeLU", x, "x"), alpha, 1.0, 1.0 / alpha)
+
+
+def selu(input_x: Any) -> Tensor:
+    """1.0507 times the element, or times 1.67326 * (exp(x) - 1) where it is negative."""
+    return _exponential(_float_operand("SeLU", input_x, "input_x"), 1.6732632423543772, 1.0507009873554805, 1.0)
+
+
+def gelu(input: Any, approximate: str = "none") -> Tensor:
+    """x * P(X <= x) for a normally distributed X; "tanh" approximates it by a tanh."""
+    x = _float_operand("GeLU", input)
+    if approximate not in _GELU:
+        raise wrong("GeLU", "approximate", "'none' or 'tanh'", repr(approximate))
+    return apply(_GELU[approximate], x)
+
+
+def fast_gelu(x: Any) -> Tensor:
+    """x * sigmoid(1.702 x)."""
+    x = _float_operand("FastGeLU", x, "x")
+    return x * apply(_SIGMOID, x * 1.702)
+
+
+def silu(input: Any) -> Tensor:
+    """x * sigmoid(x)."""
+    x = _float_operand("SiLU", input)
+    return x * apply(_SIGMOID, x)
+
+
+def sigmoid(input: Any) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return apply(_SIGMOID, _float_operand("Sigmoid", input))
+
+
+def logsigmoid(x: Any) -> Tensor:
+    """log(sigmoid(x))."""
+    x = _float_operand("LogSigmoid", x, "x")
+    return minimum(x, constant(0.0, x.dtype)) - log1p(exp(-abs(x)))
+
+
+def tanh(input: Any) -> Tensor:
+    """The hyperbolic tangent."""
+    return apply(_TANH, _float_operand("Tanh", input))
+
+
+def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
+    """log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold."""
+    x = _float_operand("Softplus", input)
+    scaled = x if beta == 1 else x * number("Softplus", "beta", beta)
+    straight = greater(scaled, float(number("Softplus", "threshold", threshold)))
+    bent = log1p(exp(where(straight, constant(0.0, x.dtype), scaled)))
+    return where(straight, x, bent if beta == 1 else bent / beta)
+
+
+def softsign(x: Any) -> Tensor:
+    """x / (1 + |x|)."""
+    x = _float_operand("Softsign", x, "x")
+    return x / (abs(x) + 1.0)
+
+
+def mish(x: Any) -> Tensor:
+    """x * tanh(softplus(x))."""
+    x = _float_operand("Mish", x, "x")
+    return x * apply(_TANH, softplus(x))
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """The element, brought between the bounds."""
+    low, high = number("HardTanh", "min_val", min_val), number("HardTanh", "max_val", max_val)
+    if low > high:
+        raise wrong("HardTanh", "min_val", f"at most max_val, {high}", low)
+    return clip_by_value(_float_operand("HardTanh", input), low, high)
+
+
+def hardsigmoid(input: Any) -> Tensor:
+    """x / 6 + 1/2, brought between 0 and 1."""
+    x = _float_operand("HSigmoid", input)
+    return clip_by_value(x / 6.0 + 0.5, 0.0, 1.0)
+
+
+def hardswish(input: Any) -> Tensor:
+    """x times `hardsigmoid` of it."""
+    x = _float_operand("HSwish", input)
+    return x * clip_by_value(x / 6.0 + 0.5, 0.0, 1.0)
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    """The element, or 0 where its size is at most `lambd`."""
+    x = _float_operand("HShrink", input)
+    return where(greater(abs(x), float(number("HShrink", "lambd", lambd))), x, constant(0.0, x.dtype))
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    """The element moved toward 0 by `lambd`, 0 where its size is less."""
+    x, width = _float_operand("SoftShrink", input), float(number("SoftShrink", "lambd", lambd))
+    zero = constant(0.0, x.dtype)
+    return where(greater(x, width), x - width, where(less(x, -width), x + width, zero))
+
+
+def tanhshrink(input: Any) -> Tensor:
+    """x - tanh(x)."""
+    x = _float_operand("TanhShrink", input)
+    return x - apply(_TANH, x)
+
+
+def threshold(input: Any, thr: float, value: float) -> Tensor:
+    """The element, or `value` where it is at most `thr`."""
+    x = operand("Threshold", input)
+    return where(greater(x, number("Threshold", "thr", thr)), x, constant(number("Threshold", "value", value), x.dtype))
+
+
+def glu(x: Any, axis: int = -1) -> Tensor:
+    """The first half along an axis times the sigmoid of the second."""
+    x = _float_operand("GLU", x, "x")
+    place = axis_argument("GLU", axis, x.ndim)
+    if x.ndim == 0 or x.shape[place] % 2:
+        raise wrong("GLU", "x", f"of an even size along axis {axis}", x)
+    first, second = parted(x, place, [x.shape[place] // 2] * 2)
+    return first * apply(_SIGMOID, second)
+
+
+# Softmax ------------------------------------------------------------------------------------------------------------
+
+
+def _softmax(op: Any, name: str, x: Any, axis: Any, dtype: Any, argument: str) -> Tensor:
+    found = operand(name, x, argument)
+    if dtype is not None:
+        found = apply(Cast(dtype_or(name, dtype, found.dtype)), found)
+    if not found.dtype.is_float:
+        raise wrong(name, argument, "a Tensor of a floating point type", found, TypeError)
+    if isinstance(axis, (tuple, list)) and len(axis) == 1:
+        (axis,) = axis
+    place = axis_argument(name, axis, found.ndim)
+    if found.ndim == 0:
+        return reshape(apply(op(0), reshape(found, (1,))), ())
+    return apply(op(place), found)
+
+
+def softmax(input: Any, axis: int = -1, *, dtype: DType | None = None) -> Tensor:
+    """Exponentials divided by their sum along an axis."""
+    return _softmax(along.Softmax, "Softmax", input, axis, dtype, "input")
+
+
+def log_softmax(logits: Any, axis: int = -1) -> Tensor:
+    """The logarithm of `softmax`, without its rounding."""
+    return _softmax(along.LogSoftmax, "LogSoftmax", logits, axis, None, "logits")
+
+
+def softmin(x: Any, axis: int = -1, *, dtype: DType | None = None) -> Tensor:
+    """Softmax of the negative."""
+    return softmax(-operand("Softmin", x, "x"), axis, dtype=dtype)
+
+
+# Dropout ------------------------------------------------------------------------------------------------------------
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
+    """While training, each element replaced by 0 with probability `p`, or else divided by 1 - p; otherwise as it is.
+
+    seed  takes the place of the global seed for this draw
+    """
+    x = _float_operand("Dropout", input)
+    share = number("Dropout", "p", p)
+    if not 0.0 <= share <= 1.0 or math.isnan(share):
+        raise wrong("Dropout", "p", "in [0, 1]", share, ShapeMistake)
+    if not flag("Dropout", "training", training):
+        return apply(_IDENTITY, x)
+    if share == 1.0:
+        return x * 0.0
+    return apply(Dropout(1.0 - share), x, next_key(seed))[0]

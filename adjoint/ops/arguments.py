@@ -1,0 +1,161 @@
+"""Checks of what operators are given, with messages that name operator, argument, what was expected and what was got.
+
+MindSpore raises RuntimeError for some mistakes that Python has a better name for.  Where it does, the exceptions here are
+of both kinds, so that `except` finds them by either name.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.op import Op, mistake
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.types import F32, DType
+from adjoint.runtime.tensor import Tensor, apply, dtype_argument
+
+__all__ = [
+    "IndexMistake", "ShapeMistake", "axes_argument", "axis_argument", "choice", "dtype_argument", "flag", "floating", "integer",
+    "number", "operand", "pair", "sizes_argument", "tensors_argument", "wrong",
+]
+
+
+class IndexMistake(IndexError, RuntimeError):
+    """An index names no element."""
+
+
+class ShapeMistake(ValueError, RuntimeError):
+    """Shapes or axes do not fit together."""
+
+
+def wrong(op: Op | str, argument: str, expected: str, got: object, kind: Callable[[str], Exception] = ValueError) -> Exception:
+    """The exception for a bad argument."""
+    return mistake(op, argument, expected, got.type if isinstance(got, Tensor) else got, kind)
+
+
+def operand(op: Op | str, x: Any, argument: str = "input") -> Tensor:
+    """`x` if it is a Tensor, else a TypeError."""
+    if isinstance(x, Tensor):
+        return x
+    raise wrong(op, argument, "a Tensor", x if not isinstance(x, str) else repr(x), TypeError)
+
+
+def tensors_argument(op: Op | str, argument: str, tensors: Any) -> tuple[Tensor, ...]:
+    """A non-empty tuple or list of Tensors, as a tuple."""
+    if not isinstance(tensors, (tuple, list)) or not all(isinstance(x, Tensor) for x in tensors):
+        got = f"a {type(tensors).__name__} of {[type(x).__name__ for x in tensors]}" if isinstance(tensors, (tuple, list)) else tensors
+        raise wrong(op, argument, "a tuple or list of Tensors", got, TypeError)
+    if not tensors:
+        raise wrong(op, argument, "at least one Tensor", tensors)
+    return tuple(tensors)
+
+
+def floating(x: Tensor) -> Tensor:
+    """`x` in floating point: integers and bools become Float32."""
+    return x if x.dtype.is_float else apply(Cast(F32), x)
+
+
+def integer(op: Op | str, argument: str, value: Any) -> int:
+    """A Python int; integers of NumPy and integer Tensors of one element count as such, bools do not."""
+    if isinstance(value, (bool, np.bool_)):
+        raise wrong(op, argument, "an int", f"{value} of type bool", TypeError)
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError):
+        raise wrong(op, argument, "an int", value if not isinstance(value, str) else repr(value), TypeError) from None
+
+
+def number(op: Op | str, argument: str, value: Any) -> bool | int | float:
+    """A Python number."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (np.bool_, np.integer, np.floating)) or (isinstance(value, Tensor) and value.size == 1):
+        return value.item()
+    raise wrong(op, argument, "a number", value if not isinstance(value, str) else repr(value), TypeError)
+
+
+def flag(op: Op | str, argument: str, value: Any) -> bool:
+    """A bool."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise wrong(op, argument, "a bool", value if not isinstance(value, str) else repr(value), TypeError)
+
+
+def choice(op: Op | str, argument: str, value: Any, allowed: Sequence[str]) -> str:
+    """One of a few words; upper and lower case count as one."""
+    if not isinstance(value, str):
+        raise wrong(op, argument, f"one of {list(allowed)}", value, TypeError)
+    if value.lower() not in allowed:
+        raise wrong(op, argument, f"one of {list(allowed)}", repr(value))
+    return value.lower()
+
+
+def axis_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") -> int:
+    """An axis as a number in 0..rank-1; a tensor without dimensions has the axes -1 and 0, as in MindSpore."""
+    place = integer(op, argument, axis)
+    bound = max(rank, 1)
+    if not -bound <= place < bound:
+        raise wrong(op, argument, f"in [{-bound}, {bound})", place)
+    return place % bound
+
+
+def axes_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") -> tuple[int, ...]:
+    """Axes in order: None and () mean all of them."""
+    if axis is None:
+        return tuple(range(rank))
+    if isinstance(axis, Tensor):
+        axis = axis.tolist()
+    if not isinstance(axis, (tuple, list)):
+        axis = (axis,)
+    elif not axis:
+        return tuple(range(rank))
+    places = sorted(axis_argument(op, a, rank, argument) for a in axis)
+    for before, after in zip(places, places[1:], strict=False):
+        if before == after:
+            raise wrong(op, argument, "axes without repetition", tuple(axis), ShapeMistake)
+    return tuple(places) if rank else ()
+
+
+def sizes_argument(op: Op | str, argument: str, value: Any, *, least: int | None = 0) -> tuple[int, ...]:
+    """A shape: a tuple or list of ints, one int, or an integer Tensor.  Sizes are at least `least`, if that is given."""
+    if isinstance(value, Tensor):
+        if value.dtype.is_float or value.ndim > 1:
+            raise wrong(op, argument, "a tuple of ints", value, TypeError)
+        value = value.tolist()
+    if isinstance(value, (tuple, list)):
+        sizes = tuple(integer(op, argument, size) for size in value)
+    else:
+        sizes = (integer(op, argument, value),)
+    if least is not None:
+        for size in sizes:
+            if size < least:
+                raise wrong(op, argument, f"sizes of at least {least}", sizes)
+    return sizes
+
+
+def pair(op: Op | str, argument: str, value: Any, *, least: int = 1) -> tuple[int, int]:
+    """Two ints for height and width: one for both, a pair, or MindSpore's four with those of batch and channels before."""
+    if isinstance(value, (tuple, list)):
+        if len(value) == 4:
+            value = value[2:]
+        if len(value) != 2:
+            raise wrong(op, argument, "an int or a tuple of two ints", tuple(value))
+        first, second = (integer(op, argument, v) for v in value)
+    else:
+        first = second = integer(op, argument, value)
+    if first < least or second < least:
+        raise wrong(op, argument, f"at least {least}", value)
+    return first, second
+
+
+def dtype_or(op: Op | str, dtype: Any, default: DType) -> DType:
+    """A DType argument, or the default where it is None."""
+    if dtype is None:
+        return default
+    try:
+        return dtype_argument(dtype)
+    except TypeError:
+        raise wrong(op, "dtype", "a dtype such as float32", dtype if not isinstance(dtype, str) else repr(dtype), TypeError) from None

@@ -1,0 +1,533 @@
+"""Arithmetic, comparison and logic, element by element.
+
+Two operands broadcast as in NumPy and are brought to one dtype first (`runtime/promotion.py`); a Python number counts by
+its kind only.  `input` and `other` are Tensors or numbers, the result is a Tensor.  TypeError for anything else and for
+dtypes that an operator does not have, ValueError for shapes that do not broadcast.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType
+from adjoint.ops.arguments import choice, flag, floating, integer, number, operand, wrong
+from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant, divided, promoted
+
+__all__ = [
+    "abs", "absolute", "add", "addcdiv", "addcmul", "addn", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "clamp", "clip",
+    "clip_by_value", "cos", "cosh", "div", "divide", "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "floor", "floor_div",
+    "floor_divide", "floor_mod", "fmod", "ge", "greater", "greater_equal", "gt", "identity", "invert", "isclose", "isfinite", "isinf",
+    "isnan", "le", "lerp", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "lt", "masked_fill", "maximum", "minimum", "mod", "mul", "multiply", "nan_to_num", "ne", "neg", "negative", "not_equal",
+    "pow", "reciprocal", "remainder", "round", "rsqrt", "select", "sign", "sin", "sinh", "sqrt", "square", "stop_gradient", "sub",
+    "subtract", "tan", "true_divide", "trunc", "type_as", "where", "xlogy",
+]
+
+_ADD, _SUB, _MUL, _POW, _MOD, _FLOOR_DIV = ew.Add(), ew.Sub(), ew.Mul(), ew.Pow(), ew.Mod(), ew.FloorDiv()
+_MAXIMUM, _MINIMUM = ew.Maximum(), ew.Minimum()
+_NEG, _ABS, _SIGN, _SQRT, _RSQRT, _SQUARE = ew.Neg(), ew.Abs(), ew.Sign(), ew.Sqrt(), ew.Rsqrt(), ew.Square()
+_FLOOR, _CEIL, _ROUND = ew.Floor(), ew.Ceil(), ew.Round()
+_EXP, _EXPM1, _LOG, _LOG1P = ew.Exp(), ew.Expm1(), ew.Log(), ew.Log1p()
+_SIN, _COS, _TAN, _ERF = ew.Sin(), ew.Cos(), ew.Tan(), ew.Erf()
+_LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = ew.Less(), ew.LessEqual(), ew.Greater(), ew.GreaterEqual()
+_EQUAL, _NOT_EQUAL = ew.Equal(), ew.NotEqual()
+_AND, _OR, _XOR, _NOT = ew.LogicalAnd(), ew.LogicalOr(), ew.LogicalXor(), ew.LogicalNot()
+_SELECT, _IDENTITY, _STOP = ew.Select(), ew.Identity(), ew.StopGradient()
+_LARGEST = {F16: 65504.0, BF16: 3.3895313892515355e38, F32: 3.4028234663852886e38, F64: 1.7976931348623157e308}
+
+
+# Two operands -------------------------------------------------------------------------------------------------------
+
+
+def add(input: Any, other: Any) -> Tensor:
+    """input + other."""
+    return binary(_ADD, input, other)
+
+
+def sub(input: Any, other: Any) -> Tensor:
+    """input - other."""
+    return binary(_SUB, input, other)
+
+
+def subtract(input: Any, other: Any, *, alpha: int | float = 1) -> Tensor:
+    """input - alpha * other."""
+    return binary(_SUB, input, other if alpha == 1 else binary(_MUL, other, alpha))
+
+
+def mul(input: Any, other: Any) -> Tensor:
+    """input * other."""
+    return binary(_MUL, input, other)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other; integers divide as Float32.
+
+    rounding_mode  None, "floor" for whole numbers not above the quotient, "trunc" for the next ones toward zero
+    """
+    if rounding_mode is None:
+        return divided(input, other)
+    if choice("Div", "rounding_mode", rounding_mode, ("floor", "trunc")) == "floor":
+        return binary(_FLOOR_DIV, input, other)
+    first, second = promoted(_FLOOR_DIV, input, other)
+    return trunc(first / second) if first.dtype.is_float else trunc(first.astype(F64) / second.astype(F64)).astype(first.dtype)
+
+
+def true_divide(dividend: Any, divisor: Any) -> Tensor:
+    """dividend / divisor; integers divide as Float32."""
+    return divided(dividend, divisor)
+
+
+def floor_div(x: Any, y: Any) -> Tensor:
+    """The largest whole number not above x / y."""
+    return binary(_FLOOR_DIV, x, y)
+
+
+def floor_divide(input: Any, other: Any) -> Tensor:
+    """The largest whole number not above input / other."""
+    return binary(_FLOOR_DIV, input, other)
+
+
+def mod(x: Any, y: Any) -> Tensor:
+    """x - y * floor(x / y): what is left has the sign of y."""
+    return binary(_MOD, x, y)
+
+
+def floor_mod(x: Any, y: Any) -> Tensor:
+    """x - y * floor(x / y): what is left has the sign of y."""
+    return binary(_MOD, x, y)
+
+
+def remainder(input: Any, other: Any) -> Tensor:
+    """input - other * floor(input / other): what is left has the sign of other."""
+    return binary(_MOD, input, other)
+
+
+def fmod(input: Any, other: Any) -> Tensor:
+    """input - other * trunc(input / other): what is left has the sign of input."""
+    return binary(_SUB, input, binary(_MUL, other, div(input, other, rounding_mode="trunc")))
+
+
+def pow(input: Any, exponent: Any) -> Tensor:
+    """input to the power of exponent."""
+    return binary(_POW, input, exponent)
+
+
+def maximum(input: Any, other: Any) -> Tensor:
+    """The larger of two; NaN if one is.  At a tie the gradient is halved between them."""
+    return binary(_MAXIMUM, input, other)
+
+
+def minimum(input: Any, other: Any) -> Tensor:
+    """The smaller of two; NaN if one is.  At a tie the gradient is halved between them."""
+    return binary(_MINIMUM, input, other)
+
+
+def xlogy(input: Any, other: Any) -> Tensor:
+    """input * log(other), 0 where input is 0 unless other is NaN."""
+    first, second = promoted(_MUL, input, other)
+    first, second = floating(first), floating(second)
+    zero = constant(0.0, first.dtype)
+    return where(logical_and(equal(first, zero), logical_not(isnan(second))), zero, first * log(second))
+
+
+def lerp(input: Any, end: Any, weight: Any) -> Tensor:
+    """input + weight * (end - input)."""
+    operand("Lerp", input)
+    operand("Lerp", end, "end")
+    return input + weight * (end - input)
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
+    """input + value * tensor1 * tensor2."""
+    return operand("Addcmul", input) + operand("Addcmul", tensor1, "tensor1") * operand("Addcmul", tensor2, "tensor2") * value
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
+    """input + value * tensor1 / tensor2."""
+    return operand("Addcdiv", input) + operand("Addcdiv", tensor1, "tensor1") / operand("Addcdiv", tensor2, "tensor2") * value
+
+
+def addn(x: Any) -> Tensor:
+    """The sum of a list of tensors of one shape and dtype, added from the left."""
+    if isinstance(x, Tensor):
+        return x
+    if not isinstance(x, (tuple, list)) or not x:
+        raise wrong("AddN", "x", "a Tensor or a non-empty list of Tensors", x, TypeError)
+    total = operand("AddN", x[0], "x")
+    for item in x[1:]:
+        if operand("AddN", item, "x").type is not x[0].type:
+            raise wrong("AddN", "x", f"tensors of one type, {x[0].type}", item)
+        total = total + item
+    return total
+
+
+# Comparison ---------------------------------------------------------------------------------------------------------
+
+
+def less(input: Any, other: Any) -> Tensor:
+    """input < other."""
+    return binary(_LESS, input, other)
+
+
+def less_equal(input: Any, other: Any) -> Tensor:
+    """input <= other."""
+    return binary(_LESS_EQUAL, input, other)
+
+
+def greater(input: Any, other: Any) -> Tensor:
+    """input > other."""
+    return binary(_GREATER, input, other)
+
+
+def greater_equal(input: Any, other: Any) -> Tensor:
+    """input >= other."""
+    return binary(_GREATER_EQUAL, input, other)
+
+
+def equal(input: Any, other: Any) -> Tensor:
+    """input == other."""
+    return binary(_EQUAL, input, other)
+
+
+def not_equal(input: Any, other: Any) -> Tensor:
+    """input != other."""
+    return binary(_NOT_EQUAL, input, other)
+
+
+def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether |input - other| <= atol + rtol * |other|; equal infinities are close, two NaN only if `equal_nan`."""
+    first, second = promoted(_EQUAL, operand("IsClose", input), other)
+    near = logical_and(isfinite(second), abs(first - second) <= binary(_ADD, abs(second) * rtol, atol))
+    close = logical_or(near, equal(first, second))
+    return logical_or(close, logical_and(isnan(first), isnan(second))) if flag("IsClose", "equal_nan", equal_nan) else close
+
+
+# Logic and bits -----------------------------------------------------------------------------------------------------
+
+
+def _truth(op: str, argument: str, x: Any) -> Tensor:
+    x = as_tensor(x) if isinstance(x, (bool, int, float)) else operand(op, x, argument)
+    return x if x.dtype is BOOL else apply(Cast(BOOL), x)
+
+
+def logical_and(input: Any, other: Any) -> Tensor:
+    """Whether both are true; numbers are true unless 0."""
+    return apply(_AND, _truth("LogicalAnd", "input", input), _truth("LogicalAnd", "other", other))
+
+
+def logical_or(input: Any, other: Any) -> Tensor:
+    """Whether one is true; numbers are true unless 0."""
+    return apply(_OR, _truth("LogicalOr", "input", input), _truth("LogicalOr", "other", other))
+
+
+def logical_xor(input: Any, other: Any) -> Tensor:
+    """Whether exactly one is true; numbers are true unless 0."""
+    return apply(_XOR, _truth("LogicalXor", "input", input), _truth("LogicalXor", "other", other))
+
+
+def logical_not(input: Any) -> Tensor:
+    """Whether it is false; numbers are true unless 0."""
+    return apply(_NOT, _truth("LogicalNot", "input", input))
+
+
+def bitwise_and(input: Any, other: Any) -> Tensor:
+    """The bits that both have, of integers or bools."""
+    return operand("BitwiseAnd", input) & other
+
+
+def bitwise_or(input: Any, other: Any) -> Tensor:
+    """The bits that one has, of integers or bools."""
+    return operand("BitwiseOr", input) | other
+
+
+def bitwise_xor(input: Any, other: Any) -> Tensor:
+    """The bits that exactly one has, of integers or bools."""
+    return operand("BitwiseXor", input) ^ other
+
+
+def invert(x: Any) -> Tensor:
+    """The other bits, of integers or bools."""
+    return ~operand("Invert", x, "x")
+
+
+# One operand --------------------------------------------------------------------------------------------------------
+
+
+def neg(input: Any) -> Tensor:
+    """-input."""
+    return apply(_NEG, operand(_NEG, input))
+
+
+def abs(input: Any) -> Tensor:
+    """The size without the sign."""
+    x = operand(_ABS, input)
+    return apply(_IDENTITY if x.dtype is BOOL else _ABS, x)
+
+
+def sign(input: Any) -> Tensor:
+    """-1, 0 or 1."""
+    return apply(_SIGN, operand(_SIGN, input))
+
+
+def square(input: Any) -> Tensor:
+    """input * input."""
+    return apply(_SQUARE, operand(_SQUARE, input))
+
+
+def sqrt(x: Any) -> Tensor:
+    """The square root; of integers in Float32."""
+    return apply(_SQRT, floating(operand(_SQRT, x, "x")))
+
+
+def rsqrt(input: Any) -> Tensor:
+    """1 / sqrt(input)."""
+    return apply(_RSQRT, operand(_RSQRT, input))
+
+
+def reciprocal(input: Any) -> Tensor:
+    """1 / input; of integers in Float32."""
+    return divided(1, operand("Reciprocal", input))
+
+
+def floor(input: Any) -> Tensor:
+    """The largest whole number not above it."""
+    return apply(_FLOOR, operand(_FLOOR, input))
+
+
+def ceil(input: Any) -> Tensor:
+    """The smallest whole number not below it."""
+    return apply(_CEIL, operand(_CEIL, input))
+
+
+def round(input: Any, *, decimals: int = 0) -> Tensor:
+    """The nearest number of so many decimals, the even one of two."""
+    x = operand(_ROUND, input)
+    places = integer(_ROUND, "decimals", decimals)
+    if not x.dtype.is_float:
+        return apply(_IDENTITY, x)
+    return apply(_ROUND, x) if places == 0 else apply(_ROUND, x * 10.0**places) / 10.0**places
+
+
+def trunc(input: Any) -> Tensor:
+    """The next whole number toward zero."""
+    x = operand("Trunc", input)
+    if not x.dtype.is_float:
+        return apply(_IDENTITY, x)
+    return apply(_SELECT, apply(_LESS, x, constant(0.0, x.dtype)), apply(_CEIL, x), apply(_FLOOR, x))
+
+
+def exp(input: Any) -> Tensor:
+    """e to the power of input."""
+    return apply(_EXP, operand(_EXP, input))
+
+
+def exp2(input: Any) -> Tensor:
+    """2 to the power of input."""
+    return binary(_POW, 2.0, operand("Exp2", input))
+
+
+def expm1(input: Any) -> Tensor:
+    """exp(input) - 1, exact near 0."""
+    return apply(_EXPM1, operand(_EXPM1, input))
+
+
+def log(input: Any) -> Tensor:
+    """The natural logarithm."""
+    return apply(_LOG, operand(_LOG, input))
+
+
+def log1p(input: Any) -> Tensor:
+    """log(1 + input), exact near 0."""
+    return apply(_LOG1P, operand(_LOG1P, input))
+
+
+def log2(input: Any) -> Tensor:
+    """The logarithm to base 2."""
+    return apply(_LOG, operand("Log2", input)) / math.log(2.0)
+
+
+def log10(input: Any) -> Tensor:
+    """The logarithm to base 10."""
+    return apply(_LOG, operand("Log10", input)) / math.log(10.0)
+
+
+def sin(input: Any) -> Tensor:
+    """The sine of radians."""
+    return apply(_SIN, operand(_SIN, input))
+
+
+def cos(input: Any) -> Tensor:
+    """The cosine of radians."""
+    return apply(_COS, operand(_COS, input))
+
+
+def tan(input: Any) -> Tensor:
+    """The tangent of radians."""
+    return apply(_TAN, operand(_TAN, input))
+
+
+def sinh(input: Any) -> Tensor:
+    """The hyperbolic sine."""
+    x = operand("Sinh", input)
+    # expm1 keeps what cancels near 0: sinh x = (e^x - 1) (1 + e^-x) / 2
+    return apply(_EXPM1, x) * (apply(_EXP, apply(_NEG, x)) + 1.0) * 0.5
+
+
+def cosh(input: Any) -> Tensor:
+    """The hyperbolic cosine."""
+    x = operand("Cosh", input)
+    return (apply(_EXP, x) + apply(_EXP, apply(_NEG, x))) * 0.5
+
+
+def erf(input: Any) -> Tensor:
+    """The error function."""
+    return apply(_ERF, operand(_ERF, input))
+
+
+def erfc(input: Any) -> Tensor:
+    """1 - erf(input)."""
+    return 1.0 - apply(_ERF, operand("Erfc", input))
+
+
+def isnan(input: Any) -> Tensor:
+    """Whether it is NaN."""
+    x = operand("IsNan", input)
+    return apply(ew.IsNan(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
+
+
+def isinf(input: Any) -> Tensor:
+    """Whether it is infinite."""
+    x = operand("IsInf", input)
+    return apply(ew.IsInf(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
+
+
+def isfinite(input: Any) -> Tensor:
+    """Whether it is neither infinite nor NaN."""
+    x = operand("IsFinite", input)
+    return apply(ew.IsFinite(), x) if x.dtype.is_float else apply(_EQUAL, x, x)
+
+
+def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """NaN and the infinities replaced: by 0 and the largest numbers of the dtype, if not told."""
+    x = operand("NanToNum", input)
+    if not x.dtype.is_float:
+        return apply(_IDENTITY, x)
+    largest = _LARGEST[x.dtype]
+    infinity = constant(math.inf, x.dtype)
+    out = where(isnan(x), constant(0.0 if nan is None else float(nan), x.dtype), x)
+    out = where(equal(x, infinity), constant(largest if posinf is None else float(posinf), x.dtype), out)
+    return where(equal(x, -math.inf), constant(-largest if neginf is None else float(neginf), x.dtype), out)
+
+
+def identity(x: Any) -> Tensor:
+    """x itself; gradients flow through."""
+    return apply(_IDENTITY, operand(_IDENTITY, x, "x"))
+
+
+def stop_gradient(value: Any) -> Any:
+    """The value, through which no gradient flows; tensors inside tuples and lists likewise, anything else as it is."""
+    if isinstance(value, Tensor):
+        return apply(_STOP, value)
+    if isinstance(value, (tuple, list)):
+        return type(value)(stop_gradient(item) for item in value)
+    return value
+
+
+def cast(input: Any, dtype: Any) -> Tensor:
+    """The numbers in another dtype; `input` is a Tensor or a number, `dtype` one of adjoint's."""
+    if not isinstance(dtype, DType):
+        raise wrong("Cast", "dtype", "a dtype such as float32", dtype, TypeError)
+    if isinstance(input, (bool, int, float)):
+        input = as_tensor(input)
+    return apply(Cast(dtype), operand("Cast", input))
+
+
+def type_as(input: Any, other: Any) -> Tensor:
+    """`input` in the dtype of `other`."""
+    return apply(Cast(operand("TypeAs", other, "other").dtype), operand("TypeAs", input))
+
+
+# Choice -------------------------------------------------------------------------------------------------------------
+
+
+def select(condition: Any, input: Any, other: Any) -> Tensor:
+    """`input` where the condition is true, elsewhere `other`; the shapes broadcast.
+
+    condition      Tensor of bools
+    input, other   Tensors or numbers, at least one of them a Tensor or both numbers of one kind
+    """
+    condition = operand(_SELECT, condition, "condition")
+    if condition.dtype is not BOOL:
+        raise wrong(_SELECT, "condition", "a Tensor of Bool", condition, TypeError)
+    if isinstance(input, Tensor) or isinstance(other, Tensor) or isinstance(input, (bool, int, float)):
+        first, second = promoted(_SELECT, input, other)
+        return apply(_SELECT, condition, first, second)
+    raise wrong(_SELECT, "input", "a Tensor or a number", input, TypeError)
+
+
+def where(condition: Any, input: Any, other: Any) -> Tensor:
+    """`input` where the condition is true, elsewhere `other`; the shapes broadcast."""
+    return select(condition, input, other)
+
+
+def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
+    """`value` where the mask is true, elsewhere the elements of `input_x`."""
+    x = operand("MaskedFill", input_x, "input_x")
+    if operand("MaskedFill", mask, "mask").dtype is not BOOL:
+        raise wrong("MaskedFill", "mask", "a Tensor of Bool", mask, TypeError)
+    filling = value if isinstance(value, Tensor) else constant(number("MaskedFill", "value", value), x.dtype)
+    if filling.ndim:
+        raise wrong("MaskedFill", "value", "a number or a Tensor without dimensions", value, TypeError)
+    return apply(_SELECT, mask, filling.astype(x.dtype, copy=False), x)
+
+
+def _bound(name: str, x: Tensor, bound: Any) -> Tensor | None:
+    if bound is None or isinstance(bound, Tensor):
+        return bound
+    return promoted(_MINIMUM, x, number("Clamp", name, bound))[1]
+
+
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    """Each element, `min` where it is below and `max` where it is above; `max` where `min` is above `max`.
+
+    The gradient is that of the input from `min` to `max`, both included, and of the bound outside.  Bounds are numbers or
+    Tensors; ValueError when both are None.
+    """
+    if min is None and max is None:
+        raise ValueError("For 'Clamp', at least one of 'min' and 'max' must not be None.")
+    if isinstance(input, (tuple, list)):
+        return type(input)(clamp(item, min, max) for item in input)
+    x = operand("Clamp", input)
+    low, high = _bound("min", x, min), _bound("max", x, max)
+    if low is not None:
+        x = where(less(x, low), low, x)
+    if high is not None:
+        x = where(greater(x, high), high, x)
+    return x
+
+
+def clip(input: Any, min: Any = None, max: Any = None) -> Any:
+    """As `clamp`."""
+    return clamp(input, min, max)
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    """Each element brought between the bounds; where it is equal to one, half the gradient is that bound's.
+
+    ValueError when both bounds are None.
+    """
+    if clip_value_min is None and clip_value_max is None:
+        raise ValueError("For 'ClipByValue', at least one of 'clip_value_min' and 'clip_value_max' must not be None.")
+    if isinstance(x, (tuple, list)):
+        return type(x)(clip_by_value(item, clip_value_min, clip_value_max) for item in x)
+    result = operand("ClipByValue", x, "x")
+    if clip_value_max is not None:
+        result = binary(_MINIMUM, result, clip_value_max)
+    return result if clip_value_min is None else binary(_MAXIMUM, result, clip_value_min)
+
+
+absolute, multiply, negative, divide = abs, mul, neg, div
+eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_equal

@@ -1,0 +1,138 @@
+"""What is built from other operators: gradients, functions mapped over tuples, gradients cut to a length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.ops.arguments import number, wrong
+from adjoint.ops.arithmetic import maximum, sqrt, square
+from adjoint.ops.reduction import sum
+from adjoint.runtime.grad import GradOperation
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "clip_by_global_norm", "clip_by_norm"]
+
+
+class MultitypeFuncGraph:
+    """A function with a body for each combination of argument types.
+
+        scale = MultitypeFuncGraph("scale")
+
+        @scale.register("Number", "Tensor")
+        def _(factor, x):
+            return factor * x
+
+    Types are named "Tensor", "Number", "Bool", "Int", "Float", "String", "Tuple", "List", "Function" or given as Python types.
+    """
+
+    def __init__(self, name: str, read_value: bool = False):
+        if not isinstance(name, str):
+            raise wrong("MultitypeFuncGraph", "name", "a str", name, TypeError)
+        self.name = name
+        self.entries: list[tuple[tuple[Any, ...], Callable[..., Any]]] = []
+
+    def register(self, *types: str | type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Make the decorated function the body for these types."""
+        for named in types:
+            if isinstance(named, str) and named not in _NAMED:
+                raise wrong("MultitypeFuncGraph", "types", f"one of {list(_NAMED)}", repr(named))
+
+        def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.entries.append((types, function))
+            return function
+
+        return decorated
+
+    def __call__(self, *arguments: Any) -> Any:
+        for types, function in self.entries:
+            if len(types) == len(arguments) and all(_is(a, t) for a, t in zip(arguments, types, strict=True)):
+                return function(*arguments)
+        got = ", ".join(type(a).__name__ for a in arguments)
+        raise TypeError(f"For 'MultitypeFuncGraph' {self.name!r}, no body is registered for arguments of types ({got}).")
+
+    def __repr__(self) -> str:
+        return f"MultitypeFuncGraph({self.name!r})"
+
+
+_NAMED: dict[str, Any] = {
+    "Tensor": Tensor, "Bool": bool, "Int": int, "Float": float, "Number": (bool, int, float), "String": str, "Tuple": tuple, "List": list,
+    "Function": Callable, "None": type(None),
+}
+
+
+def _is(value: Any, named: Any) -> bool:
+    return isinstance(value, _NAMED[named] if isinstance(named, str) else named)
+
+
+class HyperMap:
+    """Calls a function on the items of tuples and lists, side by side, however deep they are nested.
+
+    ops      the function; None: it is the first argument of the call
+    reverse  begin with the last items
+    """
+
+    deep = True
+
+    def __init__(self, ops: Callable[..., Any] | None = None, reverse: bool = False):
+        if ops is not None and not callable(ops):
+            raise wrong(type(self).__name__, "ops", "a function", ops, TypeError)
+        self.ops, self.reverse = ops, reverse
+
+    def __call__(self, *arguments: Any) -> Any:
+        function, items = (self.ops, arguments) if self.ops is not None else (arguments[0], arguments[1:])
+        if not any(isinstance(x, (tuple, list)) for x in items):
+            raise wrong(type(self).__name__, "args", "tuples or lists", [type(x).__name__ for x in items], TypeError)
+        return self._mapped(function, items)
+
+    def _mapped(self, function: Any, items: Sequence[Any]) -> Any:
+        if not all(isinstance(x, (tuple, list)) for x in items):
+            return function(*items)
+        if len({len(x) for x in items}) > 1:
+            raise wrong(type(self).__name__, "args", "tuples of one length", [len(x) for x in items])
+        places = range(len(items[0]))
+        rows = {i: self._entry(function, [x[i] for x in items]) for i in (reversed(places) if self.reverse else places)}
+        return type(items[0])(rows[i] for i in places)
+
+    def _entry(self, function: Any, items: Sequence[Any]) -> Any:
+        return self._mapped(function, items) if self.deep else function(*items)
+
+
+class Map(HyperMap):
+    """Calls a function on the items of tuples and lists, side by side."""
+
+    deep = False
+
+
+def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+    """Tensors scaled so that their common length is at most `max_norm`; `norm_type` 2 only."""
+    if norm_type != 2.0:
+        raise wrong("clip_by_norm", "norm_type", "2.0", norm_type)
+    items = (x,) if isinstance(x, Tensor) else tuple(x)
+    length = _length(items)
+    if error_if_nonfinite and not abs(length.item()) < float("inf"):
+        raise RuntimeError(f"For 'clip_by_norm', the length of the tensors is not finite: {length.item()}.")
+    limit = float(number("clip_by_norm", "max_norm", max_norm))
+    factor = limit / maximum(length + 1e-6, limit)
+    scaled = tuple(item * factor for item in items)
+    return scaled[0] if isinstance(x, Tensor) else type(x)(scaled)
+
+
+def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> Any:
+    """Tensors in a tuple or list scaled by clip_norm / max(clip_norm, their common length)."""
+    if use_norm is not None:
+        raise wrong("clip_by_global_norm", "use_norm", "None", use_norm)
+    if not isinstance(x, (tuple, list)) or not x:
+        raise wrong("clip_by_global_norm", "x", "a non-empty tuple or list of Tensors", x, TypeError)
+    limit = float(number("clip_by_global_norm", "clip_norm", clip_norm))
+    if limit <= 0:
+        raise wrong("clip_by_global_norm", "clip_norm", "more than 0", limit)
+    factor = limit / maximum(_length(x), limit)
+    return type(x)(item * factor for item in x)
+
+
+def _length(items: Sequence[Tensor]) -> Tensor:
+    total = sum(square(items[0]))
+    for item in items[1:]:
+        total = total + sum(square(item))
+    return sqrt(total)

@@ -1,0 +1,127 @@
+"""New tensors: filled, counted, drawn up from patterns.
+
+A shape is an int, or a tuple or list of ints, or an integer Tensor.  TypeError and ValueError for what is none.  A tensor
+that the machine has no memory for is a MemoryError that says how much was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.shape import Broadcast, Iota
+from adjoint.ir.types import BOOL, F32, F64, I64, DType, tensor
+from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
+from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant
+
+__all__ = [
+    "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "scalar_to_tensor", "zeros", "zeros_like",
+]
+
+
+def filled(op: str, sizes: tuple[int, ...], value: bool | int | float, dtype: DType) -> Tensor:
+    """One number everywhere."""
+    if len(sizes) > 8:
+        raise wrong(op, "size", "at most 8 dimensions", sizes)
+    if dtype is BOOL:
+        value = bool(value)
+    elif not dtype.is_float:
+        value = int(value)
+    elif not isinstance(value, float):
+        value = float(value)
+    return apply(Broadcast(tensor(dtype, sizes)), constant(value, dtype))
+
+
+def zeros(size: Any, dtype: DType | None = None) -> Tensor:
+    """Zeros; Float32 unless told otherwise."""
+    return filled("Zeros", sizes_argument("Zeros", "size", size), 0, dtype_or("Zeros", dtype, F32))
+
+
+def ones(shape: Any, dtype: DType | None = None) -> Tensor:
+    """Ones; Float32 unless told otherwise."""
+    return filled("Ones", sizes_argument("Ones", "shape", shape), 1, dtype_or("Ones", dtype, F32))
+
+
+def full(size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
+    """One number everywhere; its dtype, if not told, is the number's: Bool, Int64 or Float32."""
+    value = number("Full", "fill_value", fill_value)
+    found = fill_value.dtype if isinstance(fill_value, Tensor) else as_tensor(value).dtype
+    return filled("Full", sizes_argument("Full", "size", size), value, dtype_or("Full", dtype, found))
+
+
+def fill(type: DType | None, shape: Any, value: Any) -> Tensor:
+    """One number everywhere, in the dtype `type`."""
+    return full(shape, value, dtype=type)
+
+
+def zeros_like(input: Any, *, dtype: DType | None = None) -> Tensor:
+    """Zeros in the shape and dtype of a tensor."""
+    x = operand("ZerosLike", input)
+    return filled("ZerosLike", x.shape, 0, dtype_or("ZerosLike", dtype, x.dtype))
+
+
+def ones_like(input: Any, *, dtype: DType | None = None) -> Tensor:
+    """Ones in the shape and dtype of a tensor."""
+    x = operand("OnesLike", input)
+    return filled("OnesLike", x.shape, 1, dtype_or("OnesLike", dtype, x.dtype))
+
+
+def full_like(input: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
+    """One number everywhere, in the shape and dtype of a tensor."""
+    x = operand("FullLike", input)
+    return filled("FullLike", x.shape, number("FullLike", "fill_value", fill_value), dtype_or("FullLike", dtype, x.dtype))
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | None = None) -> Tensor:
+    """Numbers from `start` up to and without `end`, `step` apart; Int64, or Float32 if one of them is a float."""
+    first, last, apart = (number("Arange", name, v) for name, v in (("start", start), ("end", 0 if end is None else end), ("step", step)))
+    if end is None:
+        first, last = 0, first
+    if apart == 0:
+        raise wrong("Arange", "step", "a number other than 0", apart)
+    if (last - first) * apart < 0 or not math.isfinite(last - first) or math.isnan(apart):
+        raise wrong("Arange", "end", f"reached from {first} in steps of {apart}", last)
+    whole = not any(isinstance(v, float) for v in (first, last, apart))
+    count = max(0, -((first - last) // apart) if whole else math.ceil((last - first) / apart))
+    to = dtype_or("Arange", dtype, I64 if whole else F32)
+    places = apply(Iota(tensor(I64 if whole else F64, (count,))))
+    values = places * apart if apart != 1 else places
+    values = values + first if first != 0 else values
+    return values if values.dtype is to else apply(Cast(to), values)
+
+
+def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
+    """Numbers from `start` up to and without `end`, `step` apart; ValueError when there are more than `maxlen`."""
+    found = arange(start, end, step, dtype=start.dtype if isinstance(start, Tensor) else None)
+    if found.size > integer("Range", "maxlen", maxlen):
+        raise wrong("Range", "maxlen", f"at least the {found.size} elements", maxlen)
+    return found
+
+
+def linspace(start: Any, end: Any, steps: Any) -> Tensor:
+    """`steps` numbers from `start` to `end`, both included; Float32, or the dtype of a floating Tensor given."""
+    count = integer("LinSpace", "steps", steps)
+    if count < 1:
+        raise wrong("LinSpace", "steps", "at least 1", count)
+    first, last = number("LinSpace", "start", start), number("LinSpace", "end", end)
+    dtype = start.dtype if isinstance(start, Tensor) and start.dtype.is_float else F32
+    places = apply(Iota(tensor(F64, (count,))))
+    values = places * ((last - first) / max(1, count - 1)) + float(first)
+    return apply(Cast(dtype), values)
+
+
+def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
+    """`n` rows of `m` (`n`) columns with ones on the diagonal, zeros elsewhere; Float32 unless told otherwise."""
+    rows = integer("Eye", "n", n)
+    columns = rows if m is None else integer("Eye", "m", m)
+    if rows < 0 or columns < 0:
+        raise wrong("Eye", "n", "at least 0, as 'm'", (rows, columns))
+    to = tensor(I64, (rows, columns))
+    return apply(Cast(dtype_or("Eye", dtype, F32)), apply(Iota(to, 0)) == apply(Iota(to, 1)))
+
+
+def scalar_to_tensor(input_x: Any, dtype: DType = F32) -> Tensor:
+    """A number as a tensor without dimensions."""
+    value = number("ScalarToTensor", "input_x", input_x)
+    return filled("ScalarToTensor", (), value, dtype_or("ScalarToTensor", dtype, F32))

@@ -1,0 +1,394 @@
+"""Products of matrices, layers that are products, and convolution.
+
+TypeError for what is no Tensor, ShapeMistake (a ValueError and a RuntimeError) for shapes that do not fit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.linalg import Convolution
+from adjoint.ir.ops.linalg import MatMul as Product
+from adjoint.ir.ops.reduce import Sum
+from adjoint.ir.ops.shape import Reshape, Transpose
+from adjoint.ir.types import BOOL, broadcast_shapes, tensor
+from adjoint.ops.arguments import ShapeMistake, choice, integer, operand, pair, sizes_argument, wrong
+from adjoint.ops.shapes import gathered, indices_argument, reshape
+from adjoint.runtime.tensor import Tensor, apply, binary, promoted
+
+__all__ = [
+    "addbmm", "addmm", "addmv", "baddbmm", "batch_dot", "bias_add", "bmm", "conv1d", "conv2d", "dense", "dot", "embedding", "einsum", "ger",
+    "inner", "matmul", "mm", "mv", "outer", "tensor_dot",
+]
+
+_ADD, _MUL = ew.Add(), ew.Mul()
+_PRODUCTS = {(ta, tb): Product(ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)}
+Pairs = tuple[tuple[int, int], tuple[int, int]]
+
+
+def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False) -> Tensor:
+    """The product of matrices in the last two axes, either transposed first; leading axes broadcast."""
+    if a.dtype is not b.dtype:
+        a, b = promoted(_MUL, a, b)
+    if a.dtype is BOOL:
+        raise wrong(op, "input", "a Tensor of numbers", a, TypeError)
+    inner_a, inner_b = a.shape[-2 if ta else -1], b.shape[-1 if tb else -2]
+    if inner_a != inner_b:
+        raise wrong(op, "other", f"matrices that begin with {inner_a} rows, for {a.type}", b, ShapeMistake)
+    if a.ndim > 2 and b.ndim == 2 and not ta:
+        # The rows of all matrices are rows of one.
+        rows = apply(Reshape(tensor(a.dtype, (math.prod(a.shape[:-1]), inner_a))), a)
+        out = apply(_PRODUCTS[ta, tb], rows, b)
+        return apply(Reshape(tensor(a.dtype, (*a.shape[:-1], out.shape[1]))), out)
+    if a.ndim > 2 and b.ndim > 2:
+        try:
+            broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        except ValueError:
+            raise wrong(op, "other", f"of leading sizes that broadcast with {a.shape[:-2]}", b, ShapeMistake) from None
+    return apply(_PRODUCTS[ta, tb], a, b)
+
+
+def matmul(input: Any, other: Any) -> Tensor:
+    """The product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
+    try:
+        if input.ndim == other.ndim == 2 and input.shape[1] == other.shape[0] and input.dtype is other.dtype is not BOOL:
+            return apply(_PRODUCTS[False, False], input, other)
+    except AttributeError:
+        pass
+    a, b = operand("MatMul", input), operand("MatMul", other, "other")
+    if a.ndim == 0 or b.ndim == 0:
+        raise wrong("MatMul", "input" if a.ndim == 0 else "other", "of at least 1 dimension", a if a.ndim == 0 else b)
+    left, right = a.ndim == 1, b.ndim == 1
+    if left:
+        a = apply(Reshape(tensor(a.dtype, (1, a.shape[0]))), a)
+    if right:
+        b = apply(Reshape(tensor(b.dtype, (b.shape[0], 1))), b)
+    out = product("MatMul", a, b)
+    if left or right:
+        sizes = out.shape[:-2] + (() if left else out.shape[-2:-1]) + (() if right else out.shape[-1:])
+        out = apply(Reshape(tensor(out.dtype, sizes)), out)
+    return out
+
+
+def mm(input: Any, mat2: Any) -> Tensor:
+    """The product of two matrices."""
+    return _of_rank("MM", 2, input, mat2)
+
+
+def bmm(input_x: Any, mat2: Any) -> Tensor:
+    """The products of two stacks of matrices, [b, n, k] and [b, k, m]."""
+    a, b = operand("BatchMatMul", input_x, "input_x"), operand("BatchMatMul", mat2, "mat2")
+    if a.ndim < 3 or b.ndim < 3:
+        raise wrong("BatchMatMul", "input_x" if a.ndim < 3 else "mat2", "of at least 3 dimensions", a if a.ndim < 3 else b)
+    return product("BatchMatMul", a, b)
+
+
+def _of_rank(op: str, rank: int, input: Any, other: Any) -> Tensor:
+    a, b = operand(op, input), operand(op, other, "mat2")
+    for name, x in (("input", a), ("mat2", b)):
+        if x.ndim != rank:
+            raise wrong(op, name, f"of {rank} dimensions", x)
+    return product(op, a, b)
+
+
+def mv(mat: Any, vec: Any) -> Tensor:
+    """The product of a matrix and a vector."""
+    a, x = operand("MV", mat, "mat"), operand("MV", vec, "vec")
+    if a.ndim != 2 or x.ndim != 1:
+        raise wrong("MV", "mat", "of 2 dimensions, and 'vec' of 1", (a.shape, x.shape))
+    return matmul(a, x)
+
+
+def dot(input: Any, other: Any) -> Tensor:
+    """The product over the last axis of `input` and the last but one of `other`, as NumPy's `dot`."""
+    a, b = operand("Dot", input), operand("Dot", other, "other")
+    return tensor_dot(a, b, ((a.ndim - 1,), (max(0, b.ndim - 2),)))
+
+
+def inner(input: Any, other: Any) -> Tensor:
+    """The product over the last axes of both; of numbers the plain product."""
+    a, b = operand("Inner", input), operand("Inner", other, "other")
+    return binary(_MUL, a, b) if a.ndim == 0 or b.ndim == 0 else tensor_dot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
+
+
+def outer(input: Any, vec2: Any) -> Tensor:
+    """Each element of one vector times each of another."""
+    a, b = operand("Outer", input), operand("Outer", vec2, "vec2")
+    if a.ndim != 1 or b.ndim != 1:
+        raise wrong("Outer", "input", "of 1 dimension, as 'vec2'", (a.shape, b.shape))
+    return binary(_MUL, reshape(a, (-1, 1)), b)
+
+
+def ger(input: Any, vec2: Any) -> Tensor:
+    """As `outer`."""
+    return outer(input, vec2)
+
+
+def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
+    """The sum of products over pairs of axes: the last of `x1` and the first of `x2`, so many; or the axes in two tuples."""
+    a, b = operand("TensorDot", x1, "x1"), operand("TensorDot", x2, "x2")
+    if isinstance(axes, (tuple, list)):
+        if len(axes) != 2:
+            raise wrong("TensorDot", "axes", "an int or two tuples of ints", axes)
+        first, second = (tuple(p % max(1, x.ndim) for p in sizes_argument("TensorDot", "axes", side, least=None))
+                         for x, side in zip((a, b), axes, strict=True))
+    else:
+        count = integer("TensorDot", "axes", axes)
+        first, second = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
+    if len(first) != len(second) or [a.shape[i] for i in first] != [b.shape[i] for i in second]:
+        raise wrong("TensorDot", "axes", f"pairs of axes of one size, for {a.shape} and {b.shape}", axes)
+    kept_a, kept_b = (tuple(i for i in range(x.ndim) if i not in side) for x, side in ((a, first), (b, second)))
+    n, k, m = (math.prod(x.shape[i] for i in side) for x, side in ((a, kept_a), (a, first), (b, kept_b)))
+    left = reshape(apply(Transpose((*kept_a, *first)), a), (n, k))
+    right = reshape(apply(Transpose((*second, *kept_b)), b), (k, m))
+    return reshape(product("TensorDot", left, right), (*(a.shape[i] for i in kept_a), *(b.shape[i] for i in kept_b)))
+
+
+def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Tensor:
+    """For each example (axis 0) the sum of products over one axis of each; by default the last and the last but one."""
+    a, b = operand("BatchDot", x1, "x1"), operand("BatchDot", x2, "x2")
+    if a.ndim < 2 or b.ndim < 2 or a.shape[0] != b.shape[0]:
+        raise wrong("BatchDot", "x1", "of at least 2 dimensions and as many examples as 'x2'", (a.shape, b.shape))
+    if axes is None:
+        first, second = a.ndim - 1, max(1, b.ndim - 2)
+    elif isinstance(axes, (tuple, list)):
+        first, second = (integer("BatchDot", "axes", i) % x.ndim for x, i in zip((a, b), axes, strict=True))
+    else:
+        first, second = (integer("BatchDot", "axes", axes) % x.ndim for x in (a, b))
+    if first == 0 or second == 0 or a.shape[first] != b.shape[second]:
+        raise wrong("BatchDot", "axes", f"axes of one size behind the first, for {a.shape} and {b.shape}", axes)
+    kept_a, kept_b = (tuple(i for i in range(1, x.ndim) if i != side) for x, side in ((a, first), (b, second)))
+    left = reshape(apply(Transpose((0, *kept_a, first)), a), (a.shape[0], -1, a.shape[first]))
+    right = reshape(apply(Transpose((0, second, *kept_b)), b), (b.shape[0], b.shape[second], -1))
+    out = product("BatchDot", left, right)
+    return reshape(out, (a.shape[0], *(a.shape[i] for i in kept_a), *(b.shape[i] for i in kept_b)) if kept_a or kept_b else (a.shape[0], 1))
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2)."""
+    return _scaled_sum(operand("Addmm", input), mm(mat1, mat2), beta, alpha)
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * (mat @ vec)."""
+    return _scaled_sum(operand("Addmv", input), mv(mat, vec), beta, alpha)
+
+
+def baddbmm(input: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2), matrix by matrix."""
+    return _scaled_sum(operand("Baddbmm", input), bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * the sum of the products of all pairs of matrices."""
+    return _scaled_sum(operand("Addbmm", input), apply(Sum((0,)), bmm(batch1, batch2)), beta, alpha)
+
+
+def _scaled_sum(x: Tensor, y: Tensor, beta: Any, alpha: Any) -> Tensor:
+    return binary(_ADD, x if beta == 1 else x * beta, y if alpha == 1 else y * alpha)
+
+
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """The sum of products that an equation such as "ij,jk->ik" describes; letters that the result lacks are summed over.
+
+    Without an arrow the result has the letters that stand once, in the order of the alphabet.  `...` and letters repeated in
+    one operand are a ValueError.
+    """
+    if not isinstance(equation, str):
+        raise wrong("Einsum", "equation", "a str", equation, TypeError)
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = tuple(operands[0])
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if not arrow:
+        right = "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
+    tensors = [operand("Einsum", x, "operands") for x in operands]
+    valid = all(term.isalpha() or not term for term in terms) and (right.isalpha() or not right)
+    if not valid or len(terms) != len(tensors) or any(len(set(t)) != len(t) for t in (*terms, right)) or set(right) - set(left):
+        raise wrong("Einsum", "equation", f"letters for {len(tensors)} operands, as in 'ij,jk->ik'", repr(equation))
+    sizes: dict[str, int] = {}
+    for term, x in zip(terms, tensors, strict=True):
+        if len(term) != x.ndim:
+            raise wrong("Einsum", "equation", f"{x.ndim} letters for an operand of shape {x.shape}", repr(term))
+        for letter, size in zip(term, x.shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                raise wrong("Einsum", "operands", f"of size {sizes[letter]} along '{letter}'", x)
+    term, out = terms[0], tensors[0]
+    for i in range(1, len(terms)):
+        later = set("".join(terms[i + 1 :])) | set(right)
+        term, out = _contracted(term, out, terms[i], tensors[i], later)
+    gone = tuple(i for i, letter in enumerate(term) if letter not in right)
+    if gone:
+        out, term = apply(Sum(gone), out), "".join(letter for letter in term if letter in right)
+    return apply(Transpose(tuple(term.index(letter) for letter in right)), out)
+
+
+def _contracted(s: str, a: Tensor, t: str, b: Tensor, later: set[str]) -> tuple[str, Tensor]:
+    """Two terms of an equation as one: letters that neither the other term nor a later one has are summed over."""
+    for letters, other in ((s, t), (t, s)):
+        alone = tuple(i for i, letter in enumerate(letters) if letter not in other and letter not in later)
+        if alone:
+            kept = "".join(letter for i, letter in enumerate(letters) if i not in alone)
+            if letters is s:
+                s, a = kept, apply(Sum(alone), a)
+            else:
+                t, b = kept, apply(Sum(alone), b)
+    batch = [letter for letter in s if letter in t and letter in later]
+    over = [letter for letter in s if letter in t and letter not in later]
+    rows, columns = [letter for letter in s if letter not in t], [letter for letter in t if letter not in s]
+    sizes = {**dict(zip(s, a.shape, strict=True)), **dict(zip(t, b.shape, strict=True))}
+
+    def arranged(letters: str, x: Tensor, order: list[str], shape: tuple[int, int, int]) -> Tensor:
+        return reshape(apply(Transpose(tuple(letters.index(letter) for letter in order)), x), shape)
+
+    count, n, k, m = (math.prod(sizes[letter] for letter in group) for group in (batch, rows, over, columns))
+    left, right = arranged(s, a, batch + rows + over, (count, n, k)), arranged(t, b, batch + over + columns, (count, k, m))
+    out = product("Einsum", left, right)
+    letters = batch + rows + columns
+    return "".join(letters), reshape(out, tuple(sizes[letter] for letter in letters))
+
+
+# Layers -------------------------------------------------------------------------------------------------------------
+
+
+def bias_add(input_x: Any, bias: Any) -> Tensor:
+    """A bias for each channel (axis 1) added; `input_x` has at least 2 dimensions."""
+    x, b = operand("BiasAdd", input_x, "input_x"), operand("BiasAdd", bias, "bias")
+    if x.ndim < 2:
+        raise wrong("BiasAdd", "input_x", "of at least 2 dimensions", x)
+    if b.ndim != 1 or b.shape[0] != x.shape[1]:
+        raise wrong("BiasAdd", "bias", f"of shape ({x.shape[1]},)", b)
+    if b.dtype is not x.dtype:
+        raise wrong("BiasAdd", "bias", f"of the dtype of 'input_x', {x.dtype}", b, TypeError)
+    return binary(_ADD, x, b if x.ndim == 2 else _channels(b, x.ndim))
+
+
+def _channels(b: Tensor, rank: int) -> Tensor:
+    """A number for each channel, shaped to broadcast along axis 1."""
+    return apply(Reshape(tensor(b.dtype, (b.shape[0], *(1,) * (rank - 2)))), b)
+
+
+def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
+    """input @ weight.T + bias, for a weight [out, in]."""
+    x, w = operand("Dense", input), operand("Dense", weight, "weight")
+    if w.ndim not in (1, 2) or x.ndim == 0:
+        raise wrong("Dense", "weight", "of 1 or 2 dimensions", w)
+    if x.shape[-1] != w.shape[-1]:
+        raise wrong("Dense", "input", f"of last size {w.shape[-1]}, for a weight of shape {w.shape}", x, ShapeMistake)
+    if w.ndim == 1:
+        out = matmul(x, w)
+    elif x.ndim == 1:
+        out = matmul(w, x)
+    else:
+        out = product("Dense", x, w, tb=True)
+    return out if bias is None else binary(_ADD, out, operand("Dense", bias, "bias"))
+
+
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Tensor:
+    """The rows of `weight` that the indices name; no gradient flows to the row `padding_idx`."""
+    ids, table = indices_argument("Embedding", "input", input), operand("Embedding", weight, "weight")
+    if table.ndim != 2:
+        raise wrong("Embedding", "weight", "of 2 dimensions", table)
+    if max_norm is not None or scale_grad_by_freq:
+        raise ValueError("For 'Embedding', 'max_norm' and 'scale_grad_by_freq' are not supported.")
+    rows = gathered("Embedding", table, ids, 0)
+    if padding_idx is None:
+        return rows
+    place = integer("Embedding", "padding_idx", padding_idx)
+    if not -table.shape[0] <= place < table.shape[0]:
+        raise wrong("Embedding", "padding_idx", f"in [{-table.shape[0]}, {table.shape[0]})", place)
+    frozen = apply(Reshape(tensor(BOOL, (*ids.shape, 1))), binary(ew.Equal(), ids, place % table.shape[0]))
+    return apply(ew.Select(), frozen, apply(ew.StopGradient(), rows), rows)
+
+
+# Convolution --------------------------------------------------------------------------------------------------------
+
+
+def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
+    """Padding before and after that gives ceil(size / stride) windows; the odd one goes after."""
+    total = max(0, (-(-size // stride) - 1) * stride + dilation * (kernel - 1) + 1 - size)
+    return total // 2, total - total // 2
+
+
+def convolution(
+    op: str, x: Any, weight: Any, *, stride: tuple[int, int], padding: Pairs | str, dilation: tuple[int, int], groups: int
+) -> Tensor:
+    """Cross-correlation of [n, c, h, w] with [out, c / groups, kh, kw]; padding "same" or "valid", or (top, bottom), (left, right)."""
+    image, kernel = operand(op, x, "x"), operand(op, weight, "weight")
+    for name, t in (("x", image), ("weight", kernel)):
+        if t.ndim != 4:
+            raise wrong(op, name, "of 4 dimensions", t)
+    if image.dtype is not kernel.dtype:
+        raise wrong(op, "weight", f"of the dtype of 'x', {image.dtype}", kernel, TypeError)
+    if groups < 1 or image.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups:
+        raise wrong(op, "weight", f"of {image.shape[1]} / {groups} channels and a multiple of {groups} outputs", kernel, ShapeMistake)
+    if padding == "same":
+        top, left = (same_padding(*s) for s in zip(image.shape[2:], kernel.shape[2:], stride, dilation, strict=True))
+        padding = (top, left)
+    elif padding == "valid":
+        padding = ((0, 0), (0, 0))
+    assert not isinstance(padding, str)
+    for axis in range(2):
+        reach = dilation[axis] * (kernel.shape[2 + axis] - 1) + 1
+        if image.shape[2 + axis] + sum(padding[axis]) < reach:
+            raise wrong(op, "x", f"at least as large as the kernel {kernel.shape[2:]}, padding included", image)
+    return apply(Convolution(stride=stride, padding=padding, dilation=dilation, groups=groups), image, kernel)
+
+
+def padding_argument(op: str, pad_mode: Any, padding: Any) -> Pairs | str:
+    """The padding that `pad_mode` and `padding` ask for together."""
+    mode = choice(op, "pad_mode", pad_mode, ("valid", "same", "pad"))
+    widths = sizes_argument(op, "padding", padding)
+    if len(widths) not in (1, 2, 4):
+        raise wrong(op, "padding", "an int, or a tuple of 2 or 4 ints", padding)
+    if mode != "pad":
+        if any(widths):
+            raise wrong(op, "padding", f"0 where pad_mode is '{mode}'", padding)
+        return mode
+    if len(widths) < 4:
+        height, width = widths * 2 if len(widths) == 1 else widths
+        return (height, height), (width, width)
+    top, bottom, left, right = widths
+    return (top, bottom), (left, right)
+
+
+def conv2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Tensor:
+    """Cross-correlation of images [n, c, h, w] with kernels [out, c / groups, kh, kw], and a bias for each output.
+
+    pad_mode  "valid": no padding; "same": as much as gives ceil(size / stride) results; "pad": `padding` zeros around, an int,
+              (height, width), or (top, bottom, left, right)
+    """
+    out = convolution("Conv2D", input, weight, stride=pair("Conv2D", "stride", stride),
+                      padding=padding_argument("Conv2D", pad_mode, padding), dilation=pair("Conv2D", "dilation", dilation),
+                      groups=integer("Conv2D", "groups", groups))
+    return out if bias is None else bias_add(out, bias)
+
+
+def conv1d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Tensor:
+    """Cross-correlation of sequences [n, c, l] with kernels [out, c / groups, k]; arguments as for `conv2d`."""
+    x, w = operand("Conv1D", input), operand("Conv1D", weight, "weight")
+    for name, t in (("input", x), ("weight", w)):
+        if t.ndim != 3:
+            raise wrong("Conv1D", name, "of 3 dimensions", t)
+    mode = choice("Conv1D", "pad_mode", pad_mode, ("valid", "same", "pad"))
+    widths = sizes_argument("Conv1D", "padding", padding)
+    if len(widths) > 2 or (mode != "pad" and any(widths)):
+        raise wrong("Conv1D", "padding", "an int or two, and 0 unless pad_mode is 'pad'", padding)
+    sides: Pairs | str = ((0, 0), (widths[0], widths[-1])) if mode == "pad" else mode
+    (step,), (apart,) = (sizes_argument("Conv1D", name, v, least=1)[:1] for name, v in (("stride", stride), ("dilation", dilation)))
+    wide = convolution("Conv1D", reshape(x, (x.shape[0], x.shape[1], 1, x.shape[2])), reshape(w, (w.shape[0], w.shape[1], 1, w.shape[2])),
+                       stride=(1, step), padding=sides, dilation=(1, apart), groups=integer("Conv1D", "groups", groups))
+    out = reshape(wide, (wide.shape[0], wide.shape[1], wide.shape[3]))
+    return out if bias is None else bias_add(out, bias)
+
+

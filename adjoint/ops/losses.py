@@ -1,0 +1,306 @@
+"""Losses.
+
+`reduction` is "mean", "sum" or "none".  Operands are brought to one dtype; TypeError for what is no Tensor, ValueError for
+shapes that do not fit and for another reduction, IndexMistake (an IndexError and a RuntimeError) for a class out of range.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
+from adjoint.ir.ops.reduce import Mean, Sum
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import I64, tensor
+from adjoint.ops.activations import log_softmax, softplus
+from adjoint.ops.arguments import IndexMistake, choice, integer, number, operand, wrong
+from adjoint.ops.arithmetic import abs, clamp, less, log, maximum, mul, not_equal, square, sub, where, xlogy
+from adjoint.ops.reduction import norm, sum
+from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
+from adjoint.runtime.tensor import Tensor, apply, constant
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "huber_loss",
+    "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss", "nll_loss", "smooth_l1_loss", "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits",
+]
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _reduction(op: str, reduction: Any) -> str:
+    return choice(op, "reduction", reduction, _REDUCTIONS)
+
+
+def _reduced(x: Tensor, reduction: str) -> Tensor:
+    if reduction == "none":
+        return x
+    return apply((Mean if reduction == "mean" else Sum)(tuple(range(x.ndim))), x)
+
+
+def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
+    """(input - target) ** 2."""
+    kind = _reduction("MSELoss", reduction)
+    return _reduced(square(sub(operand("MSELoss", input), operand("MSELoss", target, "target"))), kind)
+
+
+def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
+    """|input - target|."""
+    kind = _reduction("L1Loss", reduction)
+    return _reduced(abs(sub(operand("L1Loss", input), operand("L1Loss", target, "target"))), kind)
+
+
+def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
+    """0.5 d**2 / beta for a distance d below beta, d - 0.5 beta from there on."""
+    kind, width = _reduction("SmoothL1Loss", reduction), float(number("SmoothL1Loss", "beta", beta))
+    if width <= 0:
+        raise wrong("SmoothL1Loss", "beta", "more than 0", width)
+    distance = abs(sub(operand("SmoothL1Loss", input), operand("SmoothL1Loss", target, "target")))
+    return _reduced(where(less(distance, width), square(distance) * (0.5 / width), distance - 0.5 * width), kind)
+
+
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """0.5 d**2 for a distance d below delta, delta * (d - 0.5 delta) from there on."""
+    kind, width = _reduction("HuberLoss", reduction), float(number("HuberLoss", "delta", delta))
+    if width <= 0:
+        raise wrong("HuberLoss", "delta", "more than 0", width)
+    distance = abs(sub(operand("HuberLoss", input), operand("HuberLoss", target, "target")))
+    return _reduced(where(less(distance, width), square(distance) * 0.5, (distance - 0.5 * width) * width), kind)
+
+
+# Classes ------------------------------------------------------------------------------------------------------------
+
+
+def _labels(op: str, target: Any, argument: str = "target") -> Tensor:
+    labels = operand(op, target, argument)
+    if not labels.dtype.is_integer:
+        raise wrong(op, argument, "a Tensor of integers", labels, TypeError)
+    return labels
+
+
+def sparse_losses(op: str, logits: Tensor, labels: Tensor, ignored: tuple[int, ...]) -> Tensor:
+    """The cross entropies of rows of logits [n, k] with classes [n]."""
+    try:
+        return apply(SparseSoftmaxCrossEntropy(ignored), logits, labels)
+    except (IndexError, ValueError) as problem:
+        classes = labels.asnumpy()
+        allowed = (classes >= 0) & (classes < logits.shape[1])
+        for label in ignored:
+            allowed |= classes == label
+        if allowed.all():
+            raise
+        raise wrong(op, "labels", f"classes in 0..{logits.shape[1] - 1}", int(classes[~allowed][0]), IndexMistake) from problem
+
+
+def sparse_softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
+    """Cross entropies of softmax of [n, k] logits with [n] classes: [n]."""
+    op = "SparseSoftmaxCrossEntropyWithLogits"
+    x, classes = operand(op, logits, "logits"), _labels(op, labels, "labels")
+    if x.ndim != 2:
+        raise wrong(op, "logits", "of 2 dimensions", x)
+    if classes.shape != x.shape[:1]:
+        raise wrong(op, "labels", f"of shape {x.shape[:1]}", classes)
+    return sparse_losses(op, x, classes, ())
+
+
+def softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
+    """Cross entropies of softmax of [n, k] logits with [n, k] distributions: [n]."""
+    op = "SoftmaxCrossEntropyWithLogits"
+    x, shares = operand(op, logits, "logits"), operand(op, labels, "labels")
+    if x.ndim != 2:
+        raise wrong(op, "logits", "of 2 dimensions", x)
+    if shares.shape != x.shape:
+        raise wrong(op, "labels", f"of the shape of the logits, {x.shape}", shares)
+    if shares.dtype is not x.dtype:
+        raise wrong(op, "labels", f"of the dtype of the logits, {x.dtype}", shares, TypeError)
+    return apply(SoftmaxCrossEntropy(), x, shares)
+
+
+def _class_weights(op: str, weight: Any, x: Tensor, classes: int) -> Tensor | None:
+    if weight is None:
+        return None
+    found = operand(op, weight, "weight")
+    if found.shape != (classes,):
+        raise wrong(op, "weight", f"of shape ({classes},)", found)
+    return found.astype(x.dtype, copy=False)
+
+
+def _smoothing(op: str, label_smoothing: Any) -> float:
+    share = float(number(op, "label_smoothing", label_smoothing))
+    if not 0.0 <= share <= 1.0:
+        raise wrong(op, "label_smoothing", "in [0, 1]", share)
+    return share
+
+
+def _rows(op: str, x: Tensor, target: Tensor) -> tuple[Tensor, tuple[int, ...]]:
+    """Logits [n, k, ...] or [k] as rows [m, k], and the shape of the losses."""
+    if x.ndim == 0:
+        raise wrong(op, "input", "of at least 1 dimension", x)
+    if not x.dtype.is_float:
+        raise wrong(op, "input", "a Tensor of a floating point type", x, TypeError)
+    if x.ndim == 1:
+        return reshape(x, (1, -1)), ()
+    shape = (x.shape[0], *x.shape[2:])
+    rows = x if x.ndim == 2 else reshape(moveaxis(x, 1, -1), (math.prod(shape), x.shape[1]))
+    return rows, shape
+
+
+def cross_entropy(
+    input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
+) -> Tensor:
+    """Cross entropy of softmax of logits [n, k, ...] (or [k]) with classes [n, ...] or distributions of the logits' shape.
+
+    weight           one weight for each class
+    ignore_index     a class that does not count
+    reduction        "mean" divides by the sum of the weights that count
+    label_smoothing  the share of each label that is spread evenly over the classes
+    """
+    op = "CrossEntropy"
+    kind, smoothing = _reduction(op, reduction), _smoothing(op, label_smoothing)
+    x, labels = operand(op, input), operand(op, target, "target")
+    if labels.dtype.is_integer:
+        plain = weight is None and smoothing == 0.0
+        rows, shape = _rows(op, x, labels)
+        if labels.shape != shape:
+            raise wrong(op, "target", f"of shape {shape}", labels)
+        if plain:
+            ignored = integer(op, "ignore_index", ignore_index)
+            flat = reshape(labels, (-1,)) if labels.ndim != 1 else labels
+            losses = sparse_losses(op, rows, flat, (ignored,))
+            if kind != "mean":
+                return reshape(losses, shape) if kind == "none" else _reduced(losses, kind)
+            counted = sum(not_equal(labels, ignored)).astype(x.dtype)
+            return _reduced(losses, "sum") / counted
+        return nll_loss(log_softmax(x, 1 if x.ndim > 1 else 0), labels, weight, ignore_index, kind, smoothing)
+    if labels.shape != x.shape:
+        raise wrong(op, "target", f"classes, or of the shape of the input, {x.shape}", labels)
+    axis = 1 if x.ndim > 1 else 0
+    classes = x.shape[axis]
+    scores = log_softmax(x, axis)
+    shares = labels.astype(x.dtype, copy=False)
+    if smoothing:
+        shares = shares * (1.0 - smoothing) + smoothing / classes
+    weights = _class_weights(op, weight, x, classes)
+    if weights is not None:
+        scores = scores * (weights if axis == 0 else reshape(weights, (classes, *(1,) * (x.ndim - 2))))
+    losses = -sum(scores * shares, axis)
+    if kind == "mean":
+        return _reduced(losses, "sum") / float(max(1, losses.size))
+    return _reduced(losses, kind)
+
+
+def nll_loss(
+    inputs: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
+) -> Tensor:
+    """The negative of the log probabilities [n, k, ...] (or [k]) at the classes [n, ...]; arguments as for `cross_entropy`."""
+    op = "NLLLoss"
+    kind, smoothing, ignored = _reduction(op, reduction), _smoothing(op, label_smoothing), integer(op, "ignore_index", ignore_index)
+    x, labels = operand(op, inputs, "inputs"), _labels(op, target)
+    rows, shape = _rows(op, x, labels)
+    if labels.shape != shape:
+        raise wrong(op, "target", f"of shape {shape}", labels)
+    classes = rows.shape[1]
+    flat = reshape(labels, (-1, 1)).astype(I64, copy=False)
+    counts = not_equal(flat, ignored)
+    seen = flat.asnumpy()
+    outside = (seen != ignored) & ((seen < 0) | (seen >= classes))
+    if outside.any():
+        raise wrong(op, "target", f"classes in 0..{classes - 1}", int(seen[outside][0]), IndexMistake)
+    places = where(counts, flat, constant(0, I64))
+    zero = constant(0.0, x.dtype)
+    weights = _class_weights(op, weight, x, classes)
+    if weights is None:
+        shares = counts.astype(x.dtype)
+    else:
+        spread = apply(Broadcast(tensor(x.dtype, rows.shape)), weights)
+        shares = where(counts, gather_elements(spread, 1, places), zero)
+    losses = -gather_elements(rows, 1, places) * shares
+    if smoothing:
+        even = rows if weights is None else rows * weights
+        even = where(counts, -sum(even, 1, True) / float(classes), zero)
+        losses = losses * (1.0 - smoothing) + even * smoothing
+    losses = squeeze(losses, 1)
+    if kind == "none":
+        return reshape(losses, shape)
+    total = _reduced(losses, "sum")
+    return total if kind == "sum" else total / sum(shares)
+
+
+def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
+    """-(labels * log(logits) + (1 - labels) * log(1 - logits)) of probabilities; logarithms not below -100."""
+    op = "BinaryCrossEntropy"
+    kind = _reduction(op, reduction)
+    x, y = operand(op, logits, "logits"), operand(op, labels, "labels")
+    if x.shape != y.shape:
+        raise wrong(op, "labels", f"of the shape of 'logits', {x.shape}", y)
+    y = y.astype(x.dtype, copy=False)
+    losses = -(y * clamp(log(x), -100.0) + (1.0 - y) * clamp(log(1.0 - x), -100.0))
+    return _reduced(losses if weight is None else losses * operand(op, weight, "weight"), kind)
+
+
+def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean") -> Tensor:
+    """Binary cross entropy of sigmoid of logits; `pos_weight` multiplies the positive examples'."""
+    op = "BCEWithLogitsLoss"
+    kind = _reduction(op, reduction)
+    x, y = operand(op, input), operand(op, target, "target")
+    if x.shape != y.shape:
+        raise wrong(op, "target", f"of the shape of 'input', {x.shape}", y)
+    y = y.astype(x.dtype, copy=False)
+    # log(1 + e^-x) = max(-x, 0) + log(1 + e^-|x|)
+    tail = maximum(-x, constant(0.0, x.dtype)) + softplus(-abs(x), threshold=math.inf)
+    if pos_weight is None:
+        losses = (1.0 - y) * x + tail
+    else:
+        losses = (1.0 - y) * x + ((operand(op, pos_weight, "pos_weight") - 1.0) * y + 1.0) * tail
+    return _reduced(losses if weight is None else mul(losses, operand(op, weight, "weight")), kind)
+
+
+def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
+    """labels * (log(labels) - logits) of log probabilities; "batchmean" divides the sum by the number of rows."""
+    op = "KLDiv"
+    kind = choice(op, "reduction", reduction, (*_REDUCTIONS, "batchmean"))
+    x, y = operand(op, logits, "logits"), operand(op, labels, "labels")
+    losses = xlogy(y, y) - y * x
+    if kind == "batchmean":
+        if x.ndim == 0:
+            raise wrong(op, "logits", "of at least 1 dimension", x)
+        return _reduced(losses, "sum") / float(x.shape[0])
+    return _reduced(losses, kind)
+
+
+# Distances ----------------------------------------------------------------------------------------------------------
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
+    op = "CosineSimilarity"
+    a, b = operand(op, x1, "x1"), operand(op, x2, "x2")
+    least = constant(float(number(op, "eps", eps)), a.dtype)
+    return sum(a * b, dim) / (maximum(norm(a, dim=dim), least) * maximum(norm(b, dim=dim), least))
+
+
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
+    op = "CosineEmbeddingLoss"
+    kind = _reduction(op, reduction)
+    a, b, wanted = operand(op, input1, "input1"), operand(op, input2, "input2"), operand(op, target, "target")
+    cosine = sum(a * b, 1) / norm_product(a, b)
+    zero = constant(0.0, cosine.dtype)
+    losses = where(wanted == 1, 1.0 - cosine, where(wanted == -1, maximum(cosine - float(margin), zero), zero))
+    return _reduced(losses, kind)
+
+
+def norm_product(a: Tensor, b: Tensor) -> Tensor:
+    """The product of the lengths of the rows of two tensors, kept off 0."""
+    return (sum(square(a), 1) * sum(square(b), 1) + 1e-12) ** 0.5
+
+
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+    """max(0, -target * (input1 - input2) + margin)."""
+    op = "MarginRankingLoss"
+    kind = _reduction(op, reduction)
+    distance = operand(op, input1, "input1") - operand(op, input2, "input2")
+    losses = -operand(op, target, "target") * distance + float(number(op, "margin", margin))
+    return _reduced(maximum(losses, constant(0.0, losses.dtype)), kind)

@@ -1,0 +1,98 @@
+"""Order: sorting, the largest few, the median.
+
+There is no sorting op: a place in the order is counted, by comparing every two elements along the axis.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.reduce import Sum
+from adjoint.ir.ops.shape import Iota
+from adjoint.ir.types import I32, I64, tensor
+from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong
+from adjoint.ops.arithmetic import isnan, logical_and, logical_or
+from adjoint.ops.shapes import gather_elements, reshape, slice, squeeze, swapaxes
+from adjoint.runtime.tensor import Tensor, apply, constant
+
+__all__ = ["argsort", "median", "sort", "top_k", "topk"]
+
+
+def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """The elements in order along an axis, equal ones in the order in which they stand, and their places (Int32)."""
+    x = operand("Sort", input_x, "input_x")
+    along = axis_argument("Sort", axis, x.ndim)
+    if x.ndim == 0:
+        return x, constant(0, I32)
+    places = _ranking(x, along, flag("Sort", "descending", descending))
+    return gather_elements(x, along, places), places
+
+
+def _ranking(x: Tensor, along: int, descending: bool) -> Tensor:
+    """The places of the elements in order along an axis, Int32.
+
+    An element stands behind as many as go before it: those that are smaller, and equal ones that stand before it.  That is
+    n * n comparisons for n elements along the axis.
+    """
+    n = x.shape[along]
+    last = swapaxes(x, along, -1)
+    lead = last.shape[:-1]
+    mine, other = reshape(last, (*lead, n, 1)), reshape(last, (*lead, 1, n))
+    before = mine < other if descending else other < mine
+    if x.dtype.is_float:
+        # NaN counts as the largest.
+        nan_mine, nan_other = isnan(mine), isnan(other)
+        plain_mine = logical_and(nan_mine, ~nan_other)
+        plain_other = logical_and(nan_other, ~nan_mine)
+        before = logical_or(before, plain_other if descending else plain_mine)
+        equal = logical_or(mine == other, logical_and(nan_mine, nan_other))
+    else:
+        equal = mine == other
+    square_ = tensor(I32, (n, n))
+    row, column = apply(Iota(square_, 0)), apply(Iota(square_, 1))
+    ahead = logical_or(before, logical_and(equal, column < row))
+    rank = apply(Sum((len(lead) + 1,)), apply(Cast(I32), ahead))
+    # The inverse of a permutation: the place p for which rank[p] is k.
+    wanted = reshape(rank, (*lead, 1, n)) == row
+    place = apply(Sum((len(lead) + 1,)), apply(Cast(I32), wanted) * column)
+    return swapaxes(place, along, -1)
+
+
+def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The `k` largest (or smallest) elements along an axis, in order, and their places (Int32)."""
+    x = operand("TopK", input)
+    along = axis_argument("TopK", -1 if dim is None else dim, x.ndim, "dim")
+    count = integer("TopK", "k", k)
+    if not 0 <= count <= (x.shape[along] if x.ndim else 1):
+        raise wrong("TopK", "k", f"in 0..{x.shape[along] if x.ndim else 1}", count)
+    values, places = sort(x, along, descending=flag("TopK", "largest", largest))
+    if x.ndim == 0:
+        return values, places
+    size = tuple(count if a == along else d for a, d in enumerate(x.shape))
+    begin = (0,) * x.ndim
+    return slice(values, begin, size), slice(places, begin, size)
+
+
+def top_k(input_x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The `k` largest elements along the last axis, in order, and their places (Int32)."""
+    return topk(input_x, k, sorted=sorted)
+
+
+def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """The middle element along an axis, the smaller of two, and its place (Int64)."""
+    x = operand("Median", input)
+    along = axis_argument("Median", axis, x.ndim)
+    values, places = sort(x, along)
+    if x.ndim:
+        begin = tuple((d - 1) // 2 if a == along else 0 for a, d in enumerate(x.shape))
+        size = tuple(1 if a == along else d for a, d in enumerate(x.shape))
+        values, places = slice(values, begin, size), slice(places, begin, size)
+        if not flag("Median", "keepdims", keepdims):
+            values, places = squeeze(values, along), squeeze(places, along)
+    return values, apply(Cast(I64), places)
+
+
+def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:
+    """The places (Int32) of the elements in order along an axis."""
+    return sort(input, axis, descending)[1]

@@ -1,0 +1,47 @@
+"""Primitive: an operator as an object, made once with its attributes and called on tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Primitive"]
+
+
+class Primitive:
+    """An operator with attributes; two of one class with equal attributes are equal.
+
+    name   the operator's name, by default that of the class
+    attrs  its attributes by name, in the order in which they were given; they are attributes of the object too
+
+    A subclass gives `__call__`.
+    """
+
+    def __init__(self, name: str | None = None, **attributes: Any):
+        self.name: str = name or type(self).__name__
+        self.attrs: dict[str, Any] = {}
+        for key, value in attributes.items():
+            self.add_prim_attr(key, value)
+
+    def add_prim_attr(self, name: str, value: Any) -> Primitive:
+        """Set an attribute; returns the operator."""
+        if not isinstance(name, str):
+            raise TypeError(f"For '{self.name}', the name of an attribute must be a str, but got {name!r} of type {type(name).__name__}.")
+        self.attrs[name] = value
+        setattr(self, name, value)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"The primitive {type(self).__name__!r} has no attribute {name!r}.")
+
+    def __call__(self, *operands: Any) -> Any:
+        raise NotImplementedError(f"The primitive {self.name!r} cannot be called: its class gives no '__call__'.")
+
+    def __repr__(self) -> str:
+        attributes = ", ".join(f"{key}={value}" for key, value in self.attrs.items())
+        return f"Prim[{self.name}]" + (f"<{attributes}>" if attributes else "")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.name == other.name and self.attrs == other.attrs  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.name))

@@ -1,0 +1,1268 @@
+"""Operators as objects: each takes its attributes once and is then called on tensors.
+
+Where the class says no more, the call is that of the function of the same name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.ops.elementwise import Cast as CastOp
+from adjoint.ir.ops.normalize import BatchNorm as BatchNormOp
+from adjoint.ir.ops.normalize import BatchNormInference
+from adjoint.ir.ops.pooling import AvgPool as AvgPoolOp
+from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
+from adjoint.ir.ops.pooling import MaxPoolIndices
+from adjoint.ir.ops.random import Dropout as DropoutOp
+from adjoint.ir.ops.reduce import All, Any_, ArgMax, ArgMin, Mean, Prod, Sum
+from adjoint.ir.ops.reduce import CumSum as CumSumOp
+from adjoint.ir.ops.reduce import ReduceMax as ReduceMaxOp
+from adjoint.ir.ops.reduce import ReduceMin as ReduceMinOp
+from adjoint.ir.types import BOOL, F32, I32, I64, DType
+from adjoint.ops import activations, arithmetic, creation, linear, losses, network, ordering, random_numbers, reduction, shapes, state
+from adjoint.ops.arguments import axes_argument, axis_argument, choice, dtype_or, integer, number, operand, pair, sizes_argument, wrong
+from adjoint.ops.hooking import HookBackward, InsertGradientOf
+from adjoint.ops.primitive import Primitive
+from adjoint.ops.state import GetNext
+from adjoint.runtime.random import next_key
+from adjoint.runtime.tensor import Tensor, apply, constant
+
+# Arithmetic ---------------------------------------------------------------------------------------------------------
+
+
+class _Plain(Primitive):
+    """An operator without attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class Add(_Plain):
+    __call__ = staticmethod(arithmetic.add)
+
+
+class TensorAdd(_Plain):
+    __call__ = staticmethod(arithmetic.add)
+
+
+class Sub(_Plain):
+    __call__ = staticmethod(arithmetic.sub)
+
+
+class Mul(_Plain):
+    __call__ = staticmethod(arithmetic.mul)
+
+
+class RealDiv(_Plain):
+    __call__ = staticmethod(arithmetic.true_divide)
+
+
+class Div(_Plain):
+    __call__ = staticmethod(arithmetic.true_divide)
+
+
+class FloorDiv(_Plain):
+    __call__ = staticmethod(arithmetic.floor_div)
+
+
+class Mod(_Plain):
+    __call__ = staticmethod(arithmetic.mod)
+
+
+class FloorMod(_Plain):
+    __call__ = staticmethod(arithmetic.floor_mod)
+
+
+class DivNoNan(_Plain):
+    """x1 / x2, 0 where x2 is 0."""
+
+    def __call__(self, x1: Any, x2: Any) -> Tensor:
+        quotient = arithmetic.true_divide(x1, arithmetic.where(arithmetic.equal(x2, 0), 1, x2))
+        return arithmetic.where(arithmetic.equal(x2, 0), constant(0.0, quotient.dtype), quotient)
+
+
+class SquaredDifference(_Plain):
+    """(x - y) ** 2."""
+
+    def __call__(self, x: Any, y: Any) -> Tensor:
+        return arithmetic.square(arithmetic.sub(x, y))
+
+
+class AddN(_Plain):
+    __call__ = staticmethod(arithmetic.addn)
+
+
+class Neg(_Plain):
+    __call__ = staticmethod(arithmetic.neg)
+
+
+class Pow(_Plain):
+    __call__ = staticmethod(arithmetic.pow)
+
+
+class Exp(_Plain):
+    __call__ = staticmethod(arithmetic.exp)
+
+
+class Expm1(_Plain):
+    __call__ = staticmethod(arithmetic.expm1)
+
+
+class Log(_Plain):
+    __call__ = staticmethod(arithmetic.log)
+
+
+class Log1p(_Plain):
+    __call__ = staticmethod(arithmetic.log1p)
+
+
+class Sqrt(_Plain):
+    __call__ = staticmethod(arithmetic.sqrt)
+
+
+class Rsqrt(_Plain):
+    __call__ = staticmethod(arithmetic.rsqrt)
+
+
+class Square(_Plain):
+    __call__ = staticmethod(arithmetic.square)
+
+
+class Reciprocal(_Plain):
+    __call__ = staticmethod(arithmetic.reciprocal)
+
+
+class Inv(_Plain):
+    __call__ = staticmethod(arithmetic.reciprocal)
+
+
+class Abs(_Plain):
+    __call__ = staticmethod(arithmetic.abs)
+
+
+class Sign(_Plain):
+    __call__ = staticmethod(arithmetic.sign)
+
+
+class Floor(_Plain):
+    __call__ = staticmethod(arithmetic.floor)
+
+
+class Ceil(_Plain):
+    __call__ = staticmethod(arithmetic.ceil)
+
+
+class Round(_Plain):
+    def __call__(self, input: Any, decimals: int = 0) -> Tensor:
+        return arithmetic.round(input, decimals=decimals)
+
+
+class Rint(_Plain):
+    """The nearest whole number, the even one of two."""
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return arithmetic.round(input_x)
+
+
+class Trunc(_Plain):
+    __call__ = staticmethod(arithmetic.trunc)
+
+
+class Sin(_Plain):
+    __call__ = staticmethod(arithmetic.sin)
+
+
+class Cos(_Plain):
+    __call__ = staticmethod(arithmetic.cos)
+
+
+class Tan(_Plain):
+    __call__ = staticmethod(arithmetic.tan)
+
+
+class Sinh(_Plain):
+    __call__ = staticmethod(arithmetic.sinh)
+
+
+class Cosh(_Plain):
+    __call__ = staticmethod(arithmetic.cosh)
+
+
+class Erf(_Plain):
+    __call__ = staticmethod(arithmetic.erf)
+
+
+class Erfc(_Plain):
+    __call__ = staticmethod(arithmetic.erfc)
+
+
+class Maximum(_Plain):
+    __call__ = staticmethod(arithmetic.maximum)
+
+
+class Minimum(_Plain):
+    __call__ = staticmethod(arithmetic.minimum)
+
+
+class Xlogy(_Plain):
+    __call__ = staticmethod(arithmetic.xlogy)
+
+
+class Lerp(_Plain):
+    __call__ = staticmethod(arithmetic.lerp)
+
+
+# Comparison and logic -----------------------------------------------------------------------------------------------
+
+
+class Equal(_Plain):
+    __call__ = staticmethod(arithmetic.equal)
+
+
+class NotEqual(_Plain):
+    __call__ = staticmethod(arithmetic.not_equal)
+
+
+class Less(_Plain):
+    __call__ = staticmethod(arithmetic.less)
+
+
+class LessEqual(_Plain):
+    __call__ = staticmethod(arithmetic.less_equal)
+
+
+class Greater(_Plain):
+    __call__ = staticmethod(arithmetic.greater)
+
+
+class GreaterEqual(_Plain):
+    __call__ = staticmethod(arithmetic.greater_equal)
+
+
+class LogicalAnd(_Plain):
+    __call__ = staticmethod(arithmetic.logical_and)
+
+
+class LogicalOr(_Plain):
+    __call__ = staticmethod(arithmetic.logical_or)
+
+
+class LogicalNot(_Plain):
+    __call__ = staticmethod(arithmetic.logical_not)
+
+
+class LogicalXor(_Plain):
+    __call__ = staticmethod(arithmetic.logical_xor)
+
+
+class BitwiseAnd(_Plain):
+    __call__ = staticmethod(arithmetic.bitwise_and)
+
+
+class BitwiseOr(_Plain):
+    __call__ = staticmethod(arithmetic.bitwise_or)
+
+
+class BitwiseXor(_Plain):
+    __call__ = staticmethod(arithmetic.bitwise_xor)
+
+
+class Invert(_Plain):
+    __call__ = staticmethod(arithmetic.invert)
+
+
+class IsNan(_Plain):
+    __call__ = staticmethod(arithmetic.isnan)
+
+
+class IsInf(_Plain):
+    __call__ = staticmethod(arithmetic.isinf)
+
+
+class IsFinite(_Plain):
+    __call__ = staticmethod(arithmetic.isfinite)
+
+
+class ApproximateEqual(Primitive):
+    """Whether two numbers differ by less than a tolerance."""
+
+    def __init__(self, tolerance: float = 1e-05):
+        super().__init__(tolerance=float(number("ApproximateEqual", "tolerance", tolerance)))
+
+    def __call__(self, x: Any, y: Any) -> Tensor:
+        return arithmetic.less(arithmetic.abs(arithmetic.sub(x, y)), self.tolerance)
+
+
+class Select(_Plain):
+    __call__ = staticmethod(arithmetic.select)
+
+
+class MaskedFill(_Plain):
+    __call__ = staticmethod(arithmetic.masked_fill)
+
+
+class Cast(_Plain):
+    def __call__(self, input_x: Any, dtype: DType) -> Tensor:
+        return arithmetic.cast(input_x, dtype)
+
+
+class Identity(_Plain):
+    __call__ = staticmethod(arithmetic.identity)
+
+
+class StopGradient(_Plain):
+    __call__ = staticmethod(arithmetic.stop_gradient)
+
+
+class Depend(_Plain):
+    """The first operand; the second has been computed before."""
+
+    def __call__(self, value: Any, expr: Any) -> Any:
+        return value
+
+
+# Reductions ---------------------------------------------------------------------------------------------------------
+
+
+class _Reduce(Primitive):
+    """A reduction over `axis`: () or [] for all axes, an int, or several."""
+
+    def __init__(self, keep_dims: bool = False):
+        super().__init__(keep_dims=keep_dims)
+
+    def _axes(self, x: Tensor, axis: Any) -> tuple[int, ...]:
+        return axes_argument(self.name, axis, x.ndim)
+
+
+class ReduceSum(_Reduce):
+    """The sum over axes, in the operand's dtype.  With `skip_mode` an empty tuple of axes means none."""
+
+    def __init__(self, keep_dims: bool = False, skip_mode: bool = False):
+        super().__init__(keep_dims)
+        self.add_prim_attr("skip_mode", skip_mode)
+
+    def __call__(self, x: Any, axis: Any = ()) -> Tensor:
+        x = operand("ReduceSum", x, "x")
+        if self.skip_mode and isinstance(axis, (tuple, list)) and not axis:
+            return arithmetic.identity(x)
+        axes = self._axes(x, axis)
+        return apply(Any_(axes, bool(self.keep_dims)) if x.dtype is BOOL else Sum(axes, bool(self.keep_dims)), x)
+
+
+class ReduceMean(_Reduce):
+    """The mean over axes; of integers in their dtype, truncated."""
+
+    def __call__(self, x: Any, axis: Any = ()) -> Tensor:
+        x = operand("ReduceMean", x, "x")
+        if x.dtype.is_float:
+            return apply(Mean(self._axes(x, axis), bool(self.keep_dims)), x)
+        return reduction.mean(x, axis, bool(self.keep_dims))
+
+
+class ReduceProd(_Reduce):
+    """The product over axes, in the operand's dtype."""
+
+    def __call__(self, x: Any, axis: Any = ()) -> Tensor:
+        x = operand("ReduceProd", x, "x")
+        axes = self._axes(x, axis)
+        return apply(All(axes, bool(self.keep_dims)) if x.dtype is BOOL else Prod(axes, bool(self.keep_dims)), x)
+
+
+class ReduceMax(_Reduce):
+    """The largest element over axes; equal ones share the gradient."""
+
+    def __call__(self, x: Any, axis: Any = ()) -> Tensor:
+        x = operand("ReduceMax", x, "x")
+        axes = self._axes(x, axis)
+        return apply(Any_(axes, bool(self.keep_dims)) if x.dtype is BOOL else ReduceMaxOp(axes, bool(self.keep_dims)), x)
+
+
+class ReduceMin(_Reduce):
+    """The smallest element over axes; equal ones share the gradient."""
+
+    def __call__(self, x: Any, axis: Any = ()) -> Tensor:
+        x = operand("ReduceMin", x, "x")
+        axes = self._axes(x, axis)
+        return apply(All(axes, bool(self.keep_dims)) if x.dtype is BOOL else ReduceMinOp(axes, bool(self.keep_dims)), x)
+
+
+class ReduceAll(_Reduce):
+    """Whether all elements over axes are true."""
+
+    def __call__(self, input: Any, axis: Any = None) -> Tensor:
+        return reduction.all(input, axis, bool(self.keep_dims))
+
+
+class ReduceAny(_Reduce):
+    """Whether an element over axes is true."""
+
+    def __call__(self, x: Any, axis: Any = ()) -> Tensor:
+        return reduction.any(x, axis, bool(self.keep_dims))
+
+
+class _Argument(Primitive):
+    """The place of an extreme along an axis."""
+
+    place: Any
+
+    def __init__(self, axis: int = -1, output_type: DType = I32):
+        super().__init__(axis=integer(self.__class__.__name__, "axis", axis), output_type=dtype_or(self.__class__.__name__, output_type, I32))
+
+    def _found(self, x: Any) -> Tensor:
+        x = operand(self.name, x, "input_x")
+        place = axis_argument(self.name, self.axis, x.ndim)
+        return apply(self.place(place, self.output_type), x) if x.ndim else constant(0, self.output_type)
+
+
+class Argmax(_Argument):
+    """The place of the largest element along an axis, the first of equal ones."""
+
+    place = ArgMax
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return self._found(input_x)
+
+
+class Argmin(_Argument):
+    """The place of the smallest element along an axis, the first of equal ones."""
+
+    place = ArgMin
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return self._found(input_x)
+
+
+class ArgMaxWithValue(Primitive):
+    """The place (Int32) of the largest element along an axis, and the element."""
+
+    def __init__(self, axis: int = 0, keep_dims: bool = False):
+        super().__init__(axis=integer("ArgMaxWithValue", "axis", axis), keep_dims=keep_dims)
+
+    def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
+        values, places = reduction.chosen(ArgMax, input, self.axis, bool(self.keep_dims), I32)
+        return places, values
+
+
+class ArgMinWithValue(Primitive):
+    """The place (Int32) of the smallest element along an axis, and the element."""
+
+    def __init__(self, axis: int = 0, keep_dims: bool = False):
+        super().__init__(axis=integer("ArgMinWithValue", "axis", axis), keep_dims=keep_dims)
+
+    def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
+        values, places = reduction.chosen(ArgMin, input, self.axis, bool(self.keep_dims), I32)
+        return places, values
+
+
+class CumSum(Primitive):
+    """The running sum along an axis; `exclusive` leaves each element itself out, `reverse` runs from the end."""
+
+    def __init__(self, exclusive: bool = False, reverse: bool = False):
+        super().__init__(exclusive=exclusive, reverse=reverse)
+
+    def __call__(self, input: Any, axis: Any) -> Tensor:
+        x = operand("CumSum", input)
+        place = axis_argument("CumSum", axis, x.ndim)
+        return apply(CumSumOp(place, bool(self.exclusive), bool(self.reverse)), x)
+
+
+class L2Loss(_Plain):
+    """Half the sum of squares."""
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return reduction.sum(arithmetic.square(operand("L2Loss", input_x, "input_x"))) * 0.5
+
+
+class L2Normalize(Primitive):
+    """The input divided by the length of its vectors along an axis; the square of a length counts as at least `epsilon`."""
+
+    def __init__(self, axis: Any = 0, epsilon: float = 0.0001):
+        super().__init__(axis=axis, epsilon=float(number("L2Normalize", "epsilon", epsilon)))
+
+    def __call__(self, x: Any) -> Tensor:
+        total = reduction.sum(arithmetic.square(operand("L2Normalize", x, "x")), self.axis, True)
+        return x * arithmetic.rsqrt(arithmetic.maximum(total, self.epsilon))
+
+
+class TopK(Primitive):
+    """The `k` largest elements along the last axis, and their places."""
+
+    def __init__(self, sorted: bool = True):
+        super().__init__(sorted=sorted)
+
+    def __call__(self, input_x: Any, k: Any) -> tuple[Tensor, Tensor]:
+        return ordering.top_k(input_x, k)
+
+
+class Sort(Primitive):
+    """The elements in order along an axis, and their places."""
+
+    def __init__(self, axis: int = -1, descending: bool = False):
+        super().__init__(axis=integer("Sort", "axis", axis), descending=descending)
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        return ordering.sort(x, self.axis, bool(self.descending))
+
+
+# Shapes -------------------------------------------------------------------------------------------------------------
+
+
+class Shape(_Plain):
+    __call__ = staticmethod(shapes.shape)
+
+
+class Rank(_Plain):
+    __call__ = staticmethod(shapes.rank)
+
+
+class Size(_Plain):
+    __call__ = staticmethod(shapes.size)
+
+
+class DType_(_Plain):
+    """The dtype of a tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "DType"
+
+    def __call__(self, x: Any) -> DType:
+        return operand("DType", x, "x").dtype
+
+
+class TensorShape(_Plain):
+    """The sizes as an Int64 tensor."""
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return Tensor(list(shapes.shape(input_x)), I64)
+
+
+class Reshape(_Plain):
+    __call__ = staticmethod(shapes.reshape)
+
+
+class Flatten(_Plain):
+    """All axes behind the first made one."""
+
+    def __call__(self, input_x: Any) -> Tensor:
+        x = operand("Flatten", input_x, "input_x")
+        if x.ndim == 0:
+            raise wrong("Flatten", "input_x", "of at least 1 dimension", x)
+        return shapes.reshape(x, (x.shape[0], -1) if x.size else (x.shape[0], _rest(x)))
+
+
+def _rest(x: Tensor) -> int:
+    count = 1
+    for size in x.shape[1:]:
+        count *= size
+    return count
+
+
+class Transpose(_Plain):
+    __call__ = staticmethod(shapes.transpose)
+
+
+class ExpandDims(_Plain):
+    __call__ = staticmethod(shapes.expand_dims)
+
+
+class Squeeze(Primitive):
+    """The tensor without its axes of 1, or those of `axis`, which must be 1."""
+
+    def __init__(self, axis: Any = ()):
+        super().__init__(axis=(axis,) if isinstance(axis, int) else tuple(axis))
+
+    def __call__(self, input: Any) -> Tensor:
+        x = operand("Squeeze", input)
+        for place in self.axis:
+            if x.shape[axis_argument("Squeeze", place, x.ndim)] != 1:
+                raise wrong("Squeeze", "axis", f"axes of size 1 of {x.shape}", self.axis)
+        return shapes.squeeze(x, self.axis)
+
+
+class Concat(Primitive):
+    """Tensors one behind the other along an axis."""
+
+    def __init__(self, axis: int = 0):
+        super().__init__(axis=integer("Concat", "axis", axis))
+
+    def __call__(self, *tensors: Any) -> Tensor:
+        return shapes.concat(tensors[0] if len(tensors) == 1 else tensors, self.axis)
+
+
+class Stack(Primitive):
+    """Tensors one behind the other along a new axis."""
+
+    def __init__(self, axis: int = 0):
+        super().__init__(axis=integer("Stack", "axis", axis))
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return shapes.stack(input_x, self.axis)
+
+
+class Unstack(Primitive):
+    """The slices along an axis, without it."""
+
+    def __init__(self, axis: int = 0, num: int | None = None):
+        super().__init__(axis=integer("Unstack", "axis", axis), num=num)
+
+    def __call__(self, input_x: Any) -> tuple[Tensor, ...]:
+        parts = shapes.unstack(input_x, self.axis)
+        if self.num is not None and self.num != len(parts):
+            raise wrong("Unstack", "num", f"the size along axis {self.axis}, {len(parts)}", self.num)
+        return parts
+
+
+class Split(Primitive):
+    """So many parts of one size along an axis."""
+
+    def __init__(self, axis: int = 0, output_num: int = 1):
+        super().__init__(axis=integer("Split", "axis", axis), output_num=integer("Split", "output_num", output_num))
+        if self.output_num < 1:
+            raise wrong("Split", "output_num", "at least 1", output_num)
+
+    def __call__(self, input_x: Any) -> tuple[Tensor, ...]:
+        x = operand("Split", input_x, "input_x")
+        return shapes.equally_split("Split", x, axis_argument("Split", self.axis, x.ndim), self.output_num)
+
+
+class Slice(_Plain):
+    __call__ = staticmethod(shapes.slice)
+
+
+class StridedSlice(Primitive):
+    """Elements that begin, end and strides name; the masks are those of `strided_slice`."""
+
+    def __init__(self, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0):
+        masks = {"begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask, "new_axis_mask": new_axis_mask,
+                 "shrink_axis_mask": shrink_axis_mask}
+        super().__init__(**{key: integer("StridedSlice", key, mask) for key, mask in masks.items()})
+
+    def __call__(self, input_x: Any, begin: Any, end: Any, strides: Any) -> Tensor:
+        return shapes.strided_slice(input_x, begin, end, strides, **self.attrs)
+
+
+class Tile(_Plain):
+    __call__ = staticmethod(shapes.tile)
+
+
+class BroadcastTo(Primitive):
+    """The elements repeated to a shape."""
+
+    def __init__(self, shape: Any):
+        super().__init__(shape=sizes_argument("BroadcastTo", "shape", shape, least=-1))
+
+    def __call__(self, input: Any) -> Tensor:
+        return shapes.broadcast_to(input, self.shape)
+
+
+class ReverseV2(Primitive):
+    """The elements in opposite order along axes."""
+
+    def __init__(self, axis: Any):
+        super().__init__(axis=sizes_argument("ReverseV2", "axis", axis, least=None))
+
+    def __call__(self, input: Any) -> Tensor:
+        return shapes.flip(input, self.axis)
+
+
+class Pad(Primitive):
+    """The tensor with zeros around it: paddings[i] is (before, after) for axis i; negative ones cut off."""
+
+    def __init__(self, paddings: Any):
+        if not isinstance(paddings, (tuple, list)) or any(not isinstance(p, (tuple, list)) or len(p) != 2 for p in paddings):
+            raise wrong("Pad", "paddings", "a tuple of pairs", paddings, TypeError if not isinstance(paddings, (tuple, list)) else ValueError)
+        super().__init__(paddings=tuple((integer("Pad", "paddings", a), integer("Pad", "paddings", b)) for a, b in paddings))
+
+    def __call__(self, input_x: Any) -> Tensor:
+        x = operand("Pad", input_x, "input_x")
+        if len(self.paddings) != x.ndim:
+            raise wrong("Pad", "paddings", f"a pair for each of {x.ndim} axes", self.paddings)
+        return shapes.framed(x, self.paddings, 0)
+
+
+class MirrorPad(Primitive):
+    """The tensor continued by its mirror image: paddings [n, 2]; "REFLECT" leaves the edge out, "SYMMETRIC" repeats it."""
+
+    def __init__(self, mode: str = "REFLECT"):
+        super().__init__(mode=choice("MirrorPad", "mode", mode, ("reflect", "symmetric")).upper())
+
+    def __call__(self, input_x: Any, paddings: Any) -> Tensor:
+        x = operand("MirrorPad", input_x, "input_x")
+        pairs = paddings.tolist() if isinstance(paddings, Tensor) else paddings
+        for axis, (before, after) in enumerate(pairs):
+            edge = 1 if self.mode == "REFLECT" else 0
+            n = x.shape[axis]
+            if max(before, after) > n - edge:
+                raise wrong("MirrorPad", "paddings", f"at most {n - edge} along axis {axis}", (before, after))
+            head, tail = shapes.narrow(x, axis, edge, before), shapes.narrow(x, axis, n - edge - after, after)
+            x = shapes.concat((shapes.flip(head, axis), x, shapes.flip(tail, axis)), axis)
+        return x
+
+
+class Gather(Primitive):
+    """The slices along an axis that indices name."""
+
+    def __init__(self, batch_dims: int = 0):
+        super().__init__(batch_dims=integer("Gather", "batch_dims", batch_dims))
+
+    def __call__(self, input_params: Any, input_indices: Any, axis: Any) -> Tensor:
+        return shapes.gather(input_params, input_indices, axis, self.batch_dims)
+
+
+class GatherD(_Plain):
+    __call__ = staticmethod(shapes.gather_d)
+
+
+class GatherNd(_Plain):
+    __call__ = staticmethod(shapes.gather_nd)
+
+
+class TensorScatterAdd(_Plain):
+    __call__ = staticmethod(shapes.tensor_scatter_add)
+
+
+class UnsortedSegmentSum(_Plain):
+    __call__ = staticmethod(shapes.unsorted_segment_sum)
+
+
+class OneHot(Primitive):
+    """`depth` elements for each index, along a new axis."""
+
+    def __init__(self, axis: int = -1):
+        super().__init__(axis=integer("OneHot", "axis", axis))
+
+    def __call__(self, indices: Any, depth: Any, on_value: Any, off_value: Any) -> Tensor:
+        return shapes.one_hot(indices, depth, on_value, off_value, self.axis)
+
+
+class Meshgrid(Primitive):
+    """Coordinates of a grid."""
+
+    def __init__(self, indexing: str = "xy"):
+        super().__init__(indexing=choice("Meshgrid", "indexing", indexing, ("xy", "ij")))
+
+    def __call__(self, inputs: Any) -> tuple[Tensor, ...]:
+        return shapes.meshgrid(*inputs, indexing=self.indexing)
+
+
+class Tril(Primitive):
+    """Lower triangles."""
+
+    def __init__(self, diagonal: int = 0):
+        super().__init__(diagonal=integer("Tril", "diagonal", diagonal))
+
+    def __call__(self, x: Any) -> Tensor:
+        return shapes.tril(x, self.diagonal)
+
+
+class Triu(Primitive):
+    """Upper triangles."""
+
+    def __init__(self, diagonal: int = 0):
+        super().__init__(diagonal=integer("Triu", "diagonal", diagonal))
+
+    def __call__(self, input: Any) -> Tensor:
+        return shapes.triu(input, self.diagonal)
+
+
+# New tensors --------------------------------------------------------------------------------------------------------
+
+
+class ZerosLike(_Plain):
+    def __call__(self, x: Any) -> Tensor:
+        return creation.zeros_like(x)
+
+
+class OnesLike(_Plain):
+    def __call__(self, x: Any) -> Tensor:
+        return creation.ones_like(x)
+
+
+class Zeros(_Plain):
+    __call__ = staticmethod(creation.zeros)
+
+
+class Ones(_Plain):
+    __call__ = staticmethod(creation.ones)
+
+
+class Fill(_Plain):
+    def __call__(self, dtype: DType, dims: Any, x: Any) -> Tensor:
+        return creation.full(dims, x, dtype=dtype)
+
+
+class FillV2(_Plain):
+    def __call__(self, shape: Any, value: Any) -> Tensor:
+        return creation.full(shape, value)
+
+
+class Eye(_Plain):
+    def __call__(self, n: Any, m: Any, dtype: DType) -> Tensor:
+        return creation.eye(n, m, dtype)
+
+
+class Range(Primitive):
+    """Numbers at equal distances, at most `maxlen`."""
+
+    def __init__(self, maxlen: int = 1000000):
+        super().__init__(maxlen=integer("Range", "maxlen", maxlen))
+
+    def __call__(self, start: Any, end: Any, step: Any) -> Tensor:
+        return creation.range(start, end, step, self.maxlen)
+
+
+class LinSpace(_Plain):
+    def __call__(self, start: Any, stop: Any, num: Any) -> Tensor:
+        return creation.linspace(start, stop, num)
+
+
+class ScalarToTensor(_Plain):
+    def __call__(self, x: Any, dtype: DType = F32) -> Tensor:
+        return creation.scalar_to_tensor(x, dtype)
+
+
+# Products and convolution -------------------------------------------------------------------------------------------
+
+
+class MatMul(Primitive):
+    """The product of two matrices, either transposed first; `mat2` has the dtype of `input`."""
+
+    rank = 2
+
+    def __init__(self, transpose_a: bool = False, transpose_b: bool = False):
+        super().__init__(transpose_a=transpose_a, transpose_b=transpose_b)
+
+    def __call__(self, input: Any, mat2: Any) -> Tensor:
+        a, b = operand(self.name, input), operand(self.name, mat2, "mat2")
+        if a.ndim != b.ndim or a.ndim < 2 or (self.rank == 2 and a.ndim != 2):
+            raise wrong(self.name, "input", f"matrices of {self.rank} dimensions, as 'mat2'", (a.shape, b.shape))
+        if a.dtype is not b.dtype:
+            raise wrong(self.name, "mat2", f"of the dtype of 'input', {a.dtype}", b, TypeError)
+        return linear.product(self.name, a, b, ta=bool(self.transpose_a), tb=bool(self.transpose_b))
+
+
+class BatchMatMul(MatMul):
+    """The products of two stacks of matrices, either transposed first."""
+
+    rank = 3
+
+    def __call__(self, x: Any, y: Any) -> Tensor:
+        a, b = operand("BatchMatMul", x, "x"), operand("BatchMatMul", y, "y")
+        if a.ndim < 2 or b.ndim < 2:
+            raise wrong("BatchMatMul", "x", "of at least 2 dimensions, as 'y'", (a.shape, b.shape))
+        if a.dtype is not b.dtype:
+            raise wrong("BatchMatMul", "y", f"of the dtype of 'x', {a.dtype}", b, TypeError)
+        return linear.product("BatchMatMul", a, b, ta=bool(self.transpose_a), tb=bool(self.transpose_b))
+
+
+class BiasAdd(Primitive):
+    """A bias for each channel added."""
+
+    def __init__(self, data_format: str = "NCHW"):
+        super().__init__(data_format=_nchw("BiasAdd", data_format, ("nchw", "ncdhw")))
+
+    def __call__(self, input_x: Any, bias: Any) -> Tensor:
+        return linear.bias_add(input_x, bias)
+
+
+def _nchw(op: str, data_format: Any, allowed: tuple[str, ...] = ("nchw",)) -> str:
+    return choice(op, "data_format", data_format, allowed).upper()
+
+
+class Conv2D(Primitive):
+    """Cross-correlation of images [n, c, h, w] with kernels [out_channel, c / group, kh, kw].
+
+    pad_mode  "valid", "same", or "pad" with `pad` zeros around: an int, or (top, bottom, left, right)
+    mode      1, cross-correlation, is the only one
+    """
+
+    def __init__(
+        self, out_channel: int, kernel_size: Any, mode: int = 1, pad_mode: str = "valid", pad: Any = 0, stride: Any = 1, dilation: Any = 1,
+        group: int = 1, data_format: str = "NCHW",
+    ):
+        outputs, groups = integer("Conv2D", "out_channel", out_channel), integer("Conv2D", "group", group)
+        if outputs < 1 or groups < 1:
+            raise wrong("Conv2D", "out_channel", "at least 1, as 'group'", (out_channel, group))
+        if mode != 1:
+            raise wrong("Conv2D", "mode", "1", mode)
+        self._kernel = pair("Conv2D", "kernel_size", kernel_size)
+        self._padding = linear.padding_argument("Conv2D", pad_mode, pad)
+        self._stride, self._dilation = pair("Conv2D", "stride", stride), pair("Conv2D", "dilation", dilation)
+        widths = ((0, 0), (0, 0)) if isinstance(self._padding, str) else self._padding
+        super().__init__(out_channel=outputs, kernel_size=kernel_size, mode=mode, pad_mode=pad_mode.lower(), pad=(*widths[0], *widths[1]),
+                         stride=(1, 1, *self._stride), dilation=(1, 1, *self._dilation), group=groups,
+                         data_format=_nchw("Conv2D", data_format), groups=groups)
+
+    def __call__(self, x: Any, weight: Any) -> Tensor:
+        kernel = operand("Conv2D", weight, "weight")
+        if kernel.ndim == 4 and kernel.shape[0] != self.out_channel or kernel.ndim == 4 and kernel.shape[2:] != self._kernel:
+            raise wrong("Conv2D", "weight", f"of {self.out_channel} outputs and kernels of {self._kernel}", kernel)
+        return linear.convolution("Conv2D", x, kernel, stride=self._stride, padding=self._padding, dilation=self._dilation, groups=self.group)
+
+
+# Layers -------------------------------------------------------------------------------------------------------------
+
+
+class ReLU(_Plain):
+    def __call__(self, input: Any) -> Tensor:
+        return activations.relu(input)
+
+
+class ReLU6(_Plain):
+    __call__ = staticmethod(activations.relu6)
+
+
+class Elu(Primitive):
+    """x, or alpha * (exp(x) - 1) where it is negative."""
+
+    def __init__(self, alpha: float = 1.0):
+        super().__init__(alpha=float(number("Elu", "alpha", alpha)))
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return activations.elu(input_x, self.alpha)
+
+
+class SeLU(_Plain):
+    __call__ = staticmethod(activations.selu)
+
+
+class PReLU(_Plain):
+    __call__ = staticmethod(activations.prelu)
+
+
+class Sigmoid(_Plain):
+    __call__ = staticmethod(activations.sigmoid)
+
+
+class Tanh(_Plain):
+    __call__ = staticmethod(activations.tanh)
+
+
+class GeLU(_Plain):
+    """x * P(X <= x), approximated by a tanh."""
+
+    def __call__(self, input: Any) -> Tensor:
+        return activations.gelu(input, "tanh")
+
+
+class Gelu(GeLU):
+    pass
+
+
+class GELU(GeLU):
+    pass
+
+
+class FastGeLU(_Plain):
+    __call__ = staticmethod(activations.fast_gelu)
+
+
+class Mish(_Plain):
+    __call__ = staticmethod(activations.mish)
+
+
+class HSwish(_Plain):
+    __call__ = staticmethod(activations.hardswish)
+
+
+class HSigmoid(_Plain):
+    __call__ = staticmethod(activations.hardsigmoid)
+
+
+class Softplus(_Plain):
+    def __call__(self, input_x: Any) -> Tensor:
+        return activations.softplus(input_x)
+
+
+class Softsign(_Plain):
+    __call__ = staticmethod(activations.softsign)
+
+
+class Softmax(Primitive):
+    """Softmax along one axis."""
+
+    def __init__(self, axis: Any = -1):
+        super().__init__(axis=sizes_argument("Softmax", "axis", axis, least=None))
+        if len(self.axis) != 1:
+            raise wrong("Softmax", "axis", "one axis", axis)
+
+    def __call__(self, input: Any) -> Tensor:
+        return activations.softmax(input, self.axis[0])
+
+
+class LogSoftmax(Primitive):
+    """The logarithm of softmax along one axis."""
+
+    def __init__(self, axis: int = -1):
+        super().__init__(axis=integer("LogSoftmax", "axis", axis))
+
+    def __call__(self, logits: Any) -> Tensor:
+        return activations.log_softmax(logits, self.axis)
+
+
+class _Pool(Primitive):
+    """Windows over the last two axes of [n, c, h, w]; pad_mode "valid" or "same"."""
+
+    def __init__(self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "valid", data_format: str = "NCHW"):
+        name = type(self).__name__
+        kernel, stride = pair(name, "kernel_size", kernel_size), pair(name, "strides", strides)
+        super().__init__(kernel_size=(1, 1, *kernel), strides=(1, 1, *stride),
+                         pad_mode=choice(name, "pad_mode", pad_mode, ("valid", "same")).upper(), data_format=_nchw(name, data_format))
+
+    def _geometry(self, x: Any) -> tuple[Tensor, Any]:
+        image = operand(self.name, x, "x")
+        if image.ndim != 4:
+            raise wrong(self.name, "x", "of 4 dimensions", image)
+        kernel, stride = self.kernel_size[2:], self.strides[2:]
+        return image, (kernel, stride, network.window_padding(self.name, image, self.pad_mode.lower(), kernel, stride))
+
+
+class MaxPool(_Pool):
+    """The largest element of each window."""
+
+    def __call__(self, x: Any) -> Tensor:
+        image, geometry = self._geometry(x)
+        return apply(MaxPoolOp(*geometry), image)
+
+
+class MaxPoolWithArgmax(_Pool):
+    """The largest element of each window, and where it stands in its plane (Int32)."""
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        image, geometry = self._geometry(x)
+        return apply(MaxPoolOp(*geometry), image), apply(CastOp(I32), apply(MaxPoolIndices(*geometry), image))
+
+
+class AvgPool(_Pool):
+    """The average of each window; the padding does not count."""
+
+    def __init__(self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "VALID", data_format: str = "NCHW"):
+        super().__init__(kernel_size, strides, pad_mode, data_format)
+
+    def __call__(self, x: Any) -> Tensor:
+        image, geometry = self._geometry(x)
+        return apply(AvgPoolOp(*geometry), image)
+
+
+class BatchNorm(Primitive):
+    """The input [n, c, ...] normalised channel by channel.
+
+    Returns five tensors: the result, then mean and variance, twice: those of the batch while training, else the ones given.
+    While training the given mean and variance are moved towards the batch's by `momentum`.
+    """
+
+    def __init__(self, is_training: bool = False, epsilon: float = 1e-05, momentum: float = 0.1, data_format: str = "NCHW"):
+        super().__init__(is_training=is_training, epsilon=float(number("BatchNorm", "epsilon", epsilon)),
+                         momentum=float(number("BatchNorm", "momentum", momentum)), data_format=_nchw("BatchNorm", data_format))
+
+    def __call__(self, input_x: Any, scale: Any, bias: Any, mean: Any, variance: Any) -> tuple[Tensor, ...]:
+        op = "BatchNorm"
+        x, gamma, beta = operand(op, input_x, "input_x"), operand(op, scale, "scale"), operand(op, bias, "bias")
+        center, spread = operand(op, mean, "mean"), operand(op, variance, "variance")
+        network.check_channels(op, x, scale=gamma, bias=beta, mean=center, variance=spread)
+        if not self.is_training:
+            return apply(BatchNormInference(self.epsilon), x, gamma, beta, center, spread), center, spread, center, spread
+        y, batch_mean, batch_variance, _ = apply(BatchNormOp(self.epsilon), x, gamma, beta)
+        network.follow(center, spread, batch_mean, batch_variance, self.momentum, x.size // x.shape[1])
+        return y, batch_mean, batch_variance, batch_mean, batch_variance
+
+
+class LayerNorm(Primitive):
+    """The input normalised over its axes from `begin_norm_axis` on, with its mean and 1 / deviation.
+
+    `begin_params_axis` says from where on gamma and beta have the input's sizes; it must be begin_norm_axis.
+    """
+
+    def __init__(self, begin_norm_axis: int = 1, begin_params_axis: int = 1, epsilon: float = 1e-07):
+        super().__init__(begin_norm_axis=integer("LayerNorm", "begin_norm_axis", begin_norm_axis),
+                         begin_params_axis=integer("LayerNorm", "begin_params_axis", begin_params_axis),
+                         epsilon=float(number("LayerNorm", "epsilon", epsilon)))
+
+    def __call__(self, input_x: Any, gamma: Any, beta: Any) -> tuple[Tensor, Tensor, Tensor]:
+        x = operand("LayerNorm", input_x, "input_x")
+        begin = axis_argument("LayerNorm", self.begin_norm_axis, x.ndim, "begin_norm_axis")
+        if axis_argument("LayerNorm", self.begin_params_axis, x.ndim, "begin_params_axis") != begin:
+            raise wrong("LayerNorm", "begin_params_axis", f"begin_norm_axis, {self.begin_norm_axis}", self.begin_params_axis)
+        return network.normalized(x, operand("LayerNorm", gamma, "gamma"), operand("LayerNorm", beta, "beta"), begin, self.epsilon)
+
+
+class Dropout(Primitive):
+    """Each element kept with probability `keep_prob` and divided by it, or else 0; and which were kept, as ones and zeros."""
+
+    def __init__(self, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0):  # noqa: N803 - the manual's names
+        super().__init__(keep_prob=number("Dropout", "keep_prob", keep_prob), Seed0=integer("Dropout", "Seed0", Seed0),
+                         Seed1=integer("Dropout", "Seed1", Seed1))
+        if not 0.0 < self.keep_prob <= 1.0:
+            raise wrong("Dropout", "keep_prob", "in (0, 1]", keep_prob)
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        y, kept = apply(DropoutOp(float(self.keep_prob)), operand("Dropout", x, "x"), next_key(_seed(self.Seed0, self.Seed1)))
+        return y, apply(CastOp(y.dtype), kept)
+
+
+def _seed(first: int, second: int) -> int | None:
+    """Two seeds as one; None when both are 0."""
+    return ((first & 0x7FFFFFFF) << 32 | (second & 0xFFFFFFFF)) or None
+
+
+# Losses -------------------------------------------------------------------------------------------------------------
+
+
+class SoftmaxCrossEntropyWithLogits(_Plain):
+    """Cross entropies of softmax of logits [n, k] with distributions [n, k]: [n]; and the gradient of their sum by the logits."""
+
+    def __call__(self, logits: Any, labels: Any) -> tuple[Tensor, Tensor]:
+        found = losses.softmax_cross_entropy_with_logits(logits, labels)
+        still = arithmetic.stop_gradient(logits)
+        shares = arithmetic.stop_gradient(labels)
+        return found, activations.softmax(still) * reduction.sum(shares, 1, True) - shares
+
+
+class SparseSoftmaxCrossEntropyWithLogits(Primitive):
+    """The mean cross entropy of softmax of logits [n, k] with classes [n]; with `is_grad` its gradient by the logits."""
+
+    def __init__(self, is_grad: bool = False):
+        super().__init__(is_grad=is_grad)
+
+    def __call__(self, logits: Any, labels: Any) -> Tensor:
+        found = losses.sparse_softmax_cross_entropy_with_logits(logits, labels)
+        if not self.is_grad:
+            return reduction.mean(found)
+        wanted = shapes.one_hot(labels, logits.shape[1], constant(1.0, logits.dtype), constant(0.0, logits.dtype))
+        return (activations.softmax(logits) - wanted) / float(max(1, logits.shape[0]))
+
+
+class _Loss(Primitive):
+    """A loss with a `reduction`."""
+
+    def __init__(self, reduction: str = "mean"):
+        super().__init__(reduction=choice(type(self).__name__, "reduction", reduction, ("none", "mean", "sum")))
+
+
+class BinaryCrossEntropy(_Loss):
+    """Binary cross entropy of probabilities."""
+
+    def __call__(self, logits: Any, labels: Any, weight: Any = None) -> Tensor:
+        return losses.binary_cross_entropy(logits, labels, weight, self.reduction)
+
+
+class BCEWithLogitsLoss(_Loss):
+    """Binary cross entropy of sigmoid of logits."""
+
+    def __call__(self, input: Any, target: Any, weight: Any = None, posWeight: Any = None) -> Tensor:  # noqa: N803 - the manual's name
+        return losses.binary_cross_entropy_with_logits(input, target, weight, posWeight, self.reduction)
+
+
+class SigmoidCrossEntropyWithLogits(_Plain):
+    """Binary cross entropies of sigmoid of logits, element by element."""
+
+    def __call__(self, logits: Any, label: Any) -> Tensor:
+        return losses.binary_cross_entropy_with_logits(logits, label, reduction="none")
+
+
+class KLDivLoss(_Loss):
+    """labels * (log(labels) - logits)."""
+
+    def __call__(self, logits: Any, labels: Any) -> Tensor:
+        return losses.kl_div(logits, labels, self.reduction)
+
+
+class SmoothL1Loss(Primitive):
+    """Squares of small distances, large ones as they are."""
+
+    def __init__(self, beta: float = 1.0, reduction: str = "none"):
+        super().__init__(beta=float(number("SmoothL1Loss", "beta", beta)),
+                         reduction=choice("SmoothL1Loss", "reduction", reduction, ("none", "mean", "sum")))
+
+    def __call__(self, prediction: Any, target: Any) -> Tensor:
+        return losses.smooth_l1_loss(prediction, target, self.beta, self.reduction)
+
+
+class NLLLoss(Primitive):
+    """The negative log likelihood of classes, and the sum of the weights that count."""
+
+    def __init__(self, reduction: str = "mean", ignore_index: int = -100):
+        super().__init__(reduction=choice("NLLLoss", "reduction", reduction, ("none", "mean", "sum")),
+                         ignore_index=integer("NLLLoss", "ignore_index", ignore_index))
+
+    def __call__(self, logits: Any, labels: Any, weight: Any) -> tuple[Tensor, Tensor]:
+        found = losses.nll_loss(logits, labels, weight, self.ignore_index, self.reduction)
+        counts = arithmetic.not_equal(labels, self.ignore_index)
+        taken = shapes.gather(weight, arithmetic.where(counts, labels, 0), 0)
+        return found, reduction.sum(arithmetic.where(counts, taken, constant(0.0, weight.dtype)))
+
+
+# Random numbers -----------------------------------------------------------------------------------------------------
+
+
+class _Random(Primitive):
+    """A draw; seed and seed2, unless both are 0, take the global seed's place."""
+
+    def __init__(self, seed: int = 0, seed2: int = 0):
+        name = type(self).__name__
+        super().__init__(seed=integer(name, "seed", seed), seed2=integer(name, "seed2", seed2))
+        if self.seed < 0 or self.seed2 < 0:
+            raise wrong(name, "seed", "at least 0, as 'seed2'", (seed, seed2))
+
+
+class StandardNormal(_Random):
+    """Normally distributed numbers of mean 0 and deviation 1."""
+
+    def __call__(self, shape: Any) -> Tensor:
+        return random_numbers.standard_normal(shape, _seed(self.seed, self.seed2))
+
+
+class UniformReal(_Random):
+    """Uniformly random numbers in [0, 1)."""
+
+    def __call__(self, shape: Any) -> Tensor:
+        return random_numbers.uniform(shape, 0.0, 1.0, _seed(self.seed, self.seed2))
+
+
+class UniformInt(_Random):
+    """Uniformly random Int32 from `minval` up to and without `maxval`."""
+
+    def __call__(self, shape: Any, minval: Any, maxval: Any) -> Tensor:
+        return random_numbers.uniform(shape, minval, maxval, _seed(self.seed, self.seed2), I32)
+
+
+# State --------------------------------------------------------------------------------------------------------------
+
+
+class Assign(_Plain):
+    __call__ = staticmethod(state.assign)
+
+
+class AssignAdd(_Plain):
+    __call__ = staticmethod(state.assign_add)
+
+
+class AssignSub(_Plain):
+    __call__ = staticmethod(state.assign_sub)
+
+
+class Print(_Plain):
+    """Prints its operands, one below the other, and returns the first."""
+
+    def __call__(self, *input_x: Any) -> Any:
+        for item in input_x:
+            print(item)
+        return input_x[0] if input_x else None
+
+
+def _documented() -> list[str]:
+    """Give a class that only calls a function the function's docstring; the names of the operators."""
+    names: list[str] = []
+    for name, item in list(globals().items()):
+        if not isinstance(item, type) or not issubclass(item, Primitive) or name.startswith("_"):
+            continue
+        names.append(name)
+        if "__doc__" not in item.__dict__ or item.__dict__["__doc__"] is None:
+            function = item.__dict__.get("__call__")
+            item.__doc__ = getattr(getattr(function, "__func__", function), "__doc__", None) or getattr(function, "__doc__", None)
+    return names
+
+
+_ = (HookBackward, InsertGradientOf, GetNext)
+__all__ = sorted(_documented())

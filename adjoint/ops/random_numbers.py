@@ -1,0 +1,168 @@
+"""Random tensors.
+
+A draw depends on the seed (`set_seed`, or the operator's own) and on how many draws were made before it, on nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.random import RandomInteger, RandomNormal, RandomUniform
+from adjoint.ir.types import F32, F64, I32, I64, DType, broadcast_shapes, tensor
+from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
+from adjoint.ops.arithmetic import cast, less, log
+from adjoint.ops.ordering import sort
+from adjoint.ops.reduction import argmax
+from adjoint.ops.shapes import reshape
+from adjoint.runtime.random import next_key
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = [
+    "bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "shuffle",
+    "standard_normal", "uniform",
+]
+
+
+def _seed(op: str, seed: Any) -> int | None:
+    if seed is None:
+        return None
+    chosen = integer(op, "seed", seed)
+    if chosen < 0:
+        raise wrong(op, "seed", "at least 0", chosen)
+    return chosen
+
+
+def _uniform(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
+    return apply(RandomUniform(tensor(dtype, sizes)), next_key(seed))
+
+
+def _normal(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
+    return apply(RandomNormal(tensor(dtype, sizes)), next_key(seed))
+
+
+def _sizes(op: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+    return sizes_argument(op, "size", size[0] if len(size) == 1 else size) if size else (1,)
+
+
+def _float_dtype(op: str, dtype: Any, default: DType = F32) -> DType:
+    chosen = dtype_or(op, dtype, default)
+    if not chosen.is_float:
+        raise wrong(op, "dtype", "a floating point type", chosen)
+    return chosen
+
+
+def rand(*size: Any, dtype: DType | None = None, seed: int | None = None) -> Tensor:
+    """Uniformly random numbers in [0, 1)."""
+    return _uniform(_sizes("Rand", size), _float_dtype("Rand", dtype), _seed("Rand", seed))
+
+
+def rand_like(input: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
+    """Uniformly random numbers in [0, 1) in the shape and dtype of a tensor."""
+    x = operand("RandLike", input)
+    return _uniform(x.shape, _float_dtype("RandLike", dtype, x.dtype), _seed("RandLike", seed))
+
+
+def randn(*size: Any, dtype: DType | None = None, seed: int | None = None) -> Tensor:
+    """Normally distributed numbers of mean 0 and deviation 1."""
+    return _normal(_sizes("RandN", size), _float_dtype("RandN", dtype), _seed("RandN", seed))
+
+
+def randn_like(input: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
+    """Normally distributed numbers of mean 0 and deviation 1 in the shape and dtype of a tensor."""
+    x = operand("RandNLike", input)
+    return _normal(x.shape, _float_dtype("RandNLike", dtype, x.dtype), _seed("RandNLike", seed))
+
+
+def randint(low: Any, high: Any, size: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
+    """Uniformly random integers from `low` up to and without `high`; Int64 unless told otherwise."""
+    return _integers("RandInt", low, high, sizes_argument("RandInt", "size", size), seed, dtype_or("RandInt", dtype, I64))
+
+
+def randint_like(input: Any, low: Any, high: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
+    """Uniformly random integers from `low` up to and without `high` in the shape of a tensor."""
+    x = operand("RandIntLike", input)
+    return _integers("RandIntLike", low, high, x.shape, seed, dtype_or("RandIntLike", dtype, x.dtype))
+
+
+def _integers(op: str, low: Any, high: Any, sizes: tuple[int, ...], seed: Any, dtype: DType) -> Tensor:
+    first, last = integer(op, "low", low), integer(op, "high", high)
+    if first >= last:
+        raise wrong(op, "high", f"more than low, {first}", last)
+    drawn = apply(RandomInteger(tensor(I64, sizes), first, last), next_key(_seed(op, seed)))
+    return drawn if dtype is I64 else apply(Cast(dtype), drawn)
+
+
+def standard_normal(shape: Any, seed: int | None = None) -> Tensor:
+    """Normally distributed Float32 numbers of mean 0 and deviation 1."""
+    return _normal(sizes_argument("StandardNormal", "shape", shape), F32, _seed("StandardNormal", seed))
+
+
+def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> Tensor:
+    """Normally distributed Float32 numbers; mean and deviation are numbers or Tensors that the shape is broadcast with."""
+    drawn = _normal(_broadcast("Normal", shape, mean, stddev), F32, _seed("Normal", seed))
+    return drawn * stddev + mean
+
+
+def _broadcast(op: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
+    """The shape of a draw: the one asked for, broadcast with the parameters'."""
+    sizes = sizes_argument(op, "shape", shape)
+    try:
+        return broadcast_shapes(sizes, *(p.shape for p in parameters if isinstance(p, Tensor)))  # type: ignore[return-value]
+    except ValueError:
+        raise wrong(op, "shape", "one that broadcasts with the parameters", sizes) from None
+
+
+def uniform(shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype: DType = F32) -> Tensor:
+    """Uniformly random numbers from `minval` up to and without `maxval`: Float32, or integers of an integer dtype."""
+    chosen = dtype_or("Uniform", dtype, F32)
+    sizes = _broadcast("Uniform", shape, minval, maxval)
+    if not chosen.is_float:
+        low, high = (v.item() if isinstance(v, Tensor) else v for v in (minval, maxval))
+        return _integers("Uniform", low, high, sizes, seed, chosen)
+    for name, value in (("minval", minval), ("maxval", maxval)):
+        if not isinstance(value, Tensor):
+            number("Uniform", name, value)
+    drawn = _uniform(sizes, F32, _seed("Uniform", seed))
+    spread = maxval - minval
+    return cast(drawn * spread + minval, chosen)
+
+
+def bernoulli(input: Any, p: Any = 0.5, seed: int | None = None) -> Tensor:
+    """1 with probability `p`, else 0, in the shape and dtype of a tensor; `p` is a number or a Tensor that broadcasts."""
+    x = operand("Bernoulli", input)
+    if not isinstance(p, Tensor) and not 0 <= number("Bernoulli", "p", p) <= 1:
+        raise wrong("Bernoulli", "p", "in [0, 1]", p)
+    return cast(less(_uniform(x.shape, F32, _seed("Bernoulli", seed)), p), x.dtype)
+
+
+def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: DType = I64) -> Tensor:
+    """The numbers 0..n-1 in random order."""
+    count = integer("RandPerm", "n", n)
+    if count < 0:
+        raise wrong("RandPerm", "n", "at least 0", count)
+    return cast(sort(_uniform((count,), F64, _seed("RandPerm", seed)))[1], dtype_or("RandPerm", dtype, I64))
+
+
+def shuffle(x: Any, seed: int | None = None) -> Tensor:
+    """The slices along the first axis in random order."""
+    x = operand("Shuffle", x, "x")
+    return x[randperm(x.shape[0], seed or 0)] if x.ndim else x
+
+
+def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
+    """Random places (Int32) along the last axis, each as likely as its number is large; [n] or [m, n] -> [.., num_samples]."""
+    x = operand("Multinomial", input)
+    count = integer("Multinomial", "num_samples", num_samples)
+    if x.ndim not in (1, 2) or not x.dtype.is_float:
+        raise wrong("Multinomial", "input", "a floating point Tensor of 1 or 2 dimensions", x, TypeError)
+    if count < 1 or (not replacement and count > x.shape[-1]):
+        raise wrong("Multinomial", "num_samples", f"in 1..{x.shape[-1]}", count)
+    # The largest of log p - log(-log u) is at each place with its probability (Gumbel): one draw with, the largest few without replacement.
+    lead = x.shape[:-1]
+    sizes = (*lead, count, x.shape[-1]) if replacement else x.shape
+    noise = -log(-log(_uniform(sizes, F32, _seed("Multinomial", seed)) * (1 - 2.0**-24) + 2.0**-25))
+    score = log(reshape(x, (*lead, 1, x.shape[-1])) if replacement else x) + noise
+    if replacement:
+        return cast(argmax(score, -1), I32)
+    return sort(score, -1, descending=True)[1][..., :count]

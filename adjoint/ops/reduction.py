@@ -1,0 +1,288 @@
+"""Reductions over axes: sums, means, extremes and their places, running sums and products.
+
+`axis` is None or () for all axes, an int, or a tuple or list of ints; negative ones count from the end.  Sums and products
+of integers and bools are Int64 in the functional forms, as in MindSpore; the means of integers keep their dtype, truncated.
+TypeError for what is no Tensor and for an axis that is no int, ValueError for an axis out of range or given twice.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.reduce import All, Any_, ArgMax, ArgMin, CumSum, Mean, Prod, ReduceMax, ReduceMin, Sum
+from adjoint.ir.types import BOOL, F64, I32, I64, DType
+from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, floating, integer, operand, wrong
+from adjoint.ops.arithmetic import abs, exp, isfinite, log, maximum, minimum, pow, sqrt, square, stop_gradient, where
+from adjoint.ops.shapes import concat, gather_elements, reshape, slice, squeeze
+from adjoint.runtime.tensor import Tensor, apply, constant
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "logsumexp", "max", "mean", "min", "nanmean",
+    "nansum", "norm", "prod", "ptp", "std", "std_mean", "sum", "var", "var_mean",
+]
+
+
+def widened(x: Tensor, dtype: Any, op: str) -> Tensor:
+    """`x` in the dtype that its sum has: the one asked for, or Int64 for integers and bools."""
+    to = dtype_or(op, dtype, x.dtype if x.dtype.is_float else I64)
+    return x if x.dtype is to else apply(Cast(to), x)
+
+
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The sum over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
+    x = widened(operand("Sum", input), dtype, "Sum")
+    return apply(Sum(axes_argument("Sum", dim, x.ndim, "dim"), flag("Sum", "keepdim", keepdim)), x)
+
+
+def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: DType | None = None) -> Tensor:
+    """The product over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
+    x = widened(operand("Prod", input), dtype, "Prod")
+    return apply(Prod(axes_argument("Prod", axis, x.ndim), flag("Prod", "keep_dims", keep_dims)), x)
+
+
+def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
+    """The mean over axes; of integers in their own dtype, truncated."""
+    x = operand("ReduceMean", x, "x")
+    op = Mean(axes_argument("ReduceMean", axis, x.ndim), flag("ReduceMean", "keep_dims", keep_dims))
+    if x.dtype.is_float:
+        return apply(op, x)
+    return apply(Cast(x.dtype), apply(op, apply(Cast(F64), x)))
+
+
+def _extremum(kind: type[ReduceMax] | type[ReduceMin], input: Any, axis: Any, keepdims: Any, initial: Any, where_: Any) -> Tensor:
+    x = operand(kind.__name__, input)
+    if where_ is not None:
+        if initial is None:
+            raise ValueError(f"For '{kind.__name__}', 'initial' must be given together with 'where'.")
+        x = where(operand(kind.__name__, where_, "where"), x, initial)
+    as_number = apply(Cast(I32), x) if x.dtype is BOOL else x
+    out = apply(kind(axes_argument(kind.__name__, axis, x.ndim), flag(kind.__name__, "keepdims", keepdims)), as_number)
+    if x.dtype is BOOL:
+        out = apply(Cast(BOOL), out)
+    if initial is not None:
+        out = maximum(out, initial) if kind is ReduceMax else minimum(out, initial)
+    return out
+
+
+def amax(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """The largest element over axes; equal ones share the gradient."""
+    return _extremum(ReduceMax, input, axis, keepdims, initial, where)
+
+
+def amin(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """The smallest element over axes; equal ones share the gradient."""
+    return _extremum(ReduceMin, input, axis, keepdims, initial, where)
+
+
+def chosen(place: Any, input: Any, axis: Any, keepdims: bool, to: DType) -> tuple[Tensor, Tensor]:
+    """The extreme elements along one axis with their places; the gradient goes to the first of equal ones."""
+    name = place.__name__
+    x = operand(name, input)
+    along = axis_argument(name, axis, x.ndim)
+    if x.ndim == 0:
+        return x, constant(0, to)
+    index = apply(place(along, to), apply(Cast(I32), x) if x.dtype is BOOL else x)
+    kept = reshape(index, (*x.shape[:along], 1, *x.shape[along + 1 :]))
+    values = gather_elements(x, along, kept)
+    return (values, kept) if flag(name, "keepdims", keepdims) else (squeeze(values, along), index)
+
+
+def max(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> tuple[Tensor, Tensor]:
+    """The largest element along an axis and its place; without an axis, of the whole tensor, and 0."""
+    if axis is None:
+        return _extremum(ReduceMax, input, None, keepdims, initial, where), constant(0, I64)
+    return chosen(ArgMax, _with_initial(input, axis, initial, where, largest=True), axis, keepdims, I64)
+
+
+def min(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> tuple[Tensor, Tensor]:
+    """The smallest element along an axis and its place; without an axis, of the whole tensor, and 0."""
+    if axis is None:
+        return _extremum(ReduceMin, input, None, keepdims, initial, where), constant(0, I64)
+    return chosen(ArgMin, _with_initial(input, axis, initial, where, largest=False), axis, keepdims, I64)
+
+
+def _with_initial(input: Any, axis: Any, initial: Any, condition: Any, *, largest: bool) -> Any:
+    name = "Max" if largest else "Min"
+    if condition is not None:
+        if initial is None:
+            raise ValueError(f"For '{name}', 'initial' must be given together with 'where'.")
+        input = where(operand(name, condition, "where"), operand(name, input), initial)
+    if initial is None:
+        return input
+    return maximum(operand(name, input), initial) if largest else minimum(operand(name, input), initial)
+
+
+def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The place of the largest element, the first of equal ones, as Int64; without `dim`, in the tensor read row by row."""
+    return _position(ArgMax, input, dim, keepdim, I64, "dim", "keepdim")
+
+
+def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The place of the smallest element, the first of equal ones, as Int32; without `axis`, in the tensor read row by row."""
+    return _position(ArgMin, input, axis, keepdims, I32, "axis", "keepdims")
+
+
+def _position(place: Any, input: Any, axis: Any, keepdims: Any, to: DType, axis_name: str, keep_name: str) -> Tensor:
+    name = place.__name__
+    x = operand(name, input)
+    keep = flag(name, keep_name, keepdims)
+    rank = x.ndim
+    if axis is None:
+        x, along = reshape(x, (-1,)), 0
+    else:
+        along = axis_argument(name, axis, rank, axis_name)
+        if rank == 0:
+            x = reshape(x, (1,))
+    out = apply(place(along, to), apply(Cast(I32), x) if x.dtype is BOOL else x)
+    if not keep:
+        return out
+    return reshape(out, (1,) * rank if axis is None else (*x.shape[:along], 1, *x.shape[along + 1 :]) if rank else ())
+
+
+def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
+    """Whether all elements over axes are true; numbers are true unless 0."""
+    x = operand("ReduceAll", input)
+    op = All(axes_argument("ReduceAll", axis, x.ndim), flag("ReduceAll", "keep_dims", keep_dims))
+    return apply(op, x if x.dtype is BOOL else apply(Cast(BOOL), x))
+
+
+def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
+    """Whether an element over axes is true; numbers are true unless 0."""
+    x = operand("ReduceAny", input)
+    op = Any_(axes_argument("ReduceAny", axis, x.ndim), flag("ReduceAny", "keep_dims", keep_dims))
+    return apply(op, x if x.dtype is BOOL else apply(Cast(BOOL), x))
+
+
+def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: DType = I32) -> Tensor:
+    """How many elements over axes are not 0."""
+    counted = apply(Cast(dtype_or("CountNonZero", dtype, I32)), apply(Cast(BOOL), operand("CountNonZero", x, "x")))
+    return apply(Sum(axes_argument("CountNonZero", axis, counted.ndim), flag("CountNonZero", "keep_dims", keep_dims)), counted)
+
+
+# Spread -------------------------------------------------------------------------------------------------------------
+
+
+def _moments(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tuple[Tensor, Tensor]:
+    """Variance and mean over axes, divided by the count less `ddof`."""
+    x = floating(operand(name, input))
+    axes, keep = axes_argument(name, axis, x.ndim), flag(name, "keepdims", keepdims)
+    correction = int(ddof) if isinstance(ddof, bool) else integer(name, "ddof", ddof)
+    center = apply(Mean(axes, keepdims=True), x)
+    total = apply(Sum(axes, keep), square(x - center))
+    count = math.prod(x.shape[a] for a in axes) - correction
+    variance = total / (float(count) if count > 0 else 0.0)
+    return variance, center if keep else reshape(center, variance.shape)
+
+
+def var(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
+    """The variance over axes: the mean square distance from the mean, divided by the count less `ddof`."""
+    return _moments("Var", input, axis, ddof, keepdims)[0]
+
+
+def std(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
+    """The standard deviation over axes, the square root of `var`."""
+    return sqrt(_moments("Std", input, axis, ddof, keepdims)[0])
+
+
+def var_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """The variance and the mean over axes."""
+    return _moments("VarMean", input, axis, ddof, keepdims)
+
+
+def std_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean over axes."""
+    variance, center = _moments("StdMean", input, axis, ddof, keepdims)
+    return sqrt(variance), center
+
+
+def ptp(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The distance of the largest element from the smallest, over axes."""
+    return amax(input, axis, keepdims) - amin(input, axis, keepdims)
+
+
+def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The norm of a vector: over `dim`, or of all elements.
+
+    ord  None or 2: the root of the sum of squares; inf, -inf: the largest, the smallest size; 0: how many are not 0; another number p:
+         (sum |x|**p)**(1/p).  "fro" is 2.  Norms of matrices (`ord` with two axes) other than "fro" are a ValueError.
+    """
+    x = floating(operand("Norm", A, "A"))
+    x = x if dtype is None else apply(Cast(dtype_or("Norm", dtype, x.dtype)), x)
+    axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)
+    if isinstance(ord, str):
+        if ord != "fro":
+            raise wrong("Norm", "ord", "None, 'fro' or a number", repr(ord))
+        ord = None
+    elif ord is not None and (isinstance(ord, bool) or not isinstance(ord, (int, float))):
+        raise wrong("Norm", "ord", "None, 'fro' or a number", ord, TypeError)
+    elif ord is not None and dim is None and x.ndim == 2 or ord is not None and isinstance(dim, (tuple, list)) and len(dim) > 1:
+        raise wrong("Norm", "ord", "None or 'fro' for a matrix", ord)
+    if ord is None or ord == 2:
+        return sqrt(apply(Sum(axes, keep), square(x)))
+    if ord in (math.inf, -math.inf):
+        return apply((ReduceMax if ord > 0 else ReduceMin)(axes, keep), abs(x))
+    if ord == 0:
+        return apply(Sum(axes, keep), apply(Cast(x.dtype), apply(Cast(BOOL), x)))
+    if ord == 1:
+        return apply(Sum(axes, keep), abs(x))
+    return pow(apply(Sum(axes, keep), pow(abs(x), float(ord))), 1.0 / ord)
+
+
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))) over axes, without overflow."""
+    x = operand("LogSumExp", input)
+    axes, keep = axes_argument("LogSumExp", dim, x.ndim, "dim"), flag("LogSumExp", "keepdim", keepdim)
+    largest = stop_gradient(apply(ReduceMax(axes, keepdims=True), x))
+    largest = where(isfinite(largest), largest, constant(0.0, x.dtype))
+    out = log(apply(Sum(axes, keepdims=True), exp(x - largest))) + largest
+    return out if keep else reshape(out, tuple(d for a, d in enumerate(x.shape) if a not in axes))
+
+
+def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The sum over axes of what is not NaN."""
+    x = operand("NanSum", input)
+    return sum(_without_nan(x), axis, keepdims, dtype=dtype)
+
+
+def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The mean over axes of what is not NaN."""
+    x = floating(operand("NanMean", input))
+    counted = apply(Cast(x.dtype), x == x)
+    return sum(_without_nan(x), axis, keepdims, dtype=dtype) / sum(counted, axis, keepdims)
+
+
+def _without_nan(x: Tensor) -> Tensor:
+    return where(x == x, x, constant(0.0, x.dtype)) if x.dtype.is_float else x
+
+
+# Along an axis ------------------------------------------------------------------------------------------------------
+
+
+def cumsum(x: Any, axis: Any, dtype: DType | None = None) -> Tensor:
+    """The running sum along an axis."""
+    x = operand("CumSum", x, "x")
+    if dtype is not None:
+        x = apply(Cast(dtype_or("CumSum", dtype, x.dtype)), x)
+    along = axis_argument("CumSum", axis, x.ndim)
+    return apply(CumSum(along), x) if x.ndim else x
+
+
+def cumprod(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
+    """The running product along an axis, by doubling the reach of the products in each step."""
+    x = operand("CumProd", input)
+    if dtype is not None:
+        x = apply(Cast(dtype_or("CumProd", dtype, x.dtype)), x)
+    along = axis_argument("CumProd", dim, x.ndim, "dim")
+    reach, length = 1, x.shape[along] if x.ndim else 1
+    begin = [0] * x.ndim
+    while reach < length:
+        moved = [*begin]
+        moved[along] = reach
+        head = slice(x, begin, tuple(reach if a == along else d for a, d in enumerate(x.shape)))
+        tail = slice(x, moved, tuple(d - reach if a == along else d for a, d in enumerate(x.shape)))
+        before = slice(x, begin, tail.shape)
+        x = concat((head, tail * before), along)
+        reach *= 2
+    return x
