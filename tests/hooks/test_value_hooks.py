@@ -1,0 +1,381 @@
+"""Hooks on values: `Tensor.register_hook`, `Parameter.register_hook`, `HookBackward`, `InsertGradientOf`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
+from tests.hooks.events import Log, Square, T, Weighted, plain
+
+
+def test_a_value_hook_sees_the_total_gradient():
+    """Registered between uses, it sees the sum over all of them: y * 3 before, y * 5 after."""
+    log = Log()
+
+    def f(x):
+        y = x * 2
+        z = y * 3
+        y.register_hook(log.tensor("y", lambda g: g * 10))
+        return z + y * 5
+
+    assert plain(ms.grad(f)(T(1))) == [160]
+    assert log == [("y", [8])]
+
+
+def test_several_hooks_on_one_value_run_in_order():
+    log = Log()
+
+    def f(x):
+        y = x * 2
+        y.register_hook(log.tensor("first", lambda g: g + 1))
+        y.register_hook(log.tensor("second", lambda g: g * 10))
+        return y * 3
+
+    assert plain(ms.grad(f)(T(1))) == [80]
+    assert log == [("first", [3]), ("second", [4])]
+
+
+def test_over_values_the_reverse_of_the_forward():
+    log = Log()
+
+    def f(x):
+        a = x * 2
+        b = a * 3
+        c = b * 4
+        for name, value in (("a", a), ("b", b), ("c", c)):
+            value.register_hook(log.tensor(name))
+        return c
+
+    ms.grad(f)(T(1))
+    assert [event[0] for event in log] == ["c", "b", "a"]
+
+
+def test_none_means_unchanged_and_wrong_returns_are_errors():
+    def run(returned):
+        def f(x):
+            y = x * 2
+            y.register_hook(lambda grad: returned)
+            return y
+
+        return ms.grad(f)(T(1))
+
+    assert plain(run(None)) == [2]
+    for wrong, name in (((T(1),), "tuple"), (1, "int"), ([T(1)], "list"), (np.ones(1, np.float32), "ndarray")):
+        with pytest.raises(RuntimeError, match=f"Tensor hook should be return Tensor, but get type: {name}."):
+            run(wrong)
+    with pytest.raises(ValueError, match="is not consistent with the expected"):
+        run(T(1, 2))
+    with pytest.raises(ValueError, match="is not consistent with the expected"):
+        run(Tensor([1]))
+    assert plain(run(None)) == [2]
+
+
+def test_no_cotangent_no_call():
+    """Unused, behind stop_gradient, one of several results whose sibling is used: silent."""
+    log = Log()
+
+    def f(x):
+        unused = x * 2
+        unused.register_hook(log.tensor("unused"))
+        cut = x * 3
+        cut.register_hook(log.tensor("cut"))
+        return ops.stop_gradient(cut) + x
+
+    ms.grad(f)(T(1))
+    assert log == []
+
+    def g(x):
+        a, b = ops.split(x, 1)
+        a.register_hook(log.tensor("a"))
+        b.register_hook(log.tensor("b"))
+        return a * 3
+
+    assert plain(ms.grad(g)(T(1, 2))) == [3, 0]
+    assert log == [("a", [3])]
+
+
+def test_a_zero_is_a_gradient():
+    log = Log()
+
+    def f(x):
+        y = x * 2
+        y.register_hook(log.tensor("y"))
+        return y * 0
+
+    ms.grad(f)(T(1))
+    assert log == [("y", [0])]
+
+
+def test_remove_before_the_backward_pass():
+    log = Log()
+
+    def f(x):
+        y = x * 2
+        handle = y.register_hook(log.tensor("y"))
+        z = y * 3
+        handle.remove()
+        handle.remove()
+        return z
+
+    ms.grad(f)(T(1))
+    assert log == []
+
+
+def test_a_handle_is_a_context_manager():
+    x, log = T(1), Log()
+    with x.register_hook(log.tensor("x")):
+        ms.grad(lambda x: x * 2)(x)
+    ms.grad(lambda x: x * 2)(x)
+    assert log == [("x", [2])]
+
+
+def test_on_an_input_it_works_for_every_later_gradient():
+    x, log = T(3), Log()
+    gradient = ms.grad(lambda x: x * x)
+    gradient(x)
+    handle = x.register_hook(log.tensor("x", lambda g: g * 10))
+    assert x.hooks() and plain(gradient(x)) == [60]
+    assert plain(gradient(x)) == [60]
+    handle.remove()
+    assert plain(gradient(x)) == [6]
+    assert log == [("x", [6]), ("x", [6])]
+
+
+def test_on_a_parameter_once_with_the_sum_only_when_asked_for():
+    cell, log = Weighted(), Log()
+    cell.w.register_hook(log.tensor("w", lambda g: g * 100))
+    f = lambda x: cell(x) + cell(x * 2)  # noqa: E731
+    ms.grad(f)(T(1))
+    assert log.take() == []
+    assert plain(ms.grad(f, None, ParameterTuple([cell.w]))(T(1))) == ([300],)
+    assert log.take() == [("w", [3])]
+    cell.w.requires_grad = False
+    ms.grad(f, None, ParameterTuple([cell.w]))(T(1))
+    assert log.take() == []
+
+
+def test_among_parameters_the_reverse_of_first_read():
+    log = Log()
+    a, b = Parameter(T(2), name="a"), Parameter(T(3), name="b")
+    a.register_hook(log.tensor("a"))
+    b.register_hook(log.tensor("b"))
+    ms.grad(lambda x: x * b * a, None, [a, b])(T(1))
+    assert [event[0] for event in log.take()] == ["a", "b"]
+    ms.grad(lambda x: x * a * b, None, [a, b])(T(1))
+    assert [event[0] for event in log.take()] == ["b", "a"]
+
+
+def test_what_takes_no_gradient_takes_no_hook():
+    frozen = Parameter(T(1), name="frozen", requires_grad=False)
+    with pytest.raises(RuntimeError, match="The tensor requires grad is false"):
+        frozen.register_hook(print)
+
+
+def test_together_with_a_cells_hooks():
+    """y's hook, then the cell's, then its input's."""
+    cell, log = Square(), Log()
+    cell.register_backward_pre_hook(log.backward_pre("bpre"))
+    cell.register_backward_hook(log.backward("bwd"))
+
+    def f(x):
+        a = x * 2
+        a.register_hook(log.tensor("a"))
+        y = cell(a)
+        y.register_hook(log.tensor("y"))
+        return y * 3
+
+    ms.grad(f)(T(1))
+    assert [event[0] for event in log] == ["y", "bpre", "bwd", "a"]
+
+
+def test_the_result_of_the_function_gets_the_sens():
+    log = Log()
+
+    def f(x):
+        y = x * 2
+        y.register_hook(log.tensor("y"))
+        return y
+
+    ms.ops.GradOperation(sens_param=True)(f)(T(1), T(5))
+    assert log == [("y", [5])]
+
+
+def test_second_order_of_value_hooks():
+    """A hook * 10 on x * x in x * x * x at 2: 84 first, 120 second, called with 2 and then 1."""
+    log = Log()
+
+    def f(x):
+        y = x * x
+        y.register_hook(log.tensor("y", lambda g: g * 10))
+        return y * x
+
+    first = ms.grad(f)
+    assert plain(first(T(2))) == [84]
+    assert log.take() == [("y", [2])]
+    assert plain(ms.grad(first)(T(2))) == [120]
+    assert log.take() == [("y", [2]), ("y", [1])]
+
+
+def test_a_value_hook_that_raises():
+    boom = ValueError("boom")
+
+    def raising(grad):
+        raise boom
+
+    def f(x, hooked):
+        y = x * 2
+        if hooked:
+            y.register_hook(raising)
+        return y
+
+    with pytest.raises(ValueError) as raised:
+        ms.grad(f)(T(1), True)
+    assert raised.value is boom
+    assert "raising" in boom.__notes__[0] and "test_value_hooks.py" in boom.__notes__[0]
+    assert plain(ms.grad(f)(T(1), False)) == [2]
+
+
+# HookBackward --------------------------------------------------------------------------------------------------------
+def test_hook_backward_is_the_identity_and_sees_a_tuple():
+    log = Log()
+    hook = ops.HookBackward(lambda grad: log.append(plain(grad)))
+    assert plain(hook(T(5))) == [5]
+    assert log == []
+
+    def f(x, y):
+        return hook(x * y) * y
+
+    assert plain(ms.grad(f, (0, 1))(T(1), T(2))) == ([4], [4])
+    assert log == [([2],)]
+
+
+def test_hook_backward_doubles():
+    hook = ops.HookBackward(lambda grad: grad[0] * 2)
+    assert plain(ms.grad(lambda x, y: hook(x * y) * y, (0, 1))(T(1), T(2))) == ([8], [6])
+
+
+def test_hook_backward_of_several_values():
+    """Results that are not used are zeros, not None."""
+    log = Log()
+
+    def fn(grad):
+        log.append(plain(grad))
+        return grad[0] * 10, grad[1] * 100
+
+    hook = ops.HookBackward(fn)
+
+    def f(x, y):
+        a, b = hook(x, y)
+        return a * 3
+
+    assert plain(ms.grad(f, (0, 1))(T(1), T(1))) == ([30], [0])
+    assert log == [([3], [0])]
+
+
+def test_hook_backward_sees_its_own_results_only():
+    log = Log()
+    hook = ops.HookBackward(lambda grad: log.append(plain(grad)))
+
+    def f(x):
+        y = x * 2
+        return hook(y) * 3 + y * 5
+
+    assert plain(ms.grad(f)(T(1))) == [16]
+    assert log == [([3],)]
+
+
+def test_hook_backward_once_a_use_last_use_first():
+    log = Log()
+    hook = ops.HookBackward(lambda grad: log.append(plain(grad)))
+    ms.grad(lambda x: hook(x) * 2 + hook(x * 5) * 3)(T(1))
+    assert log == [([3],), ([2],)]
+
+
+def test_hook_backward_where_nothing_flows():
+    log = Log()
+    hook = ops.HookBackward(lambda grad: log.append(plain(grad)))
+    ms.grad(lambda x: x + hook(T(3)))(T(1))
+    ms.grad(lambda x: x + ops.stop_gradient(hook(x)))(T(1))
+    assert log == []
+    ms.grad(lambda x: hook(x) * 0)(T(1))
+    assert log == [([0],)]
+
+
+def test_hook_backward_wrong_returns():
+    def run(returned, two=False):
+        hook = ops.HookBackward(lambda grad: returned)
+        if two:
+            return ms.grad(lambda x, y: hook(x, y)[0] + 1, (0, 1))(T(1), T(1))
+        return ms.grad(lambda x: hook(x) * 2)(T(1))
+
+    for wrong, name in (([T(1)], "list"), (1, "int"), ((T(1), T(1)), "tuple")):
+        with pytest.raises(TypeError, match=f"The output type of function: .*lambda.* should be a tensor but got {name}"):
+            run(wrong)
+    for wrong in (T(1), [T(1), T(1)], (T(1),)):
+        with pytest.raises(TypeError, match="The output gradient should be a tuple!"):
+            run(wrong, two=True)
+    with pytest.raises(ValueError, match="The tuple size of output gradient should be 2, but it is 3"):
+        run((T(1), T(1), T(1)), two=True)
+    with pytest.raises(ValueError, match="is not consistent with the expected"):
+        run(T(1, 2))
+    assert plain(run((T(7),))) == [7]
+    assert plain(run(None)) == [2]
+
+
+def test_hook_backward_takes_functions_and_tensors():
+    for wrong in (1, None, "hook"):
+        with pytest.raises(TypeError):
+            ops.HookBackward(wrong)
+    hook = ops.HookBackward(lambda grad: None)
+    for wrong in (1, (T(1),), "text", None):
+        with pytest.raises(TypeError, match="HookBackward"):
+            hook(wrong)
+
+
+def test_second_order_of_hook_backward():
+    hook = ops.HookBackward(lambda grad: grad[0] * 10)
+    first = ms.grad(lambda x: hook(x * x) * x)
+    assert plain(first(T(2))) == [84]
+    assert plain(ms.grad(first)(T(2))) == [120]
+
+
+def test_insert_gradient_of():
+    log = Log()
+    clip = ops.InsertGradientOf(log.tensor("g", lambda g: g * 10))
+    assert plain(ms.grad(lambda x: clip(x * 2) * 3)(T(1))) == [60]
+    assert log == [("g", [3])]
+    unchanged = ops.InsertGradientOf(lambda g: None)
+    assert plain(ms.grad(lambda x: unchanged(x * 2) * 3)(T(1))) == [6]
+    with pytest.raises(TypeError):
+        ops.InsertGradientOf(3)
+
+
+class Branching(nn.Cell):
+    """Python control flow: a branch not taken and a loop of no rounds are silent."""
+
+    def __init__(self, log):
+        super().__init__()
+        self.log = log
+
+    def construct(self, x, rounds):
+        y = x
+        if plain(x)[0] > 0:
+            y = x * 2
+            y.register_hook(self.log.tensor("taken"))
+        for i in range(rounds):
+            y = y * 3
+            y.register_hook(self.log.tensor(f"round {i}"))
+        return y
+
+
+def test_hooks_in_branches_and_loops():
+    log = Log()
+    net = Branching(log)
+    assert plain(ms.grad(net)(T(1), 2)) == [18]
+    assert log.take() == [("round 1", [1]), ("round 0", [3]), ("taken", [9])]
+    assert plain(ms.grad(net)(T(-1), 0)) == [1]
+    assert log.take() == []
+    assert plain(ms.grad(net)(T(1), 0)) == [2]
+    assert log.take() == [("taken", [1])]
