@@ -14,6 +14,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef ADJOINT_BITS_OF_FLOAT
+#define ADJOINT_BITS_OF_FLOAT
+
 static inline uint32_t adjoint_bits_of_float(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -25,6 +28,8 @@ static inline float adjoint_float_of_bits(uint32_t bits) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
+
+#endif
 
 /* The exponent and mantissa move up by 13 bits, which leaves the exponent 112 too small (127 - 15). Adding 112 suits
    normal numbers; infinity and NaN need 112 more to have all exponent bits set. For a subnormal the mantissa m means
