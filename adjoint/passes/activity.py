@@ -6,6 +6,10 @@
 
 Only active values receive cotangents.  A leaf is a Value, or the symbol of a parameter: all reads of a parameter are that
 one leaf.  `attach!` in a branch or a loop is kept with the conditions it stands under: its callback runs as often as it ran.
+What is attached to the result of an `if` is attached to what the side taken yields, for that is the same value.
+
+What hangs on a carried value of a loop sees the cotangent of the carried value, which leaves out other uses of what the round
+before has yielded.
 """
 
 from __future__ import annotations
@@ -77,6 +81,8 @@ class Activity:
     attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
     """What hangs on a leaf, in order of attachment."""
     _attaches: bool = False
+    _order: dict[Node, int] = field(default_factory=dict)
+    """The `attach!` nodes in program order."""
 
     def __post_init__(self) -> None:
         self.active.update(self.wanted)
@@ -84,6 +90,7 @@ class Activity:
         if self._attaches:
             for leaf, firing in self._collect(self.nodes, set()):
                 self.attached.setdefault(leaf, []).append(firing)
+            self._hand_in(self.nodes, [])
 
     def leaf(self, value: Value) -> Leaf:
         """The value itself; for the read of an active parameter, the parameter's symbol."""
@@ -171,6 +178,7 @@ class Activity:
             match node.op:
                 case Attach():
                     (value,) = node.operands
+                    self._order[node] = len(self._order)
                     if isinstance(value, Value):
                         found = [(self.leaf(value), node)]
                 case If():
@@ -201,6 +209,59 @@ class Activity:
                     outer.append((leaf, firing))
             own.update(node.results)
         return outer
+
+
+    def _hand_in(self, nodes: Sequence[Node], around: list[_Around]) -> None:
+        """Move what hangs on the results of `if` nodes to what their sides yield, from the outside in."""
+        for node in reversed(nodes):
+            if isinstance(node.op, If):
+                for position, result in enumerate(node.results):
+                    firings = self.attached.pop(result, ())
+                    for side, region in enumerate(node.regions):
+                        atom = region.results[position]
+                        if firings and isinstance(atom, Value):
+                            self._hang(self.leaf(atom), tuple(firings), [*around, _Around(node, side)])
+            for side, region in enumerate(node.regions):
+                self._hand_in(region.nodes, [*around, _Around(node, side)])
+
+    def _hang(self, leaf: Leaf, firings: tuple[Firing, ...], around: list[_Around]) -> None:
+        """Hang `firings`, which run inside the innermost region of `around`, on a leaf of that region or of one around it."""
+        for inside in reversed(around):
+            if leaf in inside.own:
+                break
+            firings = inside.wrapped(firings)
+        hanging = self.attached.setdefault(leaf, [])
+        hanging += firings
+        hanging.sort(key=lambda firing: self._order[_first(firing)])
+
+
+@dataclass
+class _Around:
+    """A region of a node: the place something is inside of."""
+
+    node: Node
+    side: int
+
+    def __post_init__(self) -> None:
+        region = self.node.regions[self.side]
+        self.own: set[Leaf] = {*region.params, *(value for node in region.nodes for value in node.results)}
+
+    def wrapped(self, firings: tuple[Firing, ...]) -> tuple[Firing, ...]:
+        """The same outside of the region."""
+        match self.node.op:
+            case If():
+                return (Branched(self.node, (firings, ()) if self.side == 0 else ((), firings)),)
+            case For() | While():
+                return (Repeated(self.node, firings),)
+            case _:
+                return firings
+
+
+def _first(firing: Firing) -> Node:
+    """The first `attach!` in it."""
+    while not isinstance(firing, Node):
+        firing = (firing.sides[0] or firing.sides[1] if isinstance(firing, Branched) else firing.firings)[0]
+    return firing
 
 
 def _grouped(pairs: Iterable[tuple[Leaf, Firing]]) -> dict[Leaf, list[Firing]]:

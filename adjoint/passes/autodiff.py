@@ -69,13 +69,16 @@ class Sweep:
     def pull_all(self, nodes: Sequence[Node]) -> None:
         """Walk over `nodes` backwards."""
         for node in reversed(nodes):
-            cotangents = [self.take(value) for value in node.results]
             if isinstance(node.op, RegionOp):
+                taken = {value: self.take(value) for value in _last_defined_first(node)}
+                cotangents = [taken[value] for value in node.results]
                 if any(ct is not None for ct in cotangents):
                     self.locate(node)
                     pull_region(self, node, cotangents)
-            elif any(ct is not None for ct in cotangents):
-                self._pull(node, cotangents)
+            else:
+                cotangents = [self.take(value) for value in node.results]
+                if any(ct is not None for ct in cotangents):
+                    self._pull(node, cotangents)
 
     def _pull(self, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
         if isinstance(node.op, Pop) and isinstance(cotangents[1], Sometimes):
@@ -265,6 +268,16 @@ def _value(cotangent: Cotangent) -> Atom:
 
 def _nothing(b: Builder, type_: Type) -> Atom:
     return b.zeros(type_) if isinstance(type_, TensorType) else b.undef(results=(type_,))
+
+
+def _last_defined_first(node: Node) -> Sequence[Value]:
+    """The results of a node with regions, those first whose values its (last) region defines last."""
+    if len(node.results) < 2 or not node.regions:
+        return node.results
+    body = node.regions[-1]
+    place = {value: i for i, inner in enumerate(body.nodes) for value in inner.results}
+    order = sorted(range(len(node.results)), key=lambda i: place.get(body.results[i], -1), reverse=True)  # type: ignore[arg-type]
+    return [node.results[i] for i in order]
 
 
 def _by_first_use(leaves: Sequence[Leaf], nodes: Sequence[Node]) -> list[Leaf]:

@@ -23,14 +23,20 @@ class Writer:
         self.depth = depth
 
     def program(self) -> str:
-        params = ["x", "y", "n", "c", "d"]
         self.lines = ["param @w : f64[2]", "param @v : f64[2]", *(f'host @{h} = "t:{h}"' for h in HOSTS)]
         self.lines.append("func @f(x: f64[2], y: f64[2], n: i64, c: bool, d: bool) -> f64[2] {")
         scope, flags = ["x", "y"], ["c", "d"]
+        if self.strict:
+            # Callbacks of leaves run in reverse order of first use: it must not depend on the path taken.
+            for symbol in "wv":
+                scope.append(self.name())
+                self.emit(0, f"{scope[-1]}: f64[2] = read @{symbol}")
+            for value in tuple(scope):
+                scope.append(self.name())
+                self.emit(0, f"{scope[-1]}: f64[2] = sin({value})")
         self.block(scope, flags, 0, int(self.rng.integers(3, 7)))
         self.lines.append(f"  return {self.last(scope, 1)}")
         self.lines.append("}")
-        del params
         return "\n".join(self.lines)
 
     def name(self) -> str:
