@@ -1,0 +1,354 @@
+"""Every op by what its class says: inference, reference, C and gradient agree with each other on the op's samples.
+
+Nothing here names an op but the table of stated errors: a new op is tested as soon as it has samples.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from op_cases import Array, Case, Kernels, case_of, cases, has_floats, lowered_cases, reference
+
+from adjoint.codegen.toolchain import Toolchain
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Function, Module, Value
+from adjoint.ir.interpret import Interpreter
+from adjoint.ir.op import NotDifferentiable, Op, registry
+from adjoint.ir.ops.elementwise import Elementwise
+from adjoint.ir.parse import parse_module
+from adjoint.ir.print import print_module
+from adjoint.ir.storage import from_compute, to_compute
+from adjoint.ir.types import BF16, F16, F32, F64, FLOATS, DType, TensorType, tensor
+from adjoint.ir.verify import verify_module
+from adjoint.passes.activity import differentiable
+from adjoint.passes.autodiff import Grad
+
+ALL = list(registry())
+NUMERIC = [name for name, op in registry().items() if op.reference is not Op.reference]
+LOWERED = [name for name in NUMERIC if registry()[name].lower is not Op.lower]
+ELEMENTWISE = [name for name in LOWERED if issubclass(registry()[name], Elementwise)]
+
+ULPS: dict[str, float] = {
+    "pow": 1.0, "exp": 1.0, "expm1": 1.0, "log": 1.0, "log1p": 1.0, "sin": 1.0, "cos": 1.0, "tan": 1.0, "tanh": 1.5, "sigmoid": 1.5,
+    "erf": 1.0,
+}  # fmt: skip
+"""Largest error of an elementwise op, in units in the last place of its dtype; 0 where it is not listed."""
+
+RELATIVE: dict[str, float] = {
+    "gelu": 4.0, "gelu_gradient": 8.0, "layer_norm": 16.0, "layer_norm_gradient": 16.0, "batch_norm": 16.0, "batch_norm_gradient": 16.0,
+    "batch_norm_inference": 4.0, "max_pool_gradient": 4.0, "avg_pool": 4.0, "avg_pool_gradient": 4.0, "sum": 8.0, "mean": 4.0, "prod": 4.0,
+    "softmax": 4.0, "softmax_gradient": 4.0, "log_softmax": 4.0, "log_softmax_gradient": 8.0,
+}  # fmt: skip
+"""Largest error of an op that sums or composes, in units in the last place of the largest element of the result; 0 where it is
+not listed."""
+
+needs_compiler = pytest.mark.skipif(Toolchain.find() is None, reason="there is no C compiler")
+
+
+def cases_of(name: str, *dtypes: DType) -> list[Case]:
+    op = registry()[name]
+    return [case for case in cases() if type(case.op) is op and (not dtypes or any(t.dtype in dtypes for t in case.types))]
+
+
+# What an op says of itself.
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_docstring_has_its_parts(name: str) -> None:
+    documented = registry()[name].__doc__ or ""
+    first, _, parts = documented.partition("\n\n")
+    assert first.strip().endswith((".", "`", ":")), "the docstring begins with a sentence"
+    words = re.findall(r"^ {4}(\w+)\b", documented, re.MULTILINE)
+    for part in ("result", "gradient", "errors"):
+        assert part in words, f"the docstring lacks `{part}`"
+    assert parts
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_has_samples(name: str) -> None:
+    assert registry()[name].samples
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_samples_are_text(name: str) -> None:
+    # Each sample as a function: it verifies, and its text reads back as itself.
+    for case in cases_of(name):
+        module = module_of(case)
+        text = print_module(module)
+        assert print_module(parse_module(text)) == text
+        (node,) = parse_module(text).functions["f"].body.nodes
+        assert node.op is case.op
+
+
+# Inference and reference.
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_inference_agrees_with_reference(name: str) -> None:
+    for case in cases_of(name):
+        results = reference(case, case.arrays())
+        assert len(results) == len(case.results), case.name
+        for array, type_ in zip(results, case.results, strict=True):
+            assert np.shape(array) == type_.sizes, f"{case.name}: {type_}"
+            assert np.asarray(array).dtype == type_.dtype.compute.array, f"{case.name}: {type_}"
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_reference_takes_any_view(name: str) -> None:
+    for case in cases_of(name, F32):
+        arrays = case.arrays()
+        views = [strided(x) for x in arrays]
+        for one, two in zip(reference(case, arrays), reference(case, views), strict=True):
+            assert_close(case, one, two, max(4.0, 2 * RELATIVE.get(name, 0.0)))
+
+
+def strided(array: Array) -> Array:
+    """The same elements, neither contiguous nor in row-major order, read-only."""
+    wide = np.zeros((*(2 * n for n in array.shape[::-1]), 2), array.dtype)
+    view = wide[(*(slice(None, None, -2) for _ in array.shape), 1, ...)].T
+    view[...] = array
+    view.flags.writeable = False
+    return view
+
+
+# C and reference.
+
+
+@pytest.fixture(scope="session")
+def kernels() -> Kernels:
+    """Kernels of all cases, and of the elementwise ops on vectors, compiled together."""
+    found = Kernels()
+    vectors = [case for name in ELEMENTWISE for case in vector_cases(name, 17)]
+    found.compile(lowered_cases([*cases(), *vectors]))
+    return found
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", LOWERED)
+def test_kernel_agrees_with_reference(name: str, kernels: Kernels) -> None:
+    for case in cases_of(name):
+        for seed in range(2):
+            arrays = case.arrays(seed)
+            for got, expected, type_ in zip(kernels.run(case, arrays), expected_of(case, arrays), case.results, strict=True):
+                assert_agree(case, got, expected, type_)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", LOWERED)
+def test_kernel_depends_on_its_operands_alone(name: str, kernels: Kernels) -> None:
+    # Neither what is in the memory of the results before, nor how the work is cut into ranges, nor the call before.
+    for case in cases_of(name):
+        arrays = case.arrays()
+        once = kernels.run(case, arrays, fill=0xFF)
+        again = kernels.run(case, [strided(x) for x in arrays], fill=0x55)
+        pieces = kernels.run(case, arrays, fill=0x00, cuts=range(1, 50, 3))
+        for a, b, c in zip(once, again, pieces, strict=True):
+            assert a.tobytes() == b.tobytes(), f"{case.name}: a second call gives other bits"
+            assert a.tobytes() == c.tobytes(), f"{case.name}: cut into ranges it gives other bits"
+
+
+def vector_cases(name: str, size: int) -> Iterator[Case]:
+    """The op on vectors of one size, for each dtype of floats that it takes."""
+    op_class = registry()[name]
+    sample = replace(op_class.samples[0], values={})
+    for dtype in FLOATS:
+        case = case_of(op_class, sample, dtype, name)
+        if case is not None and any(t.dtype is dtype for t in case.types):
+            types = tuple(tensor(t.dtype, (size,)) for t in case.types)
+            results: Any = case.op.result_types(types, ())
+            yield Case(case.op, sample, types, results, f"{name}-vector-{dtype.name}")
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_an_element_does_not_depend_on_its_place(name: str, kernels: Kernels) -> None:
+    # Vectors and their tails: the first elements of a long vector are those of a short one.
+    for long in vector_cases(name, 1000):
+        arrays = long.arrays()
+        (whole,) = kernels.run(long, arrays)
+        for size in (1, 7, 17):
+            (short,) = (case for case in vector_cases(name, size) if case.name == long.name)
+            for start in (0, 5, 983):
+                (part,) = kernels.run(short, [x[start : start + size] for x in arrays])
+                assert part.tobytes() == whole[start : start + size].tobytes(), f"{long.name}: {size} from {start}"
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-3, 88.0, -88.0, 100.0, 1e4, 7e4]
+
+
+def special_values(dtype: DType) -> Array:
+    """Zeros, infinities, NaN, subnormals, the ends of the range, and numbers between, in the dtype they are computed in."""
+    if dtype is BF16:
+        edges = [2.0**-126, 2.0**-133, -(2.0**-130), 3.3895e38, -3.3895e38]
+    else:
+        limits = np.finfo(dtype.array)
+        tiny = float(limits.smallest_subnormal)
+        edges = [float(limits.tiny), tiny, -3 * tiny, float(limits.max), -float(limits.max), float(limits.max) / 2]
+    values = np.array(SPECIAL + edges).astype(dtype.compute.array)
+    return to_compute(from_compute(values, dtype), dtype)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_special_values(name: str, kernels: Kernels) -> None:
+    for vector in vector_cases(name, 17):
+        choices = [
+            special_values(t.dtype) if t.dtype.is_float else np.array([0, 1]).astype(t.dtype.array) for t in vector.types
+        ]
+        columns = list(zip(*itertools.product(*choices), strict=True))
+        arrays = [
+            from_compute(np.array(column).astype(t.dtype.compute.array), t.dtype)
+            for column, t in zip(columns, vector.types, strict=True)
+        ]
+        types = tuple(tensor(t.dtype, (len(columns[0]),)) for t in vector.types)
+        results: Any = vector.op.result_types(types, ())
+        case = Case(vector.op, vector.sample, types, results, f"{vector.name}-special")
+        (got,), (expected,) = kernels.run(case, arrays), expected_of(case, arrays)
+        assert_agree(case, got, expected, case.results[0], arrays)
+
+
+def expected_of(case: Case, arrays: Sequence[Array]) -> list[Array]:
+    """What the kernel should give, before rounding to storage: by the reference, in float64 where C may differ."""
+    inexact = case.op.name in ULPS or case.op.name in RELATIVE
+    return reference(case, arrays, wide=inexact and not any(t.dtype is F64 for t in case.types))
+
+
+def assert_agree(case: Case, stored: Array, expected: Array, type_: TensorType, operands: Sequence[Array] = ()) -> None:
+    """The kernel's result is the reference's, to the bit or within the op's stated error; the sign of zero counts."""
+    dtype = type_.dtype
+    expected = np.asarray(expected)
+    got = to_compute(stored, dtype)
+
+    def fail(wrong: Array) -> None:
+        where = tuple(int(i[0]) for i in np.nonzero(wrong))
+        of = [to_compute(x, t.dtype)[where] for x, t in zip(operands, case.types, strict=False)]
+        raise AssertionError(
+            f"{case.name} {case.op} {case.types}: {np.count_nonzero(wrong)} of {wrong.size} differ; at {where} of {of} C gives "
+            f"{got[where]!r}, the reference {expected[where]!r}"
+        )
+
+    if not dtype.is_float:
+        if np.any(wrong := got != expected):
+            fail(wrong)
+        return
+    with np.errstate(all="ignore"):
+        rounded = to_compute(from_compute(expected.astype(dtype.compute.array), dtype), dtype)
+        same = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+        zero = (got == 0) & (rounded == 0) & (np.signbit(got) != np.signbit(rounded))
+        allowed = ULPS.get(case.op.name, 0.0)
+        if dtype is F64:
+            allowed *= 2  # the reference itself is NumPy in float64
+        unit = spacing(rounded, dtype)
+        if case.op.name in RELATIVE:
+            finite = np.abs(rounded[np.isfinite(rounded)])
+            unit = spacing(np.full_like(rounded, np.max(finite, initial=0.0)), dtype)
+            allowed = RELATIVE[case.op.name] * (2 if dtype is F64 else 1)
+            zero = np.zeros_like(zero)
+        near = np.abs(got.astype(np.float64) - expected.astype(np.float64)) <= allowed * unit.astype(np.float64)
+        if np.any(wrong := ~(same | near) | zero):
+            fail(wrong)
+
+
+def spacing(array: Array, dtype: DType) -> Array:
+    """The distance to the next number of the dtype, at each element."""
+    bits = {F64: 52, F32: 23, F16: 10, BF16: 7}[dtype]
+    lowest = {F64: -1022, F32: -126, F16: -14, BF16: -126}[dtype]
+    _, exponent = np.frexp(array)
+    return np.ldexp(np.float64(1.0), np.maximum(exponent - 1, lowest) - bits)
+
+
+def assert_close(case: Case, one: Any, two: Any, units: float) -> None:
+    a, b = np.asarray(one), np.asarray(two)
+    assert a.dtype == b.dtype and a.shape == b.shape, case.name
+    if a.dtype.kind != "f":
+        assert np.array_equal(a, b), case.name
+        return
+    scale = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
+    np.testing.assert_allclose(a, b, rtol=0, atol=units * scale * np.finfo(a.dtype).eps, err_msg=case.name)
+
+
+# Gradients.
+
+
+def module_of(case: Case, *kept: int) -> Module:
+    """The case as a function `@f`; `kept` are the results that it returns, all by default."""
+    params = [Value(type_, f"x{i}") for i, type_ in enumerate(case.types)]
+    b = Builder()
+    node = b.emit_node(case.op, params)
+    results = [node.results[i] for i in kept] if kept else node.results
+    module = Module(functions={"f": Function("f", b.finish(results, params))})
+    verify_module(module)
+    return module
+
+
+def gradient_cases(name: str) -> Iterator[Case]:
+    """The op's samples in float64, where it has such."""
+    op_class = registry()[name]
+    for position, sample in enumerate(op_class.samples):
+        dtype = F64 if has_floats(sample) else F32
+        case = case_of(op_class, sample, dtype, f"{name}-{position}")
+        if case is not None and any(t.dtype is F64 for t in case.types) and any(t.dtype is F64 for t in case.results):
+            yield case
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_gradient_agrees_with_finite_differences(name: str) -> None:
+    for case in gradient_cases(name):
+        floats = [i for i, type_ in enumerate(case.results) if type_.dtype is F64]
+        check_gradient(module_of(case), case, orders=2)
+        if len(case.results) > 1:
+            for i in floats:  # the others have no cotangent
+                check_gradient(module_of(case, i), case, orders=1)
+
+
+def check_gradient(module: Module, case: Case, orders: int) -> None:
+    """Compare the gradient with a finite difference along a random direction; then the gradient's own gradient."""
+    rng = np.random.default_rng(len(case.name))
+    arguments: list[Array] = case.arrays()
+    for order in range(1, orders + 1):
+        (function,) = module.functions.values()
+        try:
+            after = Grad().on_module(module)
+        except NotDifferentiable as reason:
+            assert order == 1 and not case.op.cuts and len(str(reason)) > 10, f"{case.name}, order {order}: {reason}"
+            return
+        verify_module(after)
+        (gradient,) = after.functions.values()
+        seeds = [rng.uniform(0.5, 1.5, t.sizes) for t in function.result_types if differentiable(t)]  # type: ignore[union-attr]
+        found = Interpreter(after).call(gradient, [*arguments, *seeds])
+        ways = [
+            rng.uniform(-1.0, 1.0, np.shape(x)) if differentiable(p.type) else None
+            for p, x in zip(function.params, arguments, strict=True)
+        ]
+        slope_of_adjoint = sum(float(np.sum(ct * d)) for ct, d in zip(found, (d for d in ways if d is not None), strict=True))
+        if case.sample.smooth and not case.op.cuts:
+            slope, noise = difference(module, function, arguments, ways, seeds)
+            error = abs(slope - slope_of_adjoint)
+            assert error <= 1e-5 * (1 + abs(slope)) + noise, f"{case.name}, order {order}: {slope_of_adjoint} and not {slope}"
+        module, arguments = after, [*arguments, *seeds]
+
+
+STEP = 1e-5
+
+
+def difference(
+    module: Module, function: Function, arguments: Sequence[Array], ways: Sequence[Any], seeds: Sequence[Array]
+) -> tuple[float, float]:
+    """The slope of the seeded sum of the function's results along `ways`, and what rounding may add to it."""
+
+    def value(step: float) -> tuple[float, float]:
+        moved = [x if d is None else x + step * d for x, d in zip(arguments, ways, strict=True)]
+        results = Interpreter(module).call(function, moved)
+        floats = [x for x, t in zip(results, function.result_types, strict=True) if differentiable(t)]
+        terms = [c * x for c, x in zip(seeds, floats, strict=True)]
+        return sum(float(np.sum(x)) for x in terms), sum(float(np.sum(np.abs(x))) for x in terms)
+
+    # Five points: the error is of order step**4.
+    (a, size), (b, _), (c, _), (d, _) = value(2 * STEP), value(STEP), value(-STEP), value(-2 * STEP)
+    return (8 * (b - c) - (a - d)) / (12 * STEP), 1e-15 * size / STEP
