@@ -50,16 +50,24 @@ Firing = Node | Branched | Repeated
 
 
 def differentiable(type_: Type) -> bool:
-    """Whether values of this type can have cotangents: they hold floating-point numbers."""
+    """Whether values of this type can have cotangents: they hold numbers.
+
+    Integers do: what is computed with them has integer cotangents.  Which ops let none through is said by the ops.
+    """
     match type_:
         case TensorType():
-            return type_.dtype.is_float
+            return type_.dtype.kind != "b"
         case StackType():
             return differentiable(type_.item)
         case TupleType():
             return any(differentiable(item) for item in type_.items)
         case _:
             return False
+
+
+def differentiable_by_default(type_: Type) -> bool:
+    """Whether a value is differentiated, or has a cotangent given, unless something else is asked for: floating-point numbers."""
+    return differentiable(type_) and not (isinstance(type_, TensorType) and type_.dtype.is_integer)
 
 
 @dataclass(eq=False)

@@ -35,7 +35,7 @@ from adjoint.ir.ops.host import Attach, Callback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
 from adjoint.ir.types import TensorType, Type
-from adjoint.passes.activity import Activity, Branched, Firing, Leaf, Repeated, differentiable
+from adjoint.passes.activity import Activity, Branched, Firing, Leaf, Repeated, differentiable, differentiable_by_default
 from adjoint.passes.autodiff_regions import Looked, extended, fire_branched, fire_repeated, pull_region
 from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given, undecided
 from adjoint.passes.dce import living
@@ -426,7 +426,7 @@ class Grad(Pass):
         function = inlined(chosen(module, self.of), module)
         body = function.body
         wanted = _wanted(function, module, self.wrt)
-        seeds = [_seed(y) if differentiable(y.type) else None for y in body.results]
+        seeds = [_seed(y) if there else None for y, there in zip(body.results, _seeded(body.results, wanted), strict=True)]
         b = Builder()
         sweep, found = swept(b, body.nodes, body.results, seeds, wanted, module)
         types = [module.params[leaf] if isinstance(leaf, str) else leaf.type for leaf in wanted]
@@ -476,17 +476,24 @@ def pair(
     """
     body = function.body
     if present is None:
-        present = [differentiable(y.type) for y in body.results]
+        present = _seeded(body.results, wanted)
     pulled = pullback(f"{function.symbol}.bwd", body.nodes, body.results, wanted, present, module=module, closed=True)
     nodes = tuple(node for node in pulled.nodes if not isinstance(node.op, Attach))
     region = Region(body.params, nodes, (*body.results, *pulled.residuals), body.loc)
     return Function(f"{function.symbol}.fwd", region, None, function.loc), pulled
 
 
+def _seeded(results: Sequence[Atom], wanted: Sequence[Leaf]) -> list[bool]:
+    """For each result whether it has a cotangent: floating-point numbers, and integers where one is differentiated by."""
+    integers = any(isinstance(leaf, Value) and not differentiable_by_default(leaf.type) for leaf in wanted)
+    chosen_by = differentiable if integers else differentiable_by_default
+    return [chosen_by(y.type) for y in results]
+
+
 def _wanted(function: Function, module: Module, names: Sequence[str]) -> list[Leaf]:
     """The leaves called `names`."""
     if not names:
-        return [param for param in function.params if differentiable(param.type)]
+        return [param for param in function.params if differentiable_by_default(param.type)]
     by_name = {param.hint: param for param in function.params}
     found: list[Leaf] = []
     for name in names:
