@@ -789,6 +789,30 @@ class Exp(Unary):
 
 
 @operation
+class Exp2(Unary):
+    """2 to the power x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * log(2) * 2**x
+    errors    TypeError: not floating point
+    """
+
+    cost = 8
+    pack = "exponential"
+    samples = _unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.exp2(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("exp2", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(b.mul(ct, b.constant(math.log(2.0), _dtype(ct))), node.result),)
+
+
+@operation
 class Expm1(Unary):
     """exp(x) - 1, exact near 0.
 
@@ -834,6 +858,56 @@ class Log(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.div(ct, node.operands[0]),)
+
+
+@operation
+class Log2(Unary):
+    """The logarithm to base 2; -infinity at 0, NaN below.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / (x log(2))
+    errors    TypeError: not floating point
+    """
+
+    cost = 10
+    pack = "exponential"
+    samples = _unary((0.5, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.log2(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("log2", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.div(ct, b.mul(x, b.constant(math.log(2.0), _dtype(ct)))),)
+
+
+@operation
+class Log10(Unary):
+    """The logarithm to base 10; -infinity at 0, NaN below.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / (x log(10))
+    errors    TypeError: not floating point
+    """
+
+    cost = 10
+    pack = "exponential"
+    samples = _unary((0.5, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.log10(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("log10", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.div(ct, b.mul(x, b.constant(math.log(10.0), _dtype(ct)))),)
 
 
 @operation
@@ -932,6 +1006,243 @@ class Tan(Unary):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         y = node.result
         return (b.mul(ct, b.add(b.square(y), b.constant(1.0, _dtype(y)))),)
+
+
+@operation
+class Asin(Unary):
+    """The angle in -pi/2..pi/2 whose sine is x; NaN outside -1..1.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / sqrt(1 - x**2): infinite at -1 and 1
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "inverse"
+    samples = _unary((-0.9, 0.9))
+
+    def reference(self, x: Array) -> Array:
+        return np.arcsin(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("asin", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.div(ct, _cosine_of_sine(b, node.operands[0])),)
+
+
+@operation
+class Acos(Unary):
+    """The angle in 0..pi whose cosine is x; NaN outside -1..1.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  -ct / sqrt(1 - x**2): infinite at -1 and 1
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "inverse"
+    samples = _unary((-0.9, 0.9))
+
+    def reference(self, x: Array) -> Array:
+        return np.arccos(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("acos", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.neg(b.div(ct, _cosine_of_sine(b, node.operands[0]))),)
+
+
+def _cosine_of_sine(b: Builder, x: Atom) -> Atom:
+    """sqrt(1 - x**2), as (1 - x) (1 + x), which is exact near -1 and 1."""
+    one = b.constant(1.0, _dtype(x))
+    return b.sqrt(b.mul(b.sub(one, x), b.add(one, x)))
+
+
+@operation
+class Atan(Unary):
+    """The angle in -pi/2..pi/2 whose tangent is x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / (1 + x**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "inverse"
+    samples = _unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.arctan(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("atan", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.div(ct, b.add(b.square(x), b.constant(1.0, _dtype(x)))),)
+
+
+@operation
+class Sinh(Unary):
+    """The hyperbolic sine.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * cosh(x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = _unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.sinh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("sinh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, b.cosh(node.operands[0])),)
+
+
+@operation
+class Cosh(Unary):
+    """The hyperbolic cosine.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * sinh(x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = _unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.cosh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("cosh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, b.sinh(node.operands[0])),)
+
+
+@operation
+class Asinh(Unary):
+    """The number whose hyperbolic sine is x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / cosh(asinh(x)), which is sqrt(1 + x**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = _unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.arcsinh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("asinh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.div(ct, b.cosh(node.result)),)
+
+
+@operation
+class Acosh(Unary):
+    """The number from 0 whose hyperbolic cosine is x; NaN below 1.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / sinh(acosh(x)), which is sqrt(x**2 - 1): infinite at 1
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = _unary((1.5, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.arccosh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("acosh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.div(ct, b.sinh(node.result)),)
+
+
+@operation
+class Atanh(Unary):
+    """The number whose hyperbolic tangent is x; infinite at -1 and 1, NaN outside.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / (1 - x**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = _unary((-0.9, 0.9))
+
+    def reference(self, x: Array) -> Array:
+        return np.arctanh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("atanh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        one = b.constant(1.0, _dtype(x))
+        return (b.div(ct, b.mul(b.sub(one, x), b.add(one, x))),)
+
+
+@operation
+class Atan2(Binary):
+    """The angle in -pi..pi of the point (y, x), given as y and x, from the first axis.
+
+    y, x      T[s] and T[t], T a floating point type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct * x / (x**2 + y**2) for y, -ct * y / (x**2 + y**2) for x, so NaN for (0, 0); each summed over the axes along
+              which it was broadcast
+    errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast
+    """
+
+    takes = ("y", "x")
+    forms = PLAIN_FORMS
+    cost = 16
+    pack = "inverse"
+    samples = (
+        *_binary((0.2, 2.0), (-2.0, 2.0)),
+        sample(tensor(F32, (6,)), tensor(F32, (6,)), values={0: [0, 0, -0.0, 1, -1, 0], 1: [1, -1, -1, 0, -1, 0]}, smooth=False,
+               note="a cut along the negative axis, no angle at the origin"),
+    )
+
+    def reference(self, y: Array, x: Array) -> Array:
+        return np.arctan2(y, x)
+
+    def lower(self, k: Kernel, y: Buffer, x: Buffer, out: Buffer) -> None:
+        self.loops(k, (y, x), out)
+
+    def scalar(self, k: Kernel, y: Expr, x: Expr) -> Expr:
+        return k.call("atan2", y, x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        y, x = node.operands
+        scaled = b.div(ct, b.add(b.square(x), b.square(y)))
+        return b.unbroadcast(b.mul(scaled, x), to=y.type), b.unbroadcast(b.neg(b.mul(scaled, y)), to=x.type)
 
 
 @operation
@@ -1071,6 +1382,59 @@ class Erf(Unary):
 
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+@operation
+class Erfc(Unary):
+    """1 - erf(x), exact where that is small.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  -ct * 2 / sqrt(pi) * exp(-x**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = _unary()
+
+    def reference(self, x: Array) -> Array:
+        return _erfc(x).astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("erfc", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        scale = b.constant(-2.0 / math.sqrt(math.pi), _dtype(x))
+        return (b.mul(b.mul(ct, scale), b.exp(b.neg(b.square(x)))),)
+
+
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+@operation
+class Softplus(Unary):
+    """log(1 + exp(x)), without overflow.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * sigmoid(x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "activation"
+    samples = _unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.logaddexp(x, x.dtype.type(0))
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("softplus", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, b.sigmoid(node.operands[0])),)
 
 
 @operation
