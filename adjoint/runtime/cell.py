@@ -58,7 +58,7 @@ class Cell:
             own["_cells"][name] = value
             if own["_auto_prefix"]:
                 value.update_parameters_name(name + ".")
-            value._retitle(name)
+                value._retitle(name)
             own[name] = value
         else:
             if "_cells" in own and name not in _OWN:
