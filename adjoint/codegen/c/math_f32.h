@@ -491,7 +491,7 @@ static inline float adjoint_cosh_f32(float x) {
 static inline float adjoint_asinh_f32(float x) {
     double value = x, a = fabs(value);
     double far = 0.6931471805599453 * adjoint_log2_double_f32(a + sqrt(a * a + 1));
-    double near = value - value * value * value * (1.0 / 6);
+    double near = value * (1 - value * value * (1.0 / 6));
     return (float)(a < 0x1p-9 ? near : copysign(far, value));
 }
 
