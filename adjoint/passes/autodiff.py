@@ -37,7 +37,7 @@ from adjoint.ir.ops.state import Read
 from adjoint.ir.types import TensorType, Type
 from adjoint.passes.activity import Activity, Branched, Firing, Leaf, Repeated, differentiable, differentiable_by_default
 from adjoint.passes.autodiff_regions import Looked, extended, fire_branched, fire_repeated, pull_region
-from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given, undecided
+from adjoint.passes.cotangent import Cotangent, Sometimes, given, presence, undecided
 from adjoint.passes.dce import living
 from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Pass, chosen, with_replaced
@@ -129,8 +129,8 @@ class Sweep:
         else:
             self.branch(
                 bit,
-                lambda side: side.add(atom, given(cotangent, bit, there=True)),
-                lambda side: side.add(atom, given(cotangent, bit, there=False)),
+                lambda side: side.add(atom, given(cotangent, bit, known=True)),
+                lambda side: side.add(atom, given(cotangent, bit, known=False)),
             )
 
     # paths
@@ -143,8 +143,8 @@ class Sweep:
         if bit is not None:
             self.branch(
                 bit,
-                lambda side: side.decide([given(ct, bit, there=True) for ct in cotangents], act),
-                lambda side: side.decide([given(ct, bit, there=False) for ct in cotangents], act),
+                lambda side: side.decide([given(ct, bit, known=True) for ct in cotangents], act),
+                lambda side: side.decide([given(ct, bit, known=False) for ct in cotangents], act),
             )
         elif any(ct is not None for ct in cotangents):
             act(self, cotangents)
@@ -154,11 +154,11 @@ class Sweep:
     ) -> tuple[Region, Region]:
         """Emit `if condition` with the running sums threaded through both sides; its regions, for what they look at."""
         sides: list[Sweep] = []
-        for act, there in ((then, True), (otherwise, False)):
+        for act, known_bit in ((then, True), (otherwise, False)):
             side = Sweep(self.b.inner(), self.activity, self.looked)
             side.redefined = self.redefined
             for leaf, ct in self.sums.items():
-                if (known := given(ct, condition, there=there)) is not None:
+                if (known := given(ct, condition, known=known_bit)) is not None:
                     side.sums[leaf] = known
             act(side)
             sides.append(side)
@@ -169,7 +169,7 @@ class Sweep:
         merged: list[tuple[Leaf, str, Callable[[list[Value]], Cotangent]]] = []
         for leaf in {**self.sums, **first.sums, **second.sums}:
             before, one, two = self.sums.get(leaf), first.sums.get(leaf), second.sums.get(leaf)
-            if one is given(before, condition, there=True) and two is given(before, condition, there=False):
+            if one is given(before, condition, known=True) and two is given(before, condition, known=False):
                 continue
             if one is two:
                 self.sums[leaf] = one  # type: ignore[assignment] - not both None, or `before` would have been
@@ -181,13 +181,15 @@ class Sweep:
             hint = getattr(_value(known), "hint", "ct")
             if one is not None and two is not None and undecided((one, two)) is None:
                 merged.append((leaf, hint, lambda results: results.pop(0)))
-            elif isinstance(one, Sometimes) and isinstance(two, Sometimes) and one.present is two.present:
-                merged.append((leaf, hint, lambda results, bit=one.present: Sometimes(results.pop(0), bit)))
+            elif isinstance(one, Sometimes) and isinstance(two, Sometimes) and one.bit is two.bit and one.when is two.when:
+                merged.append((leaf, hint, lambda results, bit=one.bit, when=one.when: Sometimes(results.pop(0), bit, when)))
             elif two is None and not isinstance(one, Sometimes):
                 merged.append((leaf, hint, lambda results: Sometimes(results.pop(0), condition)))
+            elif one is None and not isinstance(two, Sometimes):
+                merged.append((leaf, hint, lambda results: Sometimes(results.pop(0), condition, when=False)))
             else:
-                for ct, atoms in ((one, yields[0]), (two, yields[1])):
-                    atoms.append(FALSE if ct is None else ct.present if isinstance(ct, Sometimes) else TRUE)
+                yields[0].append(presence(first.b, one))
+                yields[1].append(presence(second.b, two))
                 merged.append((leaf, hint, lambda results: Sometimes(results.pop(0), results.pop(0))))
         regions = first.b.finish(yields[0]), second.b.finish(yields[1])
         if first.b.nodes or second.b.nodes or merged:
@@ -204,9 +206,9 @@ class Sweep:
             return _nothing(self.b, type_)
         if not isinstance(cotangent, Sometimes):
             return cotangent
-        here, there = self.b.inner(), self.b.inner()
-        regions = here.finish([cotangent.value]), there.finish([_nothing(there, type_)])
-        return self.b.emit(If(), cotangent.present, regions=regions, hint=getattr(cotangent.value, "hint", "ct"))
+        here, elsewhere = self.b.inner(), self.b.inner()
+        regions = here.finish([cotangent.value]), elsewhere.finish([_nothing(elsewhere, type_)])
+        return self.b.emit(If(), cotangent.bit, regions=regions if cotangent.when else regions[::-1], hint=getattr(cotangent.value, "hint", "ct"))
 
     # callbacks
 
@@ -382,7 +384,7 @@ def pullback(
     b = Builder()
     sweep, found = swept(b, nodes, outputs, seeds, wanted, module)
     there = [ct for ct in found if ct is not None]
-    bits = [ct.present for ct in there if isinstance(ct, Sometimes)]
+    bits = [presence(b, ct) for ct in there if isinstance(ct, Sometimes)]
     results = [*(_value(ct) for ct in there), *bits]
     kept = living(b.nodes, results)
     params = [seed for seed in seeds if seed is not None]

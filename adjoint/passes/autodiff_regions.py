@@ -39,7 +39,7 @@ from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
 from adjoint.ir.types import BOOL, I64, StackType, Type, scalar, stack_of
 from adjoint.passes.activity import Branched, Leaf, Repeated
-from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given
+from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given, presence
 from adjoint.passes.rebuild import fresh, renamed
 
 if TYPE_CHECKING:
@@ -95,16 +95,16 @@ def pull_region(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]
 def _pull_if(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
     condition = node.operands[0]
 
-    def side(region: Region, *, there: bool) -> Callable[[Sweep], None]:
+    def side(region: Region, *, known: bool) -> Callable[[Sweep], None]:
         def pull(side: Sweep) -> None:
             for atom, ct in zip(region.results, cotangents, strict=True):
-                side.add(atom, given(ct, condition, there=there))
+                side.add(atom, given(ct, condition, known=known))
             side.pull_all(region.nodes)
 
         return pull
 
     first, second = node.regions
-    adjoints = sweep.branch(condition, side(first, there=True), side(second, there=False))
+    adjoints = sweep.branch(condition, side(first, known=True), side(second, known=False))
     _look(sweep, node, adjoints)
 
 
@@ -265,8 +265,8 @@ def _parts(cotangent: Cotangent | None) -> list[Value]:
     match cotangent:
         case None:
             return []
-        case Sometimes(value=value, present=present):
-            return [value, present]  # type: ignore[list-item] - made by _entering
+        case Sometimes(value=value, bit=bit):
+            return [value, bit]  # type: ignore[list-item] - made by _entering
         case _:
             return [cotangent]  # type: ignore[list-item]
 
@@ -282,8 +282,8 @@ def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -
             return [cotangent]  # type: ignore[list-item]
         case _, None:
             return [b.undef(results=(type_,)), FALSE]
-        case _, Sometimes(value=value, present=present):
-            return [value, present]
+        case _, Sometimes(value=value):
+            return [value, presence(b, cotangent)]
         case _:
             return [cotangent, TRUE]  # type: ignore[list-item]
 

@@ -7,6 +7,7 @@ loop may run no round), it is a value with a bit that says whether it is there:
     None                 never
     Atom                 always
     Sometimes(v, p)      v where p is true; where p is false, v is undefined and nobody reads it
+    Sometimes(v, p, when=False)      the other way around
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal
 from adjoint.ir.types import BOOL, Type, scalar
 
-__all__ = ["FALSE", "TRUE", "Cotangent", "Sometimes", "given", "undecided"]
+__all__ = ["FALSE", "TRUE", "Cotangent", "Sometimes", "given", "presence", "undecided"]
 
 TRUE = Literal(True, scalar(BOOL))
 FALSE = Literal(False, scalar(BOOL))
@@ -25,10 +27,11 @@ FALSE = Literal(False, scalar(BOOL))
 
 @dataclass(frozen=True, slots=True)
 class Sometimes:
-    """`value` where `present` (a bool) is true."""
+    """`value` where `bit`, a bool that is no literal, is `when`."""
 
     value: Atom
-    present: Atom
+    bit: Atom
+    when: bool = True
 
     @property
     def type(self) -> Type:
@@ -39,13 +42,20 @@ Cotangent = Atom | Sometimes
 """With `| None` where it may be absent altogether."""
 
 
-def given(cotangent: Cotangent | None, bit: Atom, *, there: bool) -> Cotangent | None:
-    """`cotangent` on a path where `bit` is known to be `there`."""
-    if isinstance(cotangent, Sometimes) and cotangent.present is bit:
-        return cotangent.value if there else None
+def given(cotangent: Cotangent | None, bit: Atom, *, known: bool) -> Cotangent | None:
+    """`cotangent` on a path where `bit` is `known`."""
+    if isinstance(cotangent, Sometimes) and cotangent.bit is bit:
+        return cotangent.value if known is cotangent.when else None
     return cotangent
 
 
 def undecided(cotangents: Iterable[Cotangent | None]) -> Atom | None:
-    """The presence bit of the first cotangent that has one."""
-    return next((ct.present for ct in cotangents if isinstance(ct, Sometimes)), None)
+    """The bit of the first cotangent that is there sometimes."""
+    return next((ct.bit for ct in cotangents if isinstance(ct, Sometimes)), None)
+
+
+def presence(b: Builder, cotangent: Cotangent | None) -> Atom:
+    """Whether a cotangent is there, as a bool of the IR."""
+    if not isinstance(cotangent, Sometimes):
+        return FALSE if cotangent is None else TRUE
+    return cotangent.bit if cotangent.when else b.logical_not(cotangent.bit)

@@ -18,7 +18,7 @@ from adjoint.ir.interpret import Interpreter
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell
 from adjoint.ir.types import I64, scalar
-from adjoint.passes.activity import differentiable
+from adjoint.passes.activity import differentiable_by_default
 from adjoint.passes.autodiff import pullback
 
 
@@ -103,9 +103,9 @@ def eager_gradient(
     leaves = [recorder.leaf(x, Value(p.type, p.hint)) for x, p in zip(arguments, function.params, strict=True)]
     recorder._sizes = {}
     results = recorder.region(function.body, dict(zip(function.params, leaves, strict=True)))
-    wanted = [x.atom for x in leaves if differentiable(x.atom.type)]
+    wanted = [x.atom for x in leaves if differentiable_by_default(x.atom.type)]
     wanted += [recorder.parameters[s].atom if s in recorder.parameters else Value(module.params[s], s) for s in symbols]
-    outputs = [y for y in results if differentiable(y.atom.type)]
+    outputs = [y for y in results if differentiable_by_default(y.atom.type)]
     pulled = pullback("bwd", recorder.builders[0].nodes, [y.atom for y in outputs], wanted, [True] * len(outputs))
     residuals = [recorder.arrays[value] for value in pulled.residuals]
     found = iter(Interpreter(module, hosts=hosts).call(pulled.function, [*residuals, *seeds]))

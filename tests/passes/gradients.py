@@ -11,7 +11,7 @@ from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
 from adjoint.ir.types import TensorType
 from adjoint.ir.verify import verify_module
-from adjoint.passes.activity import differentiable
+from adjoint.passes.activity import differentiable_by_default
 from adjoint.passes.manager import Pipeline, chosen, verifying
 
 STEP = 1e-6
@@ -52,8 +52,8 @@ def agree(text: str, orders: int = 3, passes: str = "dce", domain=(0.5, 1.5), st
     for order in range(1, orders + 1):
         function = chosen(module, "")
         after = gradient(module, f"grad,{passes}")
-        seeds = [rng.uniform(0.5, 1.5, t.sizes) for t in function.result_types if differentiable(t)]
-        ways = [rng.uniform(-1, 1, x.shape) if differentiable(p.type) else None for p, x in zip(function.params, arguments)]
+        seeds = [rng.uniform(0.5, 1.5, t.sizes) for t in function.result_types if differentiable_by_default(t)]
+        ways = [rng.uniform(-1, 1, x.shape) if differentiable_by_default(p.type) else None for p, x in zip(function.params, arguments)]
 
         def value(step: float) -> float:
             moved = [x if d is None else x + step * d for x, d in zip(arguments, ways)]
@@ -104,10 +104,10 @@ def same_as_eager(text: str, passes: str = "dce", domain=(0.5, 1.5), state=None,
         np.asarray(given[p.hint], p.type.dtype.array) if p.hint in given else drawn(rng, p.type, p.type.sizes, *domain)
         for p in function.params
     ]
-    seeds = [rng.uniform(0.5, 1.5, t.sizes).astype(t.dtype.array) for t in function.result_types if differentiable(t)]
+    seeds = [rng.uniform(0.5, 1.5, t.sizes).astype(t.dtype.array) for t in function.result_types if differentiable_by_default(t)]
     eager_log, log = Log(factor), Log(factor)
     expected = eager_gradient(module, function, arguments, seeds, state=state, hosts=eager_log, symbols=symbols)
-    wrt = ", ".join([p.hint for p in function.params if differentiable(p.type)] + [f"@{s}" for s in symbols])
+    wrt = ", ".join([p.hint for p in function.params if differentiable_by_default(p.type)] + [f"@{s}" for s in symbols])
     after = gradient(module, f"grad{{wrt=[{wrt}]}},{passes}")
     found = Interpreter(after, state=dict(state or {}), hosts=log).call(chosen(after, ""), [*arguments, *seeds])
     shown = print_module(after, False)

@@ -36,7 +36,7 @@ class Group(Op):
         (ct,) = cotangents
         assert ct is not None
         return [
-            b.item(ct, index=i) if isinstance(x.type, TensorType) and x.type.dtype.is_float else None
+            b.item(ct, index=i) if isinstance(x.type, TensorType) and x.type.dtype.kind != "b" else None
             for i, x in enumerate(node.operands)
         ]
 
