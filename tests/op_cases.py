@@ -26,7 +26,7 @@ assert _ops
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """An op with operand types, from one of its samples."""
 
