@@ -41,7 +41,7 @@ bench: .venv/.demo       ## our own figures; benchmarks/README.md says how to me
 	$(BIN)/python benchmarks/run.py
 
 docs: .venv/.test        ## write the generated pages of docs/
-	$(BIN)/python -m adjoint.cli.docs
+	$(BIN)/python docs/generate.py
 
 clean:           ## remove the environment and what was built
 	rm -rf .venv build dist *.egg-info out

@@ -1,0 +1,73 @@
+"""The documents are true: their Python runs, and prints what stands below it.
+
+Blocks marked `python` run in order, in one namespace a file; a block marked `text` right after one holds its output.
+`pytest --update-golden` writes the outputs anew: read the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run(document: str, name: str) -> list[tuple[int, int, str]]:
+    """For each `text` block below a `python` block: where its content stands, and what it should be."""
+    space: dict[str, Any] = {"__name__": "document"}
+    printed = ""
+    after_python = False
+    found: list[tuple[int, int, str]] = []
+    for block in _BLOCK.finditer(document):
+        if block[1] == "python":
+            line = document.count("\n", 0, block.start(2))
+            # Padded, so that places in the output are lines of the document.
+            code = compile("\n" * line + block[2], name, "exec")
+            stream = io.StringIO()
+            with contextlib.redirect_stdout(stream):
+                exec(code, space)  # noqa: S102 - our own documents
+            printed = stream.getvalue()
+            after_python = True
+        elif after_python:
+            found.append((block.start(2), block.end(2), printed if printed.endswith("\n") or not printed else printed + "\n"))
+            after_python = False
+    return found
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    document = path.read_text(encoding="utf-8")
+    here = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        outputs = run(document, str(path.relative_to(ROOT)))
+    finally:
+        os.chdir(here)
+    if request.config.getoption("--update-golden"):
+        for start, end, text in reversed(outputs):
+            document = document[:start] + text + document[end:]
+        path.write_text(document, encoding="utf-8")
+        return
+    for start, end, text in outputs:
+        assert document[start:end] == text, f"{path.name}:{document.count(chr(10), 0, start) + 1}"
+
+
+def test_an_untrue_output_is_noticed() -> None:
+    document = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
+    ((start, end, text),) = run(document, "x.md")
+    assert document[start:end] == "3\n" and text == "2\n"
+
+
+def test_the_page_of_ops_is_up_to_date() -> None:
+    """`make docs` writes it."""
+    space = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    assert space["PAGE"].read_text(encoding="utf-8") == space["page"](), "run `make docs`"
