@@ -8,6 +8,7 @@ The three convolution ops are linear in each operand and one another's gradients
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.types import F32, TensorType, broadcast_shapes, tensor
+from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, collapsed, row_major
+from adjoint.ir.types import F32, I32, I64, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
@@ -26,7 +29,15 @@ __all__ = ["Convolution", "ConvolutionInputGradient", "ConvolutionWeightGradient
 Array = Any
 Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]
+Shapes = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 UNPADDED: Padding = ((0, 0), (0, 0))
+
+PRODUCTS_PER_THREAD = 131072
+"""Multiply-adds of a matrix product that are worth waking a thread for."""
+UNIT_ROWS = 14
+"""Rows of a unit of work: as high as the highest tile of `matmul.h`."""
+UNIT_BYTES = 64
+"""Width of a unit that is made of columns: the longest vector."""
 
 
 @operation
@@ -50,6 +61,9 @@ class MatMul(Op):
         sample(tensor(F32, (3, 4)), tensor(F32, (5, 4)), tb=True),
         sample(tensor(F32, (4, 3)), tensor(F32, (5, 4)), ta=True, tb=True),
         sample(tensor(F32, (2, 1, 3, 4)), tensor(F32, (5, 4, 2))),
+        sample(tensor(F32, (2, 3, 5, 4)), tensor(F32, (4, 2))),
+        sample(tensor(F32, (3, 4, 2)), tensor(F32, (3, 5, 4)), ta=True, tb=True),
+        sample(tensor(I32, (3, 4)), tensor(I32, (5, 4)), tb=True),
         sample(tensor(F32, (1, 7)), tensor(F32, (7, 1))),
         sample(tensor(F32, (0, 4)), tensor(F32, (4, 5))),
         sample(tensor(F32, (3, 0)), tensor(F32, (0, 5))),
@@ -79,8 +93,108 @@ class MatMul(Op):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         x, y = node.operands
         by_x = b.matmul(y, ct, ta=self.tb, tb=True) if self.ta else b.matmul(ct, y, ta=False, tb=not self.tb)
+        if y.type.rank == 2 and x.type.rank > 2 and not self.ta:  # one product that sums over the leading axes too
+            x, ct = (b.reshape(z, to=tensor(z.type.dtype, (math.prod(z.type.shape[:-1]), z.type.shape[-1]))) for z in (x, ct))
         by_y = b.matmul(ct, x, ta=True, tb=self.ta) if self.tb else b.matmul(x, ct, ta=not self.ta, tb=False)
-        return b.unbroadcast(by_x, to=x.type), b.unbroadcast(by_y, to=y.type)
+        return b.unbroadcast(by_x, to=node.operands[0].type), b.unbroadcast(by_y, to=y.type)
+
+    def lower(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer) -> None:
+        dtype = out.dtype.compute
+        product = self._product_of_floats if dtype.is_float else self._product_of_integers
+        if dtype is out.dtype:
+            product(k, a, b, out, (a.shape, b.shape, out.shape))
+            return
+        wide = [k.scratch(dtype, buffer.count, f"wide_{buffer.name}") for buffer in (a, b, out)]
+        for buffer, widened in zip((a, b), wide, strict=False):
+            with k.stage(buffer.count, ELEMENTS_PER_THREAD) as i:
+                k.store(widened, i, buffer[i])
+        product(k, *wide, (a.shape, b.shape, out.shape))
+        with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
+            k.store(out, i, wide[-1][i])
+
+    def _product_of_floats(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, shapes: Shapes) -> None:
+        """Units are columns of a matrix if it is at least as wide as high, else rows: see `matmul.h`.
+
+        Splitting columns leaves each thread columns of `b` of its own to copy, and copying those of `b` costs more.
+        """
+        m, n, inner, lead, strides = self._layout(shapes)
+        by_columns = n >= m
+        unit = UNIT_BYTES // out.dtype.size if by_columns else UNIT_ROWS
+        units = max(1, -(-(n if by_columns else m) // unit))
+        grain = max(1, PRODUCTS_PER_THREAD * units // max(1, m * n * inner))
+        sizes = [k.size(value, name) for name, value in (
+            ("m", m), ("n", n), ("k", inner), ("transpose_a", int(self.ta)), ("transpose_b", int(self.tb)),
+            ("by_columns", int(by_columns)), ("unit", unit))]
+        function = f"adjoint_matmul_{out.dtype.name}"
+        if not lead:
+            with k.stage_range(units if m and n else 0, grain) as (begin, end):
+                k.run(function, a, b, out, *sizes, begin, end)
+            return
+        per_matrix = k.size(units, "units")
+        dims = [k.size(dim, "batch") for dim in lead]
+        steps = [[k.size(step, f"{name}_step") for step in own] for name, own in zip("ab", strides, strict=True)]
+        with (
+            k.stage_range(units * math.prod(lead) if m and n else 0, grain) as (begin, end),
+            k.loop(begin / per_matrix, (end + per_matrix - 1) / per_matrix, "matrix") as matrix,
+        ):
+            places = self._places(k, matrix, dims, steps)
+            skipped = k.let(matrix * per_matrix, "skipped")
+            first = k.maximum_of(begin - skipped, k.literal(0, I64))
+            last = k.minimum_of(end - skipped, per_matrix)
+            k.run(function, a.at(places[0]), b.at(places[1]), out.at(matrix * sizes[0] * sizes[1]), *sizes, first, last)
+
+    def _product_of_integers(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, shapes: Shapes) -> None:
+        """Units are rows of the result."""
+        m, n, inner, lead, strides = self._layout(shapes)
+        rows, columns, depth = k.size(m, "m"), k.size(n, "n"), k.size(inner, "k")
+        a_row, a_step = (k.size(x, name) for x, name in zip((1, m) if self.ta else (inner, 1), ("a_row", "a_column"), strict=True))
+        b_row, b_step = (k.size(x, name) for x, name in zip((1, inner) if self.tb else (n, 1), ("b_row", "b_column"), strict=True))
+        dims = [k.size(dim, "batch") for dim in lead]
+        steps = [[k.size(step, f"{name}_step") for step in own] for name, own in zip("ab", strides, strict=True)]
+        grain = max(1, ELEMENTS_PER_THREAD // max(1, n * inner))
+        with k.stage(math.prod(lead) * m if n else 0, grain, "row") as row:
+            places = self._places(k, k.let(row / rows, "matrix"), dims, steps) if lead else (0, 0)
+            left = k.let(places[0] + row % rows * a_row, "left")
+            with k.loop(0, columns, "j") as j:
+                k.store(out, row * columns + j, k.literal(0, out.dtype))
+            with k.loop(0, depth, "p") as p:
+                factor = k.let(a[left + p * a_step], "factor")
+                right = k.let(places[1] + p * b_row, "right")
+                with k.loop(0, columns, "j") as j:
+                    k.store(out, row * columns + j, out[row * columns + j] + factor * b[right + j * b_step])
+
+    def _layout(self, shapes: Shapes) -> tuple[int, int, int, list[int], list[list[int]]]:
+        """m, n, k of the matrices; the axes before them, and the steps of `a` and `b` along each of these.
+
+        With a single `b`, matrices below one another in `a` are one matrix.
+        """
+        a, b, out = shapes
+        *lead, m, n = out
+        inner = a[-2] if self.ta else a[-1]
+        if math.prod(b[:-2]) == 1 and not self.ta:
+            return math.prod(lead) * m, n, inner, [], [[], []]
+        if math.prod(lead) == 1:
+            return m, n, inner, [], [[], []]
+        walks = []
+        for shape in (a, b):
+            steps = [0 if dim == 1 else step for dim, step in zip(shape, row_major(shape), strict=True)][:-2]
+            walks.append([0] * (len(lead) - len(steps)) + steps)
+        dims, strides = collapsed(lead, walks)
+        return m, n, inner, dims, strides
+
+    @staticmethod
+    def _places(k: Kernel, matrix: Any, dims: Sequence[Any], steps: Sequence[Sequence[Any]]) -> list[Any]:
+        """Where matrix number `matrix` of the result finds its `a` and its `b`: elements from the beginning."""
+        indices: list[Any] = []
+        rest = matrix
+        for dim in reversed(dims[1:]):
+            indices.insert(0, rest % dim)
+            rest = k.let(rest / dim, "rest")
+        indices.insert(0, rest)
+        return [
+            k.let(sum((index * step for index, step in zip(indices[1:], own[1:], strict=True)), indices[0] * own[0]), name)
+            for name, own in zip(("a_place", "b_place"), steps, strict=True)
+        ]
 
 
 class _Convolution(Op):

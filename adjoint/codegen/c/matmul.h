@@ -1,0 +1,390 @@
+/* Matrix product: C[m, n] = A[m, k] @ B[k, n], contiguous and row-major; either operand may be stored transposed.
+
+   The numbers. Every element of C is defined by one order of additions, whatever the shape, the tile it falls into and
+   the number of threads: k is cut into blocks of ADJOINT_DEPTH; within a block one chain of fused multiply-adds runs
+   over k, beginning with 0; the blocks' sums are added in order. A processor without fused multiply-add rounds the
+   product first, and so has numbers of its own.
+
+   The work is done in tiles: ADJOINT_ROWS x 2 vectors of C stay in registers while k runs; each step multiplies a row of
+   B (2 vectors) by a column of A (one element at a time, repeated over a vector). B is read where it lies, or from a
+   *panel*: the columns of one tile, copied so that row after row stands in one piece. A is read where it lies, or from
+   *strips*: the rows of one tile, copied so that column after column stands in one piece. Copying costs time, pays when
+   the copy is used often, and changes no number.
+
+   This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
+
+#ifndef ADJOINT_MATMUL_H
+#define ADJOINT_MATMUL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define ADJOINT_VECTOR 64 /* bytes */
+#define ADJOINT_ROWS 14   /* 28 of 32 registers hold C */
+#elif defined(__AVX__)
+#define ADJOINT_VECTOR 32
+#define ADJOINT_ROWS 6 /* 12 of 16 registers hold C */
+#elif defined(__aarch64__)
+#define ADJOINT_VECTOR 16
+#define ADJOINT_ROWS 14
+#else
+#define ADJOINT_VECTOR 16
+#define ADJOINT_ROWS 6
+#endif
+
+enum {
+    ADJOINT_DEPTH = 384,                          /* k in one chain: part of the definition of a product, not to be tuned */
+    ADJOINT_SPELL = 16,                           /* k between two requests for memory that will be needed soon */
+    ADJOINT_STRIP = (ADJOINT_ROWS + 3) / 4 * 4,   /* elements from one column of a strip to the next */
+    ADJOINT_STRIPS = 294912 / (ADJOINT_DEPTH * 4 * ADJOINT_STRIP), /* strips of float in a block of A */
+};
+
+#define ADJOINT_INLINE static inline __attribute__((always_inline))
+
+typedef float adjoint_vector_f32 __attribute__((vector_size(ADJOINT_VECTOR)));
+typedef double adjoint_vector_f64 __attribute__((vector_size(ADJOINT_VECTOR)));
+typedef float adjoint_quad_f32 __attribute__((vector_size(16)));
+typedef double adjoint_quad_f64 __attribute__((vector_size(32)));
+
+/* x * y + z, rounded once where the processor can. The vendors' headers name the instruction, but gcc takes 0.17 s to
+   read the one for x86: there we use the names that this header itself is made of. */
+#if defined(__FMA__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__AVX512F__)
+#define ADJOINT_FMA_F32(x, y, z) __builtin_ia32_vfmaddps512_mask(x, y, z, (unsigned short)-1, 4)
+#define ADJOINT_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd512_mask(x, y, z, (unsigned char)-1, 4)
+#else
+#define ADJOINT_FMA_F32(x, y, z) __builtin_ia32_vfmaddps256(x, y, z)
+#define ADJOINT_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd256(x, y, z)
+#endif
+#elif defined(__FMA__)
+#include <immintrin.h>
+#if defined(__AVX512F__)
+#define ADJOINT_FMA_F32(x, y, z) (adjoint_vector_f32) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
+#define ADJOINT_FMA_F64(x, y, z) (adjoint_vector_f64) _mm512_fmadd_pd((__m512d)(x), (__m512d)(y), (__m512d)(z))
+#else
+#define ADJOINT_FMA_F32(x, y, z) (adjoint_vector_f32) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
+#define ADJOINT_FMA_F64(x, y, z) (adjoint_vector_f64) _mm256_fmadd_pd((__m256d)(x), (__m256d)(y), (__m256d)(z))
+#endif
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#define ADJOINT_FMA_F32(x, y, z) (adjoint_vector_f32) vfmaq_f32((float32x4_t)(z), (float32x4_t)(x), (float32x4_t)(y))
+#define ADJOINT_FMA_F64(x, y, z) (adjoint_vector_f64) vfmaq_f64((float64x2_t)(z), (float64x2_t)(x), (float64x2_t)(y))
+#else
+#define ADJOINT_FMA_F32(x, y, z) ((x) * (y) + (z))
+#define ADJOINT_FMA_F64(x, y, z) ((x) * (y) + (z))
+#endif
+
+ADJOINT_INLINE adjoint_vector_f32 adjoint_multiply_add_f32(
+    adjoint_vector_f32 x, adjoint_vector_f32 y, adjoint_vector_f32 z) {
+    return ADJOINT_FMA_F32(x, y, z);
+}
+
+ADJOINT_INLINE adjoint_vector_f64 adjoint_multiply_add_f64(
+    adjoint_vector_f64 x, adjoint_vector_f64 y, adjoint_vector_f64 z) {
+    return ADJOINT_FMA_F64(x, y, z);
+}
+
+#endif
+
+#define LANES ((int)(ADJOINT_VECTOR / sizeof(ELEMENT)))
+#define LINE ((int)(64 / sizeof(ELEMENT))) /* of the cache */
+#define COLUMNS (2 * LANES)                /* of a tile */
+#define BLOCK_ROWS (ADJOINT_ROWS * ADJOINT_STRIPS * 4 / (int)sizeof(ELEMENT))
+#define BLOCK_COLUMNS (2048 / (int)sizeof(ELEMENT))
+
+ADJOINT_INLINE TYPED(adjoint_vector) TYPED(adjoint_load)(const ELEMENT *source) {
+    TYPED(adjoint_vector) vector;
+    memcpy(&vector, source, sizeof vector);
+    return vector;
+}
+
+ADJOINT_INLINE void TYPED(adjoint_store)(ELEMENT *target, TYPED(adjoint_vector) vector) {
+    memcpy(target, &vector, sizeof vector);
+}
+
+/* Where the elements of A are that tiles read: element (i, p) at `at[i * row + p * step]`, and one of `row` and `step`
+   is 1. The ADJOINT_ROWS rows of one tile are followed by those of the next one at `at + next`. */
+struct TYPED(adjoint_left) {
+    const ELEMENT *at;
+    int64_t row, step, next;
+};
+
+/* Where the columns of B are that one tile reads: element (p, j) at `at[p * step + j]`. Meanwhile `ahead` lines of the
+   cache are asked for in every spell, from `next` on. */
+struct TYPED(adjoint_right) {
+    const ELEMENT *at;
+    int64_t step;
+    const ELEMENT *next;
+    int64_t ahead;
+};
+
+/* One tile of C, `rows` x `vectors` vectors of which the first `columns` columns are wanted: the sums over k, written to
+   `c` or added to what is there. `rows` and `vectors` are constants wherever this is inlined, and so is a.row or a.step. */
+ADJOINT_INLINE void TYPED(adjoint_tile)(
+    const int rows, const int vectors, int64_t columns, int64_t k, struct TYPED(adjoint_left) a,
+    struct TYPED(adjoint_right) b, ELEMENT *c, int64_t c_row, bool add) {
+    TYPED(adjoint_vector) sum[ADJOINT_ROWS][2];
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < vectors; j++) sum[i][j] = (TYPED(adjoint_vector)){0};
+    }
+    const ELEMENT *soon = c;
+    for (int64_t p = 0; p < k;) {
+        for (int j = 0; j < vectors; j++) __builtin_prefetch(soon + j * LANES, 1);
+        soon += c_row;
+        for (int64_t i = 0; i < b.ahead; i++, b.next += LINE) __builtin_prefetch(b.next, 0, 2);
+
+        const int64_t stop = k - p < ADJOINT_SPELL ? k : p + ADJOINT_SPELL;
+        for (; p < stop; p++) {
+            TYPED(adjoint_vector) row[2];
+            for (int j = 0; j < vectors; j++) row[j] = TYPED(adjoint_load)(b.at + j * LANES);
+            for (int i = 0; i < rows; i++) {
+                TYPED(adjoint_vector) element = a.at[i * a.row] - (TYPED(adjoint_vector)){0}; /* in every lane */
+                for (int j = 0; j < vectors; j++) sum[i][j] = TYPED(adjoint_multiply_add)(element, row[j], sum[i][j]);
+            }
+            a.at += a.step;
+            b.at += b.step;
+        }
+    }
+    for (int i = 0; i < rows; i++, c += c_row) {
+        if (columns == vectors * LANES) {
+            for (int j = 0; j < vectors; j++) {
+                ELEMENT *target = c + j * LANES;
+                TYPED(adjoint_store)(target, add ? TYPED(adjoint_load)(target) + sum[i][j] : sum[i][j]);
+            }
+        } else {
+            ELEMENT line[COLUMNS];
+            for (int j = 0; j < vectors; j++) TYPED(adjoint_store)(line + j * LANES, sum[i][j]);
+            for (int64_t j = 0; j < columns; j++) c[j] = add ? c[j] + line[j] : line[j];
+        }
+    }
+}
+
+/* `rows` rows of C, by tiles one below the other, each as tall as it can be. */
+ADJOINT_INLINE void TYPED(adjoint_tower)(
+    const int vectors, int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a,
+    struct TYPED(adjoint_right) b, ELEMENT *c, int64_t c_row, bool add) {
+#define TILE(height) TYPED(adjoint_tile)(height, vectors, columns, k, a, b, c, c_row, add)
+    for (; rows >= ADJOINT_ROWS; rows -= ADJOINT_ROWS) {
+        TILE(ADJOINT_ROWS);
+        a.at += a.next;
+        b.next += b.ahead * ((k + ADJOINT_SPELL - 1) / ADJOINT_SPELL) * LINE;
+        c += ADJOINT_ROWS * c_row;
+    }
+    while (rows > 0) {
+        const int height = rows >= 8 ? 8 : rows >= 6 ? 6 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
+        switch (height) {
+#if ADJOINT_ROWS > 8
+        case 8: TILE(8); break;
+#endif
+        case 6: TILE(6); break;
+        case 4: TILE(4); break;
+        case 2: TILE(2); break;
+        default: TILE(1); break;
+        }
+        rows -= height;
+        a.at += height * a.row;
+        c += height * c_row;
+    }
+#undef TILE
+}
+
+/* `rows` rows and up to COLUMNS columns of C. */
+static __attribute__((noinline)) void TYPED(adjoint_column)(
+    int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, struct TYPED(adjoint_right) b, ELEMENT *c,
+    int64_t c_row, bool add) {
+    const struct TYPED(adjoint_left) by_column = {a.at, 1, a.step, a.next}, by_row = {a.at, a.row, 1, a.next};
+    if (columns > LANES) {
+        if (a.row == 1) TYPED(adjoint_tower)(2, rows, columns, k, by_column, b, c, c_row, add);
+        else TYPED(adjoint_tower)(2, rows, columns, k, by_row, b, c, c_row, add);
+    } else {
+        if (a.row == 1) TYPED(adjoint_tower)(1, rows, columns, k, by_column, b, c, c_row, add);
+        else TYPED(adjoint_tower)(1, rows, columns, k, by_row, b, c, c_row, add);
+    }
+}
+
+/* Four elements of each of four rows, transposed: target[j * width + i] = source[i][j]. */
+ADJOINT_INLINE void TYPED(adjoint_transpose)(const ELEMENT *const source[4], ELEMENT *target, int64_t width) {
+#if __has_builtin(__builtin_shufflevector)
+    TYPED(adjoint_quad) row[4], pair[4];
+    for (int i = 0; i < 4; i++) memcpy(&row[i], source[i], sizeof row[i]);
+    for (int i = 0; i < 2; i++) {
+        pair[i] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 0, 4, 1, 5);
+        pair[i + 2] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 2, 6, 3, 7);
+    }
+    for (int i = 0; i < 2; i++) {
+        row[2 * i] = __builtin_shufflevector(pair[2 * i], pair[2 * i + 1], 0, 1, 4, 5);
+        row[2 * i + 1] = __builtin_shufflevector(pair[2 * i], pair[2 * i + 1], 2, 3, 6, 7);
+    }
+    for (int j = 0; j < 4; j++) memcpy(target + j * width, &row[j], sizeof row[j]);
+#else
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 4; j++) target[j * width + i] = source[i][j];
+    }
+#endif
+}
+
+/* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. Up to three more columns are
+   written than there are rows, with copies of the last one. A line of the cache is read as a whole before the next one,
+   and the lines that the next call will read, below these, are asked for. */
+static void TYPED(adjoint_copy_transposed)(
+    int64_t rows, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width) {
+    for (int64_t start = 0; start < k; start += LINE) {
+        const int64_t stop = k - start < LINE ? k : start + LINE;
+        for (int64_t i = 0; i < rows; i += 4) {
+            const ELEMENT *from[4];
+            for (int j = 0; j < 4; j++) {
+                from[j] = source + (i + j < rows ? i + j : rows - 1) * row + start;
+                __builtin_prefetch(from[j] + rows * row);
+            }
+            ELEMENT *to = target + start * width + i;
+            int64_t p = start;
+            for (; p + 4 <= stop; p += 4, to += 4 * width) {
+                TYPED(adjoint_transpose)(from, to, width);
+                for (int j = 0; j < 4; j++) from[j] += 4;
+            }
+            for (; p < stop; p++, to += width) {
+                for (int j = 0; j < 4; j++) to[j] = *from[j]++;
+            }
+        }
+    }
+}
+
+/* target[p * width + j] = source[p * row + j] for j < columns, p < k. */
+static void TYPED(adjoint_copy)(
+    int64_t columns, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width) {
+    for (int64_t p = 0; p < k; p++, source += row, target += width) {
+        for (int j = 0; j < COLUMNS; j += LINE) __builtin_prefetch(source + columns + j); /* for the next call */
+        if (columns == COLUMNS) memcpy(target, source, COLUMNS * sizeof *target);
+        else if (columns == ADJOINT_ROWS) memcpy(target, source, ADJOINT_ROWS * sizeof *target);
+        else for (int64_t j = 0; j < columns; j++) target[j] = source[j];
+    }
+}
+
+/* The two factors and how they lie: `a` is m x k, or k x m if it is stored transposed; `b` is k x n, or n x k. */
+struct TYPED(adjoint_product) {
+    const ELEMENT *a, *b;
+    ELEMENT *c;
+    int64_t m, n, k;
+    bool transpose_a, transpose_b;
+};
+
+/* A panel of B: `columns` columns from `column` on, `depth` rows from `start` on. What is missing to whole vectors is 0. */
+static void TYPED(adjoint_pack_panel)(
+    const struct TYPED(adjoint_product) *x, int64_t column, int64_t columns, int64_t start, int64_t depth, ELEMENT *panel) {
+    const int64_t whole = columns > LANES ? COLUMNS : LANES;
+    if (x->transpose_b) {
+        TYPED(adjoint_copy_transposed)(columns, depth, x->b + column * x->k + start, x->k, panel, COLUMNS);
+    } else {
+        TYPED(adjoint_copy)(columns, depth, x->b + start * x->n + column, x->n, panel, COLUMNS);
+    }
+    for (int64_t p = 0; p < depth && columns < whole; p++) {
+        for (int64_t j = columns; j < whole; j++) panel[p * COLUMNS + j] = 0;
+    }
+}
+
+/* Strips of A: `rows` rows from `row` on, `depth` columns from `start` on. */
+static void TYPED(adjoint_pack_strips)(
+    const struct TYPED(adjoint_product) *x, int64_t row, int64_t rows, int64_t start, int64_t depth, ELEMENT *strip) {
+    for (const int64_t end = row + rows; row < end; row += ADJOINT_ROWS, strip += depth * ADJOINT_STRIP) {
+        const int64_t height = end - row < ADJOINT_ROWS ? end - row : ADJOINT_ROWS;
+        if (x->transpose_a) {
+            TYPED(adjoint_copy)(height, depth, x->a + start * x->m + row, x->m, strip, ADJOINT_STRIP);
+        } else {
+            TYPED(adjoint_copy_transposed)(height, depth, x->a + row * x->k + start, x->k, strip, ADJOINT_STRIP);
+        }
+    }
+}
+
+/* Rows row..row_end and columns column..column_end of C. `strips` has room for a block of A, or is NULL: A is read where
+   it lies. `panels` has room for one panel of B, or with `many` for a block of panels, which then serves several blocks of
+   A. With `direct`, full panels are not copied: B is read where it lies. */
+static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
+    const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
+    ELEMENT *strips, ELEMENT *panels, bool many, bool direct) {
+    const int64_t a_row = x->transpose_a ? 1 : x->k, a_step = x->transpose_a ? x->m : 1;
+    const int64_t block_rows = strips || many ? BLOCK_ROWS : row_end - row;
+    const int64_t block_columns = many ? BLOCK_COLUMNS : column_end - column;
+    for (int64_t left = column; left < column_end; left += block_columns) {
+        const int64_t right = column_end - left < block_columns ? column_end : left + block_columns;
+        int64_t start = 0;
+        do {
+            const int64_t depth = x->k - start < ADJOINT_DEPTH ? x->k - start : ADJOINT_DEPTH;
+            for (int64_t j = left; many && j < right; j += COLUMNS) {
+                const int64_t columns = right - j < COLUMNS ? right - j : COLUMNS;
+                TYPED(adjoint_pack_panel)(x, j, columns, start, depth, panels + (j - left) * depth);
+            }
+            for (int64_t top = row; top < row_end; top += block_rows) {
+                const int64_t rows = row_end - top < block_rows ? row_end - top : block_rows;
+                struct TYPED(adjoint_left) a = {x->a + top * a_row + start * a_step, a_row, a_step, ADJOINT_ROWS * a_row};
+                if (strips) {
+                    TYPED(adjoint_pack_strips)(x, top, rows, start, depth, strips);
+                    a = (struct TYPED(adjoint_left)){strips, 1, ADJOINT_STRIP, depth * ADJOINT_STRIP};
+                }
+                for (int64_t j = left; j < right; j += COLUMNS) {
+                    const int64_t columns = right - j < COLUMNS ? right - j : COLUMNS;
+                    struct TYPED(adjoint_right) b = {panels, COLUMNS, panels, 0};
+                    if (many) {
+                        b.at += (j - left) * depth;
+                        b.next = b.at + COLUMNS * depth;
+                        b.ahead = ADJOINT_SPELL * COLUMNS / LINE * ADJOINT_ROWS / rows + 1;
+                    } else if (direct && (columns == COLUMNS || columns == LANES)) {
+                        b.at = x->b + start * x->n + j;
+                        b.step = x->n;
+                    } else {
+                        TYPED(adjoint_pack_panel)(x, j, columns, start, depth, panels);
+                    }
+                    TYPED(adjoint_column)(rows, columns, depth, a, b, x->c + top * x->n + j, x->n, start > 0);
+                }
+            }
+            start += depth;
+        } while (start < x->k);
+    }
+}
+
+/* The same with room of its own for panels and strips: kept apart, so that small products need no large stack. */
+static __attribute__((noinline)) void TYPED(adjoint_matmul_packed)(
+    const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
+    bool pack_strips, bool many, bool direct) {
+    _Alignas(64) ELEMENT strips[BLOCK_ROWS / ADJOINT_ROWS * ADJOINT_STRIP * ADJOINT_DEPTH];
+    _Alignas(64) ELEMENT panels[BLOCK_COLUMNS * ADJOINT_DEPTH];
+    TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, pack_strips ? strips : NULL, panels, many, direct);
+}
+
+/* The same, for which it is decided here what to copy. */
+static void TYPED(adjoint_matmul_range)(
+    const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+    const int64_t rows = row_end - row, columns = column_end - column;
+    const int64_t a_bytes = (x->transpose_a ? x->m : x->k) * (int64_t)sizeof(ELEMENT); /* from one row of A to the next */
+    const bool many = rows > BLOCK_ROWS && (x->transpose_b || columns * x->k * (int64_t)sizeof(ELEMENT) > 1 << 18);
+    const bool pack_strips = columns >= 8 * COLUMNS && (x->transpose_a || a_bytes % 4096 == 0);
+    if (many || pack_strips) {
+        TYPED(adjoint_matmul_packed)(x, row, row_end, column, column_end, pack_strips, many, !many && !x->transpose_b);
+    } else {
+        _Alignas(64) ELEMENT panel[COLUMNS * ADJOINT_DEPTH];
+        TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, false, !x->transpose_b);
+    }
+}
+
+/* Units begin..end of C = A @ B. A unit is `unit` rows of C, or, with by_columns, `unit` columns. */
+static void TYPED(adjoint_matmul)(
+    const ELEMENT *a, const ELEMENT *b, ELEMENT *c, int64_t m, int64_t n, int64_t k, int64_t transpose_a,
+    int64_t transpose_b, int64_t by_columns, int64_t unit, int64_t begin, int64_t end) {
+    struct TYPED(adjoint_product) x = {a, b, c, m, n, k, transpose_a != 0, transpose_b != 0};
+    if (n == 1) { /* a tile is wider than high, so a column is computed as a row: the same products, added in the same order */
+        x = (struct TYPED(adjoint_product)){b, a, c, 1, m, k, false, transpose_a == 0};
+        by_columns = !by_columns;
+    }
+    const int64_t length = by_columns ? x.n : x.m;
+    const int64_t first = begin * unit, last = end * unit < length ? end * unit : length;
+    if (first >= last) return;
+    if (by_columns) TYPED(adjoint_matmul_range)(&x, 0, x.m, first, last);
+    else TYPED(adjoint_matmul_range)(&x, first, last, 0, x.n);
+}
+
+#undef LANES
+#undef LINE
+#undef COLUMNS
+#undef BLOCK_ROWS
+#undef BLOCK_COLUMNS
