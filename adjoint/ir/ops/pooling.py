@@ -12,26 +12,23 @@ first of equals in row-major order.  `max_pool_gradient` finds that element agai
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.types import F32, I64, TensorType, tensor
+from adjoint.ir.ops.windows import PIECE, UNPADDED, Halving, Padding, Pair, Piece, Windows
+from adjoint.ir.types import F32, I32, I64, DType, TensorType, tensor
 
 if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel, LocalArray
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
 Array = Any
-Pair = tuple[int, int]
-Padding = tuple[Pair, Pair]
-
 __all__ = ["AvgPool", "AvgPoolGradient", "MaxPool", "MaxPoolGradient", "MaxPoolIndices", "MaxPoolSelect"]
-
-UNPADDED: Padding = ((0, 0), (0, 0))
-
 
 class _Pool(Op):
     """The geometry of windows."""
@@ -120,8 +117,54 @@ class _MaxPool(_Pool):
             place = np.where(larger, number, place)
         return best, place
 
+    def largest(
+        self, k: Kernel, piece: Piece, x: Buffer, first: Expr, *, places: bool
+    ) -> tuple[LocalArray, LocalArray | None]:
+        """Of each window of a piece the largest element and, with `places`, its index in the plane; -1 if it has none."""
+        best = k.array(x.dtype, PIECE, "best")
+        place = k.array(I32, PIECE, "place") if places else None
+
+        def start(c: Expr) -> None:
+            k.set(best[c], float("-inf"))
+            if place:
+                k.set(place[c], -1)
+
+        def element(c: Expr, i: Expr) -> None:
+            value = k.let(x[first + i], "value")
+            larger = k.let(k.negation(k.less_equal(value, best[c])) & k.equal(best[c], best[c]), "larger")
+            if place:
+                taken = k.let(larger | k.less(place[c], 0), "taken")
+                k.set(place[c], k.select(taken, k.cast(i, I32), place[c]))
+            k.set(best[c], k.select(larger, value, best[c]))
+
+        piece.each_window(start)
+        piece.each_element(element)
+        return best, place
+
     def sizes_of(self, x: Array) -> tuple[int, int]:
         return self.windows(0, x.shape[2]), self.windows(1, x.shape[3])
+
+
+@contextmanager
+def _summed(windows: Windows, out: Buffer, first: Expr) -> Iterator[Buffer]:
+    """A plane of zeros to add to, at `first`, which ends up in `out`: two-byte floats are added as float."""
+    k, narrow = windows.k, out.dtype is not out.dtype.compute
+    total = k.scratch(out.dtype.compute, out.count, "total") if narrow else out
+    with k.loop(0, windows.h * windows.w, "i") as i:
+        k.store(total, first + i, 0.0)
+    yield total
+    if narrow:
+        with k.loop(0, windows.h * windows.w, "i") as i:
+            k.store(out, first + i, total[first + i])
+
+
+def _largest_of_four(k: Kernel, values: Sequence[Expr]) -> Expr:
+    """The largest, or a NaN if there is one."""
+    best = values[0]
+    for number, value in enumerate(values[1:], 1):
+        larger = k.let(k.greater(value, best) | k.not_equal(value, value), f"larger{number}")
+        best = k.let(k.select(larger, value, best), f"best{number}")
+    return best
 
 
 def _max_samples(*operands: TensorType, cotangent: bool) -> tuple[Any, ...]:
@@ -170,6 +213,17 @@ class MaxPool(_MaxPool):
     def reference(self, x: Array) -> Array:
         return self.places(x, self.sizes_of(x))[0]
 
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        windows = Windows(k, self, x.shape, out.shape)
+        with windows.each_plane() as (first, pooled):
+            if windows.halving:
+
+                windows.each_half(Halving(x, first, out, pooled, False, lambda _, four: (_largest_of_four(k, four),)))
+                return
+            with windows.each_piece() as piece:
+                best, _ = self.largest(k, piece, x, first, places=False)
+                piece.each_window(lambda c: k.store(out, pooled + piece.first + c, best[c]))
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         gradient = MaxPoolGradient(self.kernel, self.stride, self.padding, self.dilation, self.ceil)
         return (b.emit(gradient, node.operands[0], cotangents[0]),)
@@ -205,6 +259,32 @@ class MaxPoolGradient(_MaxPool):
         for number, offset in enumerate(self.offsets()):
             self.at(framed, pooled, offset)[...] += np.where(place == number, ct, 0)
         return self.unframed(framed, x.shape[2:])
+
+    def lower(self, k: Kernel, x: Buffer, ct: Buffer, out: Buffer) -> None:
+        windows = Windows(k, self, x.shape, ct.shape)
+        with windows.each_plane() as (first, pooled):
+            if windows.halving:
+
+                def split(window: Expr, four: Sequence[Expr]) -> Sequence[Expr]:
+                    best, left, given = _largest_of_four(k, four), k.let(ct[pooled + window], "left"), []
+                    for value in four[:3]:
+                        here = k.let(k.equal(value, best) | k.not_equal(value, value), "here")
+                        given.append(k.let(k.select(here, left, 0), "given"))
+                        left = k.let(k.select(here, 0, left), "left")
+                    return *given, left
+
+                windows.each_half(Halving(x, first, out, first, True, split))
+                windows.clear_margin(out, first)
+                return
+            with _summed(windows, out, first) as total, windows.each_piece() as piece:
+                _, place = self.largest(k, piece, x, first, places=True)
+
+                def spread_one(c: Expr) -> None:
+                    at = k.let(k.cast(place[c], I64), "at")
+                    with k.when(k.greater_equal(at, 0)):
+                        k.increment(total[first + at], ct[pooled + piece.first + c])
+
+                piece.each_window(spread_one)
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         select = MaxPoolSelect(self.kernel, self.stride, self.padding, self.dilation, self.ceil)
@@ -245,6 +325,17 @@ class MaxPoolSelect(_MaxPool):
             result = np.where(place == number, self.at(framed, pooled, offset), result)
         return result
 
+    def lower(self, k: Kernel, x: Buffer, v: Buffer, out: Buffer) -> None:
+        windows = Windows(k, self, x.shape, out.shape)
+        with windows.each_plane() as (first, pooled), windows.each_piece() as piece:
+            _, place = self.largest(k, piece, x, first, places=True)
+
+            def choose(c: Expr) -> None:
+                at = k.let(k.cast(place[c], I64), "at")
+                k.store(out, pooled + piece.first + c, k.select(k.greater_equal(at, 0), v[first + at], 0))
+
+            piece.each_window(choose)
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         gradient = MaxPoolGradient(self.kernel, self.stride, self.padding, self.dilation, self.ceil)
         return None, b.emit(gradient, node.operands[0], cotangents[0])
@@ -277,7 +368,13 @@ class MaxPoolIndices(_MaxPool):
         (top, _), (left, _) = self.padding
         rows = np.arange(pooled[0])[:, None] * self.stride[0] - top + place // self.kernel[1] * self.dilation[0]
         columns = np.arange(pooled[1]) * self.stride[1] - left + place % self.kernel[1] * self.dilation[1]
-        return rows * x.shape[3] + columns
+        return np.where(place < 0, -1, rows * x.shape[3] + columns)
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        windows = Windows(k, self, x.shape, out.shape)
+        with windows.each_plane() as (first, pooled), windows.each_piece() as piece:
+            _, place = self.largest(k, piece, x, first, places=True)
+            piece.each_window(lambda c: k.store(out, pooled + piece.first + c, k.cast(place[c], I64)))
 
 
 class _AvgPool(_Pool):
@@ -299,6 +396,22 @@ class _AvgPool(_Pool):
             counts.append(np.minimum(stop, size[axis] + after) - np.maximum(start, -before))
         area = np.multiply.outer(*counts)
         return (np.full_like(area, self.divisor) if self.divisor else area).astype(dtype)
+
+    def shares(self, k: Kernel, piece: Piece, dtype: DType) -> Callable[[Expr], Expr]:
+        """What the sum of a window of a piece is divided by."""
+        if self.divisor:
+            divisor = k.let(k.cast(k.size(self.divisor, "divisor"), dtype), "share")
+            return lambda c: divisor
+        s = piece.windows
+
+        def extent(axis: int, window: Expr, size: Expr) -> Expr:
+            begin = window * s.stride[axis] - s.before[axis]
+            if self.count_padding:
+                return k.minimum_of(begin + s.kernel[axis], size + s.after[axis]) - begin
+            return k.minimum_of(begin + s.kernel[axis], size) - k.maximum_of(begin, 0)
+
+        height = k.let(extent(0, piece.row, s.h), "height")
+        return lambda c: k.cast(height * extent(1, piece.start + c, s.w), dtype)
 
 
 def _avg_samples(*, gradient: bool) -> tuple[Any, ...]:
@@ -349,6 +462,24 @@ class AvgPool(_AvgPool):
             total += self.at(framed, pooled, offset)
         return total / self.divisors(x.shape[2:], x.dtype)
 
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        dtype, windows = x.dtype.compute, Windows(k, self, x.shape, out.shape)
+        with windows.each_plane() as (first, pooled):
+            if windows.halving:
+                share = self.divisor or 4
+
+                def average(window: Expr, four: Sequence[Expr]) -> Sequence[Expr]:
+                    return ((four[0] + four[1] + four[2] + four[3]) / float(share),)
+
+                windows.each_half(Halving(x, first, out, pooled, False, average))
+                return
+            with windows.each_piece() as piece:
+                total = k.array(dtype, PIECE, "total")
+                piece.each_window(lambda c: k.set(total[c], 0.0))
+                piece.each_element(lambda c, i: k.increment(total[c], x[first + i]))
+                share_of = self.shares(k, piece, dtype)
+                piece.each_window(lambda c: k.store(out, pooled + piece.first + c, total[c] / share_of(c)))
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         to = node.operands[0].type
         assert isinstance(to, TensorType)
@@ -388,6 +519,24 @@ class AvgPoolGradient(_AvgPool):
         for offset in self.offsets():
             self.at(framed, pooled, offset)[...] += share
         return self.unframed(framed, size)
+
+    def lower(self, k: Kernel, ct: Buffer, out: Buffer) -> None:
+        dtype, windows = out.dtype.compute, Windows(k, self, out.shape, ct.shape)
+        with windows.each_plane() as (first, pooled):
+            if windows.halving:
+                share = self.divisor or 4
+
+                def split(window: Expr, four: Sequence[Expr]) -> Sequence[Expr]:
+                    return (k.let(ct[pooled + window] / float(share), "given"),) * 4
+
+                windows.each_half(Halving(None, first, out, first, True, split))
+                windows.clear_margin(out, first)
+                return
+            with _summed(windows, out, first) as total, windows.each_piece() as piece:
+                given = k.array(dtype, PIECE, "given")
+                share_of = self.shares(k, piece, dtype)
+                piece.each_window(lambda c: k.set(given[c], ct[pooled + piece.first + c] / share_of(c)))
+                piece.each_element(lambda c, i: k.increment(total[first + i], given[c]))
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         average = AvgPool(self.kernel, self.stride, self.padding, self.ceil, self.count_padding, self.divisor)
