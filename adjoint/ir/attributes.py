@@ -20,11 +20,22 @@ __all__ = ["Attribute", "attributes_of", "coerced", "described"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Attribute:
-    """One field of an op's class: its name, its annotation, whether it must be given."""
+    """One field of an op's class.
+
+    default  its value where text does not give it; MISSING where it must be given
+    """
 
     name: str
     annotation: Any
-    required: bool
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        return self.default is dataclasses.MISSING
+
+    def is_default(self, value: Any) -> bool:
+        """Whether text may leave the value out; 0.0 is not -0.0 here, nor 1 True."""
+        return not self.required and repr(value) == repr(self.default)
 
 
 @functools.cache
@@ -32,9 +43,7 @@ def attributes_of(op: type[Op]) -> dict[str, Attribute]:
     """The attributes of an op's class by name, in order; `symbol` is among them where the op has one."""
     hints = typing.get_type_hints(op)
     return {
-        f.name: Attribute(
-            f.name, hints[f.name], f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-        )
+        f.name: Attribute(f.name, hints[f.name], f.default)
         for f in dataclasses.fields(op)  # type: ignore[arg-type]
     }
 

@@ -3,8 +3,9 @@
     print(parse(print(m))) == print(m)          for every module m, with and without locations
 
 A value's name is its hint as it stands, if that is still free in its function, else `hint.1`, `hint.2` and so on, with the
-`'` of a cotangent kept at the end.  Locations stand in the right margin.  What is printed is a `Listing` of tokens, so
-that a terminal can colour it and the verifier can draw into it without reading the text again.
+`'` of a cotangent kept at the end.  Attributes that have their default value are left out.  Locations stand in the right
+margin.  What is printed is a `Listing` of tokens, so that a terminal can colour it and the verifier can draw into it without
+reading the text again.
 """
 
 from __future__ import annotations
@@ -237,8 +238,8 @@ class _FunctionPrinter:
         op = node.op
         arguments: list[list[Piece]] = [[self._atom(atom)] for atom in node.operands]
         for attribute in attributes_of(type(op)).values():
-            if attribute.name not in ("symbol", "results"):
-                value = getattr(op, attribute.name)
+            value = getattr(op, attribute.name)
+            if attribute.name not in ("symbol", "results") and not attribute.is_default(value):
                 arguments.append([Token("attribute", attribute.name), "=", *_attribute(value, attribute.annotation)])
         pieces: list[Piece] = [Token("op", op.name)]
         if "symbol" in attributes_of(type(op)):

@@ -14,6 +14,7 @@ them.  `pytest --update-golden` writes what is expected anew: look at the differ
 
 from __future__ import annotations
 
+import itertools
 import re
 import runpy
 from collections.abc import Iterator
@@ -112,6 +113,14 @@ def check_round_trip(text: str, locations: bool) -> None:
         raise Mismatch(f"the text is not as it is printed, which is\n\n{printed}")
 
 
+def tidied(text: str, locations: bool) -> str:
+    """The text as it is printed, under the comments that it begins with; as it is when there are comments further down."""
+    header = "".join(itertools.takewhile(lambda line: line.startswith("#"), text.splitlines(keepends=True)))
+    if "\n#" in text[len(header) :]:
+        return text
+    return header + print_module(parse_module(text), locations)
+
+
 def check_expected(path: Path, got: str, update: bool) -> None:
     """A file beside the golden one holds `got`."""
     if update:
@@ -125,12 +134,16 @@ def check_expected(path: Path, got: str, update: bool) -> None:
 
 def check_parse(path: Path, update: bool) -> None:
     case = read(path)
-    check_round_trip(case.text, case.locations)
+    if update:
+        path.write_text(tidied(case.text, case.locations), encoding="utf-8")
+    else:
+        check_round_trip(case.text, case.locations)
 
 
 def check_passes(path: Path, update: bool) -> None:
     case = read(path)
-    check_round_trip(case.text, case.locations)
+    text = tidied(case.text, case.locations) if update else case.text
+    check_round_trip(text, case.locations)
     if not case.pipeline.passes:
         raise Mismatch("there is no `# RUN: pipeline`")
     after = case.module
@@ -146,7 +159,7 @@ def check_passes(path: Path, update: bool) -> None:
             raise Mismatch(f"nothing should have changed, but after {case.pipeline} it is\n\n{got}")
         return
     if update:
-        path.write_text(f"{case.text}# EXPECT\n{got}", encoding="utf-8")
+        path.write_text(f"{text}# EXPECT\n{got}", encoding="utf-8")
         return
     if case.expected is None:
         raise Mismatch(f"there is no `# EXPECT`; it would be\n\n{got}")

@@ -77,7 +77,7 @@ def told(loc: Loc) -> Loc:
             return loc
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(modules())
 def test_what_is_printed_reads_back(module: Module) -> None:
     verify_module(module)
@@ -90,7 +90,7 @@ def test_what_is_printed_reads_back(module: Module) -> None:
     assert print_module(parse_module(bare), locations=False) == bare == print_module(parse_module(bare))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(literals())
 def test_literals_read_back_exactly(literal: Literal) -> None:
     text = f"func @f() -> {literal.type} {{\n  return {literal_text(literal)}\n}}\n"

@@ -111,7 +111,7 @@ class Attach(Op):
 
 @operation
 class Callback(_HostCall):
-    """Calls Python on cotangents: `y: f32 = callback! @h(ct, kind="value", present=[true])`.
+    """Calls Python on cotangents: `y: f32 = callback! @h(ct, kind="value")`.
 
     operands the cotangents there are
     kind     "value" (HookBackward), "tensor" (register_hook), "gradient" (InsertGradientOf), "output" (backward pre hooks)
@@ -139,7 +139,7 @@ class Callback(_HostCall):
 
 @operation
 class CellCallback(_HostCall):
-    """Calls a cell's backward hooks: `gx: f32 = backward! @relu(gx0, gy, inputs=[true], outputs=[true])`.
+    """Calls a cell's backward hooks: `gx: f32 = backward! @relu(gx0, gy)`.
 
     operands the cotangents of the cell's inputs there are, then those of its outputs
     inputs   for each input, whether it has a cotangent
@@ -165,7 +165,7 @@ class CellCallback(_HostCall):
 
 @operation
 class Pullback(_HostCall):
-    """Calls a cell's own bprop: `gx: f32 = bprop! @net.bprop(x, out, dout, inputs=1, outputs=1, present=[true])`.
+    """Calls a cell's own bprop: `gx: f32 = bprop! @net.bprop(x, out, dout)`.
 
     operands the cell's inputs, its outputs, then the cotangents of its outputs there are
     inputs   number of inputs
