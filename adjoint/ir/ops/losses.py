@@ -8,15 +8,18 @@ Rows are examples, columns classes; losses are per row, and averaging them is do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops.groups import SHORT, Rows
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
@@ -45,6 +48,27 @@ class _CrossEntropy(Op):
     def check_cotangent(self, logits: TensorType, ct: TensorType) -> None:
         if ct is not self.losses(logits):
             raise mistake(self, "ct", f"of type {self.losses(logits)}", ct)
+
+
+WORK = 4096
+"""Elements per thread below which threads do not pay."""
+
+
+@contextmanager
+def _rows(k: Kernel, logits: Buffer) -> Iterator[tuple[Expr, Rows]]:
+    """A stage over rows: the number of one, and its elements."""
+    examples, classes = logits.shape
+    n = k.size(classes, "n")
+    k.describe(logits, "rows, n")
+    with k.stage(examples, max(1, WORK // max(1, classes)), "row") as row:
+        yield row, Rows(k, k.let(row * n, "first"), n)
+
+
+def _powers(k: Kernel, group: Rows, logits: Buffer) -> tuple[Expr, Expr]:
+    """The largest logit of a row, and the sum of exponentials of logits less that."""
+    dtype = logits.dtype.compute
+    largest = group.largest(dtype, lambda i: logits[i])()
+    return largest, group.sum(dtype, lambda i: k.call("exp", logits[i] - largest), "total", lanes=SHORT)()
 
 
 def _shifted(logits: Array) -> tuple[Array, Array]:
@@ -87,6 +111,14 @@ class SoftmaxCrossEntropy(_CrossEntropy):
         shifted, total = _shifted(logits)
         return (labels * (np.log(total) - shifted)).sum(axis=1)
 
+    def lower(self, k: Kernel, logits: Buffer, labels: Buffer, out: Buffer) -> None:
+        dtype = logits.dtype.compute
+        with _rows(k, logits) as (row, group):
+            largest, total = _powers(k, group, logits)
+            logarithm = k.let(k.call("log", total), "logarithm")
+            loss = group.sum(dtype, lambda i: labels[i] * (logarithm - (logits[i] - largest)), "loss")
+            k.store(out, row, loss())
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         (logits, labels), (ct,) = node.operands, cotangents
         logits_ct = b.emit(SoftmaxCrossEntropyGradient(), logits, labels, ct)
@@ -122,6 +154,14 @@ class SoftmaxCrossEntropyGradient(_CrossEntropy):
         p = np.exp(shifted) / total
         return (p * labels.sum(axis=1, keepdims=True) - labels) * ct[:, None]
 
+    def lower(self, k: Kernel, logits: Buffer, labels: Buffer, ct: Buffer, out: Buffer) -> None:
+        dtype = logits.dtype.compute
+        with _rows(k, logits) as (row, group):
+            largest, total = _powers(k, group, logits)
+            scale = k.let(group.sum(dtype, lambda i: labels[i], "labelled")() / total, "scale")
+            given = k.let(ct[row], "given")
+            group.each(lambda i: k.store(out, i, (k.call("exp", logits[i] - largest) * scale - labels[i]) * given))
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         (logits, labels, ct), (v,) = node.operands, cotangents
         p, column = b.softmax(logits, axis=1), _column(b, ct)
@@ -152,6 +192,24 @@ class _SparseCrossEntropy(_CrossEntropy):
         if ((index < 0) | (index >= logits.shape[1]))[counts].any():
             raise ValueError(f"{self.name}: {self.failures[1]}")
         return index, counts
+
+    @contextmanager
+    def each_label(self, k: Kernel, row: Expr, labels: Buffer, group: Rows) -> Iterator[Expr]:
+        """What to do in a row whose label counts: the label, as an index."""
+        with self.counting(k, row, labels):
+            label = k.let(k.cast(labels[row], I64), "label")
+            with k.when(k.either(k.less(label, 0), k.greater_equal(label, group.n))):
+                k.fail(1)
+            yield label
+
+    @contextmanager
+    def counting(self, k: Kernel, row: Expr, labels: Buffer) -> Iterator[None]:
+        """What to do in a row unless its label is the ignored one."""
+        if not self.ignored:
+            yield
+            return
+        with k.when(k.not_equal(k.cast(labels[row], I64), k.size(self.ignored[0], "ignored"))):
+            yield
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
@@ -194,6 +252,14 @@ class SparseSoftmaxCrossEntropy(_SparseCrossEntropy):
         losses = np.log(total[:, 0]) - shifted[np.arange(len(index)), index]
         return np.where(counts, losses, 0)
 
+    def lower(self, k: Kernel, logits: Buffer, labels: Buffer, out: Buffer) -> None:
+        with _rows(k, logits) as (row, group):
+            if self.ignored:
+                k.store(out, row, 0.0)
+            with self.each_label(k, row, labels, group) as label:
+                largest, total = _powers(k, group, logits)
+                k.store(out, row, k.call("log", total) - (logits[group.first + label] - largest))
+
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         logits, labels = node.operands
         return b.emit(SparseSoftmaxCrossEntropyGradient(self.ignored), logits, labels, cotangents[0]), None
@@ -230,6 +296,17 @@ class SparseSoftmaxCrossEntropyGradient(_SparseCrossEntropy):
         error = np.exp(shifted) / total
         error[np.arange(len(index)), index] -= 1
         return np.where(counts[:, None], error * ct[:, None], 0)
+
+    def lower(self, k: Kernel, logits: Buffer, labels: Buffer, ct: Buffer, out: Buffer) -> None:
+        with _rows(k, logits) as (row, group):
+            if self.ignored:
+                group.each(lambda i: k.store(out, i, 0.0))
+            with self.each_label(k, row, labels, group) as label:
+                largest, total = _powers(k, group, logits)
+                scale, given = k.let(1.0 / total, "scale"), k.let(ct[row], "given")
+                group.each(lambda i: k.store(out, i, k.call("exp", logits[i] - largest) * scale * given))
+                i = k.let(group.first + label, "at_label")
+                k.store(out, i, (k.call("exp", logits[i] - largest) * scale - 1.0) * given)
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         (logits, labels, ct), (v,) = node.operands, cotangents
