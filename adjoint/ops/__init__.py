@@ -3,18 +3,16 @@
 from typing import Any
 
 from adjoint.diagnostics import missing_name
-from adjoint.ops import tensor_methods  # gives Tensor its methods
+from adjoint.ops import tensor_methods  # importing it gives Tensor its methods
 from adjoint.ops.composite import *  # noqa: F403
 from adjoint.ops.functional import *  # noqa: F403
-from adjoint.ops.hooking import HookBackward, InsertGradientOf
 from adjoint.ops.operations import *  # noqa: F403
-from adjoint.ops.primitive import Primitive
-from adjoint.ops.state import GetNext, register_queue, unregister_queue
-from adjoint.ops import composite, functional, operations  # isort: skip - after the stars, whose names must not hide the modules
+from adjoint.ops.state import register_queue, unregister_queue
+from adjoint.ops import composite, functional, operations  # isort: skip - after the stars
 
 __all__ = [
-    *composite.__all__, *functional.__all__, *operations.__all__, "GetNext", "HookBackward", "InsertGradientOf", "Primitive", "composite",
-    "functional", "operations", "register_queue", "tensor_methods", "unregister_queue",
+    *composite.__all__, *functional.__all__, *operations.__all__, "composite", "functional", "operations", "register_queue",
+    "tensor_methods", "unregister_queue",
 ]
 
 

@@ -128,7 +128,7 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
     if limit <= 0:
         raise wrong("clip_by_global_norm", "clip_norm", "more than 0", limit)
     factor = limit / maximum(_length(x), limit)
-    return type(x)(item * factor for item in x)
+    return tuple(item * factor for item in x)
 
 
 def _length(items: Sequence[Tensor]) -> Tensor:

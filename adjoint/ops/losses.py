@@ -16,7 +16,7 @@ from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
 from adjoint.ops.arguments import IndexMistake, choice, integer, number, operand, wrong
-from adjoint.ops.arithmetic import abs, clamp, less, log, maximum, mul, not_equal, square, sub, where, xlogy
+from adjoint.ops.arithmetic import abs, clamp, less, log, maximum, mul, not_equal, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.reduction import norm, sum
 from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
 from adjoint.runtime.tensor import Tensor, apply, constant
@@ -84,7 +84,7 @@ def sparse_losses(op: str, logits: Tensor, labels: Tensor, ignored: tuple[int, .
     """The cross entropies of rows of logits [n, k] with classes [n]."""
     try:
         return apply(SparseSoftmaxCrossEntropy(ignored), logits, labels)
-    except (IndexError, ValueError) as problem:
+    except (IndexError, ValueError, RuntimeError) as problem:
         classes = labels.asnumpy()
         allowed = (classes >= 0) & (classes < logits.shape[1])
         for label in ignored:
@@ -106,7 +106,7 @@ def sparse_softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor
 
 
 def softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
-    """Cross entropies of softmax of [n, k] logits with [n, k] distributions: [n]."""
+    """Cross entropies of softmax of [n, k] logits with [n, k] distributions: [n]; no gradient flows to the labels."""
     op = "SoftmaxCrossEntropyWithLogits"
     x, shares = operand(op, logits, "logits"), operand(op, labels, "labels")
     if x.ndim != 2:
@@ -115,7 +115,7 @@ def softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
         raise wrong(op, "labels", f"of the shape of the logits, {x.shape}", shares)
     if shares.dtype is not x.dtype:
         raise wrong(op, "labels", f"of the dtype of the logits, {x.dtype}", shares, TypeError)
-    return apply(SoftmaxCrossEntropy(), x, shares)
+    return apply(SoftmaxCrossEntropy(), x, stop_gradient(shares))
 
 
 def _class_weights(op: str, weight: Any, x: Tensor, classes: int) -> Tensor | None:

@@ -21,9 +21,7 @@ from adjoint.ir.ops.reduce import ReduceMin as ReduceMinOp
 from adjoint.ir.types import BOOL, F32, I32, I64, DType
 from adjoint.ops import activations, arithmetic, creation, linear, losses, network, ordering, random_numbers, reduction, shapes, state
 from adjoint.ops.arguments import axes_argument, axis_argument, choice, dtype_or, integer, number, operand, pair, sizes_argument, wrong
-from adjoint.ops.hooking import HookBackward, InsertGradientOf
 from adjoint.ops.primitive import Primitive
-from adjoint.ops.state import GetNext
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, constant
 
@@ -433,24 +431,24 @@ class Argmin(_Argument):
 
 
 class ArgMaxWithValue(Primitive):
-    """The place (Int32) of the largest element along an axis, and the element."""
+    """The place (Int64) of the largest element along an axis, and the element."""
 
     def __init__(self, axis: int = 0, keep_dims: bool = False):
         super().__init__(axis=integer("ArgMaxWithValue", "axis", axis), keep_dims=keep_dims)
 
     def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
-        values, places = reduction.chosen(ArgMax, input, self.axis, bool(self.keep_dims), I32)
+        values, places = reduction.chosen(ArgMax, input, self.axis, bool(self.keep_dims), I64)
         return places, values
 
 
 class ArgMinWithValue(Primitive):
-    """The place (Int32) of the smallest element along an axis, and the element."""
+    """The place (Int64) of the smallest element along an axis, and the element."""
 
     def __init__(self, axis: int = 0, keep_dims: bool = False):
         super().__init__(axis=integer("ArgMinWithValue", "axis", axis), keep_dims=keep_dims)
 
     def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
-        values, places = reduction.chosen(ArgMin, input, self.axis, bool(self.keep_dims), I32)
+        values, places = reduction.chosen(ArgMin, input, self.axis, bool(self.keep_dims), I64)
         return places, values
 
 
@@ -567,17 +565,13 @@ class ExpandDims(_Plain):
 
 
 class Squeeze(Primitive):
-    """The tensor without its axes of 1, or those of `axis`, which must be 1."""
+    """The tensor without its axes of 1, or without those of `axis` that are 1."""
 
     def __init__(self, axis: Any = ()):
         super().__init__(axis=(axis,) if isinstance(axis, int) else tuple(axis))
 
     def __call__(self, input: Any) -> Tensor:
-        x = operand("Squeeze", input)
-        for place in self.axis:
-            if x.shape[axis_argument("Squeeze", place, x.ndim)] != 1:
-                raise wrong("Squeeze", "axis", f"axes of size 1 of {x.shape}", self.axis)
-        return shapes.squeeze(x, self.axis)
+        return shapes.squeeze(input, self.axis)
 
 
 class Concat(Primitive):
@@ -1069,7 +1063,7 @@ class BatchNorm(Primitive):
 
 
 class LayerNorm(Primitive):
-    """The input normalised over its axes from `begin_norm_axis` on, with its mean and 1 / deviation.
+    """The input normalised over its axes from `begin_norm_axis` on, with its mean and variance.
 
     `begin_params_axis` says from where on gamma and beta have the input's sizes; it must be begin_norm_axis.
     """
@@ -1084,7 +1078,9 @@ class LayerNorm(Primitive):
         begin = axis_argument("LayerNorm", self.begin_norm_axis, x.ndim, "begin_norm_axis")
         if axis_argument("LayerNorm", self.begin_params_axis, x.ndim, "begin_params_axis") != begin:
             raise wrong("LayerNorm", "begin_params_axis", f"begin_norm_axis, {self.begin_norm_axis}", self.begin_params_axis)
-        return network.normalized(x, operand("LayerNorm", gamma, "gamma"), operand("LayerNorm", beta, "beta"), begin, self.epsilon)
+        y, mean, inverse = network.normalized(
+            x, operand("LayerNorm", gamma, "gamma"), operand("LayerNorm", beta, "beta"), begin, self.epsilon)
+        return y, mean, arithmetic.reciprocal(arithmetic.square(inverse)) - self.epsilon
 
 
 class Dropout(Primitive):
@@ -1110,13 +1106,11 @@ def _seed(first: int, second: int) -> int | None:
 
 
 class SoftmaxCrossEntropyWithLogits(_Plain):
-    """Cross entropies of softmax of logits [n, k] with distributions [n, k]: [n]; and the gradient of their sum by the logits."""
+    """Cross entropies of softmax of logits [n, k] with distributions [n, k]: [n]; and softmax less labels, the gradient of their sum."""
 
     def __call__(self, logits: Any, labels: Any) -> tuple[Tensor, Tensor]:
         found = losses.softmax_cross_entropy_with_logits(logits, labels)
-        still = arithmetic.stop_gradient(logits)
-        shares = arithmetic.stop_gradient(labels)
-        return found, activations.softmax(still) * reduction.sum(shares, 1, True) - shares
+        return found, arithmetic.stop_gradient(activations.softmax(logits) - labels)
 
 
 class SparseSoftmaxCrossEntropyWithLogits(Primitive):
@@ -1264,5 +1258,4 @@ def _documented() -> list[str]:
     return names
 
 
-_ = (HookBackward, InsertGradientOf, GetNext)
 __all__ = sorted(_documented())

@@ -203,31 +203,42 @@ def ptp(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The norm of a vector: over `dim`, or of all elements.
+    """The norm of a vector, over one axis or of all elements, or of the matrices in two axes.
 
-    ord  None or 2: the root of the sum of squares; inf, -inf: the largest, the smallest size; 0: how many are not 0; another number p:
-         (sum |x|**p)**(1/p).  "fro" is 2.  Norms of matrices (`ord` with two axes) other than "fro" are a ValueError.
+    ord  of vectors: None or 2, the root of the sum of squares; inf and -inf, the largest and the smallest size; 0, how many are
+         not 0; another number p, (sum |x|**p)**(1/p).  Of matrices: None or "fro", the root of the sum of squares; 1, -1, inf
+         and -inf, the largest and the smallest sum of sizes in a column, in a row; others are a ValueError
     """
     x = floating(operand("Norm", A, "A"))
     x = x if dtype is None else apply(Cast(dtype_or("Norm", dtype, x.dtype)), x)
     axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)
-    if isinstance(ord, str):
-        if ord != "fro":
-            raise wrong("Norm", "ord", "None, 'fro' or a number", repr(ord))
-        ord = None
-    elif ord is not None and (isinstance(ord, bool) or not isinstance(ord, (int, float))):
-        raise wrong("Norm", "ord", "None, 'fro' or a number", ord, TypeError)
-    elif ord is not None and dim is None and x.ndim == 2 or ord is not None and isinstance(dim, (tuple, list)) and len(dim) > 1:
-        raise wrong("Norm", "ord", "None or 'fro' for a matrix", ord)
-    if ord is None or ord == 2:
+    if isinstance(ord, str) and ord == "fro" or ord is None:
         return sqrt(apply(Sum(axes, keep), square(x)))
+    if isinstance(ord, (bool, str)) or not isinstance(ord, (int, float)):
+        raise wrong("Norm", "ord", "None, 'fro' or a number", repr(ord), ValueError if isinstance(ord, str) else TypeError)
+    if len(axes) == 2 and (dim is not None or x.ndim == 2):
+        return _matrix_norm(x, ord, axes, keep)
+    if dim is None and x.ndim > 1 or len(axes) > 2:
+        raise wrong("Norm", "dim", "one axis or two", dim)
     if ord in (math.inf, -math.inf):
         return apply((ReduceMax if ord > 0 else ReduceMin)(axes, keep), abs(x))
+    if ord == 2:
+        return sqrt(apply(Sum(axes, keep), square(x)))
     if ord == 0:
         return apply(Sum(axes, keep), apply(Cast(x.dtype), apply(Cast(BOOL), x)))
     if ord == 1:
         return apply(Sum(axes, keep), abs(x))
     return pow(apply(Sum(axes, keep), pow(abs(x), float(ord))), 1.0 / ord)
+
+
+def _matrix_norm(x: Tensor, ord: float, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """The largest or smallest of the sums of sizes along one of two axes."""
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise wrong("Norm", "ord", "None, 'fro', 1, -1, inf or -inf for a matrix", ord)
+    along, over = axes if ord in (1, -1) else (axes[1], axes[0])
+    sums = apply(Sum((along,), keepdims=True), abs(x))
+    out = apply((ReduceMax if ord > 0 else ReduceMin)((over,), keepdims=True), sums)
+    return out if keep else reshape(out, tuple(d for a, d in enumerate(x.shape) if a not in axes))
 
 
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:

@@ -97,12 +97,10 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
     x = operand("Flatten", input)
     if choice("Flatten", "order", order, ("c", "f")) == "f" and x.ndim > 1:
         x = transpose(x, tuple(reversed(range(x.ndim))))
+    if x.ndim < 2 and start_dim == 1 and end_dim == -1:
+        return reshape(x, (-1,))
     if x.ndim == 0:
-        if start_dim not in (0, -1) or end_dim not in (0, -1):
-            raise wrong("Flatten", "start_dim", "0 for a tensor without dimensions", start_dim)
-        return reshape(x, (1,))
-    if x.ndim == 1 and start_dim == 1 and end_dim == -1:
-        return reshape(x, x.shape)
+        x = reshape(x, (1,))
     first, last = axis_argument("Flatten", start_dim, x.ndim, "start_dim"), axis_argument("Flatten", end_dim, x.ndim, "end_dim")
     if first > last:
         raise wrong("Flatten", "start_dim", f"not behind end_dim, axis {last}", start_dim)
@@ -579,7 +577,7 @@ def gathered(op: str, x: Tensor, indices: Tensor, along: int) -> Tensor:
     """The slices along an axis that the indices name; an IndexMistake for one out of range."""
     try:
         return apply(Gather(along), x, indices)
-    except IndexError:
+    except (IndexError, RuntimeError):
         raise wrong(op, "indices", f"in [{-x.shape[along]}, {x.shape[along]})", _outside(indices, x.shape[along]), IndexMistake) from None
 
 
@@ -724,7 +722,7 @@ def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> T
     start = apply(Broadcast(tensor(x.dtype, (count + 1, *rest))), constant(0.0 if x.dtype.is_float else 0, x.dtype))
     try:
         out = apply(ScatterAdd(0), start, places, x)
-    except IndexError:
+    except (IndexError, RuntimeError):
         raise wrong("UnsortedSegmentSum", "segment_ids", f"below {count}", _outside(ids, count), IndexMistake) from None
     return slice(out, (0,) * out.ndim, (count, *rest))
 
@@ -796,13 +794,12 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
 
 
 def diag(input: Any) -> Tensor:
-    """A matrix with the given diagonal, 0 elsewhere."""
+    """A tensor of shape s + s with the elements of one of shape s on its diagonal, 0 elsewhere."""
     x = operand("Diag", input)
-    if x.ndim != 1:
-        raise wrong("Diag", "input", "of 1 dimension", x)
     n = x.size
     to = tensor(I32, (n, n))
     zero = constant(False if x.dtype is BOOL else 0, x.dtype)
-    return apply(SelectOp(), apply(Iota(to, 0)) == apply(Iota(to, 1)), x, zero)
+    matrix = apply(SelectOp(), apply(Iota(to, 0)) == apply(Iota(to, 1)), reshape(x, (n,)), zero)
+    return reshape(matrix, (*x.shape, *x.shape))
 
 

@@ -1,1 +1,440 @@
-"""The methods of Tensor that are operators: set on the class when this package is imported."""
+"""The methods of Tensor that are operators: indexing, `@`, and those that stand for a function of this package.
+
+They are set on the class when this package is imported: Tensor itself knows nothing of operators' names.  Where MindSpore has
+two forms of a method, one with `axis` and `keepdims` and one with `dim` and `keepdim`, both are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType
+from adjoint.ops import activations, arithmetic, creation, linear, ordering, random_numbers, reduction, shapes
+from adjoint.ops.arguments import flag, operand, wrong
+from adjoint.runtime.indexing import iterated, taken, write
+from adjoint.runtime.tensor import Tensor, as_tensor
+
+__all__: list[str] = []
+
+_ABSENT: Any = object()
+
+
+def _one(op: str, name: str, value: Any, other_name: str, other: Any, default: Any = None) -> Any:
+    """The one of two names for an argument that was given."""
+    if value is _ABSENT:
+        return default if other is _ABSENT else other
+    if other is not _ABSENT:
+        raise TypeError(f"For 'Tensor.{op}', '{name}' and '{other_name}' are two names for one argument: give one of them.")
+    return value
+
+
+def _sizes(given: tuple[Any, ...]) -> Any:
+    """Sizes given as several ints, or as one tuple."""
+    return given[0] if len(given) == 1 and isinstance(given[0], (tuple, list, Tensor)) else given
+
+
+class _Methods:
+    """What Tensor gets, besides the functions in `_FUNCTIONS`."""
+
+    # -- operators of the language ----------------------------------------------------------------------------------
+    __getitem__ = taken
+    __setitem__ = write
+    __iter__ = iterated
+    __matmul__ = linear.matmul
+
+    def __rmatmul__(self: Any, other: Any) -> Tensor:
+        return linear.matmul(as_tensor(other), self)
+
+    def __contains__(self: Any, value: Any) -> bool:
+        return bool(reduction.any(arithmetic.equal(self, value)))
+
+    def __round__(self: Any, decimals: int = 0) -> Tensor:
+        return arithmetic.round(self, decimals=decimals)
+
+    # -- reductions -------------------------------------------------------------------------------------------------
+    def sum(self: Any, axis: Any = _ABSENT, dtype: Any = None, keepdims: Any = _ABSENT, initial: Any = None, *, dim: Any = _ABSENT,
+            keepdim: Any = _ABSENT) -> Tensor:
+        """The sum over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
+        if isinstance(dtype, bool):
+            # sum(dim, keepdim)
+            keepdim, dtype = dtype, None
+        out = reduction.sum(self, _one("sum", "axis", axis, "dim", dim), _one("sum", "keepdims", keepdims, "keepdim", keepdim, False),
+                            dtype=dtype)
+        return out if initial is None else out + initial
+
+    def mean(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT,
+             dtype: DType | None = None) -> Tensor:
+        """The mean over axes; of integers in their own dtype, truncated."""
+        x = self if dtype is None else self.astype(dtype)
+        return reduction.mean(x, _one("mean", "axis", axis, "dim", dim), _one("mean", "keep_dims", keep_dims, "keepdim", keepdim, False))
+
+    def prod(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, dtype: DType | None = None, *, dim: Any = _ABSENT,
+             keepdim: Any = _ABSENT) -> Tensor:
+        """The product over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
+        return reduction.prod(self, _one("prod", "axis", axis, "dim", dim), _one("prod", "keep_dims", keep_dims, "keepdim", keepdim, False), dtype)
+
+    def all(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
+        """Whether all elements over axes are true."""
+        return reduction.all(self, _one("all", "axis", axis, "dim", dim), _one("all", "keep_dims", keep_dims, "keepdim", keepdim, False))
+
+    def any(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
+        """Whether an element over axes is true."""
+        return reduction.any(self, _one("any", "axis", axis, "dim", dim), _one("any", "keep_dims", keep_dims, "keepdim", keepdim, False))
+
+    def max(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False, initial: Any = None,
+            where: Any = None, return_indices: bool = False) -> Any:
+        """The largest element: of the tensor, or with its place along `dim`, or over `axis` without places unless asked for."""
+        return _extreme(reduction.max, reduction.amax, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
+
+    def min(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False, initial: Any = None,
+            where: Any = None, return_indices: bool = False) -> Any:
+        """The smallest element: of the tensor, or with its place along `dim`, or over `axis` without places unless asked for."""
+        return _extreme(reduction.min, reduction.amin, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
+
+    def argmax(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
+        """The place of the largest element along an axis, or in the tensor read row by row, as Int64."""
+        return reduction.argmax(self, _one("argmax", "axis", axis, "dim", dim), _one("argmax", "keepdims", keepdims, "keepdim", keepdim, False))
+
+    def argmin(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
+        """The place of the smallest element along an axis, or in the tensor read row by row, as Int32."""
+        return reduction.argmin(self, _one("argmin", "axis", axis, "dim", dim), _one("argmin", "keepdims", keepdims, "keepdim", keepdim, False))
+
+    def std(self: Any, axis: Any = _ABSENT, ddof: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, correction: Any = _ABSENT,
+            keepdim: Any = _ABSENT) -> Tensor:
+        """The standard deviation over axes, with the count less `ddof` (0)."""
+        return reduction.std(self, _one("std", "axis", axis, "dim", dim), _one("std", "ddof", ddof, "correction", correction, 0),
+                             _one("std", "keepdims", keepdims, "keepdim", keepdim, False))
+
+    def var(self: Any, axis: Any = _ABSENT, ddof: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, correction: Any = _ABSENT,
+            keepdim: Any = _ABSENT) -> Tensor:
+        """The variance over axes, divided by the count less `ddof` (0)."""
+        return reduction.var(self, _one("var", "axis", axis, "dim", dim), _one("var", "ddof", ddof, "correction", correction, 0),
+                             _one("var", "keepdims", keepdims, "keepdim", keepdim, False))
+
+    def cumsum(self: Any, axis: Any = _ABSENT, dtype: DType | None = None, *, dim: Any = _ABSENT) -> Tensor:
+        """The running sum along an axis; without one, of the tensor read row by row."""
+        along = _one("cumsum", "axis", axis, "dim", dim)
+        return reduction.cumsum(shapes.ravel(self), 0, dtype) if along is None else reduction.cumsum(self, along, dtype)
+
+    def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
+        """The place of the largest element along an axis, and the element."""
+        values, places = reduction.max(self, axis, keep_dims)
+        return places, values
+
+    def argmin_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
+        """The place of the smallest element along an axis, and the element."""
+        values, places = reduction.min(self, axis, keep_dims)
+        return places, values
+
+    def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DType | None = None) -> Tensor:
+        """The sum of the diagonal."""
+        return reduction.sum(shapes.diagonal(self, offset, axis1, axis2), -1, dtype=dtype or self.dtype)
+
+    # -- shapes -----------------------------------------------------------------------------------------------------
+    def reshape(self: Any, *shape: Any) -> Tensor:
+        """The elements row by row in another shape; one size may be -1."""
+        return shapes.reshape(self, _sizes(shape))
+
+    def view(self: Any, *shape: Any) -> Tensor:
+        """As `reshape`; a dtype instead of a shape is a TypeError: see `astype`."""
+        return shapes.reshape(self, _sizes(shape))
+
+    def reshape_as(self: Any, other: Any) -> Tensor:
+        """The elements row by row in the shape of `other`."""
+        return shapes.view_as(self, other)
+
+    def flatten(self: Any, order: Any = "C", end: Any = None, *, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """All axes, or those from `start_dim` to `end_dim`, made one; `order` "F" reads column by column."""
+        if not isinstance(order, str):
+            # flatten(start_dim, end_dim)
+            order, start_dim = "C", order
+        return shapes.flatten(self, order, start_dim=start_dim, end_dim=end_dim if end is None else end)
+
+    def transpose(self: Any, *axes: Any) -> Tensor:
+        """The axes in another order; reversed, if none are named.  Two axes of a tensor of more exchange those two."""
+        order = _sizes(axes) if axes else tuple(reversed(range(self.ndim)))
+        if len(axes) == 2 and self.ndim != 2:
+            return shapes.swapaxes(self, *axes)
+        return shapes.transpose(self, order)
+
+    def permute(self: Any, *axis: Any) -> Tensor:
+        """The axes in another order."""
+        return shapes.transpose(self, _sizes(axis))
+
+    def squeeze(self: Any, *given: Any, axis: Any = None) -> Tensor:
+        """The tensor without its axes of 1, or without those named."""
+        return shapes.squeeze(self, axis if not given else given[0] if len(given) == 1 else given)
+
+    def broadcast_to(self: Any, *shape: Any) -> Tensor:
+        """The elements repeated to a shape."""
+        return shapes.broadcast_to(self, _sizes(shape))
+
+    def expand(self: Any, *size: Any) -> Tensor:
+        """The elements repeated to a shape."""
+        return shapes.broadcast_to(self, _sizes(size))
+
+    def tile(self: Any, *dims: Any, reps: Any = _ABSENT) -> Tensor:
+        """The tensor repeated along its axes."""
+        times = reps if not dims else _sizes(dims)
+        return shapes.tile(self, (times,) if isinstance(times, int) else times)
+
+    def repeat(self: Any, *repeats: Any) -> Tensor:
+        """The tensor repeated along its axes."""
+        return shapes.tile(self, _sizes(repeats))
+
+    def repeat_interleave(self: Any, repeats: Any, dim: Any = None) -> Tensor:
+        """Each element repeated along an axis."""
+        return shapes.repeat_interleave(self, repeats, dim)
+
+    def split(self: Any, split_size_or_sections: Any = _ABSENT, axis: Any = _ABSENT, *, split_size: Any = _ABSENT, dim: Any = _ABSENT) -> Any:
+        """Consecutive parts along an axis."""
+        each = _one("split", "split_size_or_sections", split_size_or_sections, "split_size", split_size)
+        return shapes.split(self, each, _one("split", "axis", axis, "dim", dim, 0))
+
+    def chunk(self: Any, chunks: int, axis: Any = _ABSENT, *, dim: Any = _ABSENT) -> Any:
+        """At most so many parts along an axis."""
+        return shapes.chunk(self, chunks, _one("chunk", "axis", axis, "dim", dim, 0))
+
+    def expand_dims(self: Any, axis: Any) -> Tensor:
+        """A new axis of 1."""
+        return shapes.expand_dims(self, axis)
+
+    def flip(self: Any, dims: Any) -> Tensor:
+        """The elements in opposite order along axes."""
+        return shapes.flip(self, dims)
+
+    @property
+    def T(self: Any) -> Tensor:  # noqa: N802 - the manual's name
+        """The axes in opposite order."""
+        return shapes.transpose(self, tuple(reversed(range(self.ndim))))
+
+    @property
+    def mT(self: Any) -> Tensor:  # noqa: N802 - the manual's name
+        """The last two axes exchanged."""
+        if self.ndim < 2:
+            raise wrong("mT", "input", "of at least 2 dimensions", self)
+        return shapes.swapaxes(self, -1, -2)
+
+    def stride(self: Any, dim: int | None = None) -> Any:
+        """How many elements lie between one and the next, by axis."""
+        strides = [step // self.itemsize for step in self.strides]
+        return strides if dim is None else strides[dim]
+
+    def contiguous(self: Any) -> Tensor:
+        """The tensor: its elements lie row by row always."""
+        return self
+
+    def is_contiguous(self: Any) -> bool:
+        """Whether the elements lie row by row: always."""
+        return True
+
+    # -- elements ---------------------------------------------------------------------------------------------------
+    def gather(self: Any, input_indices: Any = _ABSENT, axis: Any = _ABSENT, batch_dims: int = 0, *, dim: Any = _ABSENT,
+               index: Any = _ABSENT) -> Tensor:
+        """gather(indices, axis): the slices the indices name; gather(dim, index): `gather_elements`."""
+        if dim is not _ABSENT or index is not _ABSENT or not isinstance(input_indices, Tensor):
+            place = _one("gather", "dim", dim, "input_indices", input_indices)
+            return shapes.gather_elements(self, place, _one("gather", "index", index, "axis", axis))
+        return shapes.gather(self, input_indices, axis, batch_dims)
+
+    def select(self: Any, condition: Any, y: Any) -> Tensor:
+        """select(condition, y): the tensor where the condition is true, else y; select(dim, index): one slice of an axis."""
+        if isinstance(condition, Tensor) and condition.dtype is BOOL:
+            return arithmetic.select(condition, self, y)
+        place = shapes.narrow(self, condition, y, 1)
+        return shapes.squeeze(place, condition)
+
+    def where(self: Any, condition: Any, y: Any) -> Tensor:
+        """The tensor where the condition is true, else `y`."""
+        return arithmetic.where(condition, self, y)
+
+    def masked_select(self: Any, mask: Any) -> Tensor:
+        """The elements where the mask is true, along one axis."""
+        if operand("MaskedSelect", mask, "mask").dtype is not BOOL:
+            raise wrong("MaskedSelect", "mask", "a Tensor of Bool", mask, TypeError)
+        both = shapes.broadcast_to(mask, _joint(self, mask)), shapes.broadcast_to(self, _joint(self, mask))
+        return both[1][both[0]]
+
+    def nonzero(self: Any, *, as_tuple: bool = False) -> Any:
+        """The coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
+        columns = tuple(Tensor(places, I64) for places in self.asnumpy().nonzero())
+        return columns if flag("NonZero", "as_tuple", as_tuple) else shapes.stack(columns, 1) if columns else creation.zeros((self.size, 0), I64)
+
+    def take(self: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
+        """The slices along an axis that indices name, or elements of the tensor read row by row."""
+        places = indices if isinstance(indices, Tensor) else Tensor(indices)
+        return shapes.take(self, places) if axis is None else shapes.index_select(self, axis, places)
+
+    def fill(self: Any, value: Any) -> Tensor:
+        """A tensor of this shape and dtype, filled with one number."""
+        return creation.full_like(self, value)
+
+    def itemset(self: Any, *arguments: Any) -> Tensor:
+        """A tensor with one element replaced: itemset(value), itemset(place, value), itemset((row, ...), value)."""
+        *where_, value = arguments
+        place = where_[0] if where_ else 0
+        out = self.copy()
+        flat = shapes.ravel(out) if not isinstance(place, tuple) else out
+        write(flat, place, value)
+        return shapes.reshape(flat, self.shape)
+
+    def fill_diagonal(self: Any, fill_value: Any) -> Tensor:
+        """A tensor with one number on the diagonal of the last two axes."""
+        chosen = creation.eye(*self.shape[-2:], dtype=BOOL)
+        return arithmetic.select(chosen, arithmetic.cast(fill_value, self.dtype), self)
+
+    # -- dtypes -----------------------------------------------------------------------------------------------------
+    def is_floating_point(self: Any) -> bool:
+        """Whether the dtype is a floating point type."""
+        return self.dtype.is_float
+
+    def is_signed(self: Any) -> bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.kind in "if"
+
+    def is_complex(self: Any) -> bool:
+        """Whether the dtype is complex: never."""
+        return False
+
+    # -- new tensors ------------------------------------------------------------------------------------------------
+    def new_zeros(self: Any, size: Any, dtype: DType | None = None) -> Tensor:
+        """Zeros of this dtype."""
+        return creation.zeros(size, dtype or self.dtype)
+
+    def new_ones(self: Any, size: Any, dtype: DType | None = None) -> Tensor:
+        """Ones of this dtype."""
+        return creation.ones(size, dtype or self.dtype)
+
+    def new_full(self: Any, size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
+        """One number everywhere, of this dtype."""
+        return creation.full(size, fill_value, dtype=dtype or self.dtype)
+
+    def clone(self: Any) -> Tensor:
+        """A tensor of the same numbers; gradients flow through it."""
+        return self.copy()
+
+    def allclose(self: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+        """Whether all elements are close to those of another tensor."""
+        return bool(reduction.all(arithmetic.isclose(self, other, rtol, atol, equal_nan)))
+
+    def numel(self: Any) -> int:
+        """The number of elements."""
+        return self.size
+
+    nelement = numel
+
+    def ndimension(self: Any) -> int:
+        """The number of axes."""
+        return self.ndim
+
+    # -- in place ---------------------------------------------------------------------------------------------------
+    def fill_(self: Any, value: Any) -> Tensor:
+        """Fill this tensor with one number."""
+        self.overwrite(creation.full_like(self, value))
+        return self
+
+    def zero_(self: Any) -> Tensor:
+        """Fill this tensor with zeros."""
+        return self.fill_(0)
+
+    def copy_(self: Any, src: Any, non_blocking: bool = False) -> Tensor:
+        """Take over the numbers of another tensor that broadcasts."""
+        source = operand("Tensor.copy_", src, "src").astype(self.dtype, copy=False)
+        self.overwrite(source if source.shape == self.shape else shapes.broadcast_to(source, self.shape))
+        return self
+
+    def uniform_(self: Any, from_: float = 0, to: float = 1) -> Tensor:
+        """Fill this tensor with uniformly random numbers."""
+        self.overwrite(random_numbers.uniform(self.shape, float(from_), float(to), None, self.dtype))
+        return self
+
+    def normal_(self: Any, mean: float = 0, std: float = 1) -> Tensor:
+        """Fill this tensor with normally distributed numbers."""
+        self.overwrite(random_numbers.normal(self.shape, mean, std).astype(self.dtype))
+        return self
+
+
+def _extreme(along: Any, over: Any, x: Tensor, dim: Any, keepdim: Any, axis: Any, keepdims: Any, initial: Any, where: Any,
+             return_indices: Any) -> Any:
+    if dim is not None and axis is not None:
+        raise TypeError(f"For 'Tensor.{along.__name__}', 'dim' and 'axis' are two names for one argument: give one of them.")
+    keep = bool(keepdim) or bool(keepdims)
+    if where is True:
+        where = None
+    if isinstance(dim, int) and not isinstance(dim, bool):
+        return along(x, dim, keep)
+    place = dim if axis is None else axis
+    if flag("Tensor." + along.__name__, "return_indices", return_indices):
+        return along(x, place, keep, initial=initial, where=where)
+    return over(x, place, keep, initial=initial, where=where)
+
+
+def _joint(x: Tensor, y: Tensor) -> tuple[int, ...]:
+    return arithmetic.logical_and(arithmetic.equal(x, x), y).shape
+
+
+_FUNCTIONS: dict[str, Any] = {
+    function.__name__: function
+    for module, names in (
+        (arithmetic, "abs add addcdiv addcmul bitwise_and bitwise_or bitwise_xor ceil clamp clip cos cosh div equal erf erfc exp exp2 expm1 "
+                     "floor floor_divide fmod greater greater_equal isclose isfinite isinf isnan lerp less less_equal log log10 log1p log2 "
+                     "logical_and logical_not logical_or logical_xor masked_fill maximum minimum mul nan_to_num neg not_equal pow reciprocal "
+                     "remainder round rsqrt sign sin sinh sqrt square sub subtract tan true_divide trunc type_as xlogy"),
+        (activations, "sigmoid tanh hardshrink softmax log_softmax"),
+        (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
+        (ordering, "argsort median sort top_k topk"),
+        (linear, "addbmm addmm addmv baddbmm bmm dot ger inner matmul mm outer"),
+        (shapes, "diag diagonal expand_as gather_elements gather_nd index_select moveaxis movedim narrow ravel reverse roll swapaxes swapdims t "
+                 "tensor_split tril triu unbind unsqueeze view_as"),
+        (random_numbers, "bernoulli multinomial"),
+    )
+    for function in (getattr(module, name) for name in names.split())
+}
+"""Functions that are methods as they are, their first argument being the tensor."""
+
+_SYNONYMS = {
+    "absolute": "abs", "multiply": "mul", "negative": "neg", "divide": "div", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
+    "gt": "greater", "ge": "greater_equal", "bitwise_not": "__invert__",
+}
+_DTYPES = {
+    "half": F16, "bfloat16": BF16, "float": F32, "double": F64, "bool": BOOL, "byte": U8, "short": I16, "int": I32, "long": I64, "char": I8,
+}
+_IN_PLACE = ("add", "sub", "mul", "div", "floor_divide", "remainder", "clamp", "exp", "log", "floor", "sigmoid", "tanh", "sign", "masked_fill")
+
+
+def _converter(dtype: DType) -> Callable[[Any], Tensor]:
+    def converted(self: Any) -> Tensor:
+        return self.astype(dtype, copy=False)
+
+    converted.__doc__ = f"The tensor as {dtype}."
+    return converted
+
+
+def _in_place(name: str, function: Any) -> Callable[..., Tensor]:
+    def changed(self: Any, *arguments: Any, **options: Any) -> Tensor:
+        result = function(self, *arguments, **options)
+        if result.shape != self.shape:
+            raise wrong(f"Tensor.{name}_", "other", f"of a shape that broadcasts to {self.shape}", result)
+        self.overwrite(result.astype(self.dtype, copy=False))
+        return self
+
+    changed.__doc__ = f"This tensor made to hold the result of `{name}`; returns it."
+    return changed
+
+
+def _attach() -> None:
+    for name, method in vars(_Methods).items():
+        if name not in vars(object) and (callable(method) or isinstance(method, property)):
+            setattr(Tensor, name, method)
+    for name, function in _FUNCTIONS.items():
+        setattr(Tensor, name, function)
+    for name, other in _SYNONYMS.items():
+        setattr(Tensor, name, getattr(Tensor, other))
+    for name, dtype in _DTYPES.items():
+        setattr(Tensor, name, _converter(dtype))
+    for name in _IN_PLACE:
+        setattr(Tensor, f"{name}_", _in_place(name, _FUNCTIONS[name]))
+
+
+_attach()

@@ -1,0 +1,286 @@
+"""Tensors by index, as in NumPy: `x[1]`, `x[2:, ::-1]`, `x[..., None]`, `x[rows, columns]`, `x[x > 0]`, and writing to such parts.
+
+A key is an entry or a tuple of them: ints, slices, `None` (a new axis), `...` (all axes not named), and *arrays*: integer or
+bool Tensors, NumPy arrays, lists.  Ints and slices become one `slice` op.  Arrays broadcast together and become one
+`gather`; their contents are read here, on the host, and a mask of bools counts as the places where it is true.  Where arrays
+stand side by side, their axes stay in their place, else they go to the front.
+
+A write makes a new tensor, gathered from the old elements and the new ones, and puts it in the place of the old.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Reshape, Slice, Transpose
+from adjoint.ir.types import I64, broadcast_shapes, tensor
+from adjoint.runtime.machine import memory_of
+from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant, wrap
+
+__all__ = ["MaskMistake", "iterated", "replaced", "taken", "write"]
+
+Array = np.ndarray[Any, Any]
+
+
+class MaskMistake(IndexError, ValueError):
+    """A mask does not have the shape of what it is laid on."""
+
+
+def taken(x: Tensor, key: Any) -> Tensor:
+    """`x[key]`.
+
+    IndexError for an index out of range, for too many of them and for what is no index; TypeError for an int on a tensor
+    without dimensions; ValueError for a step of 0; MaskMistake for a mask of another shape.
+    """
+    if key.__class__ is int and x.type.rank:
+        return _row(x, key)
+    part, places = _sliced(x, _entries(x, key))
+    return part if all(array is None for array in places) else _gathered(part, places)
+
+
+def _row(x: Tensor, index: int) -> Tensor:
+    """One slice of the first axis."""
+    sizes = x.shape
+    place = _checked(index, sizes[0], 0)
+    lead = (0,) * (len(sizes) - 1)
+    part = apply(Slice((place, *lead), (place + 1, *sizes[1:]), (1,) * len(sizes)), x)
+    return apply(Reshape(tensor(x.dtype, sizes[1:])), part)
+
+
+def iterated(x: Tensor) -> Iterator[Tensor]:
+    """The slices of the first axis, one after the other; TypeError for a tensor without dimensions."""
+    if not x.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return (_row(x, i) for i in range(x.shape[0]))
+
+
+def _checked(index: int, length: int, axis: int) -> int:
+    """The index from the front; an IndexError when it is out of range."""
+    if not -length <= index < length:
+        raise IndexError(f"For 'Tensor[...]', index {index} is out of bounds for dimension {axis} with size {length}.")
+    return index % length
+
+
+# Reading a key ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The places that an array names along one axis.
+
+    array  Int64, or an integer Tensor
+    size   what the axis must have, for a mask
+    new    the axis is a new one: a single bool has none of its own
+    """
+
+    array: Any
+    size: int | None = None
+    new: bool = False
+
+
+def _entries(x: Tensor, key: Any) -> list[Any]:
+    """The key's entries for all axes in order: ints, slices, None and places."""
+    entries: list[Any] = []
+    named, dots = 0, -1
+    for entry in key if isinstance(key, tuple) else (key,):
+        if entry is ...:
+            if dots >= 0:
+                raise IndexError("For 'Tensor[...]', an index can have only one ellipsis ('...').")
+            dots = len(entries)
+        elif entry is None:
+            entries.append(None)
+        else:
+            parsed = [entry] if isinstance(entry, slice) else _parsed(entry)
+            named += sum(not (isinstance(e, _Places) and e.new) for e in parsed)
+            entries += parsed
+    if named > x.ndim:
+        if x.ndim == 0 and len(entries) == 1 and isinstance(entries[0], int):
+            raise TypeError("For 'Tensor[...]', a tensor without dimensions cannot be indexed with an int; `item()` gives its number.")
+        raise IndexError(f"For 'Tensor[...]', too many indices: the tensor has {x.ndim} dimensions, but {named} were indexed.")
+    place = len(entries) if dots < 0 else dots
+    return [*entries[:place], *[slice(None)] * (x.ndim - named), *entries[place:]]
+
+
+def _parsed(entry: Any) -> list[Any]:
+    """An int, or the places that an array names: one array of ints, or one for each axis of a mask."""
+    if isinstance(entry, Tensor) and entry.dtype.is_integer:
+        return [int(entry.item())] if entry.ndim == 0 else [_Places(entry)]
+    if not isinstance(entry, (Tensor, np.ndarray, list, bool, np.bool_)):
+        try:
+            return [operator.index(entry)]
+        except TypeError:
+            raise IndexError(
+                "For 'Tensor[...]', an index must be an int, a slice, an ellipsis ('...'), None, a bool, or a Tensor, array or list of "
+                f"ints or bools, but got {entry!r} of type {type(entry).__name__}.") from None
+    array = np.asarray(_plain(entry))
+    if array.dtype == bool:
+        if array.ndim == 0:
+            return [_Places(np.zeros(int(array), np.int64), new=True)]
+        return [_Places(places, size) for places, size in zip(np.nonzero(array), array.shape, strict=True)]
+    if array.size == 0 and isinstance(entry, list):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise IndexError(f"For 'Tensor[...]', an array used as an index must hold ints or bools, but got {array.dtype}.")
+    return [int(array)] if array.ndim == 0 else [_Places(array.astype(np.int64))]
+
+
+def _plain(entry: Any) -> Any:
+    """An array, a list, or Tensors in lists, as something that NumPy reads."""
+    if isinstance(entry, Tensor):
+        return entry.asnumpy()
+    if not isinstance(entry, list):
+        return entry
+    try:
+        return np.asarray([_plain(item) for item in entry])
+    except (TypeError, ValueError):
+        raise IndexError(f"For 'Tensor[...]', a list used as an index must hold ints or bools in rows of one length, but got {entry!r}.") from None
+
+
+# Slices and ints ----------------------------------------------------------------------------------------------------
+
+
+def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
+    """Ints and slices taken, new axes put in: what is left for each axis is an array of places, or None.
+
+    Beside arrays an int is an array too: it helps to decide where their axes go.
+    """
+    beside = any(isinstance(e, _Places) for e in entries)
+    ranges: list[range] = []
+    sizes: list[int] = []
+    left: list[Any] = []
+    for entry in entries:
+        if entry is None or (isinstance(entry, _Places) and entry.new):
+            sizes.append(1)
+            left.append(entry and entry.array)
+            continue
+        axis = len(ranges)
+        length = x.shape[axis]
+        if isinstance(entry, slice):
+            ranges.append(_range(entry, length))
+            sizes.append(len(ranges[-1]))
+            left.append(None)
+        elif isinstance(entry, int):
+            place = _checked(entry, length, axis)
+            ranges.append(range(place, place + 1))
+            if beside:
+                sizes.append(1)
+                left.append(np.zeros((), np.int64))
+        else:
+            if entry.size not in (None, length):
+                raise MaskMistake(f"For 'Tensor[...]', a mask has size {entry.size} where dimension {axis} of the tensor has size {length}.")
+            ranges.append(range(length))
+            sizes.append(length)
+            left.append(entry.array)
+    if any(taken_ != range(length) for taken_, length in zip(ranges, x.shape, strict=True)):
+        x = apply(Slice(*(tuple(getattr(r, end) for r in ranges) for end in ("start", "stop", "step"))), x)
+        if x.shape == tuple(sizes):
+            return x, left
+    return apply(Reshape(tensor(x.dtype, sizes)), x), left
+
+
+def _range(entry: slice, length: int) -> range:
+    """The places a slice names; its ends may be Tensors of one int."""
+    try:
+        return range(*entry.indices(length))
+    except TypeError:
+        raise IndexError(f"For 'Tensor[...]', the ends of a slice must be ints or None, but got {entry}.") from None
+
+
+# Arrays -------------------------------------------------------------------------------------------------------------
+
+
+def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
+    """The elements that arrays name, of a tensor whose other axes are taken whole."""
+    axes = [axis for axis, entry in enumerate(entries) if entry is not None]
+    if len(axes) == 1:
+        (axis,) = axes
+        places = entries[axis]
+        if isinstance(places, np.ndarray):
+            places = _as_places(_in_range(places, x.shape[axis], axis))
+        elif places.size:
+            _in_range(places.asnumpy(), x.shape[axis], axis)
+        return apply(Gather(axis), x, places)
+    flat = _flat_places(entries, axes, x.shape)
+    together = axes == list(range(axes[0], axes[-1] + 1))
+    front = axes[0] if together else 0
+    others = [axis for axis in range(x.ndim) if axis not in axes]
+    order = (*others[:front], *axes, *others[front:])
+    if order != tuple(range(x.ndim)):
+        x = apply(Transpose(order), x)
+    count = int(np.prod([x.shape[front + i] for i in range(len(axes))], dtype=np.int64))
+    x = apply(Reshape(tensor(x.dtype, (*x.shape[:front], count, *x.shape[front + len(axes) :]))), x)
+    return apply(Gather(front), x, _as_places(flat))
+
+
+def _flat_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Array:
+    """Arrays of coordinates as places in the axes read as one."""
+    arrays = [entries[axis] if isinstance(entries[axis], np.ndarray) else entries[axis].asnumpy() for axis in axes]
+    try:
+        shape = broadcast_shapes(*(a.shape for a in arrays))
+    except ValueError:
+        raise IndexError("For 'Tensor[...]', the index arrays must have shapes that broadcast together, but got "
+                         f"{' and '.join(str(a.shape) for a in arrays)}.") from None
+    flat: Array = np.zeros(shape, np.int64)  # type: ignore[arg-type]
+    for axis, array in zip(axes, arrays, strict=True):
+        flat = flat * sizes[axis] + _in_range(array, sizes[axis], axis)
+    return flat
+
+
+def _in_range(places: Array, length: int, axis: int) -> Array:
+    """Indices from the front; an IndexError that names the first out of range."""
+    outside = (places < -length) | (places >= length)
+    if outside.any():
+        _checked(int(places[outside].reshape(-1)[0]), length, axis)
+    return np.where(places < 0, places + length, places)
+
+
+def _as_places(places: Array) -> Tensor:
+    return wrap(tensor(I64, places.shape), memory_of(np.ascontiguousarray(places, np.int64)))
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+
+
+def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
+    """A tensor like `x`, with `value` at `x[key]`: a number, or what broadcasts there; brought to the dtype of `x`.
+
+    Errors as for `taken`; ValueError when the value does not fit.
+    """
+    places = _numbered(x)
+    chosen = taken(places, key).asnumpy()
+    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+        value = constant(value if not isinstance(value, float) or x.dtype.is_float else int(value), x.dtype)
+    elif not isinstance(value, Tensor):
+        value = as_tensor(value)
+    if value.dtype is not x.dtype:
+        value = apply(Cast(x.dtype), value)
+    # Axes of 1 in front of the value are too many by NumPy's rule too, and are let go.
+    while value.ndim > chosen.ndim and value.shape[0] == 1:
+        value = apply(Reshape(tensor(value.dtype, value.shape[1:])), value)
+    if value.shape != chosen.shape:
+        try:
+            value = apply(Broadcast(tensor(value.dtype, chosen.shape)), value)
+        except ValueError:
+            raise ValueError(f"For 'Tensor[...] = value', the value must broadcast to the shape {chosen.shape} of what is written to, "
+                             f"but got shape {value.shape}.") from None
+    source = np.arange(x.size, dtype=np.int64)
+    source[chosen.reshape(-1)] = x.size + np.arange(chosen.size)
+    old, new = (apply(Reshape(tensor(t.dtype, (t.size,))), t) for t in (x, value))
+    both = apply(Concat(0), old, new)
+    return apply(Gather(0), both, _as_places(source.reshape(x.shape)))
+
+
+def _numbered(x: Tensor) -> Tensor:
+    """A tensor of the shape of `x` whose elements are their own places."""
+    return _as_places(np.arange(x.size, dtype=np.int64).reshape(x.shape))
+
+
+def write(x: Tensor, key: Any, value: Any) -> None:
+    """`x[key] = value`."""
+    x.overwrite(replaced(x, key, value))
