@@ -1,7 +1,7 @@
 """What a gradient is about to pass through: which values are active, and what hangs on them.
 
     active(leaf)     a leaf that the gradient is wanted of
-    active(y)        y = op(.., x, ..), x active, the op does not cut gradients, y holds floating-point numbers
+    active(y)        y = op(.., x, ..), x active, the op does not cut gradients, y holds numbers
     active(region)   a region's result is active when what it yields is; carried values are a fixed point
 
 Only active values receive cotangents.  A leaf is a Value, or the symbol of a parameter: all reads of a parameter are that
@@ -77,11 +77,13 @@ class Activity:
     nodes   in program order
     wanted  the leaves gradients are asked for
     module  where calls find their functions; not needed when there are none
+    called  the functions whose body is being looked into
     """
 
     nodes: Sequence[Node]
     wanted: Iterable[Leaf]
     module: Module | None = None
+    called: tuple[str, ...] = ()
 
     active: set[Leaf] = field(default_factory=set)
     reads: dict[Value, str] = field(default_factory=dict)
@@ -145,15 +147,20 @@ class Activity:
                 self._bind(region.params, node.operands)
                 self._walk(region.nodes)
                 self._bind(node.results, region.results)
-            case Call() if self.module is not None and self.module.functions[op.symbol].vjp is None:
+            case Call() if self._looks_into(op.symbol):
+                assert self.module is not None
                 body = self.module.functions[op.symbol].body
-                inside = Activity(body.nodes, self._seen_by(body, node.operands), self.module)
+                inside = Activity(body.nodes, self._seen_by(body, node.operands), self.module, (*self.called, op.symbol))
                 for value, atom in zip(node.results, body.results, strict=True):
                     if inside.is_active(atom):
                         self.active.add(value)
             case _:
                 if any(self.is_active(x) for x in node.operands):
                     self.active.update(value for value in node.results if differentiable(value.type))
+
+    def _looks_into(self, symbol: str) -> bool:
+        """Whether the activity of a call is found in its function: one without a pullback of its own, not called already."""
+        return self.module is not None and self.module.functions[symbol].vjp is None and symbol not in self.called
 
     def _seen_by(self, body: Region, arguments: Sequence[Atom]) -> list[Leaf]:
         """The leaves of a called function: its parameters with active arguments, and the active symbols."""

@@ -463,15 +463,16 @@ def extended(b: Builder, nodes: Sequence[Node], looked: dict[Node, Looked], need
     needed  all that is looked at from anywhere; what of it lies in a cell becomes a result of the cell
     """
     for node in nodes:
-        match node.op:
-            case If() if node in looked:
-                _extend_if(b, node, looked, needed)
-            case For() | While() if node in looked:
-                _extend_loop(b, node, looked, needed)
-            case Cell():
-                _extend_cell(b, node, node.op, looked, needed)
-            case _:
-                b.append(node)
+        with b.at(node.loc):
+            match node.op:
+                case If() if node in looked:
+                    _extend_if(b, node, looked, needed)
+                case For() | While() if node in looked:
+                    _extend_loop(b, node, looked, needed)
+                case Cell():
+                    _extend_cell(b, node, node.op, looked, needed)
+                case _:
+                    b.append(node)
 
 
 def _extend_if(b: Builder, node: Node, looked: dict[Node, Looked], needed: set[Value]) -> None:
