@@ -586,6 +586,11 @@ def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer,
             k.store(out, i, total[i])
 
 
+def _out_of_range(op: Op, axis: int) -> Exception:
+    """What status 1 of a kernel means; the reference, run on the same operands, names the index."""
+    return mistake(op, "indices", f"in range along axis {axis}", "an index that is not", IndexError)
+
+
 GATHERS: tuple[Sample, ...] = (
     sample(F32_23, tensor(I32, (4,)), values={1: [0, 2, 2, -1]}, axis=1),
     sample(F32_23, tensor(I64, (2, 2)), values={1: [[0, 1], [1, -2]]}, axis=0),
@@ -604,7 +609,7 @@ class Gather(Op):
     result    T[s with the dimension at axis replaced by r]
     gradient  each slice of ct added where it was taken from, in the order of the indices; none for the indices
     errors    TypeError: indices are not integers; ValueError: axis out of range; IndexError when run: an index is out of
-              range, told by status 1 of the kernel (the reference names the index)
+              range (the kernel says so, the reference says which)
     """
 
     axis: int
@@ -638,6 +643,9 @@ class Gather(Op):
                     with k.loop(0, m, "j") as j:
                         k.store(out, row * m + j, x[source * m + j])
                 advance(k, counters, bounds)
+
+    def failure(self, status: int) -> Exception:
+        return _out_of_range(self, self.axis)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, indices = node.operands
@@ -690,6 +698,9 @@ class GatherGradient(Op):
     def lower(self, k: Kernel, ct: Buffer, indices: Buffer, out: Buffer) -> None:
         _emit_scatter(k, None, indices, ct, out, self.axis)
 
+    def failure(self, status: int) -> Exception:
+        return _out_of_range(self, self.axis)
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return b.gather(ct, node.operands[1], axis=self.axis), None
 
@@ -736,6 +747,9 @@ class ScatterAdd(Op):
 
     def lower(self, k: Kernel, x: Buffer, indices: Buffer, updates: Buffer, out: Buffer) -> None:
         _emit_scatter(k, x, indices, updates, out, self.axis)
+
+    def failure(self, status: int) -> Exception:
+        return _out_of_range(self, self.axis)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return ct, None, b.gather(ct, node.operands[1], axis=self.axis)
