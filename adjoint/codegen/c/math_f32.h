@@ -120,7 +120,8 @@ static inline float adjoint_exp_normal_f32(float x) {
 
 /* e^x. Error ?exp. */
 static inline float adjoint_exp_f32(float x) {
-    float bounded = x > 89 ? 89 : x < -104 ? -104 : x; /* beyond, the result is infinite, or 0 */
+    float bounded = x > 89 ? 89 : x; /* beyond, the result is infinite, or 0 */
+    bounded = bounded < -104 ? -104 : bounded;
     float r, cut;
     float rounded = adjoint_reduce_exp_f32(bounded, &r, &cut);
     /* 2^n need not be a float: multiply by 2^half, then by 2^(n - half). Only the last product rounds. */
@@ -131,7 +132,8 @@ static inline float adjoint_exp_f32(float x) {
 
 /* e^x - 1 = (2^n - 1) + 2^n * r + 2^n * r^2 * q(r); what the first sum loses is carried along. Error ?expm1. */
 static inline float adjoint_expm1_f32(float x) {
-    float bounded = x > 89 ? 89 : x < -20 ? -20 : x; /* beyond, the result is infinite, or -1 */
+    float bounded = x > 89 ? 89 : x; /* beyond, the result is infinite, or -1 */
+    bounded = bounded < -20 ? -20 : bounded;
     float r, cut;
     float rounded = adjoint_reduce_exp_f32(bounded, &r, &cut);
     float overflow = rounded > ADJOINT_ROUND_F32 + 127 ? 2 : 1; /* 2^128 is not a float: double the half of it */
@@ -211,15 +213,20 @@ static inline float adjoint_log_f32(float x) {
     return x == 0 ? -INFINITY : result;
 }
 
-/* ln(1 + x). What the rounding of 1 + x cut off is put back. Error ?log1p. */
-static inline float adjoint_log1p_f32(float x) {
+/* ln(1 + x) for -1 < x < infinity. What the rounding of 1 + x cut off is put back. */
+static inline float adjoint_log1p_inside_f32(float x) {
     float u = 1 + x, exponent;
     float cut = x > 1 ? 1 - (u - x) : x - (u - 1);
     float m = adjoint_split_f32(u, &exponent);
     cut *= exponent < 30 ? adjoint_float_of_bits((uint32_t)(127 - (int32_t)exponent) << 23) : 0;
     float f = (m - 1) + cut; /* is x if the exponent is 0 */
     cut -= f - (m - 1);
-    float result = adjoint_log_near_one_f32(f, cut, exponent);
+    return adjoint_log_near_one_f32(f, cut, exponent);
+}
+
+/* ln(1 + x). Error ?log1p. */
+static inline float adjoint_log1p_f32(float x) {
+    float result = adjoint_log1p_inside_f32(x);
     result = x < INFINITY ? result : x;
     result = x < -1 ? NAN : result;
     result = x == -1 ? -INFINITY : result;
@@ -228,7 +235,7 @@ static inline float adjoint_log1p_f32(float x) {
 
 /* ln(1 + e^x), which never overflows. Error ?softplus. */
 static inline float adjoint_softplus_f32(float x) {
-    return (x > 0 ? x : 0) + adjoint_log1p_f32(adjoint_exp_f32(-fabsf(x)));
+    return (x > 0 ? x : 0) + adjoint_log1p_inside_f32(adjoint_exp_f32(-fabsf(x)));
 }
 
 /* ---- trigonometry: computed in double, for arguments of any size ---- */
