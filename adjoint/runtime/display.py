@@ -1,28 +1,92 @@
-"""Tensors as text, as MindSpore writes them."""
+"""Tensors as text, as MindSpore writes them: `str` is NumPy's, `repr` has rules of its own.
+
+In a `repr` every number has the width of the widest that is shown; floats are `%.8e` (`%.4e` in float16) with a blank for the
+sign, bfloat16 is `%g`.  A vector breaks after every 12 floats or bools or 24 integers, after its last element too, and leaves
+out its middle above 1000 elements; with more dimensions every dimension above 6 leaves out its middle.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import BF16, F16, TensorType
 
 __all__ = ["represented", "written"]
 
+Array = np.ndarray[Any, Any]
 
-def written(type_: TensorType, array: np.ndarray[Any, Any]) -> str:
-    """`str(tensor)`: the numbers as NumPy writes them."""
-    return str(array)
+_EDGE = 3
+"""Elements shown at either end where the middle is left out."""
 
 
-def represented(type_: TensorType, array: np.ndarray[Any, Any]) -> str:
+def written(type_: TensorType, array: Array) -> str:
+    """`str(tensor)`: the numbers as NumPy writes them; bfloat16 with six decimals.  `array` is in the compute dtype."""
+    if type_.dtype is not BF16:
+        return str(array.astype(type_.dtype.array, copy=False))
+    return np.array2string(array, formatter={"float_kind": lambda v: f"{v:.6f}"}) if type_.rank else f"{array.item():.6f}"
+
+
+def represented(type_: TensorType, array: Array) -> str:
     """`repr(tensor)`: `Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])`."""
+    head = f"Tensor(shape=[{', '.join(map(str, type_.shape))}], dtype={type_.dtype.long_name}, value="
     if type_.rank == 0:
-        value = f" {array.item():g}" if type_.dtype.is_float else str(array.item())
-    elif type_.dtype.is_float:
-        text = np.array2string(array, separator=", ", formatter={"float_kind": lambda v: f"{v: .8e}"}, threshold=1000)
-        value = ("\n" if type_.rank > 1 else " ") + text
-    else:
-        value = ("\n" if type_.rank > 1 else " ") + np.array2string(array, separator=", ", threshold=1000)
-    return f"Tensor(shape=[{', '.join(map(str, type_.shape))}], dtype={type_.dtype.long_name}, value={value})"
+        return f"{head} {array.item():g})" if type_.dtype.is_float else f"{head} {array.item()})"
+    start = " " if type_.rank == 1 else "\n"
+    if array.size == 0:
+        return f"{head}{start})"
+    shown = array
+    limit = 1000 if type_.rank == 1 else 2 * _EDGE
+    for axis, size in enumerate(array.shape):
+        if size > limit:
+            places = np.r_[0:_EDGE, size - _EDGE : size]
+            shown = np.take(shown, places, axis)
+    number = _number(type_)
+    texts = [number(v) for v in shown.reshape(-1).tolist()]
+    width = max(map(len, texts))
+    if type_.dtype.is_float and type_.dtype is not BF16:
+        # Not a number and infinities are as wide as any number.
+        width = max(width, 11 if type_.dtype is F16 else 15)
+    cells = np.array([text.rjust(width) for text in texts], dtype=object).reshape(shown.shape)
+    cut = tuple(size > limit for size in array.shape)
+    per_line = 24 if type_.dtype.is_integer else 12
+    return f"{head}{start}{_vector(cells, cut[-1], per_line) if type_.rank == 1 else _nested(cells, cut, 1)})"
+
+
+def _number(type_: TensorType) -> Callable[[Any], str]:
+    """How one number is written."""
+    if not type_.dtype.is_float:
+        return str
+    if type_.dtype is BF16:
+        return lambda v: f"{v:g}"
+    digits = 4 if type_.dtype is F16 else 8
+    return lambda v: f"{v: .{digits}e}" if np.isfinite(v) else f"{v}"
+
+
+def _row(cells: Array, cut: bool) -> str:
+    """Numbers side by side, dots where the middle is left out."""
+    if not cut:
+        return ", ".join(cells)
+    return f"{', '.join(cells[:_EDGE])} ... {', '.join(cells[_EDGE:])}"
+
+
+def _vector(cells: Array, cut: bool, per_line: int) -> str:
+    """One dimension, broken into lines."""
+    if cut:
+        return f"[{_row(cells, cut)}]"
+    lines = [", ".join(cells[i : i + per_line]) for i in range(0, len(cells), per_line)]
+    end = "\n " if len(cells) % per_line == 0 else ""
+    return "[" + ", \n ".join(lines) + end + "]"
+
+
+def _nested(cells: Array, cut: tuple[bool, ...], depth: int) -> str:
+    """Dimensions inside one another, a line for each of the innermost."""
+    if cells.ndim == 1:
+        return f"[{_row(cells, cut[0])}]"
+    parts = [_nested(part, cut[1:], depth + 1) for part in cells]
+    indent = "\n" + " " * depth
+    if not cut[0]:
+        return "[" + f",{indent}".join(parts) + "]"
+    return "[" + f",{indent}".join([*parts[:_EDGE], "...", *parts[_EDGE:]]).replace(f"...,{indent}", f"...{indent}", 1) + "]"
