@@ -436,8 +436,7 @@ class Grad(Pass):
 
         whole = Builder(body.loc)
         extended(whole, body.nodes, sweep.looked, sweep.needed(free_values(b.nodes, cotangents)))
-        # What `attach!` asked for is done: its callbacks stand in the adjoint.
-        whole.nodes = [node for node in whole.nodes if not isinstance(node.op, Attach)] + b.nodes
+        whole.nodes = _unattached(whole.nodes) + b.nodes
         params = [*body.params, *(seed for seed in seeds if seed is not None)]
         results = [*body.results, *cotangents] if self.value else cotangents
         return with_replaced(
@@ -480,9 +479,20 @@ def pair(
     if present is None:
         present = _seeded(body.results, wanted)
     pulled = pullback(f"{function.symbol}.bwd", body.nodes, body.results, wanted, present, module=module, closed=True)
-    nodes = tuple(node for node in pulled.nodes if not isinstance(node.op, Attach))
-    region = Region(body.params, nodes, (*body.results, *pulled.residuals), body.loc)
+    region = Region(body.params, tuple(_unattached(pulled.nodes)), (*body.results, *pulled.residuals), body.loc)
     return Function(f"{function.symbol}.fwd", region, None, function.loc), pulled
+
+
+def _unattached(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes without `attach!`: what it asks for is done, its callbacks stand in the adjoint."""
+    kept: list[Node] = []
+    for node in nodes:
+        if not isinstance(node.op, Attach):
+            if any(isinstance(inner.op, Attach) for region in node.regions for inner in walk(region)):
+                regions = [replace(region, nodes=tuple(_unattached(region.nodes))) for region in node.regions]
+                node = Builder(node.loc).emit_node(node.op, node.operands, regions=regions, results=node.results)
+            kept.append(node)
+    return kept
 
 
 def _seeded(results: Sequence[Atom], wanted: Sequence[Leaf]) -> list[bool]:

@@ -361,7 +361,8 @@ def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
     source, target = fresh([stack, stack])
     rest, item = inner.pop(source)
     region = inner.finish([rest, inner.push(target, item)], [Value(scalar(I64), "i"), source, target])
-    return b.emit_node(For(), [*bounds, stack, b.stack(results=(stack.type,))], regions=[region]).results[1]
+    start = [*bounds, stack, b.stack(results=(stack.type,))]
+    return b.emit_node(For(), start, regions=[region], hint=stack.hint).results[1]
 
 
 def _once(sweep: Sweep, region: Region, values: Sequence[Value]) -> Region:

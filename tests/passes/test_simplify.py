@@ -1,0 +1,217 @@
+"""The table of `simplify`: every rule fires and changes no bit, on numbers of every special kind; what must not fire does not."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+
+import numpy as np
+import pytest
+
+import adjoint.passes  # noqa: F401 - makes the passes known
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Literal, Module, Value, walk
+from adjoint.ir.interpret import Interpreter
+from adjoint.ir.op import registry
+from adjoint.ir.parse import parse_module
+from adjoint.ir.storage import from_compute
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U8, DType, TensorType, scalar, tensor
+from adjoint.ir.verify import verify_function
+from adjoint.passes.dce import DeadCode
+from adjoint.passes.patterns import Rule
+from adjoint.passes.simplify import RULES, Simplify
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -7.25, 1e-45, -1e-45, 3e38, -3e38, np.inf, -np.inf, np.nan, 0.1]
+WHOLE = [0, 1, -1, 7, -128, 127]
+
+ATTRIBUTES = {
+    "reshape(x, to=t)": {"t": tensor(F32, (196,))},
+    "reshape(reshape(x), to=t)": {"t": tensor(F32, (196,)), "reshape": tensor(F32, (14, 14))},
+    "broadcast(x, to=t)": {"t": tensor(F32, (196,))},
+    "broadcast(broadcast(x), to=t)": {"t": tensor(F32, (3, 2, 196)), "broadcast": tensor(F32, (2, 196))},
+    "transpose(x, permutation=p)": {"p": (0,)},
+    "cast(x, to=t)": {"t": F32},
+    "cast(cast(x, to=m), to=t)": {"m": F64, "t": F16},
+    "item(group(x), index=i)": {"i": 0},
+}
+
+
+def letter_type(rule: Rule, letter: str) -> TensorType:
+    if "logical" in rule.pattern or letter == "c":
+        return tensor(BOOL, (196,))
+    whole = any(isinstance(n, ast.Constant) and isinstance(n.value, int) for n in ast.walk(ast.parse(rule.pattern)))
+    return tensor(I32 if whole else F32, (196,))
+
+
+def drawn(types: list[TensorType], rng: np.random.Generator) -> list[np.ndarray]:
+    """Every special number against every other one."""
+    values = []
+    for i, type_ in enumerate(types):
+        pool = {"b": [True, False], "i": WHOLE, "u": [0, 1, 255]}.get(type_.dtype.kind, SPECIAL)
+        order = np.array(list(itertools.product(range(14), repeat=2)))[:, i % 2]
+        if i > 1:
+            order = rng.permutation(order)
+        values.append(from_compute(np.array(pool, type_.dtype.compute.array)[order % len(pool)], type_.dtype))
+    return values
+
+
+def written(pattern: ast.expr, b: Builder, rule: Rule, letters: dict[str, Value]) -> Atom:
+    """The pattern as nodes."""
+    given = ATTRIBUTES.get(rule.pattern, {})
+    match pattern:
+        case ast.Name(id="true" | "false" as name):
+            return Literal(name == "true", scalar(BOOL))
+        case ast.Name(id=name):
+            return letters.setdefault(name, Value(letter_type(rule, name), name))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+            operands = [written(arg, b, rule, letters) for arg in args]
+            attributes = {k.arg: given[k.value.id] for k in keywords if k.arg and isinstance(k.value, ast.Name)}
+            if name in given:
+                attributes = {"to": given[name]}
+            return b.emit(registry()[name](**attributes), *operands)
+        case _:
+            number = ast.literal_eval(pattern)
+            return Literal(number, scalar(F32 if isinstance(number, float) else I32))
+
+
+def simplified(function: Function) -> Function:
+    module = Module({}, {}, {function.symbol: function})
+    for step in (Simplify(), DeadCode()):
+        function = step.on_function(function, module)
+    verify_function(function)
+    return function
+
+
+def same_bits(one: np.ndarray, two: np.ndarray) -> bool:
+    if one.dtype.kind == "f":
+        nan = np.isnan(one) & np.isnan(two)
+        return bool(np.all(nan | ((one == two) & (np.signbit(one) == np.signbit(two)))))
+    return np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern.replace(" ", ""))
+def test_a_rule_fires_and_changes_no_bit(rule: Rule) -> None:
+    b, letters = Builder(), {}
+    result = written(ast.parse(rule.pattern, mode="eval").body, b, rule, letters)
+    params = list(letters.values())
+    before = Function("f", b.finish([result], params))
+    after = simplified(before)
+    assert [n.op for n in walk(after.body)] != [n.op for n in walk(before.body)]
+    arguments = drawn([p.type for p in params], np.random.default_rng(0))
+    expected, got = (Interpreter(Module()).call(f, arguments)[0] for f in (before, after))
+    assert same_bits(np.asarray(expected), np.asarray(got)), (expected, got)
+
+
+MUST_NOT_FIRE = [
+    ("add(x, 0.0_f32)", "-0 + 0 is 0"),
+    ("sub(x, -0.0_f32)", "-0 - -0 is 0"),
+    ("sub(0.0_f32, x)", "0 - 0 is 0, not -0"),
+    ("mul(x, 0.0_f32)", "infinity times 0 is NaN"),
+    ("sub(x, x)", "infinity minus infinity is NaN"),
+    ("div(x, x)", "0 / 0 is NaN"),
+    ("neg(sub(x, y))", "-(1 - 1) is -0, 1 - 1 is 0"),
+    ("exp(log(x))", "rounded twice"),
+    ("pow(x, 1.0_f32)", "the kernel's value is the kernel's"),
+    ("div(mul(x, y), y)", "rounded, and y may be 0"),
+    ("add(sub(x, y), y)", "rounded"),
+    ("maximum(x, y)", "they differ"),
+    ("abs(x)", "x may be negative"),
+    ("mul(x, 2.0_f32)", "2 is not 1"),
+]
+
+
+@pytest.mark.parametrize(("expression", "why"), MUST_NOT_FIRE, ids=lambda text: text.replace(" ", ""))
+def test_what_would_change_a_bit_does_not_fire(expression: str, why: str) -> None:
+    unchanged(expression, F32)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "through", "to"),
+    [(F64, F32, F64), (I64, F64, I64), (I32, F32, I32), (F32, I32, F32), (F16, BF16, F16), (BF16, F16, F32), (I32, U8, I32), (U8, BOOL, U8)],
+)
+def test_a_cast_that_loses_stays(dtype: DType, through: DType, to: DType) -> None:
+    x = Value(tensor(dtype, (3,)), "x")
+    b = Builder()
+    y = b.cast(b.cast(x, to=through), to=to)
+    assert len(simplified(Function("f", b.finish([y], [x]))).body.nodes) == 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "through", "to", "left"),
+    [(F16, F32, F16, 0), (BF16, F32, BF16, 0), (U8, I32, U8, 0), (I32, F64, F32, 1), (BOOL, F16, BOOL, 0), (F16, F32, F64, 1)],
+)
+def test_a_cast_there_and_back_goes(dtype: DType, through: DType, to: DType, left: int) -> None:
+    x = Value(tensor(dtype, (3,)), "x")
+    b = Builder()
+    y = b.cast(b.cast(x, to=through), to=to)
+    assert len(simplified(Function("f", b.finish([y], [x]))).body.nodes) == left
+
+
+def unchanged(expression: str, dtype: DType) -> None:
+    x, y = Value(tensor(dtype, (4,)), "x"), Value(tensor(dtype, (4,)), "y")
+    b = Builder()
+
+    def emitted(tree: ast.expr) -> Atom:
+        match tree:
+            case ast.Name(id=name):
+                return {"x": x, "y": y}[name]
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return b.emit(registry()[name](), *map(emitted, args))
+            case _:
+                return Literal(ast.literal_eval(tree), scalar(dtype))
+
+    result = emitted(ast.parse(expression.replace("_f32", ""), mode="eval").body)
+    before = Function("f", b.finish([result], [x, y]))
+    after = simplified(before)
+    assert [n.op for n in walk(after.body)] == [n.op for n in walk(before.body)]
+
+
+def test_a_one_of_a_larger_shape_is_no_neutral_element() -> None:
+    x = Value(tensor(F32, (3,)), "x")
+    b = Builder()
+    y = b.mul(x, b.constant(1.0, tensor(F32, (2, 3))))
+    (node, *more) = simplified(Function("f", b.finish([y], [x]))).body.nodes[-1:]
+    assert not more
+    assert node.op.name == "mul"
+    assert node.result.type is tensor(F32, (2, 3))
+
+
+def test_not_less_is_not_greater_equal() -> None:
+    # For NaN both are false.
+    x, y = Value(tensor(F32, (4,)), "x"), Value(tensor(F32, (4,)), "y")
+    b = Builder()
+    z = b.logical_not(b.less(x, y))
+    assert len(simplified(Function("f", b.finish([z], [x, y]))).body.nodes) == 2
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("add(2.0_f32, 3.0_f32)", "5.0_f32"),
+        ("div(1.0_f32, 3.0_f32)", "0.33333334_f32"),
+        ("div(1.0_f16, 3.0_f16)", "0.3333_f16"),
+        ("sub(inf_f32, inf_f32)", "nan_f32"),
+        ("neg(0.0_f32)", "-0.0_f32"),
+        ("mul(2147483647_i32, 2_i32)", "-2_i32"),
+        ("floor_div(-7_i32, 2_i32)", "-4_i32"),
+    ],
+)
+def test_what_is_exact_is_computed(expression: str, expected: str) -> None:
+    assert folded(expression) == expected
+
+
+@pytest.mark.parametrize("expression", ["exp(1.0_f32)", "tanh(0.0_f32)", "pow(2.0_f32, 3.0_f32)", "floor_div(1_i32, 0_i32)", "mod(1.5_f32, 0.5_f32)"])
+def test_what_belongs_to_the_kernels_is_not_computed(expression: str) -> None:
+    assert folded(expression) is None
+
+
+def folded(expression: str) -> str | None:
+    dtype = expression.split("_")[-1].rstrip(")")
+    module = parse_module(f"func @f(x: {dtype}) -> {dtype} {{\n  y: {dtype} = {expression}\n  return y\n}}")
+    (result,) = simplified(module.functions["f"]).body.results
+    if not isinstance(result, Literal):
+        return None
+    text = f"{result.value}" if not result.type.dtype.is_float else repr(float(result.type.dtype.array.type(result.value)))
+    if result.type.dtype in (F32, F16) and np.isfinite(result.value):
+        text = str(result.type.dtype.array.type(result.value))
+    return f"{text}_{result.type.dtype.name}"
