@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from adjoint.ir.op import registry
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -46,12 +48,15 @@ def run(document: str, name: str) -> list[tuple[int, int, str]]:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     document = path.read_text(encoding="utf-8")
-    here = Path.cwd()
+    here, ops = Path.cwd(), dict(registry())
     os.chdir(tmp_path)
     try:
         outputs = run(document, str(path.relative_to(ROOT)))
     finally:
         os.chdir(here)
+        # A document may add an op; the other tests go on without it.
+        for name in set(registry()) - set(ops):
+            del registry()[name]  # type: ignore[attr-defined]
     if request.config.getoption("--update-golden"):
         for start, end, text in reversed(outputs):
             document = document[:start] + text + document[end:]
