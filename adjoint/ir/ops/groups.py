@@ -31,7 +31,7 @@ __all__ = ["COLUMNS", "LONG", "SHORT", "Columns", "Rows", "groups"]
 
 LONG = 64
 SHORT = 16
-COLUMNS = 64
+COLUMNS = 128
 """Neighbouring columns that are computed together."""
 
 Term = Callable[[Any], Any]

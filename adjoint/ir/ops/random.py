@@ -13,7 +13,8 @@ once draws it again from the same `key`, an operand u64[2] of (seed, stream).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel, LocalArray
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
@@ -67,6 +69,63 @@ def wide_words(key: Array, count: int) -> Array:
     """The first `count` 64-bit words of a stream: word 0 with word 1 above it, word 2 with word 3: u64[count]."""
     low, high = pairs(key, count)
     return low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
+
+
+GROUP = 4 * LANES
+"""Words that are drawn together."""
+WORK = 256
+"""Groups per thread below which threads do not pay."""
+
+
+@contextmanager
+def _groups(k: Kernel, key: Buffer, count: int, per_group: int) -> Iterator[tuple[LocalArray, Expr, Expr]]:
+    """A stage over groups of words: the words, the place of the first of `per_group` results, and how many there are."""
+    n = k.size(count, "n")
+    with k.stage(-(-count // per_group), WORK, "group") as group:
+        word = k.array(U32, GROUP, "word")
+        _draw(k, key, group, word)
+        first = k.let(group * per_group, "first")
+        yield word, first, k.let(k.minimum_of(n - first, per_group), "count")
+
+
+def _draw(k: Kernel, key: Buffer, group: Expr, word: LocalArray) -> None:
+    """The words of a group, as `words` gives them."""
+
+    def half(value: Any, place: int) -> Any:
+        return k.cast(value >> 32 if place else value, U32)
+
+    seed = [k.local(half(key[0], place), f"key{place}") for place in range(2)]
+    with k.loop(0, LANES, "l") as lane:
+        block = k.let(k.cast(group * LANES + lane, U64), "block")
+        for place, value in enumerate((block, block, key[1], key[1])):
+            k.set(word[lane + place * LANES], half(value, place % 2))
+    with k.loop(0, ROUNDS, "round"):
+        with k.loop(0, LANES, "l") as lane:
+            product = [
+                k.let(k.cast(word[lane + 2 * place * LANES], U64) * MULTIPLIERS[place], f"product{place}") for place in range(2)]
+            first = k.let(half(product[1], 1) ^ word[lane + LANES] ^ seed[0], "first_word")
+            third = k.let(half(product[0], 1) ^ word[lane + 3 * LANES] ^ seed[1], "third_word")
+            for place, value in enumerate((first, half(product[1], 0), third, half(product[0], 0))):
+                k.set(word[lane + place * LANES], value)
+        for place in range(2):
+            k.increment(seed[place], WEYL[place])
+
+
+@contextmanager
+def _pairs(k: Kernel, word: LocalArray) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """A loop over the words of a group two by two: the place of the first of them, and both."""
+    with k.loop(0, 2, "half") as part, k.loop(0, LANES, "l") as lane:
+        place = part * (2 * LANES) + lane
+        yield place, word[place], word[place + LANES]
+
+
+def _wide(k: Kernel, word: LocalArray) -> LocalArray:
+    """The words of a group as half as many 64-bit words."""
+    wide = k.array(U64, GROUP // 2, "wide")
+    with k.loop(0, 2, "half") as part, k.loop(0, LANES, "l") as lane:
+        low = part * (2 * LANES) + lane
+        k.set(wide[part * LANES + lane], k.cast(word[low], U64) | k.cast(word[low + LANES], U64) << 32)
+    return wide
 
 
 class _Random(Op):
@@ -120,6 +179,10 @@ class RandomBits(_Random):
     def reference(self, key: Array) -> Array:
         return words(key, self.to.count).reshape(self.to.sizes)
 
+    def lower(self, k: Kernel, key: Buffer, out: Buffer) -> None:
+        with _groups(k, key, out.count, GROUP) as (word, first, count), k.loop(0, count, "j") as j:
+            k.store(out, first + j, word[j])
+
 
 @operation
 class RandomUniform(_Random):
@@ -150,6 +213,17 @@ class RandomUniform(_Random):
             bits = SIGNIFICAND[dtype]
             drawn = (words(key, count) >> np.uint32(32 - bits)).astype(np.float32) * np.float32(2.0**-bits)
         return drawn.reshape(self.to.sizes)
+
+    def lower(self, k: Kernel, key: Buffer, out: Buffer) -> None:
+        if out.dtype is F64:
+            with _groups(k, key, out.count, GROUP // 2) as (word, first, count):
+                wide = _wide(k, word)
+                with k.loop(0, count, "j") as j:
+                    k.store(out, first + j, k.cast(k.cast(wide[j] >> 11, I64), F64) * 2.0**-53)
+            return
+        bits = SIGNIFICAND[out.dtype]
+        with _groups(k, key, out.count, GROUP) as (word, first, count), k.loop(0, count, "j") as j:
+            k.store(out, first + j, k.cast(k.cast(word[j] >> (32 - bits), I32), F32) * 2.0**-bits)
 
 
 SIGNIFICAND = {F16: 11, BF16: 8, F32: 24}
@@ -194,6 +268,35 @@ class RandomNormal(_Random):
         drawn = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
         return drawn.reshape(-1)[:count].reshape(self.to.sizes)
 
+    def lower(self, k: Kernel, key: Buffer, out: Buffer) -> None:
+        dtype = out.dtype.compute
+        per_group = GROUP // 2 if dtype is F64 else GROUP
+        with _groups(k, key, out.count, per_group) as (word, first, count):
+            drawn = k.array(dtype, per_group, "drawn")
+
+            def pair(place: Any, uniform: Any, turn: Any) -> None:
+                radius = k.let(k.call("sqrt", -2.0 * k.call("log", uniform)), "radius")
+                angle = k.let(turn * float(2 * np.pi), "angle")
+                k.set(drawn[place], radius * k.call("cos", angle))
+                k.set(drawn[place + LANES], radius * k.call("sin", angle))
+
+            if dtype is F64:
+                wide = _wide(k, word)
+                with k.loop(0, LANES, "l") as lane:
+                    fractions = [k.cast(k.cast(wide[lane + place] >> 11, I64), F64) for place in (0, LANES)]
+                    pair(lane, k.let((fractions[0] + 0.5) * 2.0**-53, "uniform"), fractions[1] * 2.0**-53)
+            else:
+                with _pairs(k, word) as (place, one, other):
+                    uniform = k.let((k.cast(one, F32) + 0.5) * 2.0**-32, "uniform")
+                    pair(place, uniform, k.cast(k.cast(other >> 8, I32), F32) * 2.0**-24)
+            with k.loop(0, count, "j") as j:
+                k.store(out, first + j, drawn[j])
+
+
+def _signed(value: int) -> int:
+    """The signed 64-bit integer with the same bits."""
+    return (value + 2**63) % 2**64 - 2**63
+
 
 @operation
 class RandomInteger(_Random):
@@ -230,6 +333,17 @@ class RandomInteger(_Random):
         lowest = np.uint64(self.low % 2**64)
         return (drawn + lowest).astype(self.to.dtype.array).reshape(self.to.sizes)
 
+    def lower(self, k: Kernel, key: Buffer, out: Buffer) -> None:
+        span = self.high - self.low
+        lowest = k.cast(k.size(_signed(self.low), "low"), U64)
+        with _groups(k, key, out.count, GROUP // 2) as (word, first, count):
+            wide = _wide(k, word)
+            with k.loop(0, count, "j") as j:
+                drawn = wide[j]
+                if span < 2**64:
+                    drawn = drawn % k.cast(k.size(_signed(span), "span"), U64)
+                k.store(out, first + j, k.cast(drawn + lowest, out.dtype))
+
 
 @operation
 class Dropout(Op):
@@ -265,8 +379,15 @@ class Dropout(Op):
 
     @property
     def threshold(self) -> int:
-        """Words below it keep their element: 0..2^32."""
-        return round(self.keep * 2**32)
+        """Words below it keep their element: 1..2^32."""
+        return max(1, round(self.keep * 2**32))
+
+    def lower(self, k: Kernel, x: Buffer, key: Buffer, y: Buffer, kept: Buffer) -> None:
+        highest = k.cast(k.size(self.threshold - 1, "highest"), U32)
+        with _groups(k, key, x.count, GROUP) as (word, first, count), k.loop(0, count, "j") as j:
+            keep = k.let(k.less_equal(word[j], highest), "keep")
+            k.store(kept, first + j, keep)
+            k.store(y, first + j, k.select(keep, x[first + j] * (1.0 / self.keep), 0))
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         return (None if cotangents[0] is None else b.emit(DropoutGradient(self.keep), node.results[1], cotangents[0])), None
@@ -298,6 +419,10 @@ class DropoutGradient(Op):
 
     def reference(self, kept: Array, ct: Array) -> Array:
         return np.where(kept, ct * ct.dtype.type(1.0 / self.keep), 0)
+
+    def lower(self, k: Kernel, kept: Buffer, ct: Buffer, out: Buffer) -> None:
+        with k.stage(k.size(ct.count, "n"), 16384) as i:
+            k.store(out, i, k.select(kept[i], ct[i] * (1.0 / self.keep), 0))
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         return None, b.emit(self, node.operands[0], cotangents[0])
