@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 
 import pytest
@@ -28,5 +29,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    # Packs may still be compiling in the background: end that before their directory goes.
+    compiling = sys.modules.get("adjoint.codegen.compile")
+    if compiling is not None:
+        compiling.stop_compiling()
     while _owned:
         shutil.rmtree(_owned.pop(), ignore_errors=True)

@@ -35,7 +35,7 @@ from adjoint.codegen.toolchain import CompilerError, NoCompiler, Toolchain
 from adjoint.diagnostics import InternalError
 from adjoint.ir.types import DType
 
-__all__ = ["CompilerFailure", "KernelCache", "Workshop", "load_runtime", "runtime_interface"]
+__all__ = ["CompilerFailure", "KernelCache", "Workshop", "load_runtime", "open_workshop", "runtime_interface", "stop_compiling"]
 
 UNIT_SIZE: Final = 6000
 """Characters of kernels in one unit, about twelve of the simple ones: the more, the less the compiler's start counts; the
@@ -577,7 +577,7 @@ class KernelCache:
 _caches: Final[weakref.WeakSet[KernelCache]] = weakref.WeakSet()
 
 
-def _at_exit() -> None:
+def stop_compiling() -> None:
     """Ends compilers whose work nobody waits for any more."""
     for cache in list(_caches):
         cache._stop()
@@ -593,6 +593,6 @@ def _in_child() -> None:
         cache._forget_threads()
 
 
-atexit.register(_at_exit)
+atexit.register(stop_compiling)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)

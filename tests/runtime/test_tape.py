@@ -1,0 +1,228 @@
+"""The tape: a path that is walked again finds its adjoint; numbers are no part of it; what is written later does no harm."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Parameter, Tensor, nn, ops
+from adjoint.runtime import program, tape
+
+
+def T(*values):  # noqa: N802 - short, since it stands in every line
+    return Tensor(np.array(values, np.float32))
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Counts adjoints that are built."""
+    count = []
+    original = program._built
+    monkeypatch.setattr(program, "_built", lambda *arguments: count.append(1) or original(*arguments))
+    return count
+
+
+def test_the_second_pass_builds_nothing(built):
+    gradient = ms.grad(lambda x: (x * x).sum())
+    for i in range(5):
+        gradient(T(i, 1))
+    assert len(built) == 1
+
+
+def test_numbers_are_no_part_of_the_path(built):
+    """A decaying learning rate, say: the same program with other numbers."""
+    f = lambda x, rate: (x * rate).sum()  # noqa: E731
+    for i in range(5):
+        assert ms.grad(f)(T(1), 0.1 / (i + 1)).asnumpy()[0] == np.float32(0.1 / (i + 1))
+    assert len(built) == 1
+
+
+def test_another_shape_or_branch_is_another_path(built):
+    def f(x, squared):
+        return x * x if squared else x * 3
+
+    gradient = ms.grad(f)
+    for x, squared, expected in ((T(2), True, 4), (T(2), False, 3), (T(2, 2), True, 4), (T(5), True, 10)):
+        assert gradient(x, squared).asnumpy()[0] == expected
+    assert len(built) == 3
+
+
+def test_filled_and_emptied_hook_slots(built):
+    """Filling a slot is another path, emptying it finds the old one again."""
+    cell = nn.ReLU()
+    gradient = ms.grad(lambda x: cell(x * 2))
+    gradient(T(1))
+    handle = cell.register_backward_hook(lambda cell, gi, go: gi[0] * 10)
+    assert gradient(T(1)).asnumpy() == [20]
+    handle.remove()
+    assert gradient(T(1)).asnumpy() == [2]
+    handle = cell.register_backward_hook(lambda cell, gi, go: gi[0] * 7)
+    assert gradient(T(1)).asnumpy() == [14]
+    assert len(built) == 2
+
+
+def test_the_trie_is_bounded(monkeypatch):
+    monkeypatch.setattr(tape, "_LIMIT", 20)
+    for n in range(1, 30):
+        x = Tensor(np.ones(n, np.float32))
+        assert ms.grad(lambda x: (x * x * x).sum())(x).asnumpy()[0] == 3
+        assert tape._trie.count < 60
+
+
+def test_locations_of_branches_on_different_lines():
+    """Equal ops on two lines are two paths, so that an adjoint never names the wrong line."""
+    boom = ValueError()
+
+    def raising(grad):
+        raise boom
+
+    def f(x, first):
+        if first:
+            y = x * 2
+        else:
+            y = x * 2
+        y.register_hook(raising)
+        return y
+
+    lines = []
+    for first in (True, False):
+        with pytest.raises(ValueError):
+            ms.grad(f)(T(1), first)
+        lines.append(boom.__notes__[-1].rpartition(":")[2])
+    assert len(boom.__notes__) == 2 and all(line.isdigit() for line in lines)
+
+
+def test_a_parameter_assigned_inside():
+    """The gradient is that of the values at the time of their use."""
+    p = Parameter(T(2), name="p")
+
+    def f(x):
+        y = x * p
+        ops.assign(p, T(100))
+        return y + x * p
+
+    assert ms.grad(f)(T(3)).asnumpy() == [102]
+    assert p.asnumpy() == [100]
+    p.set_data(T(2))
+    first, second = ms.grad(lambda x: f(x), 0, [p])(T(3))
+    assert first.asnumpy() == [102] and second[0].asnumpy() == [3]
+
+
+def test_nested_gradients():
+    cube = lambda x: x * x * x  # noqa: E731
+    first = ms.grad(cube)
+    second = ms.grad(first)
+    third = ms.grad(second)
+    fourth = ms.grad(third)
+    x = T(2)
+    assert [float(g(x).asnumpy()[0]) for g in (first, second, third, fourth)] == [12, 12, 6, 0]
+
+
+def test_nested_gradient_of_parameters():
+    """The inner gradient of a weight is differentiated by the input outside."""
+    dense = nn.Dense(1, 1, weight_init=Tensor([[3.0]]), has_bias=False)
+
+    def inner(x):
+        return ms.grad(lambda y: (dense(y) * dense(y)).sum(), None, dense.weight)(x).sum()
+
+    # d/dw (w x)^2 = 2 w x^2; d/dx of that = 4 w x
+    assert ms.grad(inner)(Tensor([[2.0]])).asnumpy() == [[24]]
+
+
+def test_a_gradient_taken_inside_is_a_value():
+    def f(x):
+        g = ms.grad(lambda y: y * y * x)(x)
+        return g * x
+
+    # g = 2 y x at y = x, with x outside: f = 2 x^3
+    assert ms.grad(f)(T(2)).asnumpy() == [24]
+
+
+def test_an_error_inside_leaves_no_trace():
+    def f(x, fail):
+        y = x * 2
+        if fail:
+            raise RuntimeError("user")
+        return y
+
+    gradient = ms.grad(f)
+    with pytest.raises(RuntimeError, match="user"):
+        gradient(T(1), True)
+    assert gradient(T(1), False).asnumpy() == [2]
+    assert ms.runtime.state.state.tape is None
+
+
+def test_an_error_that_is_caught_inside_a_cell():
+    class Failing(nn.Cell):
+        def construct(self, x):
+            y = x * 5
+            raise ValueError("inside")
+
+    failing = Failing()
+
+    def f(x):
+        try:
+            failing(x)
+        except ValueError:
+            pass
+        return x * 3
+
+    assert ms.grad(f)(T(1)).asnumpy() == [3]
+
+
+def test_threads_have_tapes_of_their_own():
+    dense = nn.Dense(8, 8)
+    x = Tensor(np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32))
+    gradient = ms.grad(lambda x: ops.tanh(dense(x)).sum(), None, dense.trainable_params())
+    expected = [g.asnumpy().tobytes() for g in gradient(x)]
+    wrong = []
+
+    def run():
+        for _ in range(30):
+            if [g.asnumpy().tobytes() for g in gradient(x)] != expected:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_same_bits_for_any_number_of_threads():
+    generator = np.random.default_rng(1)
+    x = Tensor(generator.standard_normal((64, 1, 28, 28)).astype(np.float32))
+    ms.set_seed(3)
+    net = nn.SequentialCell(nn.Conv2d(1, 8, 3, has_bias=True), nn.Tanh(), nn.MaxPool2d(2, 2), nn.Flatten(), nn.Dense(8 * 14 * 14, 10))
+
+    def run(threads):
+        ms.set_context(num_threads=threads)
+        value, grads = ms.value_and_grad(lambda x: (net(x) * net(x)).sum(), 0, net.trainable_params())(x)
+        return [value.asnumpy().tobytes(), grads[0].asnumpy().tobytes(), *(g.asnumpy().tobytes() for g in grads[1])]
+
+    before = ms.get_context("num_threads")
+    try:
+        assert run(1) == run(2) == run(3) == run(5)
+    finally:
+        ms.set_context(num_threads=before)
+
+
+def test_unused_and_integer_inputs():
+    x, y, n = T(1), T(2), Tensor([3])
+    gx, gy = ms.grad(lambda x, y: x * 2, (0, 1))(x, y)
+    assert gx.asnumpy() == [2] and gy.asnumpy() == [0]
+    (gn,) = ms.grad(lambda n: n * n, (0,))(n)
+    assert gn.asnumpy() == [6] and gn.dtype == ms.int64
+
+
+def test_results_of_a_gradient_are_independent():
+    """Two gradients that are one value are still two tensors: writing into one does not change the other."""
+    a, b = ms.grad(lambda x, y: x + y, (0, 1))(T(1), T(2))
+    array = a.asnumpy()
+    array[0] = 7
+    assert b.asnumpy() == [1]
+    assert ms.grad(lambda x, y: x + y, (0, 1))(T(1), T(2))[0].asnumpy() == [1]
