@@ -196,6 +196,8 @@ class Workshop:
             store.add_entry(key, Entry(library, functions))
 
     def _retreat(self, store: Store, reason: str) -> None:
+        if _stopping.is_set():
+            raise InternalError("the compilers were stopped")
         with self._lock:
             if self.store is not store:
                 return
@@ -391,6 +393,7 @@ class _Crew:
         self._lock = threading.Lock()
         self._waiting: deque[Any] = deque()
         self._threads = 0
+        self._alive: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._stopped = False
         self._most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -404,7 +407,9 @@ class _Crew:
             idle = 0 if self._stopped else self._most - self._threads
             for _ in range(min(idle, len(self._waiting))):
                 self._threads += 1
-                threading.Thread(target=self._run, name="adjoint-compile", daemon=True).start()
+                thread = threading.Thread(target=self._run, name="adjoint-compile", daemon=True)
+                self._alive.add(thread)
+                thread.start()
 
     def hurry(self, task: Any) -> None:
         """Moves a task that still waits to the front."""
@@ -417,6 +422,11 @@ class _Crew:
         with self._lock:
             self._stopped = True
             self._waiting.clear()
+
+    def wait(self) -> None:
+        """Returns when no thread is at work any more."""
+        for thread in list(self._alive):
+            thread.join(timeout=5)
 
     def _run(self) -> None:
         while True:
@@ -575,14 +585,19 @@ class KernelCache:
 
 
 _caches: Final[weakref.WeakSet[KernelCache]] = weakref.WeakSet()
+_stopping: Final = threading.Event()
+"""Set when the process ends: what fails from then on is no fault of a directory."""
 
 
 def stop_compiling() -> None:
-    """Ends compilers whose work nobody waits for any more."""
+    """Ends compilers whose work nobody waits for any more; for the end of the process."""
+    _stopping.set()
     for cache in list(_caches):
         cache._stop()
     for process in list(toolchain.running):
         toolchain.end(process)
+    for cache in list(_caches):
+        cache._crew.wait()
 
 
 def _in_child() -> None:
