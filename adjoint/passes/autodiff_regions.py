@@ -19,21 +19,20 @@ are the residuals, and R is run so that they are there:
                                          backward hooks have seen it
     y = call @f(a)                       a' = call @f.bprop(a, y, y'), the pullback it names; other calls are inlined before
 
-A residual keeps its identity: outside the region it is the same Value that the adjoint looked at, and the forward copy of the
-region is renamed instead.  A value captured from outside has one running sum, threaded through the regions of the adjoint.
+The forward copies on the left are made by `residuals`.  A value captured from outside has one running sum, threaded through the regions of the adjoint.
 Where it is there on some paths only it is a `Sometimes`, whose bit is carried along and folded away where it is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Literal, Node, Region, Value, defined, free_of, free_values, walk
+from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, walk
 from adjoint.ir.op import NotDifferentiable
-from adjoint.ir.ops.control import Call, Cell, For, If, RegionOp, While
+from adjoint.ir.ops.control import Call, Cell, For, If, While
 from adjoint.ir.ops.host import CellCallback, Pullback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
@@ -45,32 +44,7 @@ from adjoint.passes.rebuild import fresh, renamed
 if TYPE_CHECKING:
     from adjoint.passes.autodiff import Sweep
 
-__all__ = ["Looked", "extended", "fire_branched", "fire_repeated", "pull_region"]
-
-
-@dataclass
-class Looked:
-    """What the adjoint of a node's regions looks at.
-
-    values  a value of the region: the value outside through which it is seen; the same one, or for a loop a stack
-    queues  pairs of the same kind, for callbacks attached in a loop: they run in the order of the rounds
-    rounds  the number of rounds that a `while` ran
-    """
-
-    values: dict[Value, Value] = field(default_factory=dict)
-    queues: list[tuple[Value, Value]] = field(default_factory=list)
-    rounds: Value | None = None
-
-    def copy(self) -> Looked:
-        return Looked(dict(self.values), list(self.queues), self.rounds)
-
-    def pairs(self) -> list[tuple[Value, Value]]:
-        """All values seen, each with the value outside through which it is seen."""
-        return [*self.values.items(), *self.queues]
-
-    def outside(self) -> list[Value]:
-        """The results that the forward copy of the node has in addition."""
-        return [*(value for _, value in self.pairs()), *([] if self.rounds is None else [self.rounds])]
+__all__ = ["fire_branched", "fire_repeated", "pull_region"]
 
 
 def pull_region(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
@@ -445,79 +419,10 @@ def _pull_call(sweep: Sweep, node: Node, op: Call, cotangents: Sequence[Cotangen
         raise NotDifferentiable(f"call @{op.symbol}: a call is inlined before its gradient is taken; recursion has none")
 
     def pull(side: Sweep, cts: Sequence[Atom | None]) -> None:
-        full = [side.b.zeros(y.type) if ct is None else ct for y, ct in zip(node.results, cts, strict=True)]
+        full = [side.or_zero(ct, y.type) for y, ct in zip(node.results, cts, strict=True)]
         call = Call(rule, module.functions[rule].result_types)
         pulled = side.b.emit_node(call, [*node.operands, *node.results, *full]).results
         for atom, ct in zip(node.operands, pulled, strict=True):
             side.add(atom, ct)
 
     sweep.decide(cotangents, pull)
-
-
-# the forward copy
-
-
-def extended(b: Builder, nodes: Sequence[Node], looked: dict[Node, Looked], needed: set[Value]) -> None:
-    """Emit the forward copy: the same nodes, those with regions extended by results for what their adjoints look at.
-
-    looked  by node, what the adjoint looks at inside
-    needed  all that is looked at from anywhere; what of it lies in a cell becomes a result of the cell
-    """
-    for node in nodes:
-        with b.at(node.loc):
-            match node.op:
-                case If() if node in looked:
-                    _extend_if(b, node, looked, needed)
-                case For() | While() if node in looked:
-                    _extend_loop(b, node, looked, needed)
-                case Cell():
-                    _extend_cell(b, node, node.op, looked, needed)
-                case _:
-                    b.append(node)
-
-
-def _extend_if(b: Builder, node: Node, looked: dict[Node, Looked], needed: set[Value]) -> None:
-    seen = list(looked[node].values)
-    regions: list[Region] = []
-    for region in node.regions:
-        inner = b.inner()
-        extended(inner, region.nodes, looked, needed)
-        here = {value for made in inner.nodes for value in made.results}
-        kept = [value if value in here else inner.undef(results=(value.type,)) for value in seen]
-        regions.append(inner.finish([*region.results, *kept], (), region.loc))
-    b.emit_node(node.op, node.operands, regions=renamed(regions), results=(*node.results, *seen), loc=node.loc)
-
-
-def _extend_loop(b: Builder, node: Node, looked: dict[Node, Looked], needed: set[Value]) -> None:
-    seen = looked[node]
-    *tests, body = node.regions
-    inner = b.inner()
-    extended(inner, body.nodes, looked, needed)
-
-    pairs = seen.pairs()
-    start: list[Atom] = [b.stack(results=(stack.type,)) for _, stack in pairs]
-    params = list(fresh([stack for _, stack in pairs]))
-    yielded: list[Atom] = [inner.push(param, value) for param, (value, _) in zip(params, pairs, strict=True)]
-    if seen.rounds is not None:
-        count = Value(scalar(I64), seen.rounds.hint)
-        start.append(_integer(0))
-        params.append(count)
-        yielded.append(inner.add(count, _integer(1)))
-
-    extra = [Region((*test.params, *params), test.nodes, test.results, test.loc) for test in tests]
-    whole = inner.finish([*body.results, *yielded], [*body.params, *params], body.loc)
-    b.emit_node(node.op, [*node.operands, *start], regions=renamed([*extra, whole]), results=(*node.results, *seen.outside()), loc=node.loc)
-
-
-def _extend_cell(b: Builder, node: Node, op: Cell, looked: dict[Node, Looked], needed: set[Value]) -> None:
-    (body,) = node.regions
-    inner = b.inner()
-    extended(inner, body.nodes, looked, needed)
-    here = [*body.params, *(value for made in inner.nodes for value in made.results)]
-    exported = [value for value in here if value in needed]
-    if not exported:
-        b.append(node)
-        return
-    more = Cell(op.title, op.symbol, op.rule, op.residuals + len(exported))
-    region = inner.finish([*body.results, *exported], body.params, body.loc)
-    b.emit_node(more, node.operands, regions=renamed([region]), results=(*node.results, *exported), loc=node.loc)

@@ -19,7 +19,7 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal
 from adjoint.ir.types import BOOL, Type, scalar
 
-__all__ = ["FALSE", "TRUE", "Cotangent", "Sometimes", "given", "presence", "undecided"]
+__all__ = ["FALSE", "TRUE", "Cotangent", "Sometimes", "given", "presence", "undecided", "value_of"]
 
 TRUE = Literal(True, scalar(BOOL))
 FALSE = Literal(False, scalar(BOOL))
@@ -52,6 +52,11 @@ def given(cotangent: Cotangent | None, bit: Atom, *, known: bool) -> Cotangent |
 def undecided(cotangents: Iterable[Cotangent | None]) -> Atom | None:
     """The bit of the first cotangent that is there sometimes."""
     return next((ct.bit for ct in cotangents if isinstance(ct, Sometimes)), None)
+
+
+def value_of(cotangent: Cotangent) -> Atom:
+    """Its value, where it is there."""
+    return cotangent.value if isinstance(cotangent, Sometimes) else cotangent
 
 
 def presence(b: Builder, cotangent: Cotangent | None) -> Atom:

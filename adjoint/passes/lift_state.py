@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from adjoint.diagnostics import CompileError, Diagnostic
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, walk
 from adjoint.ir.ops.control import Call, Cell, For, If, While
 from adjoint.ir.ops.state import Read, Write
+from adjoint.passes import errors
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Known, Rewriter, became
 
@@ -80,7 +80,7 @@ def _lifted(function: Function, module: Module, touched: dict[str, _Touched]) ->
         return function
     if function.vjp is not None:
         label = f"@{function.symbol} has a pullback of its own and touches {', '.join('@' + s for s in mine.all)}"
-        raise CompileError(Diagnostic("E142", "state under a pullback", label, function.loc))
+        raise errors.STATE_UNDER_PULLBACK.at(function.loc, label)
     params = {symbol: Value(module.params[symbol], symbol) for symbol in mine.all}
     lifter = _Lifter(module, touched, params)
     body = Region((*function.params, *params.values()), function.body.nodes, function.body.results, function.body.loc)
@@ -171,7 +171,7 @@ class _Lifter(Rewriter):
         """A loop that carries what is written inside."""
         *tests, body = node.regions
         if self._written(tests):
-            raise CompileError(Diagnostic("E143", "the test of a loop writes state", "move the write to the body", node.loc))
+            raise errors.TEST_WRITES.at(node.loc, "here", help="move the write into the body")
         start = [became(atom, known) for atom in node.operands] + [self.now[s] for s in written]
         before = dict(self.now)
         state = {symbol: Value(self.now[symbol].type, symbol) for symbol in written}

@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adjoint.diagnostics import CompileError, Diagnostic
+from adjoint.diagnostics import UNKNOWN, CompileError
 from adjoint.ir.core import Function, Module
 from adjoint.ir.print import print_module
 from adjoint.ir.verify import verify_module
+from adjoint.passes import errors
 
 __all__ = ["Changes", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chosen", "passes", "verifying", "with_replaced"]
 
@@ -173,7 +174,7 @@ _TOKEN = re.compile(r"\s*([\w.@:'-]+|\"[^\"\n]*\"|[{}\[\],=]|$)")
 
 
 def _mistake(label: str, known: str) -> CompileError:
-    return CompileError(Diagnostic("E140", "not a pipeline", label, help=f"there are: {known}" if known else ""))
+    return errors.NOT_A_PIPELINE.at(UNKNOWN, label, help=f"there are: {known}" if known else "")
 
 
 class _Reader:

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from adjoint.diagnostics import CompileError, Diagnostic
+from adjoint.diagnostics import UNKNOWN
 from adjoint.ir.core import Function, Module
 from adjoint.ir.op import Op, with_sizes
 from adjoint.ir.types import Dim, TensorType, Type, substituted
+from adjoint.passes import errors
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Rewriter
 
@@ -54,5 +55,5 @@ class Specialize(Pass):
 def _size(text: str) -> tuple[str, int]:
     name, _, number = text.partition(":")
     if not number.isdecimal():
-        raise CompileError(Diagnostic("E140", "not a pipeline", f"`{text}` is no size: sizes are written `b:4`"))
+        raise errors.NOT_A_PIPELINE.at(UNKNOWN, f"`{text}` is no size: sizes are written `b:4`")
     return name, int(number)

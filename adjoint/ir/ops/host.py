@@ -58,7 +58,8 @@ class Hook(Op):
         return operands
 
     def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
-        given = [b.zeros(x.type) if ct is None else ct for x, ct in zip(node.operands, cotangents, strict=True)]
+        types = [x.type for x in node.operands]
+        given = [b.zeros(t) if ct is None else ct for t, ct in zip(types, cotangents, strict=True)]  # type: ignore[arg-type]
         return b.emit_node(Callback(self.symbol, self.kind, (True,) * len(given)), given).results
 
 
