@@ -3,17 +3,18 @@
 from typing import Any
 
 from adjoint.diagnostics import missing_name
-from adjoint.ops import tensor_methods  # importing it gives Tensor its methods
+from adjoint.ops import composite, functional, operations, tensor_methods
 from adjoint.ops.composite import *  # noqa: F403
 from adjoint.ops.functional import *  # noqa: F403
 from adjoint.ops.operations import *  # noqa: F403
 from adjoint.ops.state import register_queue, unregister_queue
-from adjoint.ops import composite, functional, operations  # isort: skip - after the stars
 
-__all__ = [
-    *composite.__all__, *functional.__all__, *operations.__all__, "composite", "functional", "operations", "register_queue",
-    "tensor_methods", "unregister_queue",
-]
+tensor_methods.attach()
+
+__all__ = ["composite", "functional", "operations", "register_queue", "unregister_queue"]
+__all__ += composite.__all__
+__all__ += functional.__all__
+__all__ += operations.__all__
 
 
 def __getattr__(name: str) -> Any:

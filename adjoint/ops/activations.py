@@ -13,7 +13,7 @@ from adjoint.ir.ops import softmax as along
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.random import Dropout
 from adjoint.ir.types import BOOL, DType
-from adjoint.ops.arguments import ShapeMistake, axis_argument, dtype_or, flag, number, operand, wrong
+from adjoint.ops.arguments import ArgumentMistake, axis_argument, dtype_or, flag, number, operand, wrong
 from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, log1p, maximum, minimum, where
 from adjoint.ops.shapes import parted, reshape
 from adjoint.runtime.random import next_key
@@ -252,7 +252,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None 
     x = _float_operand("Dropout", input)
     share = number("Dropout", "p", p)
     if not 0.0 <= share <= 1.0 or math.isnan(share):
-        raise wrong("Dropout", "p", "in [0, 1]", share, ShapeMistake)
+        raise wrong("Dropout", "p", "in [0, 1]", share, ArgumentMistake)
     if not flag("Dropout", "training", training):
         return apply(_IDENTITY, x)
     if share == 1.0:

@@ -6,6 +6,7 @@ of both kinds, so that `except` finds them by either name.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from adjoint.ir.types import F32, DType
 from adjoint.runtime.tensor import Tensor, apply, dtype_argument
 
 __all__ = [
-    "IndexMistake", "ShapeMistake", "axes_argument", "axis_argument", "choice", "dtype_argument", "flag", "floating", "integer",
+    "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "choice", "dtype_argument", "flag", "floating", "integer",
     "number", "operand", "pair", "sizes_argument", "tensors_argument", "wrong",
 ]
 
@@ -27,8 +28,8 @@ class IndexMistake(IndexError, RuntimeError):
     """An index names no element."""
 
 
-class ShapeMistake(ValueError, RuntimeError):
-    """Shapes or axes do not fit together."""
+class ArgumentMistake(ValueError, RuntimeError):
+    """Shapes, axes or numbers do not fit."""
 
 
 def wrong(op: Op | str, argument: str, expected: str, got: object, kind: Callable[[str], Exception] = ValueError) -> Exception:
@@ -113,9 +114,9 @@ def axes_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") ->
     elif not axis:
         return tuple(range(rank))
     places = sorted(axis_argument(op, a, rank, argument) for a in axis)
-    for before, after in zip(places, places[1:], strict=False):
+    for before, after in itertools.pairwise(places):
         if before == after:
-            raise wrong(op, argument, "axes without repetition", tuple(axis), ShapeMistake)
+            raise wrong(op, argument, "axes without repetition", tuple(axis), ArgumentMistake)
     return tuple(places) if rank else ()
 
 

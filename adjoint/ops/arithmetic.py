@@ -439,7 +439,7 @@ def stop_gradient(value: Any) -> Any:
 def cast(input: Any, dtype: Any) -> Tensor:
     """The numbers in another dtype; `input` is a Tensor or a number, `dtype` one of adjoint's."""
     if not isinstance(dtype, DType):
-        raise wrong("Cast", "dtype", "a dtype such as float32", dtype, TypeError)
+        raise wrong("Cast", "dtype", "a dtype such as float32", repr(dtype), TypeError)
     if isinstance(input, (bool, int, float)):
         input = as_tensor(input)
     return apply(Cast(dtype), operand("Cast", input))

@@ -1,5 +1,6 @@
 """The operators as functions: `from adjoint.ops import functional as F; F.relu(x)`."""
 
+from adjoint.ops import activations, arithmetic, creation, linear, losses, network, ordering, random_numbers, reduction, shapes
 from adjoint.ops.activations import *  # noqa: F403
 from adjoint.ops.arithmetic import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
@@ -10,10 +11,24 @@ from adjoint.ops.ordering import *  # noqa: F403
 from adjoint.ops.random_numbers import *  # noqa: F403
 from adjoint.ops.reduction import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
-from adjoint.ops.state import assign, assign_add, assign_sub  # noqa: F401
-from adjoint.runtime.grad import get_grad, grad, value_and_grad  # noqa: F401
+from adjoint.ops.state import assign, assign_add, assign_sub
+from adjoint.runtime.grad import get_grad, grad, value_and_grad
 
-tensor_add, tensor_sub, tensor_mul, tensor_div, tensor_pow = add, sub, mul, div, pow  # noqa: F405, A004
-tensor_lt, tensor_le, tensor_gt, tensor_ge, tensor_floordiv, tensor_mod = less, less_equal, greater, greater_equal, floor_div, mod  # noqa: F405
+tensor_add, tensor_sub, tensor_mul, tensor_div, tensor_pow = arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, arithmetic.pow
+tensor_lt, tensor_le, tensor_gt, tensor_ge = arithmetic.less, arithmetic.less_equal, arithmetic.greater, arithmetic.greater_equal
+tensor_floordiv, tensor_mod = arithmetic.floor_div, arithmetic.mod
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [
+    "assign", "assign_add", "assign_sub", "get_grad", "grad", "tensor_add", "tensor_div", "tensor_floordiv", "tensor_ge", "tensor_gt",
+    "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub", "value_and_grad",
+]
+__all__ += activations.__all__
+__all__ += arithmetic.__all__
+__all__ += creation.__all__
+__all__ += linear.__all__
+__all__ += losses.__all__
+__all__ += network.__all__
+__all__ += ordering.__all__
+__all__ += random_numbers.__all__
+__all__ += reduction.__all__
+__all__ += shapes.__all__

@@ -1,6 +1,6 @@
 """Products of matrices, layers that are products, and convolution.
 
-TypeError for what is no Tensor, ShapeMistake (a ValueError and a RuntimeError) for shapes that do not fit.
+TypeError for what is no Tensor, ArgumentMistake (a ValueError and a RuntimeError) for shapes that do not fit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adjoint.ir.ops.linalg import MatMul as Product
 from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Reshape, Transpose
 from adjoint.ir.types import BOOL, broadcast_shapes, tensor
-from adjoint.ops.arguments import ShapeMistake, choice, integer, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import ArgumentMistake, choice, integer, operand, pair, sizes_argument, wrong
 from adjoint.ops.shapes import gathered, indices_argument, reshape
 from adjoint.runtime.tensor import Tensor, apply, binary, promoted
 
@@ -36,7 +36,7 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
         raise wrong(op, "input", "a Tensor of numbers", a, TypeError)
     inner_a, inner_b = a.shape[-2 if ta else -1], b.shape[-1 if tb else -2]
     if inner_a != inner_b:
-        raise wrong(op, "other", f"matrices that begin with {inner_a} rows, for {a.type}", b, ShapeMistake)
+        raise wrong(op, "other", f"matrices that begin with {inner_a} rows, for {a.type}", b, ArgumentMistake)
     if a.ndim > 2 and b.ndim == 2 and not ta:
         # The rows of all matrices are rows of one.
         rows = apply(Reshape(tensor(a.dtype, (math.prod(a.shape[:-1]), inner_a))), a)
@@ -46,7 +46,7 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
         try:
             broadcast_shapes(a.shape[:-2], b.shape[:-2])
         except ValueError:
-            raise wrong(op, "other", f"of leading sizes that broadcast with {a.shape[:-2]}", b, ShapeMistake) from None
+            raise wrong(op, "other", f"of leading sizes that broadcast with {a.shape[:-2]}", b, ArgumentMistake) from None
     return apply(_PRODUCTS[ta, tb], a, b)
 
 
@@ -277,7 +277,7 @@ def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
     if w.ndim not in (1, 2) or x.ndim == 0:
         raise wrong("Dense", "weight", "of 1 or 2 dimensions", w)
     if x.shape[-1] != w.shape[-1]:
-        raise wrong("Dense", "input", f"of last size {w.shape[-1]}, for a weight of shape {w.shape}", x, ShapeMistake)
+        raise wrong("Dense", "input", f"of last size {w.shape[-1]}, for a weight of shape {w.shape}", x, ArgumentMistake)
     if w.ndim == 1:
         out = matmul(x, w)
     elif x.ndim == 1:
@@ -327,7 +327,7 @@ def convolution(
     if image.dtype is not kernel.dtype:
         raise wrong(op, "weight", f"of the dtype of 'x', {image.dtype}", kernel, TypeError)
     if groups < 1 or image.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups:
-        raise wrong(op, "weight", f"of {image.shape[1]} / {groups} channels and a multiple of {groups} outputs", kernel, ShapeMistake)
+        raise wrong(op, "weight", f"of {image.shape[1]} / {groups} channels and a multiple of {groups} outputs", kernel, ArgumentMistake)
     if padding == "same":
         top, left = (same_padding(*s) for s in zip(image.shape[2:], kernel.shape[2:], stride, dilation, strict=True))
         padding = (top, left)
@@ -345,21 +345,25 @@ def padding_argument(op: str, pad_mode: Any, padding: Any) -> Pairs | str:
     """The padding that `pad_mode` and `padding` ask for together."""
     mode = choice(op, "pad_mode", pad_mode, ("valid", "same", "pad"))
     widths = sizes_argument(op, "padding", padding)
-    if len(widths) not in (1, 2, 4):
-        raise wrong(op, "padding", "an int, or a tuple of 2 or 4 ints", padding)
-    if mode != "pad":
-        if any(widths):
-            raise wrong(op, "padding", f"0 where pad_mode is '{mode}'", padding)
-        return mode
-    if len(widths) < 4:
-        height, width = widths * 2 if len(widths) == 1 else widths
-        return (height, height), (width, width)
-    top, bottom, left, right = widths
-    return (top, bottom), (left, right)
+    match widths:
+        case (size,):
+            sides: Pairs = (size, size), (size, size)
+        case (height, width):
+            sides = (height, height), (width, width)
+        case (top, bottom, left, right):
+            sides = (top, bottom), (left, right)
+        case _:
+            raise wrong(op, "padding", "an int, or a tuple of 2 or 4 ints", padding)
+    if mode == "pad":
+        return sides
+    if any(widths):
+        raise wrong(op, "padding", f"0 where pad_mode is '{mode}'", padding)
+    return mode
 
 
 def conv2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """Cross-correlation of images [n, c, h, w] with kernels [out, c / groups, kh, kw], and a bias for each output.
 
@@ -373,7 +377,8 @@ def conv2d(
 
 
 def conv1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """Cross-correlation of sequences [n, c, l] with kernels [out, c / groups, k]; arguments as for `conv2d`."""
     x, w = operand("Conv1D", input), operand("Conv1D", weight, "weight")
@@ -382,7 +387,7 @@ def conv1d(
             raise wrong("Conv1D", name, "of 3 dimensions", t)
     mode = choice("Conv1D", "pad_mode", pad_mode, ("valid", "same", "pad"))
     widths = sizes_argument("Conv1D", "padding", padding)
-    if len(widths) > 2 or (mode != "pad" and any(widths)):
+    if len(widths) not in (1, 2) or (mode != "pad" and any(widths)):
         raise wrong("Conv1D", "padding", "an int or two, and 0 unless pad_mode is 'pad'", padding)
     sides: Pairs | str = ((0, 0), (widths[0], widths[-1])) if mode == "pad" else mode
     (step,), (apart,) = (sizes_argument("Conv1D", name, v, least=1)[:1] for name, v in (("stride", stride), ("dilation", dilation)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
@@ -240,7 +239,9 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
     return _reduced(losses if weight is None else losses * operand(op, weight, "weight"), kind)
 
 
-def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean") -> Tensor:
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
+) -> Tensor:
     """Binary cross entropy of sigmoid of logits; `pos_weight` multiplies the positive examples'."""
     op = "BCEWithLogitsLoss"
     kind = _reduction(op, reduction)

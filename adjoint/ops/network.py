@@ -7,7 +7,6 @@ from typing import Any
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.reduce import Mean
-
 from adjoint.ops.arguments import flag, integer, number, operand, pair, sizes_argument, wrong
 from adjoint.ops.arithmetic import cast, rsqrt, square
 from adjoint.ops.creation import ones, zeros
@@ -96,7 +95,8 @@ def avg_pool1d(
     if x.ndim not in (2, 3):
         raise wrong("AvgPool1D", "input_x", "of 2 or 3 dimensions", x)
     wide = reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
-    (k,), (s,), (p,) = (sizes_argument("AvgPool1D", n, v)[:1] for n, v in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding)))
+    geometry = (("kernel_size", kernel_size), ("stride", stride), ("padding", padding))
+    (k,), (s,), (p,) = (sizes_argument("AvgPool1D", name, v)[:1] for name, v in geometry)
     out = avg_pool2d(wide, (1, k), (1, s), (0, p), ceil_mode, count_include_pad)
     return reshape(out, (*out.shape[:-2], out.shape[-1]))
 

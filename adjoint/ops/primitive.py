@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["Primitive"]
 
@@ -33,15 +34,19 @@ class Primitive:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"The primitive {type(self).__name__!r} has no attribute {name!r}.")
 
-    def __call__(self, *operands: Any) -> Any:
-        raise NotImplementedError(f"The primitive {self.name!r} cannot be called: its class gives no '__call__'.")
+    if TYPE_CHECKING:
+        __call__: Callable[..., Any]
+    else:
+
+        def __call__(self, *operands: Any) -> Any:
+            raise NotImplementedError(f"The primitive {self.name!r} cannot be called: its class gives no '__call__'.")
 
     def __repr__(self) -> str:
         attributes = ", ".join(f"{key}={value}" for key, value in self.attrs.items())
         return f"Prim[{self.name}]" + (f"<{attributes}>" if attributes else "")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.name == other.name and self.attrs == other.attrs  # type: ignore[attr-defined]
+        return isinstance(other, Primitive) and type(self) is type(other) and (self.name, self.attrs) == (other.name, other.attrs)
 
     def __hash__(self) -> int:
         return hash((type(self), self.name))

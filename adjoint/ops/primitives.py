@@ -5,6 +5,7 @@ Where the class says no more, the call is that of the function of the same name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Cast as CastOp
@@ -25,6 +26,24 @@ from adjoint.ops.primitive import Primitive
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, constant
 
+__all__ = [
+    "Abs", "Add", "AddN", "ApproximateEqual", "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "Assign", "AssignAdd",
+    "AssignSub", "AvgPool", "BCEWithLogitsLoss", "BatchMatMul", "BatchNorm", "BiasAdd", "BinaryCrossEntropy", "BitwiseAnd", "BitwiseOr",
+    "BitwiseXor", "BroadcastTo", "Cast", "Ceil", "Concat", "Conv2D", "Cos", "Cosh", "CumSum", "Depend", "Div", "DivNoNan", "Dropout",
+    "Elu", "Equal", "Erf", "Erfc", "Exp", "ExpandDims", "Expm1", "Eye", "FastGeLU", "Fill", "FillV2", "Flatten", "Floor", "FloorDiv",
+    "FloorMod", "GELU", "Gather", "GatherD", "GatherNd", "GeLU", "Gelu", "Greater", "GreaterEqual", "HSigmoid", "HSwish", "Identity",
+    "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "KLDivLoss", "L2Loss", "L2Normalize", "LayerNorm", "Lerp", "Less", "LessEqual",
+    "LinSpace", "Log", "Log1p", "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "MaskedFill", "MatMul", "MaxPool",
+    "MaxPoolWithArgmax", "Maximum", "Meshgrid", "Minimum", "MirrorPad", "Mish", "Mod", "Mul", "NLLLoss", "Neg", "NotEqual", "OneHot",
+    "Ones", "OnesLike", "PReLU", "Pad", "Pow", "Print", "Range", "Rank", "ReLU", "ReLU6", "RealDiv", "Reciprocal", "ReduceAll",
+    "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "ReverseV2", "Rint", "Round", "Rsqrt",
+    "ScalarToTensor", "SeLU", "Select", "Shape", "Sigmoid", "SigmoidCrossEntropyWithLogits", "Sign", "Sin", "Sinh", "Size", "Slice",
+    "SmoothL1Loss", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softplus", "Softsign", "Sort", "SparseSoftmaxCrossEntropyWithLogits",
+    "Split", "Sqrt", "Square", "SquaredDifference", "Squeeze", "Stack", "StandardNormal", "StopGradient", "StridedSlice", "Sub", "Tan",
+    "Tanh", "TensorAdd", "TensorScatterAdd", "TensorShape", "Tile", "TopK", "Transpose", "Tril", "Triu", "Trunc", "TypeOf", "UniformInt",
+    "UniformReal", "UnsortedSegmentSum", "Unstack", "Xlogy", "Zeros", "ZerosLike",
+]
+
 # Arithmetic ---------------------------------------------------------------------------------------------------------
 
 
@@ -35,40 +54,20 @@ class _Plain(Primitive):
         super().__init__()
 
 
-class Add(_Plain):
-    __call__ = staticmethod(arithmetic.add)
+def plain(name: str, function: Callable[..., Any]) -> type[_Plain]:
+    """The class of operators without attributes whose call is that of a function."""
+    return type(name, (_Plain,), {"__call__": staticmethod(function), "__doc__": function.__doc__, "__module__": __name__})
 
 
-class TensorAdd(_Plain):
-    __call__ = staticmethod(arithmetic.add)
-
-
-class Sub(_Plain):
-    __call__ = staticmethod(arithmetic.sub)
-
-
-class Mul(_Plain):
-    __call__ = staticmethod(arithmetic.mul)
-
-
-class RealDiv(_Plain):
-    __call__ = staticmethod(arithmetic.true_divide)
-
-
-class Div(_Plain):
-    __call__ = staticmethod(arithmetic.true_divide)
-
-
-class FloorDiv(_Plain):
-    __call__ = staticmethod(arithmetic.floor_div)
-
-
-class Mod(_Plain):
-    __call__ = staticmethod(arithmetic.mod)
-
-
-class FloorMod(_Plain):
-    __call__ = staticmethod(arithmetic.floor_mod)
+Add = plain("Add", arithmetic.add)
+TensorAdd = plain("TensorAdd", arithmetic.add)
+Sub = plain("Sub", arithmetic.sub)
+Mul = plain("Mul", arithmetic.mul)
+RealDiv = plain("RealDiv", arithmetic.true_divide)
+Div = plain("Div", arithmetic.true_divide)
+FloorDiv = plain("FloorDiv", arithmetic.floor_div)
+Mod = plain("Mod", arithmetic.mod)
+FloorMod = plain("FloorMod", arithmetic.floor_mod)
 
 
 class DivNoNan(_Plain):
@@ -86,68 +85,22 @@ class SquaredDifference(_Plain):
         return arithmetic.square(arithmetic.sub(x, y))
 
 
-class AddN(_Plain):
-    __call__ = staticmethod(arithmetic.addn)
-
-
-class Neg(_Plain):
-    __call__ = staticmethod(arithmetic.neg)
-
-
-class Pow(_Plain):
-    __call__ = staticmethod(arithmetic.pow)
-
-
-class Exp(_Plain):
-    __call__ = staticmethod(arithmetic.exp)
-
-
-class Expm1(_Plain):
-    __call__ = staticmethod(arithmetic.expm1)
-
-
-class Log(_Plain):
-    __call__ = staticmethod(arithmetic.log)
-
-
-class Log1p(_Plain):
-    __call__ = staticmethod(arithmetic.log1p)
-
-
-class Sqrt(_Plain):
-    __call__ = staticmethod(arithmetic.sqrt)
-
-
-class Rsqrt(_Plain):
-    __call__ = staticmethod(arithmetic.rsqrt)
-
-
-class Square(_Plain):
-    __call__ = staticmethod(arithmetic.square)
-
-
-class Reciprocal(_Plain):
-    __call__ = staticmethod(arithmetic.reciprocal)
-
-
-class Inv(_Plain):
-    __call__ = staticmethod(arithmetic.reciprocal)
-
-
-class Abs(_Plain):
-    __call__ = staticmethod(arithmetic.abs)
-
-
-class Sign(_Plain):
-    __call__ = staticmethod(arithmetic.sign)
-
-
-class Floor(_Plain):
-    __call__ = staticmethod(arithmetic.floor)
-
-
-class Ceil(_Plain):
-    __call__ = staticmethod(arithmetic.ceil)
+AddN = plain("AddN", arithmetic.addn)
+Neg = plain("Neg", arithmetic.neg)
+Pow = plain("Pow", arithmetic.pow)
+Exp = plain("Exp", arithmetic.exp)
+Expm1 = plain("Expm1", arithmetic.expm1)
+Log = plain("Log", arithmetic.log)
+Log1p = plain("Log1p", arithmetic.log1p)
+Sqrt = plain("Sqrt", arithmetic.sqrt)
+Rsqrt = plain("Rsqrt", arithmetic.rsqrt)
+Square = plain("Square", arithmetic.square)
+Reciprocal = plain("Reciprocal", arithmetic.reciprocal)
+Inv = plain("Inv", arithmetic.reciprocal)
+Abs = plain("Abs", arithmetic.abs)
+Sign = plain("Sign", arithmetic.sign)
+Floor = plain("Floor", arithmetic.floor)
+Ceil = plain("Ceil", arithmetic.ceil)
 
 
 class Round(_Plain):
@@ -162,123 +115,40 @@ class Rint(_Plain):
         return arithmetic.round(input_x)
 
 
-class Trunc(_Plain):
-    __call__ = staticmethod(arithmetic.trunc)
-
-
-class Sin(_Plain):
-    __call__ = staticmethod(arithmetic.sin)
-
-
-class Cos(_Plain):
-    __call__ = staticmethod(arithmetic.cos)
-
-
-class Tan(_Plain):
-    __call__ = staticmethod(arithmetic.tan)
-
-
-class Sinh(_Plain):
-    __call__ = staticmethod(arithmetic.sinh)
-
-
-class Cosh(_Plain):
-    __call__ = staticmethod(arithmetic.cosh)
-
-
-class Erf(_Plain):
-    __call__ = staticmethod(arithmetic.erf)
-
-
-class Erfc(_Plain):
-    __call__ = staticmethod(arithmetic.erfc)
-
-
-class Maximum(_Plain):
-    __call__ = staticmethod(arithmetic.maximum)
-
-
-class Minimum(_Plain):
-    __call__ = staticmethod(arithmetic.minimum)
-
-
-class Xlogy(_Plain):
-    __call__ = staticmethod(arithmetic.xlogy)
-
-
-class Lerp(_Plain):
-    __call__ = staticmethod(arithmetic.lerp)
+Trunc = plain("Trunc", arithmetic.trunc)
+Sin = plain("Sin", arithmetic.sin)
+Cos = plain("Cos", arithmetic.cos)
+Tan = plain("Tan", arithmetic.tan)
+Sinh = plain("Sinh", arithmetic.sinh)
+Cosh = plain("Cosh", arithmetic.cosh)
+Erf = plain("Erf", arithmetic.erf)
+Erfc = plain("Erfc", arithmetic.erfc)
+Maximum = plain("Maximum", arithmetic.maximum)
+Minimum = plain("Minimum", arithmetic.minimum)
+Xlogy = plain("Xlogy", arithmetic.xlogy)
+Lerp = plain("Lerp", arithmetic.lerp)
 
 
 # Comparison and logic -----------------------------------------------------------------------------------------------
 
 
-class Equal(_Plain):
-    __call__ = staticmethod(arithmetic.equal)
-
-
-class NotEqual(_Plain):
-    __call__ = staticmethod(arithmetic.not_equal)
-
-
-class Less(_Plain):
-    __call__ = staticmethod(arithmetic.less)
-
-
-class LessEqual(_Plain):
-    __call__ = staticmethod(arithmetic.less_equal)
-
-
-class Greater(_Plain):
-    __call__ = staticmethod(arithmetic.greater)
-
-
-class GreaterEqual(_Plain):
-    __call__ = staticmethod(arithmetic.greater_equal)
-
-
-class LogicalAnd(_Plain):
-    __call__ = staticmethod(arithmetic.logical_and)
-
-
-class LogicalOr(_Plain):
-    __call__ = staticmethod(arithmetic.logical_or)
-
-
-class LogicalNot(_Plain):
-    __call__ = staticmethod(arithmetic.logical_not)
-
-
-class LogicalXor(_Plain):
-    __call__ = staticmethod(arithmetic.logical_xor)
-
-
-class BitwiseAnd(_Plain):
-    __call__ = staticmethod(arithmetic.bitwise_and)
-
-
-class BitwiseOr(_Plain):
-    __call__ = staticmethod(arithmetic.bitwise_or)
-
-
-class BitwiseXor(_Plain):
-    __call__ = staticmethod(arithmetic.bitwise_xor)
-
-
-class Invert(_Plain):
-    __call__ = staticmethod(arithmetic.invert)
-
-
-class IsNan(_Plain):
-    __call__ = staticmethod(arithmetic.isnan)
-
-
-class IsInf(_Plain):
-    __call__ = staticmethod(arithmetic.isinf)
-
-
-class IsFinite(_Plain):
-    __call__ = staticmethod(arithmetic.isfinite)
+Equal = plain("Equal", arithmetic.equal)
+NotEqual = plain("NotEqual", arithmetic.not_equal)
+Less = plain("Less", arithmetic.less)
+LessEqual = plain("LessEqual", arithmetic.less_equal)
+Greater = plain("Greater", arithmetic.greater)
+GreaterEqual = plain("GreaterEqual", arithmetic.greater_equal)
+LogicalAnd = plain("LogicalAnd", arithmetic.logical_and)
+LogicalOr = plain("LogicalOr", arithmetic.logical_or)
+LogicalNot = plain("LogicalNot", arithmetic.logical_not)
+LogicalXor = plain("LogicalXor", arithmetic.logical_xor)
+BitwiseAnd = plain("BitwiseAnd", arithmetic.bitwise_and)
+BitwiseOr = plain("BitwiseOr", arithmetic.bitwise_or)
+BitwiseXor = plain("BitwiseXor", arithmetic.bitwise_xor)
+Invert = plain("Invert", arithmetic.invert)
+IsNan = plain("IsNan", arithmetic.isnan)
+IsInf = plain("IsInf", arithmetic.isinf)
+IsFinite = plain("IsFinite", arithmetic.isfinite)
 
 
 class ApproximateEqual(Primitive):
@@ -291,12 +161,8 @@ class ApproximateEqual(Primitive):
         return arithmetic.less(arithmetic.abs(arithmetic.sub(x, y)), self.tolerance)
 
 
-class Select(_Plain):
-    __call__ = staticmethod(arithmetic.select)
-
-
-class MaskedFill(_Plain):
-    __call__ = staticmethod(arithmetic.masked_fill)
+Select = plain("Select", arithmetic.select)
+MaskedFill = plain("MaskedFill", arithmetic.masked_fill)
 
 
 class Cast(_Plain):
@@ -304,12 +170,8 @@ class Cast(_Plain):
         return arithmetic.cast(input_x, dtype)
 
 
-class Identity(_Plain):
-    __call__ = staticmethod(arithmetic.identity)
-
-
-class StopGradient(_Plain):
-    __call__ = staticmethod(arithmetic.stop_gradient)
+Identity = plain("Identity", arithmetic.identity)
+StopGradient = plain("StopGradient", arithmetic.stop_gradient)
 
 
 class Depend(_Plain):
@@ -404,7 +266,8 @@ class _Argument(Primitive):
     place: Any
 
     def __init__(self, axis: int = -1, output_type: DType = I32):
-        super().__init__(axis=integer(self.__class__.__name__, "axis", axis), output_type=dtype_or(self.__class__.__name__, output_type, I32))
+        name = type(self).__name__
+        super().__init__(axis=integer(name, "axis", axis), output_type=dtype_or(name, output_type, I32))
 
     def _found(self, x: Any) -> Tensor:
         x = operand(self.name, x, "input_x")
@@ -505,20 +368,13 @@ class Sort(Primitive):
 # Shapes -------------------------------------------------------------------------------------------------------------
 
 
-class Shape(_Plain):
-    __call__ = staticmethod(shapes.shape)
+Shape = plain("Shape", shapes.shape)
+Rank = plain("Rank", shapes.rank)
+Size = plain("Size", shapes.size)
 
 
-class Rank(_Plain):
-    __call__ = staticmethod(shapes.rank)
-
-
-class Size(_Plain):
-    __call__ = staticmethod(shapes.size)
-
-
-class DType_(_Plain):
-    """The dtype of a tensor."""
+class TypeOf(_Plain):
+    """The dtype of a tensor; called DType in MindSpore."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -535,8 +391,7 @@ class TensorShape(_Plain):
         return Tensor(list(shapes.shape(input_x)), I64)
 
 
-class Reshape(_Plain):
-    __call__ = staticmethod(shapes.reshape)
+Reshape = plain("Reshape", shapes.reshape)
 
 
 class Flatten(_Plain):
@@ -556,12 +411,8 @@ def _rest(x: Tensor) -> int:
     return count
 
 
-class Transpose(_Plain):
-    __call__ = staticmethod(shapes.transpose)
-
-
-class ExpandDims(_Plain):
-    __call__ = staticmethod(shapes.expand_dims)
+Transpose = plain("Transpose", shapes.transpose)
+ExpandDims = plain("ExpandDims", shapes.expand_dims)
 
 
 class Squeeze(Primitive):
@@ -620,8 +471,7 @@ class Split(Primitive):
         return shapes.equally_split("Split", x, axis_argument("Split", self.axis, x.ndim), self.output_num)
 
 
-class Slice(_Plain):
-    __call__ = staticmethod(shapes.slice)
+Slice = plain("Slice", shapes.slice)
 
 
 class StridedSlice(Primitive):
@@ -630,14 +480,13 @@ class StridedSlice(Primitive):
     def __init__(self, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0):
         masks = {"begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask, "new_axis_mask": new_axis_mask,
                  "shrink_axis_mask": shrink_axis_mask}
-        super().__init__(**{key: integer("StridedSlice", key, mask) for key, mask in masks.items()})
+        super().__init__(None, **{key: integer("StridedSlice", key, mask) for key, mask in masks.items()})
 
     def __call__(self, input_x: Any, begin: Any, end: Any, strides: Any) -> Tensor:
         return shapes.strided_slice(input_x, begin, end, strides, **self.attrs)
 
 
-class Tile(_Plain):
-    __call__ = staticmethod(shapes.tile)
+Tile = plain("Tile", shapes.tile)
 
 
 class BroadcastTo(Primitive):
@@ -664,8 +513,10 @@ class Pad(Primitive):
     """The tensor with zeros around it: paddings[i] is (before, after) for axis i; negative ones cut off."""
 
     def __init__(self, paddings: Any):
-        if not isinstance(paddings, (tuple, list)) or any(not isinstance(p, (tuple, list)) or len(p) != 2 for p in paddings):
-            raise wrong("Pad", "paddings", "a tuple of pairs", paddings, TypeError if not isinstance(paddings, (tuple, list)) else ValueError)
+        if not isinstance(paddings, (tuple, list)):
+            raise wrong("Pad", "paddings", "a tuple of pairs", paddings, TypeError)
+        if any(not isinstance(p, (tuple, list)) or len(p) != 2 for p in paddings):
+            raise wrong("Pad", "paddings", "a tuple of pairs", paddings)
         super().__init__(paddings=tuple((integer("Pad", "paddings", a), integer("Pad", "paddings", b)) for a, b in paddings))
 
     def __call__(self, input_x: Any) -> Tensor:
@@ -704,20 +555,10 @@ class Gather(Primitive):
         return shapes.gather(input_params, input_indices, axis, self.batch_dims)
 
 
-class GatherD(_Plain):
-    __call__ = staticmethod(shapes.gather_d)
-
-
-class GatherNd(_Plain):
-    __call__ = staticmethod(shapes.gather_nd)
-
-
-class TensorScatterAdd(_Plain):
-    __call__ = staticmethod(shapes.tensor_scatter_add)
-
-
-class UnsortedSegmentSum(_Plain):
-    __call__ = staticmethod(shapes.unsorted_segment_sum)
+GatherD = plain("GatherD", shapes.gather_d)
+GatherNd = plain("GatherNd", shapes.gather_nd)
+TensorScatterAdd = plain("TensorScatterAdd", shapes.tensor_scatter_add)
+UnsortedSegmentSum = plain("UnsortedSegmentSum", shapes.unsorted_segment_sum)
 
 
 class OneHot(Primitive):
@@ -773,12 +614,8 @@ class OnesLike(_Plain):
         return creation.ones_like(x)
 
 
-class Zeros(_Plain):
-    __call__ = staticmethod(creation.zeros)
-
-
-class Ones(_Plain):
-    __call__ = staticmethod(creation.ones)
+Zeros = plain("Zeros", creation.zeros)
+Ones = plain("Ones", creation.ones)
 
 
 class Fill(_Plain):
@@ -890,9 +727,10 @@ class Conv2D(Primitive):
 
     def __call__(self, x: Any, weight: Any) -> Tensor:
         kernel = operand("Conv2D", weight, "weight")
-        if kernel.ndim == 4 and kernel.shape[0] != self.out_channel or kernel.ndim == 4 and kernel.shape[2:] != self._kernel:
+        if kernel.ndim == 4 and (kernel.shape[0] != self.out_channel or kernel.shape[2:] != self._kernel):
             raise wrong("Conv2D", "weight", f"of {self.out_channel} outputs and kernels of {self._kernel}", kernel)
-        return linear.convolution("Conv2D", x, kernel, stride=self._stride, padding=self._padding, dilation=self._dilation, groups=self.group)
+        return linear.convolution(
+            "Conv2D", x, kernel, stride=self._stride, padding=self._padding, dilation=self._dilation, groups=self.group)
 
 
 # Layers -------------------------------------------------------------------------------------------------------------
@@ -903,8 +741,7 @@ class ReLU(_Plain):
         return activations.relu(input)
 
 
-class ReLU6(_Plain):
-    __call__ = staticmethod(activations.relu6)
+ReLU6 = plain("ReLU6", activations.relu6)
 
 
 class Elu(Primitive):
@@ -917,20 +754,10 @@ class Elu(Primitive):
         return activations.elu(input_x, self.alpha)
 
 
-class SeLU(_Plain):
-    __call__ = staticmethod(activations.selu)
-
-
-class PReLU(_Plain):
-    __call__ = staticmethod(activations.prelu)
-
-
-class Sigmoid(_Plain):
-    __call__ = staticmethod(activations.sigmoid)
-
-
-class Tanh(_Plain):
-    __call__ = staticmethod(activations.tanh)
+SeLU = plain("SeLU", activations.selu)
+PReLU = plain("PReLU", activations.prelu)
+Sigmoid = plain("Sigmoid", activations.sigmoid)
+Tanh = plain("Tanh", activations.tanh)
 
 
 class GeLU(_Plain):
@@ -948,20 +775,10 @@ class GELU(GeLU):
     pass
 
 
-class FastGeLU(_Plain):
-    __call__ = staticmethod(activations.fast_gelu)
-
-
-class Mish(_Plain):
-    __call__ = staticmethod(activations.mish)
-
-
-class HSwish(_Plain):
-    __call__ = staticmethod(activations.hardswish)
-
-
-class HSigmoid(_Plain):
-    __call__ = staticmethod(activations.hardsigmoid)
+FastGeLU = plain("FastGeLU", activations.fast_gelu)
+Mish = plain("Mish", activations.mish)
+HSwish = plain("HSwish", activations.hardswish)
+HSigmoid = plain("HSigmoid", activations.hardsigmoid)
 
 
 class Softplus(_Plain):
@@ -969,8 +786,7 @@ class Softplus(_Plain):
         return activations.softplus(input_x)
 
 
-class Softsign(_Plain):
-    __call__ = staticmethod(activations.softsign)
+Softsign = plain("Softsign", activations.softsign)
 
 
 class Softmax(Primitive):
@@ -1086,7 +902,7 @@ class LayerNorm(Primitive):
 class Dropout(Primitive):
     """Each element kept with probability `keep_prob` and divided by it, or else 0; and which were kept, as ones and zeros."""
 
-    def __init__(self, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0):  # noqa: N803 - the manual's names
+    def __init__(self, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0):
         super().__init__(keep_prob=number("Dropout", "keep_prob", keep_prob), Seed0=integer("Dropout", "Seed0", Seed0),
                          Seed1=integer("Dropout", "Seed1", Seed1))
         if not 0.0 < self.keep_prob <= 1.0:
@@ -1144,7 +960,7 @@ class BinaryCrossEntropy(_Loss):
 class BCEWithLogitsLoss(_Loss):
     """Binary cross entropy of sigmoid of logits."""
 
-    def __call__(self, input: Any, target: Any, weight: Any = None, posWeight: Any = None) -> Tensor:  # noqa: N803 - the manual's name
+    def __call__(self, input: Any, target: Any, weight: Any = None, posWeight: Any = None) -> Tensor:
         return losses.binary_cross_entropy_with_logits(input, target, weight, posWeight, self.reduction)
 
 
@@ -1224,16 +1040,9 @@ class UniformInt(_Random):
 # State --------------------------------------------------------------------------------------------------------------
 
 
-class Assign(_Plain):
-    __call__ = staticmethod(state.assign)
-
-
-class AssignAdd(_Plain):
-    __call__ = staticmethod(state.assign_add)
-
-
-class AssignSub(_Plain):
-    __call__ = staticmethod(state.assign_sub)
+Assign = plain("Assign", state.assign)
+AssignAdd = plain("AssignAdd", state.assign_add)
+AssignSub = plain("AssignSub", state.assign_sub)
 
 
 class Print(_Plain):
@@ -1243,19 +1052,3 @@ class Print(_Plain):
         for item in input_x:
             print(item)
         return input_x[0] if input_x else None
-
-
-def _documented() -> list[str]:
-    """Give a class that only calls a function the function's docstring; the names of the operators."""
-    names: list[str] = []
-    for name, item in list(globals().items()):
-        if not isinstance(item, type) or not issubclass(item, Primitive) or name.startswith("_"):
-            continue
-        names.append(name)
-        if "__doc__" not in item.__dict__ or item.__dict__["__doc__"] is None:
-            function = item.__dict__.get("__call__")
-            item.__doc__ = getattr(getattr(function, "__func__", function), "__doc__", None) or getattr(function, "__doc__", None)
-    return names
-
-
-__all__ = sorted(_documented())

@@ -212,13 +212,13 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     x = floating(operand("Norm", A, "A"))
     x = x if dtype is None else apply(Cast(dtype_or("Norm", dtype, x.dtype)), x)
     axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)
-    if isinstance(ord, str) and ord == "fro" or ord is None:
+    if (isinstance(ord, str) and ord == "fro") or ord is None:
         return sqrt(apply(Sum(axes, keep), square(x)))
     if isinstance(ord, (bool, str)) or not isinstance(ord, (int, float)):
         raise wrong("Norm", "ord", "None, 'fro' or a number", repr(ord), ValueError if isinstance(ord, str) else TypeError)
     if len(axes) == 2 and (dim is not None or x.ndim == 2):
         return _matrix_norm(x, ord, axes, keep)
-    if dim is None and x.ndim > 1 or len(axes) > 2:
+    if (dim is None and x.ndim > 1) or len(axes) > 2:
         raise wrong("Norm", "dim", "one axis or two", dim)
     if ord in (math.inf, -math.inf):
         return apply((ReduceMax if ord > 0 else ReduceMin)(axes, keep), abs(x))

@@ -16,7 +16,16 @@ from adjoint.ir.ops.elementwise import Select as SelectOp
 from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Iota, OneHot, Pad, Reshape, Reverse, ScatterAdd, Slice, Transpose
 from adjoint.ir.types import BOOL, I32, I64, TensorType, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
-    IndexMistake, axes_argument, axis_argument, choice, integer, number, operand, sizes_argument, tensors_argument, wrong,
+    IndexMistake,
+    axes_argument,
+    axis_argument,
+    choice,
+    integer,
+    number,
+    operand,
+    sizes_argument,
+    tensors_argument,
+    wrong,
 )
 from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, apply, constant
@@ -152,8 +161,9 @@ def t(input: Any) -> Tensor:
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     """The axes `source` moved to the places `destination`; the others keep their order."""
     x = operand("MoveAxis", x, "x")
-    sources = [axis_argument("MoveAxis", a, x.ndim, "source") for a in sizes_argument("MoveAxis", "source", source, least=None)]
-    places = [axis_argument("MoveAxis", a, x.ndim, "destination") for a in sizes_argument("MoveAxis", "destination", destination, least=None)]
+    sources, places = (
+        [axis_argument("MoveAxis", a, x.ndim, name) for a in sizes_argument("MoveAxis", name, axes, least=None)]
+        for name, axes in (("source", source), ("destination", destination)))
     if len(sources) != len(places) or len(set(sources)) != len(sources) or len(set(places)) != len(places):
         raise wrong("MoveAxis", "destination", f"{len(sources)} axes without repetition", destination)
     order = [a for a in range(x.ndim) if a not in sources]
@@ -679,7 +689,8 @@ def flat_indices(op: str, x: Tensor, indices: Tensor) -> Tensor:
     for a in range(depth):
         column = coordinates[:, a]
         if column.size and (column.min() < -x.shape[a] or column.max() >= x.shape[a]):
-            raise wrong(op, "indices", f"in [{-x.shape[a]}, {x.shape[a]}) along axis {a}", _outside(indices[..., a], x.shape[a]), IndexMistake)
+            bounds = f"in [{-x.shape[a]}, {x.shape[a]}) along axis {a}"
+            raise wrong(op, "indices", bounds, _outside(indices[..., a], x.shape[a]), IndexMistake)
     wide = indices.astype(I64, copy=False)
     places = None
     for a, column in enumerate(parted(wide, wide.ndim - 1, [1] * depth)):

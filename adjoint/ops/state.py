@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from adjoint.diagnostics import user_place
 from adjoint.ir.types import DType
 from adjoint.ops.arguments import integer, number, operand, sizes_argument, wrong
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.location import user_location
 from adjoint.runtime.tensor import Tensor, as_tensor, constant
 
 __all__ = ["GetNext", "assign", "assign_add", "assign_sub", "register_queue", "unregister_queue"]
@@ -75,6 +78,12 @@ def unregister_queue(shared_name: str) -> None:
     _queues.pop(shared_name, None)
 
 
+def _user_line() -> str:
+    """The line of the user's program that is running, for a message."""
+    place = user_place(user_location())
+    return f"\n  --> {place}\n      {linecache.getline(place.file, place.line).strip()}" if place else ""
+
+
 class GetNext(Primitive):
     """The next row of the queue called `shared_name`, as a Tensor, or a tuple of them for several outputs.
 
@@ -103,12 +112,13 @@ class GetNext(Primitive):
     def __call__(self) -> Any:
         rows = _queues.get(self.shared_name)
         if rows is None:
-            raise RuntimeError(
-                f"For 'GetNext', there is no queue named {self.shared_name!r}: register one with ops.register_queue before it is read.")
+            raise RuntimeError(f"For 'GetNext', there is no queue named {self.shared_name!r}: register one with "
+                               f"ops.register_queue before it is read.{_user_line()}")
         row = next(rows)
         items = row if isinstance(row, (tuple, list)) else (row,)
         if len(items) != self.output_num:
-            raise RuntimeError(f"For 'GetNext', the queue {self.shared_name!r} gave a row of {len(items)} items, but expected {self.output_num}.")
+            raise RuntimeError(f"For 'GetNext', the queue {self.shared_name!r} gave a row of {len(items)} items, "
+                               f"but expected {self.output_num}.")
         out = tuple(self._taken(*entry) for entry in zip(items, self.types, self.shapes, strict=True))
         return out[0] if self.output_num == 1 else out
 

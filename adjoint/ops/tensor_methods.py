@@ -1,6 +1,6 @@
 """The methods of Tensor that are operators: indexing, `@`, and those that stand for a function of this package.
 
-They are set on the class when this package is imported: Tensor itself knows nothing of operators' names.  Where MindSpore has
+They are set on the class by `attach` when this package is imported: Tensor itself knows nothing of operators' names.  Where MindSpore has
 two forms of a method, one with `axis` and `keepdims` and one with `dim` and `keepdim`, both are taken.
 """
 
@@ -15,7 +15,7 @@ from adjoint.ops.arguments import flag, operand, wrong
 from adjoint.runtime.indexing import iterated, taken, write
 from adjoint.runtime.tensor import Tensor, as_tensor
 
-__all__: list[str] = []
+__all__ = ["attach"]
 
 _ABSENT: Any = object()
 
@@ -72,7 +72,8 @@ class _Methods:
     def prod(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, dtype: DType | None = None, *, dim: Any = _ABSENT,
              keepdim: Any = _ABSENT) -> Tensor:
         """The product over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
-        return reduction.prod(self, _one("prod", "axis", axis, "dim", dim), _one("prod", "keep_dims", keep_dims, "keepdim", keepdim, False), dtype)
+        keep = _one("prod", "keep_dims", keep_dims, "keepdim", keepdim, False)
+        return reduction.prod(self, _one("prod", "axis", axis, "dim", dim), keep, dtype)
 
     def all(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
         """Whether all elements over axes are true."""
@@ -94,11 +95,13 @@ class _Methods:
 
     def argmax(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
         """The place of the largest element along an axis, or in the tensor read row by row, as Int64."""
-        return reduction.argmax(self, _one("argmax", "axis", axis, "dim", dim), _one("argmax", "keepdims", keepdims, "keepdim", keepdim, False))
+        keep = _one("argmax", "keepdims", keepdims, "keepdim", keepdim, False)
+        return reduction.argmax(self, _one("argmax", "axis", axis, "dim", dim), keep)
 
     def argmin(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
         """The place of the smallest element along an axis, or in the tensor read row by row, as Int32."""
-        return reduction.argmin(self, _one("argmin", "axis", axis, "dim", dim), _one("argmin", "keepdims", keepdims, "keepdim", keepdim, False))
+        keep = _one("argmin", "keepdims", keepdims, "keepdim", keepdim, False)
+        return reduction.argmin(self, _one("argmin", "axis", axis, "dim", dim), keep)
 
     def std(self: Any, axis: Any = _ABSENT, ddof: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, correction: Any = _ABSENT,
             keepdim: Any = _ABSENT) -> Tensor:
@@ -187,7 +190,9 @@ class _Methods:
         """Each element repeated along an axis."""
         return shapes.repeat_interleave(self, repeats, dim)
 
-    def split(self: Any, split_size_or_sections: Any = _ABSENT, axis: Any = _ABSENT, *, split_size: Any = _ABSENT, dim: Any = _ABSENT) -> Any:
+    def split(
+        self: Any, split_size_or_sections: Any = _ABSENT, axis: Any = _ABSENT, *, split_size: Any = _ABSENT, dim: Any = _ABSENT
+    ) -> Any:
         """Consecutive parts along an axis."""
         each = _one("split", "split_size_or_sections", split_size_or_sections, "split_size", split_size)
         return shapes.split(self, each, _one("split", "axis", axis, "dim", dim, 0))
@@ -205,12 +210,12 @@ class _Methods:
         return shapes.flip(self, dims)
 
     @property
-    def T(self: Any) -> Tensor:  # noqa: N802 - the manual's name
+    def T(self: Any) -> Tensor:
         """The axes in opposite order."""
         return shapes.transpose(self, tuple(reversed(range(self.ndim))))
 
     @property
-    def mT(self: Any) -> Tensor:  # noqa: N802 - the manual's name
+    def mT(self: Any) -> Tensor:
         """The last two axes exchanged."""
         if self.ndim < 2:
             raise wrong("mT", "input", "of at least 2 dimensions", self)
@@ -242,8 +247,8 @@ class _Methods:
         """select(condition, y): the tensor where the condition is true, else y; select(dim, index): one slice of an axis."""
         if isinstance(condition, Tensor) and condition.dtype is BOOL:
             return arithmetic.select(condition, self, y)
-        place = shapes.narrow(self, condition, y, 1)
-        return shapes.squeeze(place, condition)
+        along: Any = condition
+        return shapes.squeeze(shapes.narrow(self, along, y, 1), along)
 
     def where(self: Any, condition: Any, y: Any) -> Tensor:
         """The tensor where the condition is true, else `y`."""
@@ -258,8 +263,10 @@ class _Methods:
 
     def nonzero(self: Any, *, as_tuple: bool = False) -> Any:
         """The coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
-        columns = tuple(Tensor(places, I64) for places in self.asnumpy().nonzero())
-        return columns if flag("NonZero", "as_tuple", as_tuple) else shapes.stack(columns, 1) if columns else creation.zeros((self.size, 0), I64)
+        columns = tuple(Tensor(places, I64) for places in self.asnumpy().nonzero()) if self.ndim else ()
+        if flag("NonZero", "as_tuple", as_tuple):
+            return columns
+        return shapes.stack(columns, 1) if columns else creation.zeros((int(self.item() != 0), 0), I64)
 
     def take(self: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
         """The slices along an axis that indices name, or elements of the tensor read row by row."""
@@ -377,16 +384,18 @@ def _joint(x: Tensor, y: Tensor) -> tuple[int, ...]:
 _FUNCTIONS: dict[str, Any] = {
     function.__name__: function
     for module, names in (
-        (arithmetic, "abs add addcdiv addcmul bitwise_and bitwise_or bitwise_xor ceil clamp clip cos cosh div equal erf erfc exp exp2 expm1 "
-                     "floor floor_divide fmod greater greater_equal isclose isfinite isinf isnan lerp less less_equal log log10 log1p log2 "
-                     "logical_and logical_not logical_or logical_xor masked_fill maximum minimum mul nan_to_num neg not_equal pow reciprocal "
-                     "remainder round rsqrt sign sin sinh sqrt square sub subtract tan true_divide trunc type_as xlogy"),
+        (arithmetic,
+         "abs add addcdiv addcmul bitwise_and bitwise_or bitwise_xor ceil clamp clip cos cosh div equal erf erfc exp exp2 expm1 floor "
+         "floor_divide fmod greater greater_equal isclose isfinite isinf isnan lerp less less_equal log log10 log1p log2 logical_and "
+         "logical_not logical_or logical_xor masked_fill maximum minimum mul nan_to_num neg not_equal pow reciprocal remainder round "
+         "rsqrt sign sin sinh sqrt square sub subtract tan true_divide trunc type_as xlogy"),
         (activations, "sigmoid tanh hardshrink softmax log_softmax"),
         (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
         (ordering, "argsort median sort top_k topk"),
         (linear, "addbmm addmm addmv baddbmm bmm dot ger inner matmul mm outer"),
-        (shapes, "diag diagonal expand_as gather_elements gather_nd index_select moveaxis movedim narrow ravel reverse roll swapaxes swapdims t "
-                 "tensor_split tril triu unbind unsqueeze view_as"),
+        (shapes,
+         "diag diagonal expand_as gather_elements gather_nd index_select moveaxis movedim narrow ravel reverse roll swapaxes swapdims "
+         "t tensor_split tril triu unbind unsqueeze view_as"),
         (random_numbers, "bernoulli multinomial"),
     )
     for function in (getattr(module, name) for name in names.split())
@@ -394,13 +403,16 @@ _FUNCTIONS: dict[str, Any] = {
 """Functions that are methods as they are, their first argument being the tensor."""
 
 _SYNONYMS = {
-    "absolute": "abs", "multiply": "mul", "negative": "neg", "divide": "div", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
-    "gt": "greater", "ge": "greater_equal", "bitwise_not": "__invert__",
+    "absolute": "abs", "multiply": "mul", "negative": "neg", "divide": "div", "eq": "equal", "ne": "not_equal", "lt": "less",
+    "le": "less_equal", "gt": "greater", "ge": "greater_equal", "bitwise_not": "__invert__",
 }
 _DTYPES = {
-    "half": F16, "bfloat16": BF16, "float": F32, "double": F64, "bool": BOOL, "byte": U8, "short": I16, "int": I32, "long": I64, "char": I8,
+    "half": F16, "bfloat16": BF16, "float": F32, "double": F64, "bool": BOOL, "byte": U8, "short": I16, "int": I32, "long": I64,
+    "char": I8,
 }
-_IN_PLACE = ("add", "sub", "mul", "div", "floor_divide", "remainder", "clamp", "exp", "log", "floor", "sigmoid", "tanh", "sign", "masked_fill")
+_IN_PLACE = (
+    "add", "sub", "mul", "div", "floor_divide", "remainder", "clamp", "exp", "log", "floor", "sigmoid", "tanh", "sign", "masked_fill",
+)
 
 
 def _converter(dtype: DType) -> Callable[[Any], Tensor]:
@@ -423,7 +435,8 @@ def _in_place(name: str, function: Any) -> Callable[..., Tensor]:
     return changed
 
 
-def _attach() -> None:
+def attach() -> None:
+    """Give Tensor its methods."""
     for name, method in vars(_Methods).items():
         if name not in vars(object) and (callable(method) or isinstance(method, property)):
             setattr(Tensor, name, method)
@@ -436,5 +449,3 @@ def _attach() -> None:
     for name in _IN_PLACE:
         setattr(Tensor, f"{name}_", _in_place(name, _FUNCTIONS[name]))
 
-
-_attach()

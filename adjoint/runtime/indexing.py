@@ -139,7 +139,8 @@ def _plain(entry: Any) -> Any:
     try:
         return np.asarray([_plain(item) for item in entry])
     except (TypeError, ValueError):
-        raise IndexError(f"For 'Tensor[...]', a list used as an index must hold ints or bools in rows of one length, but got {entry!r}.") from None
+        raise IndexError(
+            f"For 'Tensor[...]', a list used as an index must hold ints or bools in rows of one length, but got {entry!r}.") from None
 
 
 # Slices and ints ----------------------------------------------------------------------------------------------------
@@ -173,7 +174,8 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
                 left.append(np.zeros((), np.int64))
         else:
             if entry.size not in (None, length):
-                raise MaskMistake(f"For 'Tensor[...]', a mask has size {entry.size} where dimension {axis} of the tensor has size {length}.")
+                raise MaskMistake(
+                    f"For 'Tensor[...]', a mask has size {entry.size} where dimension {axis} of the tensor has size {length}.")
             ranges.append(range(length))
             sizes.append(length)
             left.append(entry.array)
@@ -254,7 +256,9 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     """
     places = _numbered(x)
     chosen = taken(places, key).asnumpy()
-    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+    if isinstance(value, (np.bool_, np.integer, np.floating)):
+        value = value.item()
+    if isinstance(value, (bool, int, float)):
         value = constant(value if not isinstance(value, float) or x.dtype.is_float else int(value), x.dtype)
     elif not isinstance(value, Tensor):
         value = as_tensor(value)

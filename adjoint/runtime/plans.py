@@ -6,6 +6,9 @@ a few pointers costs.  `run` takes memories and gives memory; nothing is looked 
 
 from __future__ import annotations
 
+import functools
+import math
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -58,6 +61,9 @@ def _made(op: Op, types: Sequence[TensorType]) -> Plan:
     for type_ in result_types:
         if type_.rank > 8:
             raise ValueError(f"For '{type(op).__name__}', tensors have at most 8 dimensions, but the result would have {type_.rank}.")
+        if type_.nbytes > physical_memory():
+            raise MemoryError(f"For '{type(op).__name__}', a result of shape {type_.shape} and dtype {type_.dtype} would take "
+                              f"{type_.nbytes} bytes, but this machine has {physical_memory()}.")
     if getattr(op, "aliases", False):
         return Plan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes))
     here = machine()
@@ -70,6 +76,15 @@ def _made(op: Op, types: Sequence[TensorType]) -> Plan:
             raise
         warnings.warn(str(fault), stacklevel=2)
         return _interpreted(op, tuple(types), result_types, here)
+
+
+@functools.cache
+def physical_memory() -> float:
+    """Bytes of memory this machine has; infinite where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 def _copied_into(nbytes: int) -> Callable[..., None]:

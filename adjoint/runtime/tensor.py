@@ -11,8 +11,8 @@ as it is when the tensor is assigned later.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -254,6 +254,15 @@ class Tensor:
         return list(self._hooks.functions.values()) if self._hooks else []
 
     requires_grad: bool = True  # type: ignore[misc]
+
+    # -- what the operators add ---------------------------------------------------------------------------------------
+    if TYPE_CHECKING:
+        # `adjoint.ops` gives Tensor indexing, `@` and the methods that stand for operators.
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __getattr__(self, name: str) -> Any: ...
 
     # -- operators --------------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Tensor:
