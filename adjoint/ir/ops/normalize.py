@@ -260,7 +260,7 @@ class LayerNormGradient(_LayerNormalization):
                     g = ct[first + j] * gamma[j]
                     return g, g * ((x[first + j] - average) * scale)
 
-                sums = Rows(k, k.literal(0, I64), n).sums(dtype, terms, ("g_sum", "gz_sum"), lanes=SHORT)
+                sums = Rows(k, k.literal(0, I64), n).sums(dtype, terms, ("g_sum", "gz_sum"))
                 count = k.let(k.cast(n, dtype), "count")
                 g_mean, gz_mean = k.let(sums[0]() / count, "g_mean"), k.let(sums[1]() / count, "gz_mean")
                 with k.loop(0, n, "j") as j:
