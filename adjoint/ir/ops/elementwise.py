@@ -74,6 +74,8 @@ class Elementwise(Op):
     """Dtype of the result, where it is not the operands'."""
     cost: ClassVar[int] = 1
     """Time for one element, in additions of float32; decides how much work is worth a thread."""
+    uniform: ClassVar[bool] = True
+    """Whether loops over a single number may name it; where half a formula does not depend on x[i], gcc gives up on vectors."""
     forms: ClassVar[tuple[tuple[tuple[int, ...], ...], ...]] = (((4, 8),),)
     """Shapes of the operands for the kernels in the pack: one for each form of text worth having."""
 
@@ -110,7 +112,7 @@ class Elementwise(Op):
     def loops(self, k: Kernel, operands: Sequence[Buffer], out: Buffer) -> None:
         """The kernel: `scalar` for each element."""
         walks = [broadcast_walk(buffer, out.shape) for buffer in operands]
-        emit_map(k, out, walks, lambda elements: self.scalar(k, *elements), self.cost)
+        emit_map(k, out, walks, lambda elements: self.scalar(k, *elements), self.cost, uniform=self.uniform)
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
@@ -379,6 +381,7 @@ class Pow(Binary):
     """
 
     accepts = NUMBERS
+    uniform = False
     cost = 32
     pack = "power"
     forms = PLAIN_FORMS
@@ -1222,6 +1225,7 @@ class Atan2(Binary):
 
     takes = ("y", "x")
     forms = PLAIN_FORMS
+    uniform = False
     cost = 16
     pack = "inverse"
     samples = (

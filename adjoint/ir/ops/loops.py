@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from adjoint.ir.types import BF16, F16
+
 if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Kernel
 
@@ -87,10 +89,12 @@ def emit_map(
     cost: int = 1,
     *,
     onto: tuple[Sequence[int], Walk] | None = None,
+    uniform: bool = True,
 ) -> None:
     """The stage `out[i] = element([x[...], y[...], ...])`; `cost` of an element in additions of float32.
 
-    `onto` is the shape of what is written and how that walks over `out`, where it is not all of it.
+    `onto` is the shape of what is written and how that walks over `out`, where it is not all of it.  `uniform`: an operand that
+    stays the same along the last axis is read at one place in the text; if not, at a run-time stride that is 0.
     """
     shape = out.shape if onto is None else onto[0]
     walks = operands if onto is None else [*operands, onto[1]]
@@ -102,25 +106,37 @@ def emit_map(
         k.describe(out, "n" if not outer else "..., m")
 
     starts = [0 if walk.offset is None else k.size(walk.offset, f"{walk.buffer.name}_start") for walk in walks]
+    known_steps = [own[-1] if own[-1] == 1 or (own[-1] == 0 and uniform) else None for own in strides]
     steps = [
-        stride if stride in (0, 1) else k.size(stride, f"{walk.buffer.name}_step")
-        for walk, (*_, stride) in zip(walks, strides, strict=True)
+        k.size(own[-1], f"{walk.buffer.name}_step") if known is None else known
+        for walk, own, known in zip(walks, strides, known_steps, strict=True)
     ]
 
-    def copy(index: Any, bases: Sequence[Any], along: Any) -> None:
+    def widened_once(bases: Sequence[Any]) -> list[Any]:
+        """The elements that stay the same along the last axis and are not computed in the dtype they are stored in."""
+        return [
+            k.let(walk.buffer[base], f"{walk.buffer.name}_value") if step == 0 and walk.buffer.dtype in (F16, BF16) else None
+            for walk, base, step in zip(operands, bases, known_steps, strict=False)
+        ]
+
+    def copy(index: Any, bases: Sequence[Any], along: Any, same: Sequence[Any]) -> None:
         places = [base + along * step for base, step in zip(bases, steps, strict=True)]
         values: list[Any] = []
-        for walk, place in zip(operands, places, strict=False):
-            value = walk.buffer[place]
-            # A widened element is computed once; a condition that chose between two loads would keep out vector code.
-            named = len(operands) > 1 and (value.dtype is not walk.buffer.dtype or len(operands) > 2)
-            values.append(k.let(value, f"{walk.buffer.name}_value") if named else value)
+        for walk, place, value in zip(operands, places, same, strict=False):
+            if value is None:
+                value = walk.buffer[place]
+                # A widened element is computed once; a condition that chose between two loads would keep out vector code.
+                if len(operands) > 1 and (walk.buffer.dtype in (F16, BF16) or len(operands) > 2):
+                    value = k.let(value, f"{walk.buffer.name}_value")
+            values.append(value)
         k.store(out, index if onto is None else places[-1], element(values))
 
     grain = max(1, ELEMENTS_PER_THREAD // cost)
     if not outer:
-        with k.stage(inner, grain) as i:
-            copy(i, starts, i)
+        with k.stage_range(inner, grain) as (begin, end):
+            same = widened_once(starts)
+            with k.loop(begin, end, "i") as i:
+                copy(i, starts, i, same)
         return
 
     m = k.size(inner, "m")
@@ -140,8 +156,9 @@ def emit_map(
                 for index, stride in zip(indices[1:], own[1:], strict=True):
                     base = base + index * stride
                 bases.append(k.let(start + base, f"{walk.buffer.name}_at"))
+            same = widened_once(bases)
             with k.loop(0, m, "j") as j:
-                copy(row * m + j, bases, j)
+                copy(row * m + j, bases, j, same)
             advance(k, counters, sizes)
 
 
