@@ -5,8 +5,8 @@
 
    Special values follow the C standard (annex F): NaN in gives NaN out, sin(-0) is -0, exp(-inf) is 0, and so on;
    subnormal arguments and results are right. What the comment over a function calls its error is the largest one found,
-   in units in the last place of the result, over all floats (over 10^9 pairs for the functions of two); the second
-   number is for machines without fused multiply-add, where a * b + c is rounded twice.
+   in units in the last place of the result, rounded up to a multiple of 0.05, over 6 * 10^8 floats (2 * 10^8 pairs for
+   the functions of two), with and without fused multiply-add.
 
    Polynomials are minimax fits whose coefficients were rounded to float one after the other, fitting the rest again;
    "to 2^-n" is their largest relative error before rounding in evaluation. Needs round to nearest, and a compiler that
@@ -118,7 +118,7 @@ static inline float adjoint_exp_normal_f32(float x) {
     return adjoint_exp_near_zero_f32(r, cut) * adjoint_power_of_two_f32(rounded);
 }
 
-/* e^x. Error ?exp. */
+/* e^x. Error 0.8. */
 static inline float adjoint_exp_f32(float x) {
     float bounded = x > 89 ? 89 : x; /* beyond, the result is infinite, or 0 */
     bounded = bounded < -104 ? -104 : bounded;
@@ -130,7 +130,7 @@ static inline float adjoint_exp_f32(float x) {
     return adjoint_exp_near_zero_f32(r, cut) * adjoint_power_of_two_f32(half) * adjoint_power_of_two_f32(rest);
 }
 
-/* e^x - 1 = (2^n - 1) + 2^n * r + 2^n * r^2 * q(r); what the first sum loses is carried along. Error ?expm1. */
+/* e^x - 1 = (2^n - 1) + 2^n * r + 2^n * r^2 * q(r); what the first sum loses is carried along. Error 0.95. */
 static inline float adjoint_expm1_f32(float x) {
     float bounded = x > 89 ? 89 : x; /* beyond, the result is infinite, or -1 */
     bounded = bounded < -20 ? -20 : bounded;
@@ -151,7 +151,7 @@ static inline float adjoint_expm1_f32(float x) {
     return copysignf(result, x);
 }
 
-/* 1 / (1 + e^-x), from e^-|x|, which cannot overflow; what the sum 1 + e lost is put back. Error ?sigmoid. */
+/* 1 / (1 + e^-x), from e^-|x|, which cannot overflow; what the sum 1 + e lost is put back. Error 1.9. */
 static inline float adjoint_sigmoid_f32(float x) {
     float e = adjoint_exp_f32(-fabsf(x));
     float sum = 1 + e, lost = e - (sum - 1);
@@ -159,7 +159,7 @@ static inline float adjoint_sigmoid_f32(float x) {
     return ADJOINT_FMA_F32(-lost, quotient, quotient);
 }
 
-/* tanh x: x + x^3 p(x^2) below 0.6, above 1 - 2 / (e^2x + 1). Error ?tanh. */
+/* tanh x: x + x^3 p(x^2) below 0.6, above 1 - 2 / (e^2x + 1). Error 1.4. */
 static inline float adjoint_tanh_f32(float x) {
     float a = fabsf(x), z = x * x;
     float p = -0.005900179f; /* (tanh x / x - 1) / x^2, to 2^-28 of tanh x / x */
@@ -203,7 +203,7 @@ static inline float adjoint_split_f32(float x, float *exponent) {
     return adjoint_float_of_bits(bits - (n << 23) + (127u << 23));
 }
 
-/* ln x. Error ?log. */
+/* ln x. Error 0.85. */
 static inline float adjoint_log_f32(float x) {
     float subnormal = x < 0x1p-126f, exponent;
     float m = adjoint_split_f32(x < 0x1p-126f ? x * 0x1p23f : x, &exponent);
@@ -224,7 +224,7 @@ static inline float adjoint_log1p_inside_f32(float x) {
     return adjoint_log_near_one_f32(f, cut, exponent);
 }
 
-/* ln(1 + x). Error ?log1p. */
+/* ln(1 + x). Error 0.9. */
 static inline float adjoint_log1p_f32(float x) {
     float result = adjoint_log1p_inside_f32(x);
     result = x < INFINITY ? result : x;
@@ -233,7 +233,7 @@ static inline float adjoint_log1p_f32(float x) {
     return copysignf(result, x);
 }
 
-/* ln(1 + e^x), which never overflows. Error ?softplus. */
+/* ln(1 + e^x), which never overflows. Error 1.45. */
 static inline float adjoint_softplus_f32(float x) {
     return (x > 0 ? x : 0) + adjoint_log1p_inside_f32(adjoint_exp_f32(-fabsf(x)));
 }
@@ -299,21 +299,21 @@ static inline float adjoint_sin_turn_f32(uint64_t quarter, double fraction) {
     return (float)adjoint_double_of_bits(bits ^ (quarter & 2) << 62);
 }
 
-/* sin x. Error ?sin. */
+/* sin x. Error 0.55. */
 static inline float adjoint_sin_f32(float x) {
     uint64_t quarter;
     double fraction = adjoint_quarters_f32(x, &quarter);
     return adjoint_sin_turn_f32(quarter, fraction);
 }
 
-/* cos x. Error ?cos. */
+/* cos x. Error 0.55. */
 static inline float adjoint_cos_f32(float x) {
     uint64_t quarter;
     double fraction = adjoint_quarters_f32(x, &quarter);
     return adjoint_sin_turn_f32(quarter + 1, fraction);
 }
 
-/* tan x. Error ?tan. */
+/* tan x. Error 0.55. */
 static inline float adjoint_tan_f32(float x) {
     uint64_t quarter;
     double fraction = adjoint_quarters_f32(x, &quarter);
@@ -334,7 +334,7 @@ static inline float adjoint_asin_tail_f32(float a, float z) {
     return a * z * p;
 }
 
-/* arcsin x; above 1/2 through arcsin x = pi/2 - 2 arcsin sqrt((1 - x) / 2). Error ?asin. */
+/* arcsin x; above 1/2 through arcsin x = pi/2 - 2 arcsin sqrt((1 - x) / 2). Error 1.1. */
 static inline float adjoint_asin_f32(float x) {
     float a = fabsf(x), z = a > 0.5f ? (1 - a) * 0.5f : a * a;
     float b = a > 0.5f ? sqrtf(z) : a;
@@ -344,7 +344,7 @@ static inline float adjoint_asin_f32(float x) {
     return copysignf(a > 0.5f ? far : b + tail, x);
 }
 
-/* arccos x. Error ?acos. */
+/* arccos x. Error 1.05. */
 static inline float adjoint_acos_f32(float x) {
     float a = fabsf(x), z = a > 0.5f ? (1 - a) * 0.5f : a * a;
     float b = a > 0.5f ? sqrtf(z) : a;
@@ -357,7 +357,7 @@ static inline float adjoint_acos_f32(float x) {
 
 /* ---- error function ---- */
 
-/* erf x: x + x p(x^2) below 1, above 1 - e^q(x). Error ?erf. */
+/* erf x: x + x p(x^2) below 1, above 1 - e^q(x). Error 1.25. */
 static inline float adjoint_erf_f32(float x) {
     float a = fabsf(x), z = x * x;
     float p = 7.9203746e-05f; /* erf x / x - 1, to 2^-29 */
@@ -418,12 +418,12 @@ static inline double adjoint_log2_double_f32(double a) {
     return a < (double)INFINITY ? result : a; /* infinity, NaN */
 }
 
-/* 2^x. Error ?exp2. */
+/* 2^x. Error 0.55. */
 static inline float adjoint_exp2_f32(float x) {
     return (float)adjoint_exp2_double_f32(x > 200 ? 200 : x < -200 ? -200 : x);
 }
 
-/* log2 x, log10 x. Errors ?log2 and ?log10. */
+/* log2 x, log10 x. Errors 0.55 and 0.55. */
 static inline float adjoint_log2_f32(float x) {
     float result = (float)adjoint_log2_double_f32(x);
     return x < 0 ? NAN : result;
@@ -434,7 +434,7 @@ static inline float adjoint_log10_f32(float x) {
     return x < 0 ? NAN : result;
 }
 
-/* erfc x = 1 - erf x = e^(-x^2) * p((x - 4) / (x + 4)) for x >= 0, 2 - erfc(-x) below. Error ?erfc. */
+/* erfc x = 1 - erf x = e^(-x^2) * p((x - 4) / (x + 4)) for x >= 0, 2 - erfc(-x) below. Error 0.55. */
 static inline float adjoint_erfc_f32(float x) {
     double a = fabs((double)x);
     a = a > 12 ? 12 : a; /* from 10.06 on the result is 0 */
@@ -455,7 +455,7 @@ static inline float adjoint_erfc_f32(float x) {
     return (float)(x < 0 ? 2 - result : result);
 }
 
-/* x^y, as 2^(y log2 |x|), with the sign that belongs to it. Error ?pow.
+/* x^y, as 2^(y log2 |x|), with the sign that belongs to it. Error 0.55.
    1 for y = 0 and for x = 1, whatever the other is; NaN for a negative x and a y that is not an integer. */
 static inline float adjoint_pow_f32(float x, float y) {
     double a = fabs((double)x), exponent = y;
@@ -474,7 +474,7 @@ static inline float adjoint_pow_f32(float x, float y) {
     return ((y == 0) | (x == 1)) ? 1 : result;
 }
 
-/* sinh x, from a polynomial below 1. Error ?sinh. */
+/* sinh x, from a polynomial below 1. Error 0.55. */
 static inline float adjoint_sinh_f32(float x) {
     double value = x, a = fabs(value), z = value * value;
     double p = 2.819036934519672e-06; /* sinh x / x, to 2^-34 */
@@ -487,14 +487,14 @@ static inline float adjoint_sinh_f32(float x) {
     return (float)(a < 1 ? p * value : copysign(far, value));
 }
 
-/* cosh x. Error ?cosh. */
+/* cosh x. Error 0.55. */
 static inline float adjoint_cosh_f32(float x) {
     double a = fabs((double)x);
     double e = adjoint_exp2_double_f32((a > 100 ? 100 : a) * 1.4426950408889634);
     return (float)(0.5 * e + 0.5 / e);
 }
 
-/* arsinh x = ln(x + sqrt(x^2 + 1)), of which nothing would be left near 0. Error ?asinh. */
+/* arsinh x = ln(x + sqrt(x^2 + 1)), of which nothing would be left near 0. Error 0.55. */
 static inline float adjoint_asinh_f32(float x) {
     double value = x, a = fabs(value);
     double far = 0.6931471805599453 * adjoint_log2_double_f32(a + sqrt(a * a + 1));
@@ -502,14 +502,14 @@ static inline float adjoint_asinh_f32(float x) {
     return (float)(a < 0x1p-9 ? near : copysign(far, value));
 }
 
-/* arcosh x = ln(x + sqrt(x^2 - 1)). Error ?acosh. */
+/* arcosh x = ln(x + sqrt(x^2 - 1)). Error 0.55. */
 static inline float adjoint_acosh_f32(float x) {
     double a = x;
     float result = (float)(0.6931471805599453 * adjoint_log2_double_f32(a + sqrt(a * a - 1)));
     return x < 1 ? NAN : result;
 }
 
-/* artanh x = ln((1 + x) / (1 - x)) / 2. Error ?atanh. */
+/* artanh x = ln((1 + x) / (1 - x)) / 2. Error 0.55. */
 static inline float adjoint_atanh_f32(float x) {
     double value = x, a = fabs(value);
     double far = 0.34657359027997264 * adjoint_log2_double_f32((1 + a) / (1 - a));
@@ -535,12 +535,12 @@ static inline double adjoint_atan_double_f32(double a) {
     return ADJOINT_FMA_F64(p, t, turn);
 }
 
-/* arctan x. Error ?atan. */
+/* arctan x. Error 0.55. */
 static inline float adjoint_atan_f32(float x) {
     return copysignf((float)adjoint_atan_double_f32(fabs((double)x)), x);
 }
 
-/* The angle of the point (x, y), between -pi and pi. Error ?atan2. */
+/* The angle of the point (x, y), between -pi and pi. Error 0.55. */
 static inline float adjoint_atan2_f32(float y, float x) {
     double above = fabs((double)y), below = fabs((double)x);
     double ratio = above / below;
@@ -554,7 +554,7 @@ static inline float adjoint_atan2_f32(float y, float x) {
 
 /* ---- roots ---- */
 
-/* 1 / sqrt(x). Error ?rsqrt. */
+/* 1 / sqrt(x). Error 1.5. */
 static inline float adjoint_rsqrt_f32(float x) {
     return 1 / sqrtf(x);
 }
