@@ -1,0 +1,175 @@
+"""The commands: what they print, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adjoint.cli import main
+from adjoint.ir.parse import parse_module
+from adjoint.ir.print import print_module
+
+NET = '''
+import numpy as np
+import mindspore as ms
+from mindspore import nn, ops, Tensor, Parameter
+
+
+def clip(grad):
+    return ops.clamp(grad, -1.0, 1.0)
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(4, 3)
+        self.fc.register_backward_hook(lambda cell, gi, go: None)
+        self.scale = Parameter(Tensor([2.0]), name="scale")
+
+    def construct(self, x):
+        h = self.fc(x) * self.scale
+        h.register_hook(clip)
+        return ops.tanh(h * 0.5)
+
+
+class NeedsArguments(nn.Cell):
+    def __init__(self, size):
+        super().__init__()
+
+
+def loss(x, y):
+    return ((x - y) * (x - y)).sum()
+
+
+net = Net()
+number = 3
+'''
+
+
+@pytest.fixture
+def net(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text(NET)
+    return str(path)
+
+
+def run(capsys, *arguments):
+    code = main(arguments)
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.mark.parametrize("name", ["Net", "net"])
+def test_dump_ir_of_a_cell(capsys, net, name):
+    """Forward and adjoint parse back and print the same; hooks are visible; lines are the user's."""
+    code, out, _ = run(capsys, "dump-ir", f"{net}:{name}", "--args", "f32[2, 4]", "--json")
+    assert code == 0
+    stages = json.loads(out)
+    assert set(stages) == {"forward", "adjoint", "c"}
+    for stage in ("forward", "adjoint"):
+        assert print_module(parse_module(stages[stage])) == stages[stage]
+    assert "param @fc.weight : f32[3, 4]" in stages["forward"] and "read @scale" in stages["forward"]
+    assert "attach! @value.hook" in stages["forward"] and 'cell "fc" with @fc' in stages["forward"]
+    assert "callback! @value.hook" in stages["adjoint"] and "backward! @fc" in stages["adjoint"]
+    line = NET[: NET.index("return ops.tanh")].count("\n") + 1
+    assert f"at {net}:{line}:" in stages["forward"] and f"at grad[tanh]({net}:{line}:" in stages["adjoint"]
+    assert "0.5_f32" in stages["forward"]
+    kernels = {kernel["name"] for kernel in stages["c"]}
+    assert any("matmul" in name for name in kernels) and any("tanh" in name for name in kernels)
+
+
+def test_dump_ir_stages_as_text(capsys, net):
+    code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "c")
+    assert code == 0 and "sub_f32" in out and "// sub(f32[3], f32[3]) -> f32[3]" in out and "\x1b" not in out
+    code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "adjoint", "--wrt", "y", "--no-locations")
+    assert code == 0 and "@loss.grad(x: f32[3], y: f32[3], s" in out and net not in out
+    code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "forward", "--passes", "cse,dce", "--diff")
+    assert code == 0 and "-  " in out and "after cse" in out
+
+
+def test_dump_ir_of_text_and_its_run(capsys, tmp_path):
+    text = tmp_path / "f.ir"
+    text.write_text('host @h = "hooks:h"\n\nfunc @f(x: f32[2]) -> f32[2] {\n  y: f32[2] = apply! @h(x)\n  return y\n}\n')
+    hosts = tmp_path / "hooks.py"
+    hosts.write_text("def h(x):\n    return x * 10\n")
+    code, out, _ = run(capsys, "dump-ir", str(text), "--stage", "forward", "--run", "--hosts", f"h={hosts}:h")
+    assert code == 0 and "Tensor(shape=[2]" in out
+    code, _, err = run(capsys, "dump-ir", str(text), "--stage", "forward", "--run")
+    assert code == 2 and "@h" in err and "--hosts" in err
+
+
+@pytest.mark.parametrize(("arguments", "code", "text"), [
+    (["dump-ir", "nowhere.py:f"], 2, "there is no file"),
+    (["dump-ir", "{net}"], 2, "which function or Cell"),
+    (["dump-ir", "{net}:Missing"], 2, "has no 'Missing'"),
+    (["dump-ir", "{net}:number"], 2, "neither a function nor a Cell"),
+    (["dump-ir", "{net}:NeedsArguments"], 2, "make an instance"),
+    (["dump-ir", "{net}:loss"], 2, "--args"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f99"], 1, "error[E"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--passes", "nonsense"], 1, "error[E140]"),
+    (["run", "nowhere.py"], 2, "there is no file"),
+    (["explain", "E999"], 2, "there is no code"),
+])
+def test_wrong_command_lines(capsys, net, arguments, code, text):
+    got, _, err = run(capsys, *(a.replace("{net}", net) for a in arguments))
+    assert got == code and text in err
+
+
+def test_a_text_with_a_mistake(capsys, tmp_path):
+    path = tmp_path / "bad.ir"
+    path.write_text("func @f(x: f32) -> f32 {\n  y: f32 = nosuchop(x)\n  return y\n}\n")
+    code, _, err = run(capsys, "dump-ir", str(path))
+    assert code == 1 and f"{path}:2:" in err and "^" in err
+
+
+def test_explain(capsys):
+    code, out, _ = run(capsys, "explain")
+    assert code == 0 and "E100" in out
+    code, out, _ = run(capsys, "explain", "e100")
+    assert code == 0 and out.startswith("E100: ")
+
+
+def test_doctor():
+    done = subprocess.run([sys.executable, "-m", "adjoint", "doctor", "--json"], capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout)
+    assert done.returncode == 0, report
+    assert "right numbers" in report["self test"]["result"]
+    assert report["compiler"]["found"] != "none" and report["settings"]["ADJOINT_CACHE_DIR"]
+
+
+def script(tmp_path, text, *arguments):
+    path = tmp_path / "script.py"
+    path.write_text(text)
+    return subprocess.run([sys.executable, "-m", "adjoint", "run", str(path), *arguments], capture_output=True, text=True, check=False)
+
+
+def test_run_passes_arguments_and_exit_codes(tmp_path):
+    done = script(tmp_path, "import sys\nimport mindspore as ms\nfrom mindspore.nn import Dense\n"
+                  "from mindspore.common.initializer import Normal\nimport mindspore.ops.operations as P\n"
+                  "print(ms.Tensor([1.0]), sys.argv[1:], __name__)\nsys.exit(3)\n", "a", "b")
+    assert done.stdout == "[1.] ['a', 'b'] __main__\n" and done.returncode == 3, done.stderr
+
+
+@pytest.mark.parametrize(("line", "kind", "close"), [
+    ("from mindspore import Tensr", "ImportError", "Tensor"),
+    ("import mindspore as ms; ms.tensr", "AttributeError", "Tensor"),
+    ("import mindspore.nn as nn; nn.Conv2D", "AttributeError", "Conv2d"),
+    ("from mindspore.ops import relU6", "ImportError", "ReLU6"),
+    ("import mindspore.dataset", "ModuleNotFoundError", "adjoint has no module"),
+])
+def test_a_name_we_lack_says_so_and_what_is_close(tmp_path, line, kind, close):
+    done = script(tmp_path, line)
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1 and last.startswith(kind) and "adjoint" in last and close in last
+
+
+def test_importing_is_silent_and_compiles_nothing(tmp_path):
+    code = "import adjoint, sys; assert 'lark' not in sys.modules and 'rich' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
+                          env={"PATH": "/nonexistent", "ADJOINT_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not list(tmp_path.iterdir())
