@@ -8,9 +8,9 @@ Rows are examples, columns classes; losses are per row, and averaging them is do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -174,8 +174,6 @@ class SoftmaxCrossEntropyGradient(_CrossEntropy):
 
 class _SparseCrossEntropy(_CrossEntropy):
     ignored: tuple[int, ...]
-    failures: ClassVar[Mapping[int, str]] = {1: "a label is not in 0..classes-1"}
-    """What a kernel's non-zero status means."""
 
     def check_labels(self, logits: TensorType, labels: TensorType) -> None:
         if not isinstance(labels, TensorType) or not labels.dtype.is_integer:
@@ -185,12 +183,17 @@ class _SparseCrossEntropy(_CrossEntropy):
         if len(self.ignored) > 1:
             raise mistake(self, "ignored", "at most one label", self.ignored)
 
+    def failure(self, status: int) -> Exception:
+        """What the status of a kernel means, which is not zero; the reference, run on the same operands, names the label."""
+        return mistake(self, "labels", "in 0..classes-1", "a label that is not")
+
     def rows(self, logits: Array, labels: Array) -> tuple[Array, Array]:
         """Labels as indices, 0 for ignored ones, and which rows count; a ValueError for a label out of range."""
         counts = ~np.isin(labels, self.ignored) if self.ignored else np.ones(labels.shape, bool)
         index = np.where(counts, labels, 0).astype(np.int64)
-        if ((index < 0) | (index >= logits.shape[1]))[counts].any():
-            raise ValueError(f"{self.name}: {self.failures[1]}")
+        outside = ((index < 0) | (index >= logits.shape[1])) & counts
+        if outside.any():
+            raise mistake(self, "labels", f"in 0..{logits.shape[1] - 1}", int(labels[outside][0]))
         return index, counts
 
     @contextmanager
