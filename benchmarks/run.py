@@ -1,0 +1,131 @@
+"""Our figures, beside PyTorch's in the same run when an interpreter that has it is named.
+
+    python benchmarks/run.py                                     ours alone
+    python benchmarks/run.py --torch ENV/bin/python --rounds 5   both in turns, with the ratio ours / torch's
+
+Each framework runs in a worker process; all but the one that is measured are stopped, and they take turns, round after
+round.  The best sample of each counts: what is left of it is the program, not the machine's other work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).parent
+
+
+class Worker:
+    """A process that holds one framework's workloads and times one of them when it is told to."""
+
+    def __init__(self, name: str, python: str, threads: int):
+        self.name = name
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "ADJOINT_NUM_THREADS": str(threads)}
+        self.process = subprocess.Popen(
+            [python, str(HERE / f"workloads_{name}.py"), str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=environment)
+        self.cases: list[str] = self._answer()
+        self.process.send_signal(signal.SIGSTOP)
+
+    def _answer(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the worker of {self.name} ended: its error stands above")
+        return json.loads(line)
+
+    def time(self, case: str, seconds: float) -> float:
+        """Microseconds of the best sample."""
+        assert self.process.stdin is not None
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.write(json.dumps([case, seconds]) + "\n")
+        self.process.stdin.flush()
+        found = self._answer()
+        self.process.send_signal(signal.SIGSTOP)
+        return found
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+        self.process.kill()
+        self.process.wait()
+
+
+def fresh(python: str, script: str, environment: dict[str, str]) -> tuple[float, str]:
+    """Seconds of a fresh process from its start to its end, and what it printed."""
+    begin = time.perf_counter()
+    done = subprocess.run([python, str(HERE / script)], capture_output=True, text=True, env={**os.environ, **environment}, check=True)
+    return time.perf_counter() - begin, done.stdout.strip()
+
+
+def startup(pythons: dict[str, str], rounds: int, out: list[tuple[str, dict[str, float], str]]) -> None:
+    """Import, and a fresh process to the first LeNet gradient: with an empty kernel cache, and with a warm one."""
+    for case, script in (("import", "startup_import_{}.py"), ("first LeNet gradient, warm", "startup_{}.py"),
+                         ("first LeNet gradient, cold", "startup_{}.py")):
+        found: dict[str, list[float]] = {name: [] for name in pythons}
+        kept = tempfile.mkdtemp(prefix="adjoint-bench-")
+        if "warm" in case:
+            for name, python in pythons.items():
+                fresh(python, script.format(name), {"ADJOINT_CACHE_DIR": kept})
+        for _ in range(rounds):
+            for name, python in pythons.items():
+                empty = tempfile.mkdtemp(prefix="adjoint-bench-")
+                place = empty if "cold" in case else kept
+                found[name].append(fresh(python, script.format(name), {"ADJOINT_CACHE_DIR": place})[0])
+                shutil.rmtree(empty)
+        shutil.rmtree(kept)
+        out.append((case, {name: min(values) for name, values in found.items()}, "s"))
+    memory = {name: float(fresh(python, f"memory_{name}.py", {})[1]) for name, python in pythons.items()}
+    out.append(("peak memory of 20 LeNet steps", memory, "MiB"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--torch", help="an interpreter that has PyTorch")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.3, help="per measurement")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cases", default="", help="only those whose name holds this")
+    parser.add_argument("--json", help="write the figures here")
+    chosen = parser.parse_args()
+    pythons = {"adjoint": sys.executable, **({"torch": chosen.torch} if chosen.torch else {})}
+
+    workers = [Worker(name, python, chosen.threads) for name, python in pythons.items()]
+    rows: list[tuple[str, dict[str, float], str]] = []
+    try:
+        for case in [c for c in workers[0].cases if chosen.cases in c]:
+            best: dict[str, float] = {}
+            for _ in range(chosen.rounds):
+                for worker in workers:
+                    if case in worker.cases:
+                        best[worker.name] = min(best.get(worker.name, 1e30), worker.time(case, chosen.seconds))
+            rows.append((case, best, "us"))
+    finally:
+        for worker in workers:
+            worker.end()
+    if not chosen.cases:
+        startup(pythons, min(chosen.rounds, 3), rows)
+
+    table = Table("case", *pythons, "ratio", title=f"best of {chosen.rounds} rounds, {chosen.threads} threads")
+    for case, best, unit in rows:
+        cells = [f"{best[name]:.3g} {unit}" if name in best else "-" for name in pythons]
+        ratio = f"{best['adjoint'] / best['torch']:.2f}" if "torch" in best else "-"
+        table.add_row(case, *cells, ratio)
+    Console().print(table)
+    if chosen.json:
+        Path(chosen.json).write_text(json.dumps([{"case": c, "unit": u, **b} for c, b, u in rows], indent=1))
+
+
+if __name__ == "__main__":
+    main()

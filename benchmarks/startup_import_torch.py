@@ -1,0 +1,3 @@
+"""A fresh process that imports."""
+
+import torch  # noqa: F401

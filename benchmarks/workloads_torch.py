@@ -1,0 +1,33 @@
+"""What is timed in PyTorch; the same names as in `workloads_adjoint.py`."""
+
+from __future__ import annotations
+
+import sys
+
+import nets_torch as nets
+import numpy as np
+import torch
+from timing import serve
+
+
+def cases():
+    generator = np.random.default_rng(1)
+    a, b = torch.arange(4, dtype=torch.float32), torch.ones(4)
+    x, y = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+    found = {"add of 4 elements": lambda: a + b, "gradient of (x*y)*y": lambda: torch.autograd.grad((x * y) * y, (x, y))}
+    found["LeNet-5 step, batch 32"] = nets.step_of(nets.lenet(), nets.images(32))
+    hooked = nets.lenet()
+    for module in hooked:
+        module.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    found["LeNet-5 step, batch 32, 12 hooks"] = nets.step_of(hooked, nets.images(32))
+    for batch in (1, 128):
+        found[f"MLP step, batch {batch}"] = nets.step_of(nets.mlp(), generator.standard_normal((batch, 784)).astype(np.float32))
+    for n in (32, 64, 128, 256, 512, 1024):
+        p, q = (torch.from_numpy(generator.standard_normal((n, n)).astype(np.float32)) for _ in range(2))
+        found[f"matmul n={n}"] = lambda p=p, q=q: p @ q
+    return found
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(int(sys.argv[1]))
+    serve(cases())
