@@ -234,8 +234,10 @@ class Interpreter:
     def sized(self, type_: Type) -> TensorType:
         """A tensor type with numbers for named sizes."""
         assert isinstance(type_, TensorType)
-        return type_ if type_.is_static else type_.with_shape(
-            tuple(d.substituted(self._sizes) if isinstance(d, Poly) else d for d in type_.shape)
+        return (
+            type_
+            if type_.is_static
+            else type_.with_shape(tuple(d.substituted(self._sizes) if isinstance(d, Poly) else d for d in type_.shape))
         )
 
 

@@ -199,8 +199,7 @@ class Activity:
                 case If():
                     first, second = (_grouped(self._collect(r.nodes, set())) for r in node.regions)
                     found = [
-                        (leaf, Branched(node, (tuple(first.get(leaf, ())), tuple(second.get(leaf, ())))))
-                        for leaf in {**first, **second}
+                        (leaf, Branched(node, (tuple(first.get(leaf, ())), tuple(second.get(leaf, ()))))) for leaf in {**first, **second}
                     ]
                 case For():
                     (body,) = node.regions
@@ -224,7 +223,6 @@ class Activity:
                     outer.append((leaf, firing))
             own.update(node.results)
         return outer
-
 
     def _hand_in(self, nodes: Sequence[Node], around: list[_Around]) -> None:
         """Move what hangs on the results of `if` nodes to what their sides yield, from the outside in."""

@@ -213,9 +213,7 @@ class Pair(Pass):
         return with_replaced(module, function.symbol, forward, pulled.function)
 
 
-def pair(
-    function: Function, wanted: Sequence[Leaf], module: Module, present: Sequence[bool] | None = None
-) -> tuple[Function, Pulled]:
+def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Sequence[bool] | None = None) -> tuple[Function, Pulled]:
     """`@f.fwd`, which returns the results and then the residuals, and the pullback `@f.bwd`.
 
     present  for each result, whether it has a cotangent; by default those that hold floating-point numbers do

@@ -19,8 +19,9 @@ are the residuals, and R is run so that they are there:
                                          backward hooks have seen it
     y = call @f(a)                       a' = call @f.bprop(a, y, y'), the pullback it names; other calls are inlined before
 
-The forward copies on the left are made by `residuals`.  A value captured from outside has one running sum, threaded through the regions of the adjoint.
-Where it is there on some paths only it is a `Sometimes`, whose bit is carried along and folded away where it is known.
+The forward copies on the left are made by `residuals`.  A value captured from outside has one running sum, threaded through the
+regions of the adjoint.  Where it is there on some paths only it is a `Sometimes`, whose bit is carried along and folded away
+where it is known.
 """
 
 from __future__ import annotations
@@ -192,11 +193,7 @@ def _emit_loop(
     """The loop that runs `trial` backwards over the rounds of `node`; what the slots hold after it."""
     b = sweep.b
     params = [part for ct in entering for part in _parts(ct)]
-    yielded = [
-        part
-        for slot, status, ct in zip(slots, statuses, leaving, strict=True)
-        for part in _filled(trial.b, status, ct, slot.type)
-    ]
+    yielded = [part for slot, status, ct in zip(slots, statuses, leaving, strict=True) for part in _filled(trial.b, status, ct, slot.type)]
     adjoint = trial.b.finish(yielded, params)
     body = node.regions[-1]
     seen = _seen(sweep, body, adjoint)
@@ -211,11 +208,7 @@ def _emit_loop(
     inner.nodes += trial.b.nodes
     region = _once(sweep, inner.finish([*yielded, *rests], [index, *params, *tops]), [index, *seen])
 
-    start = [
-        part
-        for slot, status in zip(slots, statuses, strict=True)
-        for part in _filled(b, status, slot.entering, slot.type)
-    ]
+    start = [part for slot, status in zip(slots, statuses, strict=True) for part in _filled(b, status, slot.entering, slot.type)]
     results = list(b.emit_node(For(), [*bounds, *start, *stacks], regions=[region]).results)
     for result, param in zip(results, [*params, *tops], strict=True):
         result.hint = param.hint
@@ -291,9 +284,7 @@ def _integer(value: int) -> Literal:
 def fire_branched(sweep: Sweep, leaf: Leaf, firing: Branched) -> None:
     """Run the callbacks that the side taken has attached."""
     first, second = firing.sides
-    adjoints = sweep.branch(
-        firing.node.operands[0], lambda side: side.fire(leaf, first), lambda side: side.fire(leaf, second)
-    )
+    adjoints = sweep.branch(firing.node.operands[0], lambda side: side.fire(leaf, first), lambda side: side.fire(leaf, second))
     _look(sweep, firing.node, adjoints)
 
 
@@ -361,6 +352,7 @@ def _pull_cell(sweep: Sweep, node: Node, op: Cell, cotangents: Sequence[Cotangen
     outputs = len(node.results) - op.residuals
 
     if op.rule:
+
         def by_rule(side: Sweep, cts: Sequence[Atom | None]) -> None:
             present = tuple(ct is not None for ct in cts[:outputs])
             rule = Pullback(op.rule, len(node.operands), outputs, present)
@@ -386,9 +378,7 @@ def _pull_cell(sweep: Sweep, node: Node, op: Cell, cotangents: Sequence[Cotangen
         by_region(sweep, cotangents)
 
 
-def _hand_over(
-    sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | None], outputs: Sequence[Cotangent | None]
-) -> None:
+def _hand_over(sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | None], outputs: Sequence[Cotangent | None]) -> None:
     """Show the cotangents to the cell's backward hooks, then add them to the arguments."""
     sweep.locate(node)
 

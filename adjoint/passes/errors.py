@@ -14,33 +14,53 @@ def _mistake(code: str, title: str, explanation: str) -> Mistake:
     return MISTAKES[code]
 
 
-NOT_A_PIPELINE = _mistake("E140", "not a pipeline", """
+NOT_A_PIPELINE = _mistake(
+    "E140",
+    "not a pipeline",
+    """
 A pipeline is written as passes with commas between them, options in braces:
 
     inline,grad{wrt=[x, @w]},simplify,cse,dce
 
 Names of passes and options are listed in the help of the message. A list stands in brackets; a symbol may bear its `@`;
 a size is written `b:4`.
-""")
+""",
+)
 
-NO_LEAF = _mistake("E141", "no such parameter", """
+NO_LEAF = _mistake(
+    "E141",
+    "no such parameter",
+    """
 `wrt` names what a gradient is taken with respect to: parameters of the function by name, parameters of the module by
 symbol, as in `grad{wrt=[x, @w]}`. The function has no such parameter and the module no such symbol.
-""")
+""",
+)
 
-STATE_UNDER_PULLBACK = _mistake("E142", "state under a pullback of its own", """
+STATE_UNDER_PULLBACK = _mistake(
+    "E142",
+    "state under a pullback of its own",
+    """
 The function names its pullback (`vjp @f.bprop`), and it reads or writes parameters of the module. `lift-state` would turn
 these into arguments and results, for which the given pullback has no cotangents. Pass the parameters as arguments
 yourself, or leave the pullback to `grad`.
-""")
+""",
+)
 
-TEST_WRITES = _mistake("E143", "the test of a loop writes state", """
+TEST_WRITES = _mistake(
+    "E143",
+    "the test of a loop writes state",
+    """
 The test of a `while` runs once more than its body, and a parameter that it writes cannot be carried from round to round.
 Move the write into the body.
-""")
+""",
+)
 
-NO_GRADIENT = _mistake("E144", "no gradient", """
+NO_GRADIENT = _mistake(
+    "E144",
+    "no gradient",
+    """
 A gradient was asked for through an op that has none; the message says why. Either the value does not matter for the
 gradient (then `stop_gradient` says so), or the op can be written with others that have gradients, or it gets a pullback of
 its own: a cell with a `bprop`, a function with `vjp`.
-""")
+""",
+)

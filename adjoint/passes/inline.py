@@ -28,7 +28,7 @@ def inlined(function: Function, module: Module, *, cells: bool = False, rules: b
     cells  also unpack cells (after gradients)
     rules  also inline functions that have a pullback of their own (after gradients)
     """
-    if not any(isinstance(node.op, Call) or cells and isinstance(node.op, Cell) for node in walk(function.body)):
+    if not any(isinstance(node.op, Call) or (cells and isinstance(node.op, Cell)) for node in walk(function.body)):
         return function
     rewriter = _Inliner(module, cells=cells, rules=rules, around=(function.symbol,))
     return replace(function, body=rewriter.body(function.body))

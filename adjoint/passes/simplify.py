@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value, walk
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, walk
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
@@ -107,9 +107,32 @@ RULES = (
 
 FOLDED = frozenset(
     {
-        "abs", "add", "cast", "ceil", "div", "equal", "floor", "floor_div", "greater", "greater_equal", "less", "less_equal",
-        "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "mul", "neg", "not_equal",
-        "select", "sqrt", "square", "sub",
+        "abs",
+        "add",
+        "cast",
+        "ceil",
+        "div",
+        "equal",
+        "floor",
+        "floor_div",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "logical_xor",
+        "maximum",
+        "minimum",
+        "mod",
+        "mul",
+        "neg",
+        "not_equal",
+        "select",
+        "sqrt",
+        "square",
+        "sub",
     }
 )
 """The ops computed on literals."""

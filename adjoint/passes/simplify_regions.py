@@ -141,8 +141,7 @@ class RegionSimplifier(Rewriter):
                 if used.isdisjoint(before.results):
                     b.nodes.remove(before)
                     joined = [
-                        self._joined(earlier, later, before.results)
-                        for earlier, later in zip(before.regions, (first, second), strict=True)
+                        self._joined(earlier, later, before.results) for earlier, later in zip(before.regions, (first, second), strict=True)
                     ]
                     new = [Value(atom.type, getattr(atom, "hint", "v")) for atom in first.results]
                     return b.emit_node(If(), [condition], regions=joined, results=(*before.results, *new))
@@ -182,8 +181,7 @@ class RegionSimplifier(Rewriter):
         keep = [i for i, stays in enumerate(same) if not stays]
         params = [*body.params[: len(body.params) - len(carried)], *(carried[i] for i in keep)]
         regions = [
-            replace(r, params=tuple(params), results=tuple(r.results[i] for i in keep) if r is body else r.results)
-            for r in node.regions
+            replace(r, params=tuple(params), results=tuple(r.results[i] for i in keep) if r is body else r.results) for r in node.regions
         ]
         copies = self.regions(b, regions, known)
         made = b.emit_node(node.op, [*operands[:fixed], *(operands[fixed + i] for i in keep)], regions=copies)

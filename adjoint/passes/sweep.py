@@ -130,9 +130,7 @@ class Sweep:
 
     # paths
 
-    def decide(
-        self, cotangents: Sequence[Cotangent | None], act: Callable[[Sweep, Sequence[Any]], None]
-    ) -> None:
+    def decide(self, cotangents: Sequence[Cotangent | None], act: Callable[[Sweep, Sequence[Any]], None]) -> None:
         """Do `act` with cotangents each of which is there or None: one `if` for each presence bit; nothing where all are None."""
         bit = undecided(cotangents)
         if bit is not None:
@@ -144,9 +142,7 @@ class Sweep:
         elif any(ct is not None for ct in cotangents):
             act(self, cotangents)
 
-    def branch(
-        self, condition: Atom, then: Callable[[Sweep], None], otherwise: Callable[[Sweep], None]
-    ) -> tuple[Region, Region]:
+    def branch(self, condition: Atom, then: Callable[[Sweep], None], otherwise: Callable[[Sweep], None]) -> tuple[Region, Region]:
         """Emit `if condition` with the running sums threaded through both sides; its regions, for what they look at."""
         sides: list[Sweep] = []
         for act, known_bit in ((then, True), (otherwise, False)):
@@ -203,7 +199,9 @@ class Sweep:
             return cotangent
         here, elsewhere = self.b.inner(), self.b.inner()
         regions = here.finish([cotangent.value]), elsewhere.finish([_nothing(elsewhere, type_)])
-        return self.b.emit(If(), cotangent.bit, regions=regions if cotangent.when else regions[::-1], hint=getattr(cotangent.value, "hint", "ct"))
+        return self.b.emit(
+            If(), cotangent.bit, regions=regions if cotangent.when else regions[::-1], hint=getattr(cotangent.value, "hint", "ct")
+        )
 
     # callbacks
 

@@ -139,13 +139,23 @@ HOSTS = 'host @h = "t:h"\n'
 
 
 def test_a_callback_that_returns_none_changes_nothing() -> None:
-    text = HOSTS + 'func @f(x: f64, y: f64) -> (f64, f64) {\n  a: f64, b: f64 = callback! @h(x, y, kind="value", present=[true, true])\n  return a, b\n}'
+    text = (
+        HOSTS
+        + """
+    func @f(x: f64, y: f64) -> (f64, f64) {
+      a: f64, b: f64 = callback! @h(x, y, kind="value", present=[true, true])
+      return a, b
+    }"""
+    )
     assert run(text, 1.0, 2.0, hosts={"h": lambda x, y: None}) == (1.0, 2.0)
     assert run(text, 1.0, 2.0, hosts={"h": lambda x, y: (None, y * 10)}) == (1.0, 20.0)
 
 
 def test_backward_hooks_see_none_for_what_is_absent() -> None:
-    text = HOSTS + "func @f(x: f64, y: f64) -> f64 {\n  a: f64 = backward! @h(x, y, inputs=[false, true], outputs=[true, false])\n  return a\n}"
+    text = (
+        HOSTS
+        + "func @f(x: f64, y: f64) -> f64 {\n  a: f64 = backward! @h(x, y, inputs=[false, true], outputs=[true, false])\n  return a\n}"
+    )
     seen = []
 
     def hook(inputs: tuple, outputs: tuple) -> tuple:
@@ -157,7 +167,10 @@ def test_backward_hooks_see_none_for_what_is_absent() -> None:
 
 
 def test_a_bprop_sees_zeros_for_what_is_absent() -> None:
-    text = HOSTS + "func @f(x: f64[2], y: f64[2]) -> f64[2] {\n  a: f64[2] = bprop! @h(x, y, inputs=1, outputs=1, present=[false])\n  return a\n}"
+    text = (
+        HOSTS
+        + "func @f(x: f64[2], y: f64[2]) -> f64[2] {\n  a: f64[2] = bprop! @h(x, y, inputs=1, outputs=1, present=[false])\n  return a\n}"
+    )
     (found,) = run(text, [1.0, 2.0], [3.0, 4.0], hosts={"h": lambda x, out, dout: x + out + dout})
     assert found.tolist() == [4.0, 6.0]
 

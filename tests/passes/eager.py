@@ -96,7 +96,14 @@ class Recorder(Interpreter):
 
 
 def eager_gradient(
-    module: Module, function: Function, arguments: Sequence[Any], seeds: Sequence[Any], *, state=None, hosts=None, symbols: Sequence[str] = ()
+    module: Module,
+    function: Function,
+    arguments: Sequence[Any],
+    seeds: Sequence[Any],
+    *,
+    state=None,
+    hosts=None,
+    symbols: Sequence[str] = (),
 ) -> list[Any]:
     """The cotangents of all floating-point parameters, then of `symbols`; zeros for one that is absent."""
     recorder = Recorder(module, state=dict(state or {}), hosts=hosts)
@@ -111,5 +118,3 @@ def eager_gradient(
     found = iter(Interpreter(module, hosts=hosts).call(pulled.function, [*residuals, *seeds]))
     shapes = [value.type for value in wanted]
     return [np.zeros(t.sizes, t.dtype.array) if gone else next(found) for gone, t in zip(pulled.missing, shapes, strict=True)]
-
-

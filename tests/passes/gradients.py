@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from eager import eager_gradient
 
 from adjoint.ir.core import Module
-from eager import eager_gradient
-from adjoint.ir.interpret import Interpreter, sizes_of
+from adjoint.ir.interpret import Interpreter
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
 from adjoint.ir.types import TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.activity import differentiable_by_default
-from adjoint.passes.manager import Pipeline, chosen, verifying
+from adjoint.passes.manager import Pipeline, chosen
 
 STEP = 1e-6
 
@@ -55,7 +55,7 @@ def agree(text: str, orders: int = 3, passes: str = "dce", domain=(0.5, 1.5), st
         seeds = [rng.uniform(0.5, 1.5, t.sizes) for t in function.result_types if differentiable_by_default(t)]
         ways = [rng.uniform(-1, 1, x.shape) if differentiable_by_default(p.type) else None for p, x in zip(function.params, arguments)]
 
-        def value(step: float) -> float:
+        def value(step: float, module=module, function=function, arguments=arguments, ways=ways, seeds=seeds) -> float:
             moved = [x if d is None else x + step * d for x, d in zip(arguments, ways)]
             results = Interpreter(module, state=dict(state or {})).call(function, moved)
             floats = [y for y in results if np.asarray(y).dtype.kind == "f"]

@@ -70,7 +70,9 @@ def test_loop_of_unknown_length(n: int) -> None:
 
 
 def test_what_a_loop_of_no_round_does_not_read_has_no_cotangent() -> None:
-    module = gradient(parse_module(LOOP.replace("h: f64[2] = mul(w, w)", "h: f64[2] = mul(w, w)\n  attach! @h(h)").replace("func", HOSTS + "func")))
+    module = gradient(
+        parse_module(LOOP.replace("h: f64[2] = mul(w, w)", "h: f64[2] = mul(w, w)\n  attach! @h(h)").replace("func", HOSTS + "func"))
+    )
     log = Log()
     x, w, seed = np.ones(2), np.ones(2), np.ones(2)
     found = Interpreter(module, hosts=log).run("f.grad", x, w, np.asarray(0), seed)
@@ -134,7 +136,9 @@ def test_indices_run_backwards() -> None:
     agree(text.replace("w: f64)", "w: f64, n: i64)").replace("-1, -3", "n, -3"), n=0)
 
 
-CELLS = HOSTS + """
+CELLS = (
+    HOSTS
+    + """
 func @f(x: f64[2], w: f64[2], n: i64) -> f64[2] {
   y: f64[2] = cell "net" with @net carry (a: f64[2] = x) {
     z: f64[2] = cell "inner" with @g carry (b: f64[2] = a) {
@@ -157,6 +161,7 @@ func @f(x: f64[2], w: f64[2], n: i64) -> f64[2] {
   return y
 }
 """
+)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
@@ -167,7 +172,9 @@ def test_cells_and_their_hooks(n: int) -> None:
           .replace("outputs @pre(z)", "tanh(z)"), n=n)  # fmt: skip
 
 
-ATTACHED = HOSTS + """
+ATTACHED = (
+    HOSTS
+    + """
 func @f(x: f64[2], w: f64[2], n: i64, c: bool) -> f64[2] {
   h: f64[2] = mul(x, w)
   y: f64[2] = if c {
@@ -195,6 +202,7 @@ func @f(x: f64[2], w: f64[2], n: i64, c: bool) -> f64[2] {
   return y
 }
 """
+)
 
 
 @pytest.mark.parametrize("c", [True, False])
@@ -207,24 +215,30 @@ def test_what_is_attached_in_branches_and_loops(n: int, c: bool) -> None:
 
 
 def test_a_hook_sees_zeros_where_a_sibling_has_no_cotangent() -> None:
-    text = HOSTS + """
+    text = (
+        HOSTS
+        + """
     func @f(x: f64[2], y: f64[2]) -> f64[2] {
       a: f64[2], b: f64[2] = hook @h(x, y, kind="value")
       z: f64[2] = mul(a, a)
       return z
     }"""
+    )
     ((name, _, second),) = same_as_eager(text)
     assert name == "h"
     assert second == [0.0, 0.0]
 
 
 def test_an_output_marker_leaves_out_what_is_absent() -> None:
-    text = HOSTS + """
+    text = (
+        HOSTS
+        + """
     func @f(x: f64[2], y: f64[2]) -> f64[2] {
       a: f64[2], b: f64[2] = outputs @pre(x, y)
       z: f64[2] = mul(a, a)
       return z
     }"""
+    )
     ((name, *seen),) = same_as_eager(text)
     assert name == "pre"
     assert len(seen) == 1
@@ -251,7 +265,9 @@ def test_random_programs_agree_with_finite_differences(seed: int) -> None:
 
 
 def test_all_reads_of_a_parameter_are_one_leaf() -> None:
-    text = HOSTS + """
+    text = (
+        HOSTS
+        + """
     param @w : f64[2]
     func @f(x: f64[2], c: bool) -> f64[2] {
       w: f64[2] = read @w
@@ -270,6 +286,7 @@ def test_all_reads_of_a_parameter_are_one_leaf() -> None:
       y: f64[2] = mul(b, w.2)
       return y
     }"""
+    )
     assert [e[0] for e in same_as_eager(text, state=STATE, symbols=("w",), c=True)] == ["h", "g"]
     assert [e[0] for e in same_as_eager(text, state=STATE, symbols=("w",), c=False)] == ["h"]
     # Nobody asked for the gradient of the parameter: its hooks are silent.
@@ -319,7 +336,9 @@ def test_a_function_with_a_pullback_of_its_own() -> None:
 
 
 def test_a_cell_with_a_bprop_of_its_own() -> None:
-    text = HOSTS + """
+    text = (
+        HOSTS
+        + """
     func @f(x: f64[2], y: f64[2]) -> f64[2] {
       a: f64[2] = cell "net" with @net vjp @h carry (p: f64[2] = x, q: f64[2] = y) {
         attach! @g(p)
@@ -329,6 +348,7 @@ def test_a_cell_with_a_bprop_of_its_own() -> None:
       z: f64[2] = mul(a, a)
       return z
     }"""
+    )
     module = gradient(parse_module(text), "grad{wrt=[x]},dce")
     x, y = np.array([1.0, 2.0]), np.array([3.0, 4.0])
     seen = []
@@ -406,7 +426,7 @@ def test_absent_cotangents_of_a_pair_have_bits() -> None:
     assert pulled.function.result_types[2] is scalar(BOOL)
     run = Interpreter(module)
     for n, there in ((0, False), (2, True)):
-        y, *residuals = run.call(forward, [np.ones(2), np.ones(2), np.asarray(n)])
+        _, *residuals = run.call(forward, [np.ones(2), np.ones(2), np.asarray(n)])
         assert run.call(pulled.function, [*residuals, np.ones(2)])[2] == there
 
 

@@ -127,7 +127,16 @@ def test_what_would_change_a_bit_does_not_fire(expression: str, why: str) -> Non
 
 @pytest.mark.parametrize(
     ("dtype", "through", "to"),
-    [(F64, F32, F64), (I64, F64, I64), (I32, F32, I32), (F32, I32, F32), (F16, BF16, F16), (BF16, F16, F32), (I32, U8, I32), (U8, BOOL, U8)],
+    [
+        (F64, F32, F64),
+        (I64, F64, I64),
+        (I32, F32, I32),
+        (F32, I32, F32),
+        (F16, BF16, F16),
+        (BF16, F16, F32),
+        (I32, U8, I32),
+        (U8, BOOL, U8),
+    ],
 )
 def test_a_cast_that_loses_stays(dtype: DType, through: DType, to: DType) -> None:
     x = Value(tensor(dtype, (3,)), "x")
@@ -200,7 +209,9 @@ def test_what_is_exact_is_computed(expression: str, expected: str) -> None:
     assert folded(expression) == expected
 
 
-@pytest.mark.parametrize("expression", ["exp(1.0_f32)", "tanh(0.0_f32)", "pow(2.0_f32, 3.0_f32)", "floor_div(1_i32, 0_i32)", "mod(1.5_f32, 0.5_f32)"])
+@pytest.mark.parametrize(
+    "expression", ["exp(1.0_f32)", "tanh(0.0_f32)", "pow(2.0_f32, 3.0_f32)", "floor_div(1_i32, 0_i32)", "mod(1.5_f32, 0.5_f32)"]
+)
 def test_what_belongs_to_the_kernels_is_not_computed(expression: str) -> None:
     assert folded(expression) is None
 

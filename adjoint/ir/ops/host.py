@@ -211,4 +211,3 @@ class Apply(_HostCall):
 
     def infer(self, *operands: Type) -> tuple[Type, ...]:
         return self.results
-
