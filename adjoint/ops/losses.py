@@ -12,10 +12,10 @@ from typing import Any
 from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
-from adjoint.ir.types import I64, tensor
+from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
 from adjoint.ops.arguments import IndexMistake, choice, integer, number, operand, wrong
-from adjoint.ops.arithmetic import abs, clamp, less, log, maximum, mul, not_equal, square, stop_gradient, sub, where, xlogy
+from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.reduction import norm, sum
 from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
 from adjoint.runtime.tensor import Tensor, apply, constant
@@ -228,14 +228,18 @@ def nll_loss(
 
 
 def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
-    """-(labels * log(logits) + (1 - labels) * log(1 - logits)) of probabilities; logarithms not below -100."""
+    """-(labels * log(logits) + (1 - labels) * log(1 - logits)) of probabilities.
+
+    A very small number is added to what a logarithm is taken of, so that a certain mistake has a large but finite loss.
+    """
     op = "BinaryCrossEntropy"
     kind = _reduction(op, reduction)
     x, y = operand(op, logits, "logits"), operand(op, labels, "labels")
     if x.shape != y.shape:
         raise wrong(op, "labels", f"of the shape of 'logits', {x.shape}", y)
     y = y.astype(x.dtype, copy=False)
-    losses = -(y * clamp(log(x), -100.0) + (1.0 - y) * clamp(log(1.0 - x), -100.0))
+    tiny = 6e-8 if x.dtype is F16 else 1e-24
+    losses = -(y * log(x + tiny) + (1.0 - y) * log(1.0 - x + tiny))
     return _reduced(losses if weight is None else losses * operand(op, weight, "weight"), kind)
 
 
