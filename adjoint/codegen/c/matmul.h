@@ -35,10 +35,11 @@
 #endif
 
 enum {
-    ADJOINT_DEPTH = 384,                          /* k in one chain: part of the definition of a product, not to be tuned */
-    ADJOINT_SPELL = 16,                           /* k between two requests for memory that will be needed soon */
-    ADJOINT_STRIP = (ADJOINT_ROWS + 3) / 4 * 4,   /* elements from one column of a strip to the next */
-    ADJOINT_STRIPS = 294912 / (ADJOINT_DEPTH * 4 * ADJOINT_STRIP), /* strips of float in a block of A */
+    ADJOINT_DEPTH = 384,                        /* k in one chain: part of the definition of a product, not to be tuned */
+    ADJOINT_SPELL = 16,                         /* k from one request for memory that will be needed soon to the next */
+    ADJOINT_STRIP = (ADJOINT_ROWS + 7) / 8 * 8, /* elements from one column of a strip to the next */
+    ADJOINT_BLOCK_A = 294912,                   /* bytes of strips that are kept in the level-2 cache */
+    ADJOINT_BLOCK_B = 786432,                   /* bytes of panels that are made at once */
 };
 
 #define ADJOINT_INLINE static inline __attribute__((always_inline))
@@ -47,6 +48,8 @@ typedef float adjoint_vector_f32 __attribute__((vector_size(ADJOINT_VECTOR)));
 typedef double adjoint_vector_f64 __attribute__((vector_size(ADJOINT_VECTOR)));
 typedef float adjoint_quad_f32 __attribute__((vector_size(16)));
 typedef double adjoint_quad_f64 __attribute__((vector_size(32)));
+typedef float adjoint_octet_f32 __attribute__((vector_size(32)));
+typedef double adjoint_octet_f64 __attribute__((vector_size(64)));
 
 /* x * y + z, rounded once where the processor can. The vendors' headers name the instruction, but gcc takes 0.17 s to
    read the one for x86: there we use the names that this header itself is made of. */
@@ -89,10 +92,11 @@ ADJOINT_INLINE adjoint_vector_f64 adjoint_multiply_add_f64(
 #endif
 
 #define LANES ((int)(ADJOINT_VECTOR / sizeof(ELEMENT)))
-#define LINE ((int)(64 / sizeof(ELEMENT))) /* of the cache */
+#define LINE ((int)(64 / sizeof(ELEMENT))) /* of the cache, in elements */
 #define COLUMNS (2 * LANES)                /* of a tile */
-#define BLOCK_ROWS (ADJOINT_ROWS * ADJOINT_STRIPS * 4 / (int)sizeof(ELEMENT))
-#define BLOCK_COLUMNS (2048 / (int)sizeof(ELEMENT))
+#define PANEL (COLUMNS < 8 ? 8 : COLUMNS)  /* elements from one row of a panel to the next */
+#define BLOCK_ROWS (ADJOINT_BLOCK_A / ((int)sizeof(ELEMENT) * ADJOINT_DEPTH * ADJOINT_STRIP) * ADJOINT_ROWS)
+#define BLOCK_COLUMNS (ADJOINT_BLOCK_B / ((int)sizeof(ELEMENT) * ADJOINT_DEPTH * PANEL) * COLUMNS)
 
 ADJOINT_INLINE TYPED(adjoint_vector) TYPED(adjoint_load)(const ELEMENT *source) {
     TYPED(adjoint_vector) vector;
@@ -111,8 +115,8 @@ struct TYPED(adjoint_left) {
     int64_t row, step, next;
 };
 
-/* Where the columns of B are that one tile reads: element (p, j) at `at[p * step + j]`. Meanwhile `ahead` lines of the
-   cache are asked for in every spell, from `next` on. */
+/* Where the columns of B are that one tile reads: element (p, j) at `at[p * step + j]`. If `ahead` is not 0, every spell
+   asks for a row of the tile of C, and for `ahead` lines of the cache from `next` on, which will be read after these. */
 struct TYPED(adjoint_right) {
     const ELEMENT *at;
     int64_t step;
@@ -131,11 +135,13 @@ ADJOINT_INLINE void TYPED(adjoint_tile)(
     }
     const ELEMENT *soon = c;
     for (int64_t p = 0; p < k;) {
-        for (int j = 0; j < vectors; j++) __builtin_prefetch(soon + j * LANES, 1);
-        soon += c_row;
-        for (int64_t i = 0; i < b.ahead; i++, b.next += LINE) __builtin_prefetch(b.next, 0, 2);
-
-        const int64_t stop = k - p < ADJOINT_SPELL ? k : p + ADJOINT_SPELL;
+        int64_t stop = k;
+        if (b.ahead > 0) {
+            if (k - p > ADJOINT_SPELL) stop = p + ADJOINT_SPELL;
+            for (int64_t i = 0; i < b.ahead; i++, b.next += LINE) __builtin_prefetch(b.next, 0, 2);
+            for (int j = 0; j < vectors; j++) __builtin_prefetch(soon + j * LANES, 1);
+            soon += c_row;
+        }
         for (; p < stop; p++) {
             TYPED(adjoint_vector) row[2];
             for (int j = 0; j < vectors; j++) row[j] = TYPED(adjoint_load)(b.at + j * LANES);
@@ -204,48 +210,49 @@ static __attribute__((noinline)) void TYPED(adjoint_column)(
     }
 }
 
-/* Four elements of each of four rows, transposed: target[j * width + i] = source[i][j]. */
-ADJOINT_INLINE void TYPED(adjoint_transpose)(const ELEMENT *const source[4], ELEMENT *target, int64_t width) {
+/* Four elements of each of eight rows, transposed: target[j * width + i] = source[i][p + j]. */
+ADJOINT_INLINE void TYPED(adjoint_transpose)(const ELEMENT *const source[8], int64_t p, ELEMENT *target, int64_t width) {
 #if __has_builtin(__builtin_shufflevector)
-    TYPED(adjoint_quad) row[4], pair[4];
-    for (int i = 0; i < 4; i++) memcpy(&row[i], source[i], sizeof row[i]);
-    for (int i = 0; i < 2; i++) {
-        pair[i] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 0, 4, 1, 5);
-        pair[i + 2] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 2, 6, 3, 7);
+    TYPED(adjoint_octet) row[4], pair[4]; /* rows 0..3 side by side with rows 4..7 */
+    for (int i = 0; i < 4; i++) {
+        TYPED(adjoint_quad) first, second;
+        memcpy(&first, source[i] + p, sizeof first);
+        memcpy(&second, source[i + 4] + p, sizeof second);
+        row[i] = __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7);
     }
     for (int i = 0; i < 2; i++) {
-        row[2 * i] = __builtin_shufflevector(pair[2 * i], pair[2 * i + 1], 0, 1, 4, 5);
-        row[2 * i + 1] = __builtin_shufflevector(pair[2 * i], pair[2 * i + 1], 2, 3, 6, 7);
+        pair[i] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        pair[i + 2] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 2; i++) {
+        row[2 * i] = __builtin_shufflevector(pair[2 * i], pair[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13);
+        row[2 * i + 1] = __builtin_shufflevector(pair[2 * i], pair[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
     }
     for (int j = 0; j < 4; j++) memcpy(target + j * width, &row[j], sizeof row[j]);
 #else
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 4; j++) target[j * width + i] = source[i][j];
+    for (int i = 0; i < 8; i++) {
+        for (int j = 0; j < 4; j++) target[j * width + i] = source[i][p + j];
     }
 #endif
 }
 
-/* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. Up to three more columns are
-   written than there are rows, with copies of the last one. A line of the cache is read as a whole before the next one,
-   and the lines that the next call will read, below these, are asked for. */
+/* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. The columns are filled up to a
+   multiple of eight with copies of the last one. A line of the cache is read as a whole before the next one, and the lines
+   that the next call will read, below these, are asked for. */
 static void TYPED(adjoint_copy_transposed)(
     int64_t rows, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width) {
     for (int64_t start = 0; start < k; start += LINE) {
         const int64_t stop = k - start < LINE ? k : start + LINE;
-        for (int64_t i = 0; i < rows; i += 4) {
-            const ELEMENT *from[4];
-            for (int j = 0; j < 4; j++) {
-                from[j] = source + (i + j < rows ? i + j : rows - 1) * row + start;
-                __builtin_prefetch(from[j] + rows * row);
+        for (int64_t i = 0; i < rows; i += 8) {
+            const ELEMENT *from[8];
+            for (int j = 0; j < 8; j++) {
+                from[j] = source + (i + j < rows ? i + j : rows - 1) * row;
+                __builtin_prefetch(from[j] + rows * row + start);
             }
-            ELEMENT *to = target + start * width + i;
             int64_t p = start;
-            for (; p + 4 <= stop; p += 4, to += 4 * width) {
-                TYPED(adjoint_transpose)(from, to, width);
-                for (int j = 0; j < 4; j++) from[j] += 4;
-            }
-            for (; p < stop; p++, to += width) {
-                for (int j = 0; j < 4; j++) to[j] = *from[j]++;
+            for (; p + 4 <= stop; p += 4) TYPED(adjoint_transpose)(from, p, target + p * width + i, width);
+            for (; p < stop; p++) {
+                for (int j = 0; j < 8; j++) target[p * width + i + j] = from[j][p];
             }
         }
     }
@@ -275,12 +282,12 @@ static void TYPED(adjoint_pack_panel)(
     const struct TYPED(adjoint_product) *x, int64_t column, int64_t columns, int64_t start, int64_t depth, ELEMENT *panel) {
     const int64_t whole = columns > LANES ? COLUMNS : LANES;
     if (x->transpose_b) {
-        TYPED(adjoint_copy_transposed)(columns, depth, x->b + column * x->k + start, x->k, panel, COLUMNS);
+        TYPED(adjoint_copy_transposed)(columns, depth, x->b + column * x->k + start, x->k, panel, PANEL);
     } else {
-        TYPED(adjoint_copy)(columns, depth, x->b + start * x->n + column, x->n, panel, COLUMNS);
+        TYPED(adjoint_copy)(columns, depth, x->b + start * x->n + column, x->n, panel, PANEL);
     }
     for (int64_t p = 0; p < depth && columns < whole; p++) {
-        for (int64_t j = columns; j < whole; j++) panel[p * COLUMNS + j] = 0;
+        for (int64_t j = columns; j < whole; j++) panel[p * PANEL + j] = 0;
     }
 }
 
@@ -313,7 +320,7 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
             const int64_t depth = x->k - start < ADJOINT_DEPTH ? x->k - start : ADJOINT_DEPTH;
             for (int64_t j = left; many && j < right; j += COLUMNS) {
                 const int64_t columns = right - j < COLUMNS ? right - j : COLUMNS;
-                TYPED(adjoint_pack_panel)(x, j, columns, start, depth, panels + (j - left) * depth);
+                TYPED(adjoint_pack_panel)(x, j, columns, start, depth, panels + (j - left) / COLUMNS * PANEL * depth);
             }
             for (int64_t top = row; top < row_end; top += block_rows) {
                 const int64_t rows = row_end - top < block_rows ? row_end - top : block_rows;
@@ -324,11 +331,11 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
                 }
                 for (int64_t j = left; j < right; j += COLUMNS) {
                     const int64_t columns = right - j < COLUMNS ? right - j : COLUMNS;
-                    struct TYPED(adjoint_right) b = {panels, COLUMNS, panels, 0};
+                    struct TYPED(adjoint_right) b = {panels, PANEL, panels, 0};
                     if (many) {
-                        b.at += (j - left) * depth;
-                        b.next = b.at + COLUMNS * depth;
-                        b.ahead = ADJOINT_SPELL * COLUMNS / LINE * ADJOINT_ROWS / rows + 1;
+                        b.at += (j - left) / COLUMNS * PANEL * depth;
+                        b.next = b.at + PANEL * depth;
+                        b.ahead = ADJOINT_SPELL * PANEL / LINE * ADJOINT_ROWS / rows + 1;
                     } else if (direct && (columns == COLUMNS || columns == LANES)) {
                         b.at = x->b + start * x->n + j;
                         b.step = x->n;
@@ -348,7 +355,7 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_packed)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
     bool pack_strips, bool many, bool direct) {
     _Alignas(64) ELEMENT strips[BLOCK_ROWS / ADJOINT_ROWS * ADJOINT_STRIP * ADJOINT_DEPTH];
-    _Alignas(64) ELEMENT panels[BLOCK_COLUMNS * ADJOINT_DEPTH];
+    _Alignas(64) ELEMENT panels[BLOCK_COLUMNS / COLUMNS * PANEL * ADJOINT_DEPTH];
     TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, pack_strips ? strips : NULL, panels, many, direct);
 }
 
@@ -362,7 +369,7 @@ static void TYPED(adjoint_matmul_range)(
     if (many || pack_strips) {
         TYPED(adjoint_matmul_packed)(x, row, row_end, column, column_end, pack_strips, many, !many && !x->transpose_b);
     } else {
-        _Alignas(64) ELEMENT panel[COLUMNS * ADJOINT_DEPTH];
+        _Alignas(64) ELEMENT panel[PANEL * ADJOINT_DEPTH];
         TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, false, !x->transpose_b);
     }
 }
@@ -386,5 +393,6 @@ static void TYPED(adjoint_matmul)(
 #undef LANES
 #undef LINE
 #undef COLUMNS
+#undef PANEL
 #undef BLOCK_ROWS
 #undef BLOCK_COLUMNS

@@ -9,18 +9,19 @@ The three convolution ops are linear in each operand and one another's gradients
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import panels
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, collapsed, row_major
-from adjoint.ir.types import F32, I32, I64, TensorType, broadcast_shapes, tensor
+from adjoint.ir.types import F32, I32, I64, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Kernel
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
@@ -29,10 +30,11 @@ __all__ = ["Convolution", "ConvolutionInputGradient", "ConvolutionWeightGradient
 Array = Any
 Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]
-Shapes = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+Shape = tuple[int, ...]
+Shapes = tuple[Shape, Shape, Shape]
 UNPADDED: Padding = ((0, 0), (0, 0))
 
-PRODUCTS_PER_THREAD = 131072
+PRODUCTS_PER_THREAD = 65536
 """Multiply-adds of a matrix product that are worth waking a thread for."""
 UNIT_ROWS = 14
 """Rows of a unit of work: as high as the highest tile of `matmul.h`."""
@@ -240,6 +242,77 @@ class _Convolution(Op):
         seen = sliding_window_view(padded, spread, axis=(2, 3))
         return seen[:, :, :: self.stride[0], :: self.stride[1], :: self.dilation[0], :: self.dilation[1]]
 
+    def axes(self, image: Shape, result: Shape, kernel: Shape, *, backward: bool = False) -> tuple[panels.Axis, panels.Axis]:
+        y, x = (
+            panels.Axis(image[axis + 2], result[axis + 2], kernel[axis + 2], self.stride[axis], self.dilation[axis], backward)
+            for axis in (0, 1)
+        )
+        return y, x
+
+    def geometry(self, k: Kernel, image: Shape, result: Shape, kernel: Shape, *, backward: bool, dtype: DType) -> Expr:
+        """The `struct adjoint_convolution` in C."""
+        sizes = [k.size(value, name) for name, value in (
+            ("groups", self.groups), ("channels", kernel[1]), ("filters", kernel[0] // self.groups), ("h", image[2]),
+            ("w", image[3]), ("rows", result[2]), ("columns", result[3]), ("kernel_h", kernel[2]), ("kernel_w", kernel[3]),
+            ("stride_h", self.stride[0]), ("stride_w", self.stride[1]), ("top", self.padding[0][0]),
+            ("left", self.padding[1][0]), ("dilation_h", self.dilation[0]), ("dilation_w", self.dilation[1]))]
+        return k.call(f"adjoint_convolution_of_{dtype.name}", k.literal(int(backward), I64), *sizes)
+
+    def convolve(self, k: Kernel, source: Buffer, w: Buffer, out: Buffer, shapes: Shapes, *, backward: bool) -> None:
+        """`shapes`: of the images, the result and the filters of the convolution."""
+        image, result, kernel = shapes
+        filters, dtype = kernel[0] // self.groups, out.dtype
+        sources, results = (filters, kernel[1]) if backward else (kernel[1], filters)
+        plan = panels.convolved(
+            image[0], self.groups, sources, results, *self.axes(image, result, kernel, backward=backward), dtype.size)
+        geometry = self.geometry(k, image, result, kernel, backward=backward, dtype=dtype)
+        block = k.size(plan.channels, "channel_block")
+        parts = [k.size(value, name) for name, value in (
+            ("images", image[0]), ("image_block", plan.parts.images), ("row_block", plan.parts.rows),
+            ("column_block", plan.parts.columns), ("shared", int(plan.parts.shared)))]
+        strips = k.scratch(dtype, w.count if results == 1 else w.count // results * (results + results % 2), "strips")
+        with k.stage_range(self.groups * sources, max(1, ELEMENTS_PER_THREAD * self.groups * sources // max(1, w.count))) as units:
+            k.run(f"adjoint_convolution_strips_{dtype.name}", w, strips, geometry, block, *units)
+        with k.stage_range(plan.units if out.count else 0, plan.grain) as units:
+            k.run(f"adjoint_convolve_{dtype.name}", source, strips, out, geometry, block, *parts, *units)
+
+    def correlate(self, k: Kernel, x: Buffer, ct: Buffer, out: Buffer, shapes: Shapes) -> None:
+        """`shapes`: of the images, the result and the filters of the convolution."""
+        image, result, kernel = shapes
+        filters, dtype = kernel[0] // self.groups, out.dtype
+        plan = panels.correlated(image[0], self.groups, kernel[1], filters, *self.axes(image, result, kernel), dtype.size)
+        geometry = self.geometry(k, image, result, kernel, backward=False, dtype=dtype)
+        sizes = [k.size(value, name) for name, value in (
+            ("images", image[0]), ("image_block", plan.parts.images), ("row_block", plan.parts.rows),
+            ("column_block", plan.parts.columns), ("filter_block", plan.results), ("parts", plan.taps),
+            ("blocks", plan.blocks), ("shared", int(plan.parts.shared)))]
+        sums = out if plan.blocks == 1 else k.scratch(dtype, plan.blocks * out.count, "sums")
+        with k.stage_range(plan.units if out.count else 0, plan.grain) as units:
+            k.run(f"adjoint_correlate_{dtype.name}", x, ct, sums, geometry, *sizes, *units)
+        if sums is out:
+            return
+        count = k.size(out.count, "count")
+        with k.stage(out.count, max(1, ELEMENTS_PER_THREAD // plan.blocks)) as i:
+            total = k.local(sums[i], "total")
+            with k.loop(1, sizes[-2], "block") as one:
+                k.increment(total, sums[one * count + i])
+            k.store(out, i, total)
+
+    @staticmethod
+    def widely(k: Kernel, operands: Sequence[Buffer], out: Buffer, body: Callable[..., None]) -> None:
+        """`body` for the operands and the result, for two-byte floats in float."""
+        dtype = out.dtype.compute
+        if dtype is out.dtype:
+            body(*operands, out)
+            return
+        wide = [k.scratch(dtype, buffer.count, f"wide_{buffer.name}") for buffer in (*operands, out)]
+        for buffer, widened in zip(operands, wide, strict=False):
+            with k.stage(buffer.count, ELEMENTS_PER_THREAD) as i:
+                k.store(widened, i, buffer[i])
+        body(*wide)
+        with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
+            k.store(out, i, wide[-1][i])
+
     def settings(self) -> dict[str, Any]:
         return {"stride": self.stride, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
 
@@ -277,6 +350,10 @@ class Convolution(_Convolution):
         split = seen.reshape(n, g, x.shape[1] // g, *seen.shape[2:])
         made = np.einsum("ngcijkl,gockl->ngoij", split, w.reshape(g, o // g, *w.shape[1:]), optimize=True)
         return made.reshape(n, o, *made.shape[3:])
+
+    def lower(self, k: Kernel, x: Buffer, w: Buffer, out: Buffer) -> None:
+        shapes = x.shape, out.shape, w.shape
+        self.widely(k, (x, w), out, lambda x, w, out: self.convolve(k, x, w, out, shapes, backward=False))
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         x, w = node.operands
@@ -328,6 +405,10 @@ class ConvolutionInputGradient(_Convolution):
                 padded[:, :, y : y + rows * self.stride[0] : self.stride[0], x : x + columns * self.stride[1] : self.stride[1]] += part
         return padded[:, :, top : top + height, left : left + width]
 
+    def lower(self, k: Kernel, ct: Buffer, w: Buffer, out: Buffer) -> None:
+        shapes = out.shape, ct.shape, w.shape
+        self.widely(k, (ct, w), out, lambda ct, w, out: self.convolve(k, ct, w, out, shapes, backward=True))
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         inner, w = node.operands
         by_inner = b.convolution(ct, w, **self.settings())
@@ -369,6 +450,10 @@ class ConvolutionWeightGradient(_Convolution):
         split = seen.reshape(n, g, x.shape[1] // g, *seen.shape[2:])
         made = np.einsum("ngcijkl,ngoij->gockl", split, ct.reshape(n, g, ct.shape[1] // g, *ct.shape[2:]), optimize=True)
         return made.reshape(self.to.sizes)
+
+    def lower(self, k: Kernel, x: Buffer, ct: Buffer, out: Buffer) -> None:
+        shapes = x.shape, ct.shape, out.shape
+        self.widely(k, (x, ct), out, lambda x, ct, out: self.correlate(k, x, ct, out, shapes))
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         x, inner = node.operands
