@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops.groups import COLUMNS, SHORT, Columns, Rows
+from adjoint.ir.ops.groups import COLUMNS, Columns, Rows
 from adjoint.ir.types import F32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
@@ -341,14 +341,14 @@ class BatchNorm(_BatchNormalization):
             k.describe(x, "m, c")
             with _columns(k, channels, c, batch, m) as group:
                 totals = group.sum(dtype, lambda i: x[i])
-                average = group.value(dtype, lambda: totals() / k.cast(m, dtype), "average")
-                squares = group.sum(dtype, lambda i: (x[i] - average()) * (x[i] - average()), "squares")
+                means = group.value(dtype, lambda: totals() / k.cast(m, dtype), "means")
+                squares = group.sum(dtype, lambda i: (x[i] - means()) * (x[i] - means()), "squares")
                 scale = k.array(dtype, COLUMNS, "scales")
-                group.across(lambda i: k.set(scale[i], statistics(group.first + i, average(), squares())[1]))
+                group.across(lambda i: k.set(scale[i], statistics(group.first + i, means(), squares())[1]))
 
                 def normalize(i: Any) -> None:
                     column = group.first + group.column
-                    k.store(y, i, (x[i] - average()) * scale[group.column] * gamma[column] + beta[column])
+                    k.store(y, i, (x[i] - means()) * scale[group.column] * gamma[column] + beta[column])
 
                 group.each(normalize)
             return

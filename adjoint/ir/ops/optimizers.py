@@ -271,6 +271,7 @@ class _Adam(_Update):
         return k.let(m + (g - m) * (1.0 - betas[0]), "next_m"), k.let(v + (g * g - v) * (1.0 - betas[1]), "next_v")
 
 
+_VARIANTS: tuple[dict[str, Any], ...] = ({}, {"nesterov": True}, {"weight_decay": 0.01, "scale": 0.5})
 _BETAS = ((-2.0, 2.0), (-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0), (0.001, 0.1), (0.8, 0.95), (0.9, 0.999))
 
 
@@ -303,7 +304,7 @@ class AdamUpdate(_Adam):
     names = ("parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "beta1_power", "beta2_power")
     samples = tuple(
         sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 6, domain=(*_BETAS, (1e-3, 1e-2), (0.7, 0.8), (0.9, 0.99)), **attributes)
-        for attributes in ({}, {"nesterov": True}, {"weight_decay": 0.01, "scale": 0.5}))
+        for attributes in _VARIANTS)
 
     def infer(
         self, parameter: TensorType, m: TensorType, v: TensorType, gradient: TensorType, learning_rate: TensorType,

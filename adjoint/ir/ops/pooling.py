@@ -117,12 +117,18 @@ class _MaxPool(_Pool):
             place = np.where(larger, number, place)
         return best, place
 
-    def largest(
-        self, k: Kernel, piece: Piece, x: Buffer, first: Expr, *, places: bool
-    ) -> tuple[LocalArray, LocalArray | None]:
-        """Of each window of a piece the largest element and, with `places`, its index in the plane; -1 if it has none."""
+    def largest(self, k: Kernel, piece: Piece, x: Buffer, first: Expr) -> LocalArray:
+        """Of each window of a piece the largest element."""
+        return self._searched(k, piece, x, first, None)
+
+    def largest_places(self, k: Kernel, piece: Piece, x: Buffer, first: Expr) -> LocalArray:
+        """Of each window of a piece the index in the plane of the largest element; -1 of a window without elements."""
+        place = k.array(I32, PIECE, "place")
+        self._searched(k, piece, x, first, place)
+        return place
+
+    def _searched(self, k: Kernel, piece: Piece, x: Buffer, first: Expr, place: LocalArray | None) -> LocalArray:
         best = k.array(x.dtype, PIECE, "best")
-        place = k.array(I32, PIECE, "place") if places else None
 
         def start(c: Expr) -> None:
             k.set(best[c], float("-inf"))
@@ -139,7 +145,7 @@ class _MaxPool(_Pool):
 
         piece.each_window(start)
         piece.each_element(element)
-        return best, place
+        return best
 
     def sizes_of(self, x: Array) -> tuple[int, int]:
         return self.windows(0, x.shape[2]), self.windows(1, x.shape[3])
@@ -221,7 +227,7 @@ class MaxPool(_MaxPool):
                 windows.each_half(Halving(x, first, out, pooled, False, lambda _, four: (_largest_of_four(k, four),)))
                 return
             with windows.each_piece() as piece:
-                best, _ = self.largest(k, piece, x, first, places=False)
+                best = self.largest(k, piece, x, first)
                 piece.each_window(lambda c: k.store(out, pooled + piece.first + c, best[c]))
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
@@ -277,7 +283,7 @@ class MaxPoolGradient(_MaxPool):
                 windows.clear_margin(out, first)
                 return
             with _summed(windows, out, first) as total, windows.each_piece() as piece:
-                _, place = self.largest(k, piece, x, first, places=True)
+                place = self.largest_places(k, piece, x, first)
 
                 def spread_one(c: Expr) -> None:
                     at = k.let(k.cast(place[c], I64), "at")
@@ -328,7 +334,7 @@ class MaxPoolSelect(_MaxPool):
     def lower(self, k: Kernel, x: Buffer, v: Buffer, out: Buffer) -> None:
         windows = Windows(k, self, x.shape, out.shape)
         with windows.each_plane() as (first, pooled), windows.each_piece() as piece:
-            _, place = self.largest(k, piece, x, first, places=True)
+            place = self.largest_places(k, piece, x, first)
 
             def choose(c: Expr) -> None:
                 at = k.let(k.cast(place[c], I64), "at")
@@ -373,7 +379,7 @@ class MaxPoolIndices(_MaxPool):
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         windows = Windows(k, self, x.shape, out.shape)
         with windows.each_plane() as (first, pooled), windows.each_piece() as piece:
-            _, place = self.largest(k, piece, x, first, places=True)
+            place = self.largest_places(k, piece, x, first)
             piece.each_window(lambda c: k.store(out, pooled + piece.first + c, k.cast(place[c], I64)))
 
 
