@@ -88,7 +88,7 @@ class _OpClass(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
-        key = (cls, *(_key(getattr(made, f.name)) for f in dataclasses.fields(made)))
+        key = (cls, *(_key(getattr(made, name)) for name in cls.fields))  # type: ignore[attr-defined]
         return _interned.setdefault(key, made)
 
 
@@ -102,6 +102,8 @@ class Op(metaclass=_OpClass):
 
     name: ClassVar[str]
     """As written in IR text; derived from the class's name."""
+    fields: ClassVar[tuple[str, ...]] = ()
+    """Names of all attributes, in order."""
     effect: ClassVar[Effect] = Effect.PURE
     pack: ClassVar[str] = ""
     """The pack of eager kernels it belongs to; empty: compiled alone."""
@@ -115,6 +117,30 @@ class Op(metaclass=_OpClass):
     results: tuple[Type, ...]
     """The result types, for those ops that have this field because their operands do not determine them.  In text they
     stand at the binders and nowhere else."""
+
+    def __init__(self, *values: Any, **attributes: Any):
+        # One for all ops: a generated one each would take a good part of the time of an import.
+        cls = type(self)
+        if len(values) > len(cls.fields):
+            raise TypeError(f"{cls.__name__} has the attributes {cls.fields}, but got {len(values)} values")
+        for name, value in zip(cls.fields, values, strict=False):
+            if name in attributes:
+                raise TypeError(f"{cls.__name__} got the attribute {name!r} twice")
+            attributes[name] = value
+        for name in cls.fields:
+            if name in attributes:
+                object.__setattr__(self, name, attributes.pop(name))
+            elif not hasattr(cls, name):
+                raise TypeError(f"{cls.__name__} needs the attribute {name!r}")
+        if attributes:
+            raise TypeError(f"{cls.__name__} has no attribute {next(iter(attributes))!r}; it has {cls.fields}")
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Where a subclass checks its attributes."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to attribute {name!r} of an op")
 
     def infer(self, *operands: Any) -> Type | tuple[Type, ...]:
         """Result type or types from the operand types; TypeError or ValueError made by `mistake` when they do not fit."""
@@ -153,7 +179,7 @@ class Op(metaclass=_OpClass):
     @classmethod
     def attributes(cls) -> tuple[str, ...]:
         """Names of the attributes, in order, without `symbol` and `results`, which have places of their own in text."""
-        return tuple(f.name for f in dataclasses.fields(cls) if f.name not in ("symbol", "results"))  # type: ignore[arg-type]
+        return tuple(name for name in cls.fields if name not in ("symbol", "results"))
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
@@ -167,8 +193,7 @@ class Op(metaclass=_OpClass):
         return f"{self.name}({shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        return _made, (type(self), tuple((f.name, getattr(self, f.name)) for f in fields))
+        return _made, (type(self), tuple((name, getattr(self, name)) for name in self.fields))
 
     def __deepcopy__(self, memo: object) -> Op:
         return self
@@ -186,7 +211,8 @@ OpType = TypeVar("OpType", bound=type[Op])
 @dataclass_transform(frozen_default=True, eq_default=False)
 def operation(cls: OpType) -> OpType:
     """Make a class an op: a frozen dataclass, named, checked and registered."""
-    made = dataclass(frozen=True, eq=False, repr=False)(cls)
+    made = dataclass(init=False, eq=False, repr=False)(cls)
+    made.fields = tuple(f.name for f in dataclasses.fields(made))  # type: ignore[arg-type]
     made.name = made.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made.__name__).lower()
     if made.name in _registry:
         raise TypeError(f"an op called {made.name} exists already")

@@ -9,25 +9,25 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import _cffi_backend
 import numpy as np
-from cffi import FFI
 
-from adjoint.codegen.compile import KernelCache, load_runtime
-from adjoint.codegen.toolchain import NoCompiler
 from adjoint.diagnostics import InternalError
 from adjoint.ir.types import TensorType
 
+if TYPE_CHECKING:
+    from adjoint.codegen.compile import KernelCache
+
 __all__ = ["Machine", "array_of", "ffi", "machine", "memory_of"]
 
-ffi = FFI()
+# The backend's own FFI: it knows C's types and owns memory. What `cffi.FFI` adds, a parser of C declarations, costs a
+# good part of the time of an import; it is loaded with the first library.
+ffi: Any = _cffi_backend.FFI()
 SMALL = 16384
 """Bytes: below this Python's own allocator is faster than a call into the library, which keeps large blocks for reuse."""
-# The compiled FFI's allocators: those of cffi.FFI wrap each call in a Python function.
-_compiled: Any = _cffi_backend.FFI()
-_small = _compiled.new_allocator(None, None, False)
+_small = ffi.new_allocator(None, None, False)
 Memory = Any
 """A cffi `char[]` that owns its bytes: freed when the last reference goes."""
 
@@ -41,11 +41,18 @@ class Machine:
     """
 
     def __init__(self) -> None:
+        # Loaded here, not with the package: importing adjoint needs no compiler.
+        from cffi import FFI
+
+        from adjoint.codegen.compile import KernelCache, load_runtime
+        from adjoint.codegen.toolchain import NoCompiler
+
         self.library: Any = None
         self.kernels: KernelCache | None = None
+        declared = FFI()
         try:
-            self.library = load_runtime(ffi)
-            self.kernels = KernelCache(ffi)
+            self.library = load_runtime(declared)
+            self.kernels = KernelCache(declared)
         except NoCompiler as reason:
             if forbids_interpreter():
                 raise
@@ -54,7 +61,7 @@ class Machine:
             self._allocate = _small
         else:
             self.library.adjoint_set_threads(default_threads())
-            self._allocate = _compiled.new_allocator(self.library.adjoint_allocate, self.library.adjoint_free, False)
+            self._allocate = ffi.new_allocator(self.library.adjoint_allocate, self.library.adjoint_free, False)
         self._bytes = ffi.typeof("char[]")
 
     def allocate(self, size: int) -> Memory:

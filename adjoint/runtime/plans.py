@@ -13,8 +13,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.codegen.compile import CompilerFailure
-from adjoint.codegen.emit import lower
 from adjoint.diagnostics import InternalError
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.op import Op
@@ -71,7 +69,7 @@ def _made(op: Op, types: Sequence[TensorType]) -> Plan:
         return _interpreted(op, tuple(types), result_types, here)
     try:
         return _compiled(op, types, result_types, here)
-    except CompilerFailure as fault:
+    except InternalError as fault:
         if forbids_interpreter():
             raise
         warnings.warn(str(fault), stacklevel=2)
@@ -118,6 +116,9 @@ def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[Tens
 
 def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
     """A plan that launches kernels."""
+    # Loaded with the first kernel, not with the package.
+    from adjoint.codegen.emit import lower
+
     assert here.kernels is not None
     lowered = lower(op, tuple(types), result_types)
     functions = here.kernels.get(lowered)

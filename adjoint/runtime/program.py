@@ -14,7 +14,6 @@ from adjoint.ir.core import Atom, Function, Literal, Node, Value
 from adjoint.ir.ops.host import Callback, CellCallback, Pullback
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import TensorType
-from adjoint.passes.autodiff import pullback
 from adjoint.runtime import hooks
 from adjoint.runtime.machine import Memory
 from adjoint.runtime.plans import Plan, plan_for
@@ -236,6 +235,9 @@ def program_for(tape: Tape, start: Step, outputs: tuple[int, ...], wanted: tuple
 
 
 def _built(tape: Tape, assembled: Assembled, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
+    # Loaded with the first gradient, not with the package.
+    from adjoint.passes.autodiff import pullback
+
     def value(slot: int) -> Any:
         found = assembled.values.get(slot)
         if found is None:

@@ -6,7 +6,7 @@ from the counter-based generator in `ir/ops/random.py`, so a draw depends on its
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 
 import numpy as np
@@ -26,7 +26,7 @@ class _Stream:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.chosen: int | None = None
-        self.seed = secrets.randbits(63)
+        self.seed = int.from_bytes(os.urandom(8), "little") >> 1
         self.draws = 0
 
 

@@ -226,3 +226,13 @@ def test_results_of_a_gradient_are_independent():
     array[0] = 7
     assert b.asnumpy() == [1]
     assert ms.grad(lambda x, y: x + y, (0, 1))(T(1), T(2))[0].asnumpy() == [1]
+
+
+def test_casts_to_integers_comparisons_and_argmax_let_no_gradient_through():
+    x = T(1.5, 2.5)
+    assert ms.grad(lambda x: ops.cast(x, ms.int32) * 2)(x).asnumpy().tolist() == [0, 0]
+    assert ms.grad(lambda x: ops.cast(ops.cast(x, ms.int32), ms.float32) * x)(x).asnumpy().tolist() == [1, 2]
+    assert ms.grad(lambda x: (x > 2).astype(ms.float32) * x)(x).asnumpy().tolist() == [0, 1]
+    assert ms.grad(lambda x: ops.argmax(x) * 1 + x)(x).asnumpy().tolist() == [1, 1]
+    n = Tensor([1, 2], ms.int32)
+    assert ms.grad(lambda n: ops.cast(n, ms.float32) * 2.75)(n).asnumpy().tolist() == [2, 2]

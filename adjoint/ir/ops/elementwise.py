@@ -2161,7 +2161,7 @@ class Cast(Unary):
 
     x         T[s], any dtype
     result    to[s]
-    gradient  ct cast back to T, whatever the two dtypes are
+    gradient  ct cast back to T; none from a float to an integer or bool, which is piecewise constant
     errors    TypeError: not a tensor
     """
 
@@ -2209,7 +2209,10 @@ class Cast(Unary):
         return k.select(inside, k.cast(k.select(inside, x, 0), self.to), outside)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.cast(ct, to=_dtype(node.operands[0])),)
+        source = _dtype(node.operands[0])
+        if source.is_float and not self.to.is_float:
+            return (None,)
+        return (b.cast(ct, to=source),)
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:

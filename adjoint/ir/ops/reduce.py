@@ -56,7 +56,7 @@ SHAPES = (
 """Forms of reduction that every op is tried on."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(init=False, eq=False, repr=False)
 class Reduction(Op):
     """Combines the elements along `axes`, which are sorted; they stay as 1 if `keepdims`.
 
@@ -594,7 +594,7 @@ class Any_(Quantifier):
         return np.any(x, axis=self.axes, keepdims=self.keepdims)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(init=False, eq=False, repr=False)
 class Position(Op):
     """The index of an extreme along `axis`, as an integer of dtype `to`."""
 
