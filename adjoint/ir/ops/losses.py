@@ -216,12 +216,11 @@ class _SparseCrossEntropy(_CrossEntropy):
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
-        for ignored in ((), (-100,)):
-            for labels in (I32, I64):
-                operands: tuple[Type, ...] = (tensor(dtype, (2, 3)), tensor(labels, (2,)))
-                if cls is SparseSoftmaxCrossEntropyGradient:
-                    operands = (*operands, tensor(dtype, (2,)))
-                yield cls(ignored=ignored), operands
+        for ignored, kind in (((), I32), ((-100,), I32), ((), I64)):
+            operands: tuple[Type, ...] = (tensor(dtype, (2, 3)), tensor(kind, (2,)))
+            if cls is SparseSoftmaxCrossEntropyGradient:
+                operands = (*operands, tensor(dtype, (2,)))
+            yield cls(ignored=ignored), operands
 
 
 @operation

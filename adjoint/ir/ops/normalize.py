@@ -78,7 +78,7 @@ class _Normalization(Op):
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
         statistics = cls.statistics_operands
-        for s in cls.samples:
+        for s in cls.samples[:2]:
             yield cls(**s.attributes), tuple(
                 t.with_dtype(dtype.compute if i in statistics else dtype)
                 for i, t in enumerate(s.operands) if isinstance(t, TensorType))

@@ -12,7 +12,7 @@ first of equals in row-major order.  `max_pool_gradient` finds that element agai
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops.windows import PIECE, UNPADDED, Halving, Padding, Pair, Piece, Windows
-from adjoint.ir.types import F32, I32, I64, DType, TensorType, tensor
+from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Expr, Kernel, LocalArray
@@ -50,6 +50,20 @@ class _Pool(Op):
         for (before, after), kernel, apart in zip(self.padding, self.kernel, self.dilation, strict=True):
             if not (0 <= before <= (kernel - 1) * apart and 0 <= after <= (kernel - 1) * apart):
                 raise mistake(self, "padding", "non-negative and less than a window", self.padding)
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
+        plane = tensor(dtype, (1, 1, 8, 8))
+        for kernel, padding in (((2, 2), UNPADDED), ((3, 3), ((1, 1), (1, 1)))):
+            geometry = {"kernel": kernel, "stride": (2, 2), "padding": padding}
+            pooled = MaxPool(**geometry).pooled(plane)
+            match cls.__name__:
+                case "MaxPool" | "AvgPool":
+                    yield cls(**geometry), (plane,)
+                case "MaxPoolGradient":
+                    yield cls(**geometry), (plane, pooled)
+                case "AvgPoolGradient":
+                    yield cls(to=plane, **geometry), (pooled,)
 
     def pooled(self, x: TensorType) -> TensorType:
         """The type of the result for an operand of type x."""
@@ -313,6 +327,7 @@ class MaxPoolSelect(_MaxPool):
     padding: Padding = UNPADDED
     dilation: Pair = (1, 1)
     ceil: bool = False
+    pack = ""
     samples = tuple(
         sample(s.operands[0], s.operands[0], values=s.values, note=s.note, **s.attributes)
         for s in _max_samples(cotangent=False))
@@ -363,6 +378,7 @@ class MaxPoolIndices(_MaxPool):
     dilation: Pair = (1, 1)
     ceil: bool = False
     cuts = "indices are piecewise constant"
+    pack = ""
     samples = _max_samples(cotangent=False)
 
     def infer(self, x: TensorType) -> TensorType:
