@@ -327,6 +327,7 @@ static int launch_parallel(adjoint_kernel kernel, const int64_t *size, void *con
 /* ---- launch ------------------------------------------------------------------------------------------------- */
 
 static inline int launch(adjoint_kernel kernel, const int64_t *size, void *const *operand) {
+    if (size[0] <= 0) return 0; /* a kernel may divide by sizes that are 0 where there is nothing to compute */
     if (size[0] <= size[1]) return kernel(operand, size, 0, size[0]);
     return launch_parallel(kernel, size, operand);
 }
