@@ -18,11 +18,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value
-from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.ops.control import Call, Cell, For, If, RegionOp, While
 from adjoint.ir.ops.host import Attach
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType, TupleType, Type
+from adjoint.passes import errors
 
 __all__ = ["Activity", "Branched", "Firing", "Leaf", "Repeated", "differentiable"]
 
@@ -130,7 +130,7 @@ class Activity:
                 self._attaches = True
             elif isinstance(op, Write):
                 if op.symbol in active:
-                    raise NotDifferentiable(f"@{op.symbol} is written where its gradient is asked for: lift-state comes first")
+                    raise errors.NoGradient.of(errors.LEAF_WRITTEN, node.loc, f"@{op.symbol}: lift-state comes first")
             elif not op.cuts and any(x in active for x in node.operands):
                 active.update(value for value in node.results if differentiable(value.type))
 
@@ -208,7 +208,7 @@ class Activity:
                 case While():
                     test, body = node.regions
                     if self._collect(test.nodes, set()):
-                        raise NotDifferentiable("attach! in the test of a while has no meaning: attach in its body")
+                        raise errors.NoGradient.of(errors.ATTACHED_IN_TEST, node.loc, "in this loop")
                     inside = _grouped(self._collect(body.nodes, set(body.params)))
                     found = [(leaf, Repeated(node, tuple(firings))) for leaf, firings in inside.items()]
                 case Cell(rule=""):

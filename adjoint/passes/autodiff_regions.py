@@ -30,14 +30,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adjoint.diagnostics import InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, walk
-from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.ops.control import Call, Cell, For, If, While
 from adjoint.ir.ops.host import CellCallback, Pullback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
 from adjoint.ir.types import BOOL, I64, StackType, Type, scalar, stack_of
+from adjoint.passes import errors
 from adjoint.passes.activity import Branched, Leaf, Repeated
 from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given, presence
 from adjoint.passes.rebuild import fresh, renamed
@@ -61,7 +62,7 @@ def pull_region(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]
         case Call():
             _pull_call(sweep, node, op, cotangents)
         case _:
-            raise NotDifferentiable(f"{op.name} has no gradient")
+            raise InternalError(f"{op.name} has no rule")
 
 
 # if
@@ -406,7 +407,8 @@ def _pull_call(sweep: Sweep, node: Node, op: Call, cotangents: Sequence[Cotangen
     module = sweep.activity.module
     rule = module.functions[op.symbol].vjp if module is not None else None
     if module is None or rule is None:
-        raise NotDifferentiable(f"call @{op.symbol}: a call is inlined before its gradient is taken; recursion has none")
+        why = f"@{op.symbol} is called by itself: a call is inlined before its gradient is taken, and recursion has no gradient"
+        raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why)
 
     def pull(side: Sweep, cts: Sequence[Atom | None]) -> None:
         full = [side.or_zero(ct, y.type) for y, ct in zip(node.results, cts, strict=True)]

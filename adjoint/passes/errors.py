@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from adjoint.diagnostics import CompileError, Loc
 from adjoint.ir.errors import MISTAKES, Mistake
+from adjoint.ir.op import NotDifferentiable
 
-__all__ = ["NOT_A_PIPELINE", "NO_GRADIENT", "NO_LEAF", "STATE_UNDER_PULLBACK", "TEST_WRITES"]
+__all__ = [
+    "ATTACHED_IN_TEST",
+    "LEAF_WRITTEN",
+    "NOT_A_PIPELINE",
+    "NO_GRADIENT",
+    "NO_LEAF",
+    "STATE_UNDER_PULLBACK",
+    "TEST_WRITES",
+    "NoGradient",
+]
+
+
+class NoGradient(CompileError, NotDifferentiable):
+    """A gradient was asked for where there is none: the diagnostic says where and why."""
+
+    @staticmethod
+    def of(mistake: Mistake, loc: Loc, why: str) -> NoGradient:
+        return NoGradient(mistake.at(loc, why).diagnostic)
 
 
 def _mistake(code: str, title: str, explanation: str) -> Mistake:
@@ -62,5 +81,25 @@ NO_GRADIENT = _mistake(
 A gradient was asked for through an op that has none; the message says why. Either the value does not matter for the
 gradient (then `stop_gradient` says so), or the op can be written with others that have gradients, or it gets a pullback of
 its own: a cell with a `bprop`, a function with `vjp`.
+""",
+)
+
+LEAF_WRITTEN = _mistake(
+    "E145",
+    "a parameter is written where its gradient is asked for",
+    """
+A gradient with respect to a parameter of the module is one sum over its reads, and a write in between would make them reads
+of different values. Put `lift-state` before `grad`: it makes the parameter an argument, by which you differentiate.
+
+    lift-state,grad{wrt=[x, w]}
+""",
+)
+
+ATTACHED_IN_TEST = _mistake(
+    "E146",
+    "a callback attached in the test of a loop",
+    """
+`attach!` in the test of a `while` hangs a callback on a value once more than the loop runs, which is nowhere given a meaning.
+Attach it in the body.
 """,
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import UNKNOWN, Derived, InternalError
+from adjoint.diagnostics import Derived, InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, defined, walk
 from adjoint.ir.op import NotDifferentiable
@@ -81,9 +81,7 @@ class Sweep:
             try:
                 pulled = node.op.vjp(side.b, node, *cts)
             except NotDifferentiable as error:
-                if node.loc is not UNKNOWN:
-                    error.add_note(str(errors.NO_GRADIENT.at(node.loc, str(error))))
-                raise
+                raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, str(error)) from error
             new = {value for made in side.b.nodes[before:] for value in made.results}
             for atom, ct in zip(node.operands, pulled, strict=True):
                 if ct in new and isinstance(atom, Value):
