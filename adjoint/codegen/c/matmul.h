@@ -1,15 +1,15 @@
 /* Matrix product: C[m, n] = A[m, k] @ B[k, n], contiguous and row-major; either operand may be stored transposed.
 
-   The numbers. Every element of C is defined by one order of additions, whatever the shape, the tile it falls into and
-   the number of threads: k is cut into blocks of ADJOINT_DEPTH; within a block one chain of fused multiply-adds runs
-   over k, beginning with 0; the blocks' sums are added in order. A processor without fused multiply-add rounds the
-   product first, and so has numbers of its own.
+   The numbers. Every element of C is defined by one order of additions, whatever the shape, the tile it falls into
+   and the number of threads: k is cut into blocks of ADJOINT_DEPTH; within a block one chain of fused multiply-adds
+   runs over k, beginning with 0; the blocks' sums are added in order. A processor without fused multiply-add rounds
+   the product first, and so has numbers of its own.
 
-   The work is done in tiles: ADJOINT_ROWS x 2 vectors of C stay in registers while k runs; each step multiplies a row of
-   B (2 vectors) by a column of A (one element at a time, repeated over a vector). B is read where it lies, or from a
-   *panel*: the columns of one tile, copied so that row after row stands in one piece. A is read where it lies, or from
-   *strips*: the rows of one tile, copied so that column after column stands in one piece. Copying costs time, pays when
-   the copy is used often, and changes no number.
+   The work is done in tiles: ADJOINT_ROWS x 2 vectors of C stay in registers while k runs; each step multiplies a row
+   of B (2 vectors) by a column of A (one element at a time, repeated over a vector). B is read where it lies, or from
+   a *panel*: the columns of one tile, copied so that row after row stands in one piece. A is read where it lies, or
+   from *strips*: the rows of one tile, copied so that column after column stands in one piece. Copying costs time,
+   pays when the copy is used often, and changes no number.
 
    This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
 
@@ -35,12 +35,18 @@
 #endif
 
 enum {
-    ADJOINT_DEPTH = 384,                        /* k in one chain: part of the definition of a product, not to be tuned */
-    ADJOINT_SPELL = 16,                         /* k from one request for memory that will be needed soon to the next */
+    ADJOINT_DEPTH = 384,                        /* k in one chain: part of the definition, not to be tuned */
+    ADJOINT_SPELL = 16,                         /* k between two requests for memory that is needed soon */
     ADJOINT_STRIP = (ADJOINT_ROWS + 7) / 8 * 8, /* elements from one column of a strip to the next */
     ADJOINT_BLOCK_A = 294912,                   /* bytes of strips that are kept in the level-2 cache */
     ADJOINT_BLOCK_B = 786432,                   /* bytes of panels that are made at once */
 };
+
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define ADJOINT_SHUFFLES
+#endif
+#endif
 
 #define ADJOINT_INLINE static inline __attribute__((always_inline))
 
@@ -108,15 +114,16 @@ ADJOINT_INLINE void TYPED(adjoint_store)(ELEMENT *target, TYPED(adjoint_vector) 
     memcpy(target, &vector, sizeof vector);
 }
 
-/* Where the elements of A are that tiles read: element (i, p) at `at[i * row + p * step]`, and one of `row` and `step`
-   is 1. The ADJOINT_ROWS rows of one tile are followed by those of the next one at `at + next`. */
+/* Where the elements of A are that tiles read: element (i, p) at `at[i * row + p * step]`, and one of `row` and
+   `step` is 1. The ADJOINT_ROWS rows of one tile are followed by those of the next one at `at + next`. */
 struct TYPED(adjoint_left) {
     const ELEMENT *at;
     int64_t row, step, next;
 };
 
-/* Where the columns of B are that one tile reads: element (p, j) at `at[p * step + j]`. If `ahead` is not 0, every spell
-   asks for a row of the tile of C, and for `ahead` lines of the cache from `next` on, which will be read after these. */
+/* Where the columns of B are that one tile reads: element (p, j) at `at[p * step + j]`. If `ahead` is not 0, every
+   spell asks for a row of the tile of C, and for `ahead` lines of the cache from `next` on, which will be read after
+   these. */
 struct TYPED(adjoint_right) {
     const ELEMENT *at;
     int64_t step;
@@ -124,8 +131,9 @@ struct TYPED(adjoint_right) {
     int64_t ahead;
 };
 
-/* One tile of C, `rows` x `vectors` vectors of which the first `columns` columns are wanted: the sums over k, written to
-   `c` or added to what is there. `rows` and `vectors` are constants wherever this is inlined, and so is a.row or a.step. */
+/* One tile of C, `rows` x `vectors` vectors of which the first `columns` columns are wanted: the sums over k, written
+   to `c` or added to what is there. `rows` and `vectors` are constants wherever this is inlined, and so is a.row or
+   a.step. */
 ADJOINT_INLINE void TYPED(adjoint_tile)(
     const int rows, const int vectors, int64_t columns, int64_t k, struct TYPED(adjoint_left) a,
     struct TYPED(adjoint_right) b, ELEMENT *c, int64_t c_row, bool add) {
@@ -211,8 +219,9 @@ static __attribute__((noinline)) void TYPED(adjoint_column)(
 }
 
 /* Four elements of each of eight rows, transposed: target[j * width + i] = source[i][p + j]. */
-ADJOINT_INLINE void TYPED(adjoint_transpose)(const ELEMENT *const source[8], int64_t p, ELEMENT *target, int64_t width) {
-#if __has_builtin(__builtin_shufflevector)
+ADJOINT_INLINE void TYPED(adjoint_transpose)(
+    const ELEMENT *const source[8], int64_t p, ELEMENT *target, int64_t width) {
+#if defined(ADJOINT_SHUFFLES)
     TYPED(adjoint_octet) row[4], pair[4]; /* rows 0..3 side by side with rows 4..7 */
     for (int i = 0; i < 4; i++) {
         TYPED(adjoint_quad) first, second;
@@ -236,9 +245,9 @@ ADJOINT_INLINE void TYPED(adjoint_transpose)(const ELEMENT *const source[8], int
 #endif
 }
 
-/* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. The columns are filled up to a
-   multiple of eight with copies of the last one. A line of the cache is read as a whole before the next one, and the lines
-   that the next call will read, below these, are asked for. */
+/* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. The columns are filled up to
+   a multiple of eight with copies of the last one. A line of the cache is read as a whole before the next one, and
+   the lines that the next call will read, below these, are asked for. */
 static void TYPED(adjoint_copy_transposed)(
     int64_t rows, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width) {
     for (int64_t start = 0; start < k; start += LINE) {
@@ -277,9 +286,11 @@ struct TYPED(adjoint_product) {
     bool transpose_a, transpose_b;
 };
 
-/* A panel of B: `columns` columns from `column` on, `depth` rows from `start` on. What is missing to whole vectors is 0. */
+/* A panel of B: `columns` columns from `column` on, `depth` rows from `start` on. What is missing to whole vectors is
+   0. */
 static void TYPED(adjoint_pack_panel)(
-    const struct TYPED(adjoint_product) *x, int64_t column, int64_t columns, int64_t start, int64_t depth, ELEMENT *panel) {
+    const struct TYPED(adjoint_product) *x, int64_t column, int64_t columns, int64_t start, int64_t depth,
+    ELEMENT *panel) {
     const int64_t whole = columns > LANES ? COLUMNS : LANES;
     if (x->transpose_b) {
         TYPED(adjoint_copy_transposed)(columns, depth, x->b + column * x->k + start, x->k, panel, PANEL);
@@ -304,9 +315,9 @@ static void TYPED(adjoint_pack_strips)(
     }
 }
 
-/* Rows row..row_end and columns column..column_end of C. `strips` has room for a block of A, or is NULL: A is read where
-   it lies. `panels` has room for one panel of B, or with `many` for a block of panels, which then serves several blocks of
-   A. With `direct`, full panels are not copied: B is read where it lies. */
+/* Rows row..row_end and columns column..column_end of C. `strips` has room for a block of A, or is NULL: A is read
+   where it lies. `panels` has room for one panel of B, or with `many` for a block of panels, which then serves
+   several blocks of A. With `direct`, full panels are not copied: B is read where it lies. */
 static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
     ELEMENT *strips, ELEMENT *panels, bool many, bool direct) {
@@ -324,7 +335,8 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
             }
             for (int64_t top = row; top < row_end; top += block_rows) {
                 const int64_t rows = row_end - top < block_rows ? row_end - top : block_rows;
-                struct TYPED(adjoint_left) a = {x->a + top * a_row + start * a_step, a_row, a_step, ADJOINT_ROWS * a_row};
+                const ELEMENT *corner = x->a + top * a_row + start * a_step;
+                struct TYPED(adjoint_left) a = {corner, a_row, a_step, ADJOINT_ROWS * a_row};
                 if (strips) {
                     TYPED(adjoint_pack_strips)(x, top, rows, start, depth, strips);
                     a = (struct TYPED(adjoint_left)){strips, 1, ADJOINT_STRIP, depth * ADJOINT_STRIP};
@@ -356,18 +368,22 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_packed)(
     bool pack_strips, bool many, bool direct) {
     _Alignas(64) ELEMENT strips[BLOCK_ROWS / ADJOINT_ROWS * ADJOINT_STRIP * ADJOINT_DEPTH];
     _Alignas(64) ELEMENT panels[BLOCK_COLUMNS / COLUMNS * PANEL * ADJOINT_DEPTH];
-    TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, pack_strips ? strips : NULL, panels, many, direct);
+    TYPED(adjoint_matmul_part)(
+        x, row, row_end, column, column_end, pack_strips ? strips : NULL, panels, many, direct);
 }
 
-/* The same, for which it is decided here what to copy. */
+/* Rows row..row_end and columns column..column_end of C; decides what to copy. A small product copies B only if it is
+   stored transposed. Rows of A that lie a multiple of a page apart would meet in the same few sets of the cache. */
 static void TYPED(adjoint_matmul_range)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
     const int64_t rows = row_end - row, columns = column_end - column;
-    const int64_t a_bytes = (x->transpose_a ? x->m : x->k) * (int64_t)sizeof(ELEMENT); /* from one row of A to the next */
-    const bool many = rows > BLOCK_ROWS && (x->transpose_b || columns * x->k * (int64_t)sizeof(ELEMENT) > 1 << 18);
-    const bool pack_strips = columns >= 8 * COLUMNS && (x->transpose_a || a_bytes % 4096 == 0);
+    const int64_t element = sizeof(ELEMENT);
+    const int64_t pitch = (x->transpose_a ? x->m : x->k) * element; /* bytes from one row of A to the next */
+    const bool many = rows > BLOCK_ROWS && (x->transpose_b || columns * x->k * element > 1 << 18);
+    const bool pack_strips = columns >= 8 * COLUMNS && (x->transpose_a || pitch % 4096 == 0);
     if (many || pack_strips) {
-        TYPED(adjoint_matmul_packed)(x, row, row_end, column, column_end, pack_strips, many, !many && !x->transpose_b);
+        const bool direct = !many && !x->transpose_b;
+        TYPED(adjoint_matmul_packed)(x, row, row_end, column, column_end, pack_strips, many, direct);
     } else {
         _Alignas(64) ELEMENT panel[PANEL * ADJOINT_DEPTH];
         TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, false, !x->transpose_b);
@@ -379,7 +395,7 @@ static void TYPED(adjoint_matmul)(
     const ELEMENT *a, const ELEMENT *b, ELEMENT *c, int64_t m, int64_t n, int64_t k, int64_t transpose_a,
     int64_t transpose_b, int64_t by_columns, int64_t unit, int64_t begin, int64_t end) {
     struct TYPED(adjoint_product) x = {a, b, c, m, n, k, transpose_a != 0, transpose_b != 0};
-    if (n == 1) { /* a tile is wider than high, so a column is computed as a row: the same products, added in the same order */
+    if (n == 1) { /* tiles are wide, so a column is computed as a row: the same products, added in the same order */
         x = (struct TYPED(adjoint_product)){b, a, c, 1, m, k, false, transpose_a == 0};
         by_columns = !by_columns;
     }
