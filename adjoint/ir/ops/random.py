@@ -37,24 +37,30 @@ ROUNDS = 10
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
 """What the two halves of the key grow by from round to round."""
+WORD = np.uint64(0xFFFFFFFF)
+"""The bits of a word."""
 
 KEY = tensor(U64, (2,))
+
+
+def philox(counter: Sequence[Array], key: tuple[int, int]) -> list[Array]:
+    """Four words for each counter of four words, all of them 32 bits in u64 arrays."""
+    half = np.uint64(32)
+    c0, c1, c2, c3 = counter
+    for number in range(ROUNDS):
+        k0, k1 = (np.uint64((part + number * step) % 2**32) for part, step in zip(key, WEYL, strict=True))
+        p0, p1 = c0 * np.uint64(MULTIPLIERS[0]), c2 * np.uint64(MULTIPLIERS[1])
+        c0, c1, c2, c3 = (p1 >> half) ^ c1 ^ k0, p1 & WORD, (p0 >> half) ^ c3 ^ k1, p0 & WORD
+    return [c0, c1, c2, c3]
 
 
 def words(key: Array, count: int) -> Array:
     """The first `count` words of a stream: u32[count].  `key` u64[2] is (seed, stream)."""
     groups = -(-count // (4 * LANES))
-    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    seed, stream = np.uint64(key[0]), np.uint64(key[1])
+    seed, stream = int(key[0]), int(key[1])
     block = np.arange(groups * LANES, dtype=np.uint64)
-    zero = np.zeros_like(block)
-    c0, c1, c2, c3 = block & mask, block >> half, zero + (stream & mask), zero + (stream >> half)
-    k0, k1 = int(seed & mask), int(seed >> half)
-    for _ in range(ROUNDS):
-        p0, p1 = c0 * np.uint64(MULTIPLIERS[0]), c2 * np.uint64(MULTIPLIERS[1])
-        c0, c1, c2, c3 = (p1 >> half) ^ c1 ^ np.uint64(k0), p1 & mask, (p0 >> half) ^ c3 ^ np.uint64(k1), p0 & mask
-        k0, k1 = (k0 + WEYL[0]) & 0xFFFFFFFF, (k1 + WEYL[1]) & 0xFFFFFFFF
-    lanes = np.stack([c0, c1, c2, c3]).reshape(4, groups, LANES)
+    counter = block & WORD, block >> np.uint64(32), np.full_like(block, stream % 2**32), np.full_like(block, stream >> 32)
+    lanes = np.stack(philox(counter, (seed % 2**32, seed >> 32))).reshape(4, groups, LANES)
     return lanes.transpose(1, 0, 2).reshape(-1)[:count].astype(np.uint32)
 
 
