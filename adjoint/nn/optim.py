@@ -7,31 +7,61 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from adjoint.ir.op import Op
+from adjoint.ir.ops.elementwise import Mul
 from adjoint.ir.ops.optimizers import AdamUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
-from adjoint.ir.types import I32, DType
+from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import boolean, number
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import initializer
 from adjoint.runtime.parameter import Parameter, ParameterTuple
-from adjoint.runtime.program import zeros
 from adjoint.runtime.tensor import Tensor, constant, update
 
 __all__ = ["SGD", "Adam", "Momentum", "Optimizer"]
 
+_MUL = Mul()
+_KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
+
+
+class _Rates(Cell):
+    """A learning rate for each step: `rates[step]`; RuntimeError when the steps are more than the rates."""
+
+    def __init__(self, owner: str, rates: Sequence[float], name: str):
+        super().__init__(auto_prefix=False)
+        self._owner = owner
+        self.learning_rate = Parameter(Tensor(list(rates), F32), name=name)
+
+    def construct(self, step: Tensor) -> float:
+        at, rates = step.item(), self.learning_rate.tolist()
+        if at >= len(rates):
+            raise RuntimeError(f"For '{self._owner}', 'learning_rate' holds {len(rates)} rates, one for each step, but this is step {at + 1}.")
+        return rates[at]
+
 
 class _Group:
-    """Parameters that share a learning rate and a weight decay."""
+    """Parameters that share a learning rate and a weight decay.
 
-    def __init__(self, parameters: Sequence[Parameter], learning_rate: Any, weight_decay: float):
-        self.parameters, self.learning_rate, self.weight_decay = tuple(parameters), learning_rate, weight_decay
+    learning_rate  a 0-d Parameter, or a Cell or function called with the number of steps taken
+    filtered       whether parameters with beta or gamma in their names do not decay
+    """
+
+    def __init__(self, parameters: Sequence[Parameter], learning_rate: Any, weight_decay: float, filtered: bool):
+        self.parameters, self.learning_rate = tuple(parameters), learning_rate
+        self._weight_decay, self._filtered = weight_decay, filtered
+
+    def decay(self, parameter: Parameter) -> float:
+        spared = self._filtered and ("beta" in parameter.name or "gamma" in parameter.name)
+        return 0.0 if spared else self._weight_decay
 
 
 class Optimizer(Cell):
     """The base: parameters, learning rate, weight decay, loss scale.
 
-    learning_rate  a number or 0-d Tensor; a list or 1-d Tensor with one for each step; or a Cell called with the step
-    params         any iterable of Parameters, or of dicts {"params": ..., "lr": ..., "weight_decay": ...}
-    weight_decay   weight_decay * parameter is added to gradients of parameters whose names hold neither beta nor gamma
+    learning_rate  a number or 0-d Tensor, kept in the Parameter `learning_rate`, which may be assigned at any time; a list or 1-d
+                   Tensor with one for each step; or a Cell called with the number of steps taken, int32[1]
+    params         any iterable of Parameters, or of dicts {"params": ..., "lr": ..., "weight_decay": ...}; a dict {"order_params": ...}
+                   says in which order `parameters`, hence the gradients, stand
+    weight_decay   weight_decay * parameter is added to the gradient; of parameters given without groups those whose names
+                   hold beta or gamma are left out, in groups all decay
     loss_scale     gradients are divided by it
 
     Called with a tuple of gradients in the order of `parameters`; ValueError for another number or shape.
@@ -40,70 +70,142 @@ class Optimizer(Cell):
     def __init__(self, learning_rate: Any, parameters: Iterable[Any], weight_decay: float = 0.0, loss_scale: float = 1.0):
         super().__init__(auto_prefix=False)
         name = type(self).__name__
-        if isinstance(parameters, (Tensor, str)) or not isinstance(parameters, Iterable):
+        if isinstance(parameters, (Tensor, str, dict)) or not isinstance(parameters, Iterable):
             raise TypeError(f"For '{name}', the argument 'params' must be an iterable of Parameters or dicts, but got {parameters!r} "
                             f"of type {type(parameters).__name__}.")
-        decay = number(self, "weight_decay", weight_decay)
-        if decay < 0:
-            raise ValueError(f"For '{name}', the argument 'weight_decay' must not be negative, but got {weight_decay}.")
+        decay = _weight_decay(name, weight_decay)
         self.loss_scale = number(self, "loss_scale", loss_scale)
-        if loss_scale <= 0:
+        if not 0 < loss_scale < math.inf:
             raise ValueError(f"For '{name}', the argument 'loss_scale' must be greater than 0, but got {loss_scale}.")
         items = list(parameters)
         if not items:
             raise ValueError(f"For '{name}', the argument 'params' must not be empty.")
-        rate = _rate(name, learning_rate)
-        self._groups = [self._group(item, rate, decay) for item in items] if isinstance(items[0], dict) else [_Group(_checked(name, items), rate, decay)]
+        self.global_step = Parameter(Tensor([0], I32), name="global_step")
+        grouped = isinstance(items[0], dict)
+        self.is_group = grouped
+        if grouped:
+            self._groups, order = self._grouped(items, learning_rate, decay)
+        else:
+            self._groups, order = [_Group(_checked(name, items), self._rate(learning_rate, "learning_rate"), decay, filtered=True)], None
         listed = ParameterTuple([p for group in self._groups for p in group.parameters])
         if len({id(p) for p in listed}) != len(listed):
             raise ValueError(f"For '{name}', a Parameter stands in 'params' twice.")
+        if order is not None:
+            listed = self._ordered(listed, order)
+        of = {id(p): group for group in self._groups for p in group.parameters}
+        self._group_of = [of[id(p)] for p in listed]
         self.__dict__["parameters"] = self.__dict__["_parameters"] = listed
-        self.learning_rate = rate
+        self._params.update({p.name: p for p in listed})
         self.weight_decay = decay
-        self.__dict__["global_step"] = Parameter(Tensor([0], I32), name="global_step", requires_grad=False)
-        self._step = 0
 
-    def _group(self, item: Any, rate: Any, decay: float) -> _Group:
+    def _grouped(self, items: Sequence[Any], learning_rate: Any, decay: float) -> tuple[list[_Group], list[Any] | None]:
         name = type(self).__name__
-        if not isinstance(item, dict) or "params" not in item:
-            raise TypeError(f"For '{name}', parameter groups must be dicts with the key 'params', but got {item!r}.")
-        unknown = set(item) - {"params", "lr", "weight_decay", "grad_centralization"}
-        if unknown:
-            raise KeyError(f"For '{name}', a parameter group has the keys 'params', 'lr' and 'weight_decay', but got {sorted(unknown)}.")
-        return _Group(_checked(name, list(item["params"])), _rate(name, item["lr"]) if "lr" in item else rate,
-                      float(item.get("weight_decay", decay)))
+        groups: list[_Group] = []
+        order: list[Any] | None = None
+        common: Any = None
+        for i, item in enumerate(items):
+            if not isinstance(item, dict):
+                raise TypeError(f"For '{name}', the argument 'params' must hold Parameters or dicts, not both, but got {item!r} among dicts.")
+            unknown = set(item) - set(_KEYS)
+            if unknown:
+                raise KeyError(f"For '{name}', the keys of a parameter group must be among {list(_KEYS)}, but got {sorted(map(str, unknown))}.")
+            if item.get("grad_centralization"):
+                raise ValueError(f"For '{name}', 'grad_centralization' is not supported, but a parameter group asks for it.")
+            if "order_params" in item:
+                order = list(_checked(name, list(item["order_params"])))
+                if "params" not in item:
+                    continue
+            if "params" not in item:
+                raise KeyError(f"For '{name}', a parameter group must have the key 'params', but got the keys {sorted(item)}.")
+            held = _checked(name, list(item["params"]) if isinstance(item["params"], Iterable) else [item["params"]])
+            if not held:
+                raise ValueError(f"For '{name}', the 'params' of a parameter group must not be empty.")
+            if "lr" in item:
+                rate = self._rate(item["lr"], f"learning_rate_group_{i}")
+            else:
+                rate = common = common if common is not None else self._rate(learning_rate, "learning_rate")
+            groups.append(_Group(held, rate, _weight_decay(name, item.get("weight_decay", decay)), filtered=False))
+        if not groups:
+            raise ValueError(f"For '{name}', the argument 'params' must not be empty.")
+        return groups, order
 
-    def get_lr(self) -> Tensor:
-        """The learning rate of the coming step."""
-        return self._lr(self._groups[0], self._groups[0].parameters[0].dtype)
+    def _ordered(self, listed: ParameterTuple, order: Sequence[Parameter]) -> ParameterTuple:
+        if {id(p) for p in listed} != {id(p) for p in order} or len(order) != len(listed):
+            raise ValueError(f"For '{type(self).__name__}', 'order_params' must hold the parameters of all groups, each once, but it holds "
+                             f"{[p.name for p in order]}, the groups {[p.name for p in listed]}.")
+        return ParameterTuple(order)
+
+    def _rate(self, rate: Any, name: str) -> Any:
+        """A learning rate as a 0-d Parameter, or as something to call with the steps taken."""
+        owner = type(self).__name__
+        if isinstance(rate, (bool, str)):
+            raise TypeError(f"For '{owner}', the argument 'learning_rate' must be a number, a Tensor, a list or a Cell, but got {rate!r} "
+                            f"of type {type(rate).__name__}.")
+        made: Any = rate
+        if isinstance(rate, (int, float)):
+            made = Parameter(Tensor(_not_negative(owner, rate), F32), name=name)
+        elif isinstance(rate, Tensor) and rate.ndim == 0:
+            made = Parameter(Tensor(_not_negative(owner, rate.item()), F32), name=name)
+        elif isinstance(rate, Iterable) and not isinstance(rate, Cell):
+            rates = [_not_negative(owner, v) for v in (rate.reshape(-1).tolist() if isinstance(rate, Tensor) else rate)]
+            if not rates:
+                raise ValueError(f"For '{owner}', the argument 'learning_rate' must hold a rate for each step, but it is empty.")
+            made = _Rates(owner, rates, name)
+        elif not callable(rate):
+            raise TypeError(f"For '{owner}', the argument 'learning_rate' must be a number, a Tensor, a list or a Cell, but got {rate!r} "
+                            f"of type {type(rate).__name__}.")
+        setattr(self, name, made)
+        return made
+
+    def get_lr(self) -> Any:
+        """The learning rate of the coming step; a tuple of those of the groups where they have several."""
+        rates = [self._lr(group, F32) for group in self._groups]
+        return rates[0] if all(group.learning_rate is self._groups[0].learning_rate for group in self._groups) else tuple(rates)
 
     def _lr(self, group: _Group, dtype: DType) -> Tensor:
         rate = group.learning_rate
-        if isinstance(rate, float):
-            return constant(rate, dtype)
-        if isinstance(rate, Tensor):
-            return rate if rate.dtype is dtype else rate.astype(dtype)
-        if isinstance(rate, list):
-            return constant(rate[min(self._step, len(rate) - 1)], dtype)
-        made = rate(self.global_step)
-        return (made if isinstance(made, Tensor) else constant(float(made), dtype)).astype(dtype, copy=False).reshape(())
+        if not isinstance(rate, Parameter):
+            rate = rate(self.global_step)
+            if not isinstance(rate, Tensor):
+                return constant(float(rate), dtype)
+        if rate.dtype is not dtype:
+            rate = rate.astype(dtype)
+        return rate if rate.ndim == 0 else rate.reshape(())
 
     def states(self, prefix: str, init: str = "zeros") -> ParameterTuple:
         """One state tensor a parameter, named `prefix.parameter`."""
-        return ParameterTuple([
-            Parameter(initializer(init, p.shape, p.dtype), name=f"{prefix}.{p.name}", requires_grad=False) for p in self._parameters])
+        made = ParameterTuple([Parameter(initializer(init, p.shape, p.dtype), name=f"{prefix}.{p.name}") for p in self._parameters])
+        self._params.update({p.name: p for p in made})
+        return made
+
+    def scalar(self, name: str, value: float) -> Parameter:
+        """A 0-d Parameter of the optimiser's own."""
+        made = Parameter(Tensor(value, F32), name=name)
+        setattr(self, name, made)
+        return made
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Put `prefix` in front of the names of the optimiser's own parameters; the network's keep theirs."""
+        if not isinstance(prefix, str):
+            raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
+        others = {id(p) for p in self._parameters}
+        for parameter in self.get_parameters(recurse):
+            if id(parameter) not in others:
+                parameter.name = prefix + parameter.name
 
     def construct(self, gradients: Any) -> bool:
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._check(gradients)
-        index = 0
-        for group in self._groups:
-            for parameter in group.parameters:
-                decays = group.weight_decay and not ("beta" in parameter.name or "gamma" in parameter.name)
-                self.step(index, parameter, gradients[index], self._lr(group, parameter.dtype), group.weight_decay if decays else 0.0)
-                index += 1
-        self._step += 1
-        self.global_step.overwrite(Tensor([self._step], I32))
+        self.begin()
+        rates: dict[tuple[Any, DType], Tensor] = {}
+        for index, (parameter, gradient, group) in enumerate(zip(self._parameters, gradients, self._group_of, strict=True)):
+            key = (group, parameter.dtype)
+            rate = rates.get(key)
+            if rate is None:
+                rate = rates[key] = self._lr(group, parameter.dtype)
+            # The ops scale gradient and decay alike; the decay is of the parameter itself, whatever the loss was scaled by.
+            self.step(index, parameter, gradient, rate, group.decay(parameter) * self.loss_scale)
+        self.global_step.overwrite(Tensor([self.global_step.item() + 1], I32))
         return True
 
     def _check(self, gradients: tuple[Any, ...]) -> None:
@@ -117,44 +219,50 @@ class Optimizer(Cell):
                 raise ValueError(f"For '{name}', the gradient of {parameter.name!r} must have shape {parameter.shape} and dtype {parameter.dtype}, "
                                  f"but got {gradient.shape} and {gradient.dtype}.")
 
+    def begin(self) -> None:
+        """What a step does once, before the parameters."""
+
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
-        """Update one parameter; to be written by the subclass."""
-        raise NotImplementedError(type(self).__name__)
+        """Update one parameter with (gradient + weight_decay * parameter) / loss_scale; to be written by the subclass."""
+        raise NotImplementedError(f"For '{type(self).__name__}', the method 'step' is not defined.")
 
     def _scale(self) -> float:
         return 1.0 / self.loss_scale
 
 
-def _rate(name: str, rate: Any) -> Any:
-    """A learning rate in one of the forms that `_lr` knows."""
-    if isinstance(rate, bool) or isinstance(rate, str):
-        raise TypeError(f"For '{name}', the argument 'learning_rate' must be a number, a Tensor, a list or a Cell, but got {rate!r}.")
-    if isinstance(rate, (int, float)):
-        if not rate >= 0 or not math.isfinite(rate):
-            raise ValueError(f"For '{name}', the argument 'learning_rate' must be a number >= 0, but got {rate}.")
-        return float(rate)
-    if isinstance(rate, Tensor):
-        return rate if rate.ndim == 0 else [float(v) for v in rate.asnumpy().ravel()]
-    if isinstance(rate, Cell) or callable(rate):
-        return rate
-    if isinstance(rate, Iterable):
-        values = [float(v) for v in rate]
-        if values:
-            return values
-    raise TypeError(f"For '{name}', the argument 'learning_rate' must be a number, a Tensor, a list or a Cell, but got {rate!r} "
-                    f"of type {type(rate).__name__}.")
+def _not_negative(name: str, rate: Any) -> float:
+    if isinstance(rate, (bool, str)) or not isinstance(rate, (int, float)) and not hasattr(rate, "__float__"):
+        raise TypeError(f"For '{name}', a learning rate must be a number, but got {rate!r} of type {type(rate).__name__}.")
+    value = float(rate)
+    if not 0 <= value < math.inf:
+        raise ValueError(f"For '{name}', the argument 'learning_rate' must be a number >= 0, but got {rate}.")
+    return value
+
+
+def _weight_decay(name: str, decay: Any) -> float:
+    if not 0 <= number(name, "weight_decay", decay) < math.inf:
+        raise ValueError(f"For '{name}', the argument 'weight_decay' must be a number >= 0, but got {decay}.")
+    return float(decay)
 
 
 def _checked(name: str, items: Sequence[Any]) -> Sequence[Parameter]:
     for item in items:
         if not isinstance(item, Parameter):
             raise TypeError(f"For '{name}', the argument 'params' must hold Parameters, but got {item!r} of type {type(item).__name__}.")
+        if not item.dtype.is_float:
+            raise TypeError(f"For '{name}', the argument 'params' must hold Parameters of floating dtype, but {item.name!r} is {item.dtype}.")
     return items
 
 
 def _fraction(name: str, argument: str, value: Any) -> float:
-    if not 0.0 <= number(name, argument, value) < 1.0:
-        raise ValueError(f"For '{name}', the argument '{argument}' must be in [0, 1), but got {value}.")
+    if not 0.0 < number(name, argument, value) < 1.0:
+        raise ValueError(f"For '{name}', the argument '{argument}' must be in (0.0, 1.0), but got {value}.")
+    return float(value)
+
+
+def _at_least_zero(name: str, argument: str, value: Any) -> float:
+    if not 0.0 <= number(name, argument, value) < math.inf:
+        raise ValueError(f"For '{name}', the argument '{argument}' must be at least 0.0, but got {value}.")
     return float(value)
 
 
@@ -167,6 +275,10 @@ def _update_op(kind: Callable[..., Op], **attributes: Any) -> Op:
     return _updates.get(key) or _updates.setdefault(key, kind(**attributes))
 
 
+def _as(value: Tensor, dtype: DType) -> Tensor:
+    return value if value.dtype is dtype else value.astype(dtype)
+
+
 class Momentum(Optimizer):
     """a = momentum * a + g; p = p - lr * a, or with Nesterov's p - lr * (g + momentum * a) (Sutskever et al. 2013)."""
 
@@ -175,16 +287,14 @@ class Momentum(Optimizer):
         use_nesterov: bool = False,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        if number(self, "momentum", momentum) < 0.0:
-            raise ValueError(f"For 'Momentum', the argument 'momentum' must be at least 0.0, but got {momentum}.")
-        self.momentum = float(momentum)
+        self.scalar("momentum", _at_least_zero("Momentum", "momentum", momentum))
         self.use_nesterov = boolean(self, "use_nesterov", use_nesterov)
         self.__dict__["moments"] = self.states("moments")
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
         op = _update_op(MomentumUpdate, nesterov=self.use_nesterov, weight_decay=weight_decay, scale=self._scale())
         moment = self.moments[index]
-        update(op, (parameter, moment), parameter, moment, gradient, learning_rate, constant(self.momentum, parameter.dtype))
+        update(op, (parameter, moment), parameter, moment, gradient, learning_rate, _as(self.momentum, parameter.dtype))
 
 
 class SGD(Optimizer):
@@ -195,24 +305,24 @@ class SGD(Optimizer):
         nesterov: bool = False, loss_scale: float = 1.0,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        for name, value in (("momentum", momentum), ("dampening", dampening)):
-            if number(self, name, value) < 0.0:
-                raise ValueError(f"For 'SGD', the argument '{name}' must be at least 0.0, but got {value}.")
-        self.momentum, self.dampening = float(momentum), float(dampening)
+        self.scalar("momentum", _at_least_zero("SGD", "momentum", momentum))
+        self.dampening = _at_least_zero("SGD", "dampening", dampening)
         self.nesterov = boolean(self, "nesterov", nesterov)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("For 'SGD', 'nesterov' needs a momentum greater than 0 and a dampening of 0.")
-        if self.momentum:
+            raise ValueError("For 'SGD', 'nesterov' needs a momentum greater than 0 and a dampening of 0, "
+                             f"but got {momentum} and {dampening}.")
+        self._plain = momentum == 0
+        if not self._plain:
             self.__dict__["accum"], self.__dict__["stat"] = self.states("accum"), self.states("stat", "ones")
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
-        if not self.momentum:
+        if self._plain:
             update(_update_op(SgdUpdate, weight_decay=weight_decay, scale=self._scale()), (parameter,), parameter, gradient, learning_rate)
             return
         op = _update_op(SgdMomentumUpdate, dampening=self.dampening, nesterov=self.nesterov, weight_decay=weight_decay, scale=self._scale())
         accumulator, first = self.accum[index], self.stat[index]
         update(op, (parameter, accumulator, first), parameter, accumulator, first, gradient, learning_rate,
-               constant(self.momentum, parameter.dtype))
+               _as(self.momentum, parameter.dtype))
 
 
 class Adam(Optimizer):
@@ -225,16 +335,22 @@ class Adam(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.beta1, self.beta2 = _fraction("Adam", "beta1", beta1), _fraction("Adam", "beta2", beta2)
         self.eps = number(self, "eps", eps)
-        if eps <= 0:
+        if not 0 < eps < math.inf:
             raise ValueError(f"For 'Adam', the argument 'eps' must be greater than 0, but got {eps}.")
         self.use_nesterov = boolean(self, "use_nesterov", use_nesterov)
         if boolean(self, "use_amsgrad", use_amsgrad):
             raise ValueError("For 'Adam', 'use_amsgrad' is not supported: Adam without it, or Momentum, is.")
         boolean(self, "use_locking", use_locking)
+        self.scalar("beta1_power", 1.0)
+        self.scalar("beta2_power", 1.0)
         self.__dict__["moment1"], self.__dict__["moment2"] = self.states("moment1"), self.states("moment2")
+
+    def begin(self) -> None:
+        update(_MUL, (self.beta1_power,), self.beta1_power, constant(self.beta1, F32))
+        update(_MUL, (self.beta2_power,), self.beta2_power, constant(self.beta2, F32))
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
         op = _update_op(AdamUpdate, nesterov=self.use_nesterov, weight_decay=weight_decay, scale=self._scale())
-        m, v, dtype, count = self.moment1[index], self.moment2[index], parameter.dtype, self._step + 1
+        m, v, dtype = self.moment1[index], self.moment2[index], parameter.dtype
         update(op, (parameter, m, v), parameter, m, v, gradient, learning_rate, constant(self.beta1, dtype), constant(self.beta2, dtype),
-               constant(self.eps, dtype), constant(self.beta1**count, dtype), constant(self.beta2**count, dtype))
+               constant(self.eps, dtype), _as(self.beta1_power, dtype), _as(self.beta2_power, dtype))
