@@ -104,6 +104,8 @@ Ceil = plain("Ceil", arithmetic.ceil)
 
 
 class Round(_Plain):
+    """The nearest whole number, or one of so many decimals, the even one of two."""
+
     def __call__(self, input: Any, decimals: int = 0) -> Tensor:
         return arithmetic.round(input, decimals=decimals)
 
@@ -166,6 +168,8 @@ MaskedFill = plain("MaskedFill", arithmetic.masked_fill)
 
 
 class Cast(_Plain):
+    """The numbers in another dtype."""
+
     def __call__(self, input_x: Any, dtype: DType) -> Tensor:
         return arithmetic.cast(input_x, dtype)
 
@@ -605,11 +609,15 @@ class Triu(Primitive):
 
 
 class ZerosLike(_Plain):
+    """Zeros in the shape and dtype of a tensor."""
+
     def __call__(self, x: Any) -> Tensor:
         return creation.zeros_like(x)
 
 
 class OnesLike(_Plain):
+    """Ones in the shape and dtype of a tensor."""
+
     def __call__(self, x: Any) -> Tensor:
         return creation.ones_like(x)
 
@@ -619,16 +627,22 @@ Ones = plain("Ones", creation.ones)
 
 
 class Fill(_Plain):
+    """One number everywhere, in a dtype and a shape."""
+
     def __call__(self, dtype: DType, dims: Any, x: Any) -> Tensor:
         return creation.full(dims, x, dtype=dtype)
 
 
 class FillV2(_Plain):
+    """One number everywhere, in a shape."""
+
     def __call__(self, shape: Any, value: Any) -> Tensor:
         return creation.full(shape, value)
 
 
 class Eye(_Plain):
+    """Ones on the diagonal, zeros elsewhere."""
+
     def __call__(self, n: Any, m: Any, dtype: DType) -> Tensor:
         return creation.eye(n, m, dtype)
 
@@ -644,11 +658,15 @@ class Range(Primitive):
 
 
 class LinSpace(_Plain):
+    """Numbers at equal distances, both ends included."""
+
     def __call__(self, start: Any, stop: Any, num: Any) -> Tensor:
         return creation.linspace(start, stop, num)
 
 
 class ScalarToTensor(_Plain):
+    """A number as a tensor without dimensions."""
+
     def __call__(self, x: Any, dtype: DType = F32) -> Tensor:
         return creation.scalar_to_tensor(x, dtype)
 
@@ -737,6 +755,8 @@ class Conv2D(Primitive):
 
 
 class ReLU(_Plain):
+    """The element, or 0 where it is negative."""
+
     def __call__(self, input: Any) -> Tensor:
         return activations.relu(input)
 
@@ -768,11 +788,11 @@ class GeLU(_Plain):
 
 
 class Gelu(GeLU):
-    pass
+    """`GeLU`."""
 
 
 class GELU(GeLU):
-    pass
+    """`GeLU`."""
 
 
 FastGeLU = plain("FastGeLU", activations.fast_gelu)
@@ -782,6 +802,8 @@ HSigmoid = plain("HSigmoid", activations.hardsigmoid)
 
 
 class Softplus(_Plain):
+    """log(1 + exp(x))."""
+
     def __call__(self, input_x: Any) -> Tensor:
         return activations.softplus(input_x)
 

@@ -1,0 +1,154 @@
+"""Methods of Tensor: the forms that MindSpore's scripts use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint
+from adjoint import Tensor, ops
+
+ARRAY = np.array([[1.0, 5.0], [3.0, 2.0]], np.float32)
+
+CALLS: list[tuple[Any, Any]] = [
+    (lambda x: x.sum(0), [4, 7]), (lambda x: x.sum(axis=-1, keepdims=True), [[6], [5]]),
+    (lambda x: x.sum(dim=1, keepdim=True), [[6], [5]]),
+    (lambda x: x.sum(1, True), [[6], [5]]), (lambda x: x.sum(initial=2), 13), (lambda x: x.mean(), 2.75),
+    (lambda x: x.mean(0, True), [[2, 3.5]]),
+    (lambda x: x.max(), 5), (lambda x: x.max(axis=0), [3, 5]), (lambda x: x.max(0), ([3, 5], [1, 0])),
+    (lambda x: x.min(1), ([1, 2], [0, 1])),
+    (lambda x: x.max(axis=0, return_indices=True), ([3, 5], [1, 0])), (lambda x: x.min((0, 1)), 1), (lambda x: x.argmax(), 1),
+    (lambda x: x.argmax(0), [1, 0]), (lambda x: x.argmin(dim=1, keepdim=True), [[0], [1]]), (lambda x: x.std(0), [1, 1.5]),
+    (lambda x: x.var(axis=1, ddof=1), [8, 0.5]), (lambda x: x.prod(), 30), (lambda x: x.all(), True),
+    (lambda x: (x > 2).any(axis=0), [True, True]),
+    (lambda x: x.cumsum(), [1, 6, 9, 11]), (lambda x: x.cumsum(0), [[1, 5], [4, 7]]), (lambda x: x.reshape(4), [1, 5, 3, 2]),
+    (lambda x: x.reshape((1, -1)), [[1, 5, 3, 2]]), (lambda x: x.view(4, 1)[2], [3]), (lambda x: x.flatten(), [1, 5, 3, 2]),
+    (lambda x: x.flatten("F"), [1, 3, 5, 2]), (lambda x: x.transpose(), [[1, 3], [5, 2]]),
+    (lambda x: x.transpose(1, 0), [[1, 3], [5, 2]]),
+    (lambda x: x.transpose((1, 0)), [[1, 3], [5, 2]]), (lambda x: x.T, [[1, 3], [5, 2]]), (lambda x: x.swapaxes(0, 1), [[1, 3], [5, 2]]),
+    (lambda x: x.permute(1, 0), [[1, 3], [5, 2]]), (lambda x: x.expand_dims(0).squeeze(0), [[1, 5], [3, 2]]),
+    (lambda x: x[0].unsqueeze(1), [[1], [5]]),
+    (lambda x: x[0].broadcast_to((2, 2)), [[1, 5], [1, 5]]), (lambda x: x[0].expand(2, -1), [[1, 5], [1, 5]]),
+    (lambda x: x[0].tile((2,)), [1, 5, 1, 5]),
+    (lambda x: x[0].repeat(2), [1, 5, 1, 5]), (lambda x: x.split(1), ([[1, 5]], [[3, 2]])),
+    (lambda x: x.chunk(2, 1), ([[1], [3]], [[5], [2]])),
+    (lambda x: x.abs(), [[1, 5], [3, 2]]), (lambda x: x.add(1).sub(1).mul(2).div(2), [[1, 5], [3, 2]]),
+    (lambda x: x.pow(2), [[1, 25], [9, 4]]),
+    (lambda x: x.clamp(2.0, 3.0), [[2, 3], [3, 2]]), (lambda x: x.matmul(x[0]), [26, 13]), (lambda x: x @ x[0], [26, 13]),
+    (lambda x: x.dot(x), [[16, 15], [9, 19]]), (lambda x: x.masked_fill(x > 2, 0.0), [[1, 0], [0, 2]]),
+    (lambda x: x.where(x > 2, 0.0), [[0, 5], [3, 0]]),
+    (lambda x: x.select(x > 2, x * 0), [[0, 5], [3, 0]]), (lambda x: x.select(1, 0), [1, 3]),
+    (lambda x: x.gather(Tensor([1]), 0), [[3, 2]]),
+    (lambda x: x.gather(1, Tensor([[1], [0]])), [[5], [3]]), (lambda x: x.index_select(1, Tensor([1])), [[5], [2]]),
+    (lambda x: x.take([0, 3]), [1, 2]),
+    (lambda x: x.sort(0), ([[1, 2], [3, 5]], [[0, 1], [1, 0]])), (lambda x: x.topk(1), ([[5], [3]], [[1], [0]])),
+    (lambda x: x.norm(), 39**0.5),
+    (lambda x: x.fill(7), [[7, 7], [7, 7]]), (lambda x: x.new_zeros((1,)), [0]), (lambda x: x.new_ones(2), [1, 1]),
+    (lambda x: x.diagonal(), [1, 2]),
+    (lambda x: x.trace(), 3), (lambda x: x.tril(), [[1, 0], [3, 2]]), (lambda x: x.flip((0,)), [[3, 2], [1, 5]]),
+    (lambda x: x.unbind(), ([1, 5], [3, 2])),
+    (lambda x: x.itemset((1, 0), 9), [[1, 5], [9, 2]]), (lambda x: x.itemset(1, 9), [[1, 9], [3, 2]]), (lambda x: x.ptp(), 4),
+    (lambda x: x.equal(x), [[True, True], [True, True]]), (lambda x: x.isclose(x * 1.0000001).all(), True),
+    (lambda x: x.logsumexp((0, 1)), 5.185182),
+    (lambda x: x.nonzero(as_tuple=True), ([0, 0, 1, 1], [0, 1, 0, 1])), (lambda x: x.clone(), [[1, 5], [3, 2]]),
+    (lambda x: x.softmax(0).sum(0), [1, 1]),
+    (lambda x: x.fill_diagonal(0), [[0, 5], [3, 0]]), (lambda x: x.argmax_with_value(1), ([1, 0], [5, 3])),
+    (lambda x: x.mT, [[1, 3], [5, 2]]),
+]
+
+
+def listed(value: Any) -> Any:
+    return tuple(listed(v) for v in value) if isinstance(value, tuple) else value.tolist() if isinstance(value, Tensor) else value
+
+
+@pytest.mark.parametrize("position", range(len(CALLS)))
+def test_methods(position: int) -> None:
+    call, wanted = CALLS[position]
+    got = listed(call(Tensor(ARRAY)))
+    if isinstance(wanted, tuple):
+        assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True) if isinstance(wanted, tuple) else [(got, wanted)]:
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_dtypes_by_name() -> None:
+    x = Tensor(ARRAY)
+    for name, dtype in (("half", adjoint.float16), ("float", adjoint.float32), ("double", adjoint.float64), ("int", adjoint.int32),
+                        ("long", adjoint.int64), ("bool", adjoint.bool_), ("bfloat16", adjoint.bfloat16), ("byte", adjoint.uint8)):
+        assert getattr(x, name)().dtype is dtype
+    assert x.astype("int32").dtype is adjoint.int32
+    assert x.is_floating_point() and x.is_signed() and not x.is_complex() and x.is_contiguous()
+    assert (x.numel(), x.nelement(), x.ndimension(), x.stride(), x.stride(0)) == (4, 4, 2, [2, 1], 2)
+
+
+def test_three_axes() -> None:
+    x = Tensor(np.arange(24).reshape(2, 3, 4))
+    assert x.transpose(0, 1).shape == (3, 2, 4)
+    assert x.transpose(2, 0, 1).shape == (4, 2, 3)
+    assert x.T.shape == (4, 3, 2)
+    assert x.mT.shape == (2, 4, 3)
+    assert x.flatten(start_dim=1).shape == x.flatten(1).shape == (2, 12)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "wanted"),
+    [
+     ("add_", (1,), [2, 6]), ("mul_", (Tensor([2, 3]),), [2, 15]), ("sub_", (0.5,), [0.5, 4.5]), ("div_", (2,), [0.5, 2.5]),
+    ("fill_", (3,), [3, 3]),
+     ("zero_", (), [0, 0]), ("copy_", (Tensor([7]),), [7, 7]), ("clamp_", (2.0, 3.0), [2, 3]), ("sign_", (), [1, 1])],
+)
+def test_in_place(name: str, arguments: tuple[Any, ...], wanted: list[float]) -> None:
+    x = Tensor(ARRAY[0])
+    before = x.asnumpy()
+    assert getattr(x, name)(*arguments) is x
+    assert x.tolist() == wanted
+    assert x.dtype is adjoint.float32
+    assert before.tolist() == [1, 5]
+
+
+def test_in_place_inside_a_gradient() -> None:
+    def function(x: Tensor) -> Tensor:
+        y = x * 2.0
+        y.mul_(x)
+        return y
+
+    assert adjoint.grad(function)(Tensor([3.0])).tolist() == [12.0]
+
+
+def test_mistakes() -> None:
+    x = Tensor(ARRAY)
+    with pytest.raises(TypeError, match="'axis' and 'dim' are two names for one argument"):
+        x.sum(axis=0, dim=0)
+    with pytest.raises(ValueError, match=r"add_.*broadcasts to \(2, 2\)"):
+        x.add_(ops.ones((3, 2, 2)))
+    with pytest.raises(ValueError, match="Reshape"):
+        x.view(3)
+    with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'wrong'"):
+        x.wrong  # noqa: B018 - asking is the test
+
+
+def test_functions_over_tuples() -> None:
+    scale = ops.MultitypeFuncGraph("scale")
+
+    @scale.register("Number", "Tensor")
+    def _(factor: float, x: Tensor) -> Tensor:
+        return x * factor
+
+    @scale.register("Tensor", "Tensor")
+    def _(factor: Tensor, x: Tensor) -> Tensor:
+        return x + factor
+
+    pair = (Tensor([1.0]), Tensor([2.0]))
+    assert listed(ops.HyperMap()(scale, (2, 3), pair)) == ([2.0], [6.0])
+    assert listed(ops.HyperMap(scale)((pair, pair), (pair, pair))) == (([2.0], [4.0]),) * 2
+    assert listed(ops.Map(ops.add)(pair, pair)) == ([2.0], [4.0])
+    with pytest.raises(TypeError, match=r"'scale'.*\(str, str\)"):
+        scale("a", "b")
+    with pytest.raises(ValueError, match="one length"):
+        ops.HyperMap(scale)((1,), pair)
+    with pytest.raises(ValueError, match="'Tensr'"):
+        scale.register("Tensr")
+    np.testing.assert_allclose([v[0] for v in listed(ops.clip_by_global_norm([Tensor([3.0]), Tensor([4.0])], 1.0))], [0.6, 0.8], rtol=1e-5)
+    np.testing.assert_allclose(ops.clip_by_norm(Tensor([3.0, 4.0]), 1.0).asnumpy(), [0.6, 0.8], rtol=1e-5)

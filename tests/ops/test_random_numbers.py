@@ -1,0 +1,100 @@
+"""Random tensors: repeated from a seed, of the distributions they claim, and their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint
+from adjoint import Tensor, ops
+from adjoint.ops import operations as P
+
+DRAWS: dict[str, Any] = {
+    "rand": lambda: ops.rand(3, 4), "randn": lambda: ops.randn((3, 4)), "randint": lambda: ops.randint(0, 99, (3, 4)),
+    "standard_normal": lambda: ops.standard_normal((3, 4)), "normal": lambda: ops.normal((3, 4), 1.0, 2.0),
+    "uniform": lambda: ops.uniform((3, 4), -1.0, 1.0), "randperm": lambda: ops.randperm(20),
+    "bernoulli": lambda: ops.bernoulli(ops.ones((50,)), 0.5),
+    "dropout": lambda: ops.dropout(ops.ones((50,)), 0.5), "StandardNormal": lambda: P.StandardNormal()((3, 4)),
+    "UniformReal": lambda: P.UniformReal()((3, 4)), "multinomial": lambda: ops.multinomial(ops.ones((9,)), 20),
+    "rand_like": lambda: ops.rand_like(ops.ones((3, 4))), "shuffle": lambda: ops.shuffle(ops.arange(20)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_seed_repeats_what_follows_it(name: str) -> None:
+    draw = DRAWS[name]
+    adjoint.set_seed(5)
+    first, second = draw().tolist(), draw().tolist()
+    adjoint.set_seed(5)
+    assert draw().tolist() == first != second == draw().tolist()
+    adjoint.set_seed(6)
+    assert draw().tolist() != first
+
+
+def test_an_operators_own_seed_takes_the_global_seeds_place() -> None:
+    adjoint.set_seed(1)
+    first = ops.rand(8, seed=3).tolist()
+    adjoint.set_seed(2)
+    assert ops.rand(8, seed=3).tolist() == first
+
+
+def test_moments() -> None:
+    adjoint.set_seed(11)
+    n = 40000
+    for draw, mean, deviation in (
+        (ops.randn(n), 0, 1), (ops.normal((n,), 3.0, Tensor([0.5])), 3, 0.5), (ops.rand(n), 0.5, 12**-0.5),
+        (ops.uniform((n,), Tensor([-2.0]), Tensor([4.0])), 1, 6 * 12**-0.5), (ops.bernoulli(ops.zeros((n,)), 0.3), 0.3, 0.21**0.5),
+        (ops.randint(2, 5, (n,)).astype(adjoint.float32), 3, (2 / 3) ** 0.5), (ops.dropout(ops.ones((n,)), 0.25), 1, (1 / 3) ** 0.5),
+        (P.UniformInt()((n,), 0, 2).astype(adjoint.float32), 0.5, 0.5),
+    ):
+        x = draw.asnumpy()
+        assert abs(x.mean() - mean) < 5 * deviation / n**0.5
+        assert abs(x.std() - deviation) < 0.03 * deviation
+
+
+def test_permutations_and_choices() -> None:
+    assert sorted(ops.randperm(50).tolist()) == list(range(50))
+    assert ops.randperm(0).shape == (0,)
+    weights = Tensor([0.0, 1.0, 3.0, 0.0])
+    drawn = ops.multinomial(weights, 4000, seed=1).asnumpy()
+    assert set(drawn.tolist()) == {1, 2}
+    assert abs((drawn == 2).mean() - 0.75) < 0.03
+    assert sorted(ops.multinomial(Tensor([1.0, 1.0, 1.0]), 3, replacement=False).tolist()) == [0, 1, 2]
+
+
+def test_dtypes() -> None:
+    assert ops.rand(2).dtype is ops.randn(2).dtype is ops.uniform((2,), 0.0, 1.0).dtype is adjoint.float32
+    assert ops.randint(0, 2, (2,)).dtype is ops.randperm(2).dtype is adjoint.int64
+    assert P.UniformInt()((2,), 0, 5).dtype is adjoint.int32
+    assert ops.rand(2, dtype=adjoint.float16).dtype is ops.rand_like(ops.ones((2,), adjoint.float16)).dtype is adjoint.float16
+    assert ops.rand().shape == (1,)
+    with pytest.raises(ValueError, match="floating"):
+        ops.rand(2, dtype=adjoint.int32)
+
+
+def test_dropout_gives_the_gradient_to_what_it_kept() -> None:
+    x = Tensor(np.arange(1, 101, dtype=np.float32))
+    kept: list[Any] = []
+
+    def function(x: Tensor) -> Tensor:
+        y = ops.dropout(x, 0.5)
+        kept.append(y)
+        return y.sum()
+
+    gradient = adjoint.grad(function)(x).asnumpy()
+    assert np.array_equal(gradient, np.where(kept[0].asnumpy() == 0, 0, 2))
+    assert ops.dropout(x, 0.5, training=False).tolist() == ops.dropout(x, 0.0).tolist() == x.tolist()
+    assert ops.dropout(x, 1.0).asnumpy().sum() == 0
+    y, mask = P.Dropout(keep_prob=0.5)(x)
+    assert np.array_equal(y.asnumpy(), x.asnumpy() * mask.asnumpy() * 2)
+
+
+def test_parameters_of_a_distribution_receive_gradients() -> None:
+    adjoint.set_seed(3)
+    drawn = ops.standard_normal((5,)).asnumpy()
+    adjoint.set_seed(3)
+    mean, deviation = adjoint.grad(lambda m, s: ops.normal((5,), m, s).sum(), (0, 1))(Tensor([1.0]), Tensor([2.0]))
+    assert mean.tolist() == [5.0]
+    np.testing.assert_allclose(deviation.asnumpy(), [drawn.sum()], rtol=1e-5)

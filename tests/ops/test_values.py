@@ -1,0 +1,437 @@
+"""Functions and primitives compute what NumPy computes: several shapes and dtypes, broadcasting, nothing, no dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint
+from adjoint import Tensor, ops
+from adjoint.ops import functional as F
+from adjoint.ops import operations as P
+
+Array = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(7)
+
+
+def drawn(*shape: int, dtype: str = "float32", low: float = -2.0, high: float = 2.0) -> Array:
+    return np.asarray(RANDOM.uniform(low, high, shape)).astype(dtype)
+
+
+def same(got: Any, wanted: Any, tolerance: float = 1e-5) -> None:
+    """The same shape, and numbers within `tolerance`, relative and absolute."""
+    if isinstance(wanted, (tuple, list)):
+        assert len(got) == len(wanted)
+        for a, b in zip(got, wanted, strict=True):
+            same(a, b, tolerance)
+        return
+    array = got.asnumpy() if isinstance(got, Tensor) else np.asarray(got)
+    assert array.shape == np.shape(wanted)
+    np.testing.assert_allclose(array.astype(np.float64), np.asarray(wanted, np.float64), rtol=tolerance, atol=tolerance)
+
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def softplus(x: Array) -> Array:
+    return np.log1p(np.exp(x))
+
+
+def logistic(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+UNARY: dict[str, tuple[Any, Callable[[Array], Any]]] = {
+    "abs": (ops.abs, np.abs), "neg": (ops.neg, np.negative), "sign": (ops.sign, np.sign), "square": (ops.square, np.square),
+    "exp": (ops.exp, np.exp), "expm1": (ops.expm1, np.expm1), "exp2": (ops.exp2, np.exp2), "floor": (ops.floor, np.floor),
+    "ceil": (ops.ceil, np.ceil), "round": (ops.round, np.round), "trunc": (ops.trunc, np.trunc), "sin": (ops.sin, np.sin),
+    "cos": (ops.cos, np.cos), "tan": (lambda x: ops.tan(x * 0.5), lambda x: np.tan(x * 0.5)), "sinh": (ops.sinh, np.sinh),
+    "cosh": (ops.cosh, np.cosh), "tanh": (ops.tanh, np.tanh), "erf": (ops.erf, erf), "erfc": (ops.erfc, lambda x: 1 - erf(x)),
+    "sigmoid": (ops.sigmoid, logistic), "relu": (ops.relu, lambda x: np.maximum(x, 0)),
+    "relu6": (lambda x: ops.relu6(x * 5), lambda x: np.clip(x * 5, 0, 6)),
+    "leaky_relu": (ops.leaky_relu, lambda x: np.where(x < 0, 0.2 * x, x)),
+    "elu": (ops.elu, lambda x: np.where(x > 0, x, np.expm1(x))), "silu": (ops.silu, lambda x: x * logistic(x)),
+    "gelu": (ops.gelu, lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2)))),
+    "gelu by tanh": (P.GeLU(), lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
+    "softplus": (ops.softplus, softplus), "softsign": (ops.softsign, lambda x: x / (1 + np.abs(x))),
+    "mish": (ops.mish, lambda x: x * np.tanh(softplus(x))), "logsigmoid": (ops.logsigmoid, lambda x: np.log(logistic(x))),
+    "hardsigmoid": (ops.hardsigmoid, lambda x: np.clip(x / 6 + 0.5, 0, 1)),
+    "hardswish": (ops.hardswish, lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
+    "hardtanh": (ops.hardtanh, lambda x: np.clip(x, -1, 1)), "tanhshrink": (ops.tanhshrink, lambda x: x - np.tanh(x)),
+    "softshrink": (ops.softshrink, lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0)),
+    "hardshrink": (ops.hardshrink, lambda x: np.where(np.abs(x) > 0.5, x, 0)),
+    "selu": (ops.selu, lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x))),
+    "celu": (lambda x: ops.celu(x, 2.0), lambda x: np.where(x > 0, x, 2 * np.expm1(x / 2))),
+    "sqrt": (lambda x: ops.sqrt(ops.abs(x)), lambda x: np.sqrt(np.abs(x))),
+    "rsqrt": (lambda x: ops.rsqrt(ops.abs(x) + 0.5), lambda x: 1 / np.sqrt(np.abs(x) + 0.5)),
+    "reciprocal": (lambda x: ops.reciprocal(ops.abs(x) + 0.5), lambda x: 1 / (np.abs(x) + 0.5)),
+    "log": (lambda x: ops.log(ops.abs(x) + 0.5), lambda x: np.log(np.abs(x) + 0.5)),
+    "log1p": (lambda x: ops.log1p(ops.abs(x)), lambda x: np.log1p(np.abs(x))),
+    "log2": (lambda x: ops.log2(ops.abs(x) + 0.5), lambda x: np.log2(np.abs(x) + 0.5)),
+    "log10": (lambda x: ops.log10(ops.abs(x) + 0.5), lambda x: np.log10(np.abs(x) + 0.5)),
+    "isnan": (ops.isnan, np.isnan), "isinf": (ops.isinf, np.isinf), "isfinite": (ops.isfinite, np.isfinite),
+    "logical_not": (ops.logical_not, np.logical_not), "identity": (ops.identity, np.asarray),
+    "stop_gradient": (ops.stop_gradient, np.asarray),
+    "flatten": (lambda x: ops.flatten(x, start_dim=0), lambda x: x.reshape(-1)), "ravel": (ops.ravel, np.ravel),
+    "zeros_like": (ops.zeros_like, np.zeros_like), "ones_like": (ops.ones_like, np.ones_like), "size": (ops.size, np.size),
+    "rank": (ops.rank, np.ndim),
+}
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_functions_of_one_tensor(name: str) -> None:
+    ours, numpys = UNARY[name]
+    for x in (drawn(2, 3), drawn(7), drawn(), drawn(0, 3), drawn(2, 3, 2, 2), drawn(5, dtype="float64")):
+        same(ours(Tensor(x)), numpys(x), 2e-6 if x.dtype == np.float64 else 1e-5)
+
+
+BINARY: dict[str, tuple[Any, Callable[[Array, Array], Any]]] = {
+    "add": (ops.add, np.add), "sub": (ops.sub, np.subtract), "mul": (ops.mul, np.multiply), "div": (ops.div, np.divide),
+    "RealDiv": (P.RealDiv(), np.divide), "floor_div": (ops.floor_div, np.floor_divide), "mod": (ops.mod, np.mod),
+    "fmod": (ops.fmod, np.fmod),
+    "maximum": (ops.maximum, np.maximum), "minimum": (ops.minimum, np.minimum), "less": (ops.less, np.less),
+    "le": (ops.le, np.less_equal),
+    "greater": (ops.greater, np.greater), "ge": (ops.ge, np.greater_equal), "equal": (ops.equal, np.equal), "ne": (ops.ne, np.not_equal),
+    "logical_and": (ops.logical_and, np.logical_and), "logical_or": (ops.logical_or, np.logical_or),
+    "logical_xor": (ops.logical_xor, np.logical_xor),
+    "isclose": (ops.isclose, np.isclose), "SquaredDifference": (P.SquaredDifference(), lambda x, y: (x - y) ** 2),
+    "pow": (lambda x, y: ops.pow(ops.abs(x) + 0.1, y), lambda x, y: (np.abs(x) + 0.1) ** y),
+    "xlogy": (lambda x, y: ops.xlogy(x, ops.abs(y)), lambda x, y: x * np.log(np.abs(y))),
+    "lerp": (lambda x, y: ops.lerp(x, y, 0.25), lambda x, y: x + 0.25 * (y - x)),
+    "where": (lambda x, y: ops.where(x > y, x, y), lambda x, y: np.where(x > y, x, y)),
+    "select with a number": (lambda x, y: ops.select(x > y, x, 3), lambda x, y: np.where(x > y, x, 3)),
+}
+SHAPES = (
+    ((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2, 3)), ((2, 3), ()), ((), ()), ((0, 3), (1, 3)), ((2, 3, 2, 2), (3, 1, 1)),
+)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_functions_of_two_tensors(name: str) -> None:
+    ours, numpys = BINARY[name]
+    for left, right in SHAPES:
+        x, y = drawn(*left), drawn(*right)
+        same(ours(Tensor(x), Tensor(y)), numpys(x, y), 2e-5)
+
+
+REDUCTIONS: dict[str, tuple[Any, Any, Any]] = {
+    "sum": (ops.sum, P.ReduceSum, np.sum), "mean": (ops.mean, P.ReduceMean, np.mean), "prod": (ops.prod, P.ReduceProd, np.prod),
+    "max": (ops.amax, P.ReduceMax, np.max), "min": (ops.amin, P.ReduceMin, np.min),
+    "all": (
+        lambda x, a, k: ops.all(x > 0, a, k), lambda keep_dims: lambda x, a: P.ReduceAll(keep_dims)(x > 0, a),
+        lambda x, **o: np.all(x > 0, **o)),
+    "any": (
+        lambda x, a, k: ops.any(x > 1, a, k), lambda keep_dims: lambda x, a: P.ReduceAny(keep_dims)(x > 1, a),
+        lambda x, **o: np.any(x > 1, **o)),
+    "std": (lambda x, a, k: ops.std(x, a, 0, k), None, np.std),
+    "var": (lambda x, a, k: ops.var(x, a, 1, k), None, lambda x, **o: np.var(x, ddof=1, **o)),
+    "logsumexp": (lambda x, a, k: ops.logsumexp(x, a, k), None, lambda x, **o: np.log(np.sum(np.exp(x), **o))),
+    "norm": (lambda x, a, k: ops.norm(x, None, a, k), None, lambda x, **o: np.sqrt(np.sum(x * x, **o))),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("keep", [False, True])
+def test_reductions(name: str, keep: bool) -> None:
+    function, primitive, numpys = REDUCTIONS[name]
+    for shape, axes in (((2, 3), (None, 0, 1, -1, (0, 1))), ((2, 3, 4, 2), ((0, 2, 3), (1,), (-1, 0))), ((5,), (0, None))):
+        x = drawn(*shape, low=0.1)
+        for axis in axes:
+            wanted = numpys(x, axis=axis, keepdims=keep)
+            same(function(Tensor(x), axis, keep), wanted, 2e-5)
+            if primitive is not None:
+                same(primitive(keep_dims=keep)(Tensor(x), () if axis is None else axis), wanted, 2e-5)
+
+
+def test_nothing_is_summed_to_zero_and_multiplied_to_one() -> None:
+    nothing = Tensor(np.zeros((0, 3), np.float32))
+    assert ops.sum(nothing).item() == 0
+    assert ops.sum(nothing, 0).tolist() == [0, 0, 0]
+    assert ops.prod(nothing, 0).tolist() == [1, 1, 1]
+    assert math.isnan(ops.mean(nothing).item())
+    for function in (ops.amax, ops.amin, ops.argmax, ops.max):
+        with pytest.raises(ValueError, match="at least one element"):
+            function(nothing)
+
+
+def test_places_of_extremes() -> None:
+    x = drawn(4, 5)
+    t = Tensor(x)
+    for axis in (0, 1, -1):
+        same(ops.argmax(t, axis), np.argmax(x, axis))
+        same(ops.argmin(t, axis), np.argmin(x, axis))
+        same(ops.max(t, axis), (np.max(x, axis), np.argmax(x, axis)))
+        same(ops.min(t, axis, keepdims=True), (np.min(x, axis, keepdims=True), np.expand_dims(np.argmin(x, axis), axis)))
+        same(P.ArgMaxWithValue(axis)(t), (np.argmax(x, axis), np.max(x, axis)))
+    same(ops.argmax(t), np.argmax(x))
+    assert ops.argmax(t).dtype is adjoint.int64
+    assert ops.argmin(t).dtype is P.Argmax()(t).dtype is adjoint.int32
+    assert ops.argmax(t, 0, True).shape == (1, 5)
+
+
+def test_running_sums_and_products() -> None:
+    x = drawn(3, 5)
+    t = Tensor(x)
+    for axis in (0, 1, -1):
+        same(ops.cumsum(t, axis), np.cumsum(x, axis))
+        same(ops.cumprod(t, axis), np.cumprod(x, axis))
+    same(P.CumSum(exclusive=True, reverse=True)(Tensor([1.0, 2.0, 3.0]), 0), [5, 3, 0])
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_order(descending: bool) -> None:
+    """Equal elements stay in the order in which they stand; NaN is the largest."""
+    x = np.array([[3, 1, 3, 2, 1], [0, np.nan, 5, np.nan, -1]], np.float32)
+    values, places = ops.sort(Tensor(x), descending=descending)
+    wanted = np.array([sorted(range(5), key=lambda i: (np.isnan(row[i]), np.nan_to_num(row[i])), reverse=False) for row in x])
+    if descending:
+        wanted = np.array([sorted(range(5), key=lambda i: (not np.isnan(row[i]), -np.nan_to_num(row[i]))) for row in x])
+    assert np.array_equal(places.asnumpy(), wanted)
+    assert np.array_equal(values.asnumpy(), np.take_along_axis(x, wanted, 1), equal_nan=True)
+    assert ops.topk(Tensor(x), 2, largest=descending)[1].tolist() == wanted[:, :2].tolist()
+    assert ops.median(Tensor([3.0, 1.0, 2.0, 5.0]))[0].item() == 2
+
+
+SHAPED: dict[str, tuple[Callable[[Tensor], Any], Callable[[Array], Any]]] = {
+    "reshape": (lambda x: ops.reshape(x, (4, -1)), lambda x: x.reshape(4, -1)),
+    "reshape by a tensor": (lambda x: P.Reshape()(x, Tensor([3, 8])), lambda x: x.reshape(3, 8)),
+    "transpose": (lambda x: P.Transpose()(x, (2, 0, 1)), lambda x: x.transpose(2, 0, 1)),
+    "swapaxes": (lambda x: ops.swapaxes(x, 0, -1), lambda x: x.swapaxes(0, -1)),
+    "moveaxis": (lambda x: ops.moveaxis(x, (0, 1), (-1, 0)), lambda x: np.moveaxis(x, (0, 1), (-1, 0))),
+    "expand_dims": (lambda x: P.ExpandDims()(x, -2), lambda x: np.expand_dims(x, -2)),
+    "squeeze": (lambda x: P.Squeeze()(ops.expand_dims(x, 1)), lambda x: x),
+    "squeeze one": (lambda x: ops.squeeze(ops.reshape(x, (1, 24, 1)), 2), lambda x: x.reshape(1, 24)),
+    "flatten": (lambda x: P.Flatten()(x), lambda x: x.reshape(2, 12)),
+    "flatten by columns": (lambda x: ops.flatten(x, "F", start_dim=0), lambda x: x.reshape(-1, order="F")),
+    "concat": (lambda x: P.Concat(1)((x, x)), lambda x: np.concatenate((x, x), 1)),
+    "stack": (lambda x: P.Stack(-1)((x, x)), lambda x: np.stack((x, x), -1)),
+    "split": (lambda x: P.Split(2, 2)(x), lambda x: np.split(x, 2, 2)),
+    "split by sizes": (lambda x: ops.split(x, [1, 3], 2), lambda x: np.split(x, [1], 2)),
+    "split unevenly": (lambda x: ops.split(x, 2, 1), lambda x: [x[:, :2], x[:, 2:]]),
+    "chunk": (lambda x: ops.chunk(x, 3, -1), lambda x: [x[..., :2], x[..., 2:]]),
+    "tensor_split": (lambda x: ops.tensor_split(x, 3, 2), lambda x: np.array_split(x, 3, 2)),
+    "unstack": (lambda x: P.Unstack(1)(x), lambda x: [x[:, i] for i in range(3)]),
+    "slice": (lambda x: P.Slice()(x, (0, 1, 1), (2, 1, 3)), lambda x: x[0:2, 1:2, 1:4]),
+    "strided_slice": (lambda x: ops.strided_slice(x, (0, 2, 0), (2, 0, 4), (1, -1, 3)), lambda x: x[0:2, 2:0:-1, 0:4:3]),
+    "strided_slice with masks": (
+        lambda x: P.StridedSlice(1, 2, 0, 4, 8)(x, (9, 0, 9, 1), (1, 9, 9, 9), (1, 2, 9, 9)), lambda x: x[:1, ::2, None, 1]),
+    "tile": (lambda x: P.Tile()(x, (2, 1, 3)), lambda x: np.tile(x, (2, 1, 3))),
+    "tile to more axes": (lambda x: ops.tile(x, (2, 1, 1, 1)), lambda x: np.tile(x, (2, 1, 1, 1))),
+    "broadcast_to": (lambda x: P.BroadcastTo((5, -1, 3, -1))(x), lambda x: np.broadcast_to(x, (5, 2, 3, 4))),
+    "flip": (lambda x: ops.flip(x, (0, 2)), lambda x: np.flip(x, (0, 2))),
+    "roll": (lambda x: ops.roll(x, (1, -2), (0, 2)), lambda x: np.roll(x, (1, -2), (0, 2))),
+    "repeat_interleave": (lambda x: ops.repeat_interleave(x, 2, 1), lambda x: np.repeat(x, 2, 1)),
+    "repeat by number": (lambda x: ops.repeat_interleave(x, [1, 0, 2], 1), lambda x: np.repeat(x, [1, 0, 2], 1)),
+    "pad": (lambda x: ops.pad(x, (1, 2, 0, 1), value=9), lambda x: np.pad(x, ((0, 0), (0, 1), (1, 2)), constant_values=9)),
+    "pad by reflection": (lambda x: ops.pad(x, (2, 1), "reflect"), lambda x: np.pad(x, ((0, 0), (0, 0), (2, 1)), "reflect")),
+    "pad by the edge": (lambda x: ops.pad(x, (2, 1), "replicate"), lambda x: np.pad(x, ((0, 0), (0, 0), (2, 1)), "edge")),
+    "pad in circles": (lambda x: ops.pad(x, (2, 1), "circular"), lambda x: np.pad(x, ((0, 0), (0, 0), (2, 1)), "wrap")),
+    "pad negative": (lambda x: ops.pad(x, (-1, 1)), lambda x: np.pad(x[..., 1:], ((0, 0), (0, 0), (0, 1)))),
+    "mirror": (lambda x: P.MirrorPad("SYMMETRIC")(x, ((1, 0), (0, 1), (2, 2))), lambda x: np.pad(x, ((1, 0), (0, 1), (2, 2)),
+    "symmetric")),
+    "gather": (lambda x: P.Gather()(x, Tensor([[2, 0], [1, -1]]), 1), lambda x: np.take(x, [[2, 0], [1, -1]], 1)),
+    "gather in batches": (
+        lambda x: ops.gather(x, Tensor([[2, 0], [1, 1]]), 1, 1), lambda x: np.stack([x[0][[2, 0]], x[1][[1, 1]]])),
+    "gather behind an axis": (
+        lambda x: ops.gather(x, Tensor([[3, 0], [1, 1]]), 2, 1), lambda x: np.stack([x[0][:, [3, 0]], x[1][:, [1, 1]]])),
+    "gather_elements": (
+        lambda x: ops.gather_elements(x, 1, Tensor(np.array([[[0, 1, 2, -1]]] * 2))),
+        lambda x: np.take_along_axis(x, np.array([[[0, 1, 2, -1]]] * 2), 1)),
+    "gather_nd": (lambda x: P.GatherNd()(x, Tensor([[0, 2], [1, -1]])), lambda x: x[[0, 1], [2, -1]]),
+    "index_select": (lambda x: ops.index_select(x, 2, Tensor([3, 3, 0])), lambda x: x[:, :, [3, 3, 0]]),
+    "take": (lambda x: ops.take(x, Tensor([5, -1])), lambda x: np.take(x, [5, -1])),
+    "tril": (lambda x: ops.tril(x, -1), lambda x: np.tril(x, -1)),
+    "triu": (lambda x: P.Triu(1)(x), lambda x: np.triu(x, 1)),
+    "diagonal": (lambda x: ops.diagonal(x, 1, 1, 2), lambda x: np.diagonal(x, 1, 1, 2)),
+    "diag": (lambda x: ops.diag(x[0, 0]), lambda x: np.diag(x[0, 0])),
+    "one_hot": (lambda x: ops.one_hot(Tensor([1, 0, 7]), 3), lambda x: np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])),
+    "segments": (
+        lambda x: ops.unsorted_segment_sum(x[0], Tensor([1, -1, 1]), 3), lambda x: np.stack([0 * x[0, 0], x[0, 0] + x[0, 2], 0 * x[0, 0]])),
+    "scatter": (
+        lambda x: ops.tensor_scatter_add(x, Tensor([[0, 1], [0, 1]]), x[0, :2]),
+        lambda x: np.concatenate([x[:1] + np.array([[0], [1], [0]]) * (x[0, 0] + x[0, 1]), x[1:]])),
+    "meshgrid": (lambda x: ops.meshgrid(x[0, 0], x[0, :, 0]), lambda x: np.meshgrid(x[0, 0], x[0, :, 0])),
+    "nonzero": (lambda x: (x > 0).nonzero(), lambda x: np.argwhere(x > 0)),
+    "masked_select": (lambda x: x.masked_select(x > 0), lambda x: x[x > 0]),
+    "clamp": (lambda x: ops.clamp(x, -0.5, Tensor([1.0])), lambda x: np.clip(x, -0.5, 1)),
+    "masked_fill": (lambda x: ops.masked_fill(x, x > 0, 7.0), lambda x: np.where(x > 0, 7, x)),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_shapes(name: str) -> None:
+    x = drawn(2, 3, 4)
+    ours, numpys = SHAPED[name]
+    same(ours(Tensor(x)), numpys(x))
+
+
+def test_new_tensors() -> None:
+    same(ops.arange(2, 9, 3), np.arange(2, 9, 3))
+    same(ops.arange(5.0, 0.0, -1.5), np.arange(5.0, 0.0, -1.5))
+    assert ops.arange(3).dtype is adjoint.int64
+    assert ops.arange(3.0).dtype is adjoint.float32
+    same(ops.linspace(-1, 1, 5), np.linspace(-1, 1, 5))
+    same(ops.eye(2, 3, adjoint.int32), np.eye(2, 3))
+    same(ops.full((2, 1), 2.5), np.full((2, 1), 2.5))
+    same(ops.full_like(Tensor([1, 2]), 3), [3, 3])
+    same(P.Fill()(adjoint.float16, (2,), 1), [1, 1])
+    assert ops.zeros(3).dtype is ops.ones((1, 2)).dtype is adjoint.float32
+    assert ops.zeros((2, 0), adjoint.bool_).shape == (2, 0)
+    assert ops.scalar_to_tensor(3).dtype is adjoint.float32
+
+
+PRODUCTS = (
+    ((2, 3), (3, 4)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)),
+    ((2, 1, 2, 3), (5, 3, 4)), ((0, 3), (3, 4)), ((2, 0), (0, 3)), ((3,), (5, 3, 2)),
+)
+
+
+@pytest.mark.parametrize(("left", "right"), PRODUCTS)
+def test_products_of_matrices(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    x, y = drawn(*left), drawn(*right)
+    same(ops.matmul(Tensor(x), Tensor(y)), x @ y, 1e-4)
+    same(Tensor(x) @ Tensor(y), x @ y, 1e-4)
+
+
+def test_products_with_transposes() -> None:
+    x, y = drawn(3, 2), drawn(4, 3)
+    same(P.MatMul(True, True)(Tensor(x), Tensor(y)), x.T @ y.T, 1e-4)
+    x, y = drawn(5, 3, 2), drawn(5, 3, 4)
+    same(P.BatchMatMul(transpose_a=True)(Tensor(x), Tensor(y)), x.transpose(0, 2, 1) @ y, 1e-4)
+    same(ops.bmm(Tensor(x.transpose(0, 2, 1)), Tensor(y)), x.transpose(0, 2, 1) @ y, 1e-4)
+    w, b = drawn(4, 3), drawn(4)
+    same(ops.dense(Tensor(y.transpose(0, 2, 1)), Tensor(w), Tensor(b)), y.transpose(0, 2, 1) @ w.T + b, 1e-4)
+    same(ops.bias_add(Tensor(drawn(2, 4) * 0), Tensor(b)), np.stack([b, b]))
+    same(P.BiasAdd()(ops.zeros((1, 4, 2, 2)), Tensor(b)), np.broadcast_to(b.reshape(1, 4, 1, 1), (1, 4, 2, 2)))
+
+
+@pytest.mark.parametrize(
+    "equation", ["ij,jk->ik", "ij,ij->", "bij,bjk->bik", "ij->ji", "ij->j", "i,j->ij", "ij,jk,kl->il", "bi,bij,bj->b", "ij,jk"])
+def test_einsum(equation: str) -> None:
+    sizes = {"b": 2, "i": 3, "j": 4, "k": 5, "l": 2}
+    arrays = [drawn(*(sizes[c] for c in term)) for term in equation.partition("->")[0].split(",")]
+    same(ops.einsum(equation, *map(Tensor, arrays)), np.einsum(equation, *arrays), 1e-4)
+
+
+def windows(x: Array, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)) -> Array:
+    """[n, c, h, w] as [n, c, h', w', kh, kw]."""
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    seen = np.lib.stride_tricks.sliding_window_view(x, reach, (2, 3))
+    return seen[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
+
+
+def test_convolution() -> None:
+    x, w, b = drawn(2, 4, 7, 6), drawn(6, 2, 3, 2), drawn(6)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (2, 2)))
+    seen = windows(padded, (3, 2), (2, 1))
+    wanted = np.concatenate([np.einsum("nchwij,ocij->nohw", seen[:, 2 * g : 2 * g + 2], w[3 * g : 3 * g + 3]) for g in (0, 1)], 1)
+    got = ops.conv2d(Tensor(x), Tensor(w), Tensor(b), stride=(2, 1), pad_mode="pad", padding=(1, 2), groups=2)
+    same(got, wanted + b.reshape(1, 6, 1, 1), 1e-4)
+    same(P.Conv2D(6, (3, 2), pad_mode="pad", pad=(1, 1, 2, 2), stride=(2, 1), group=2)(Tensor(x), Tensor(w)), wanted, 1e-4)
+    same(ops.conv2d(Tensor(x), Tensor(w[:, :1].repeat(4, 1)), dilation=(2, 3)), np.einsum(
+        "nchwij,ocij->nohw", windows(x, (3, 2), (1, 1), (2, 3)), w[:, :1].repeat(4, 1)), 1e-4)
+    assert ops.conv2d(Tensor(x), Tensor(w), stride=2, pad_mode="same", groups=2).shape == (2, 6, 4, 3)
+    line = drawn(2, 3, 8)
+    wanted = np.einsum("nclk,ock->nol", np.lib.stride_tricks.sliding_window_view(line, 3, 2), w[:, :1, :, 0].repeat(3, 1))
+    same(ops.conv1d(Tensor(line), Tensor(w[:, :1, :, 0].repeat(3, 1))), wanted, 1e-4)
+
+
+def test_pooling() -> None:
+    x = drawn(2, 3, 6, 7)
+    same(P.MaxPool((2, 3), 2)(Tensor(x)), windows(x, (2, 3), (2, 2)).max((4, 5)))
+    same(P.AvgPool((2, 3), 2)(Tensor(x)), windows(x, (2, 3), (2, 2)).mean((4, 5)))
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
+    same(ops.max_pool2d(Tensor(x), 3, 2, 1), windows(padded, (3, 3), (2, 2)).max((4, 5)))
+    same(ops.max_pool2d(Tensor(x[0]), 3, 2, 1), windows(padded, (3, 3), (2, 2)).max((4, 5))[0])
+    same(ops.avg_pool2d(Tensor(x), 3, 2, 1), windows(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 2)).mean((4, 5)))
+    assert P.MaxPool(3, 2, "same")(Tensor(x)).shape == (2, 3, 3, 4)
+    values, places = ops.max_pool2d(Tensor(x), 2, return_indices=True)
+    same(np.take_along_axis(x.reshape(2, 3, 42), places.asnumpy().reshape(2, 3, -1), 2).reshape(values.shape), values.asnumpy())
+    same(ops.adaptive_avg_pool2d(Tensor(x), (3, 1)), x.reshape(2, 3, 3, 2, 7).mean((3, 4)).reshape(2, 3, 3, 1))
+
+
+def test_normalisation() -> None:
+    x, g, b = drawn(4, 3, 2, 2), drawn(3), drawn(3)
+    mean, variance = x.mean((0, 2, 3)), x.var((0, 2, 3))
+
+    def along(v: Array) -> Array:
+        return v.reshape(1, 3, 1, 1)
+
+    wanted = (x - along(mean)) / np.sqrt(along(variance) + 1e-5) * along(g) + along(b)
+    running, spread = Tensor(np.zeros(3, np.float32)), Tensor(np.ones(3, np.float32))
+    same(P.BatchNorm(is_training=True)(Tensor(x), Tensor(g), Tensor(b), running, spread)[:3], (wanted, mean, variance), 1e-4)
+    same(running, 0.1 * mean)
+    same(spread, 0.9 + 0.1 * variance * 16 / 15)
+    wanted = (x - along(running.asnumpy())) / np.sqrt(along(spread.asnumpy()) + 1e-5) * along(g) + along(b)
+    same(ops.batch_norm(Tensor(x), running, spread, Tensor(g), Tensor(b)), wanted, 1e-4)
+    rows, g, b = drawn(5, 4), drawn(4), drawn(4)
+    mean, variance = rows.mean(1, keepdims=True), rows.var(1, keepdims=True)
+    wanted = (rows - mean) / np.sqrt(variance + 1e-5) * g + b
+    same(ops.layer_norm(Tensor(rows), (4,), Tensor(g), Tensor(b)), wanted, 1e-4)
+    same(P.LayerNorm(1, 1, 1e-5)(Tensor(rows), Tensor(g), Tensor(b)), (wanted, mean, variance), 1e-4)
+    groups = x.reshape(4, 1, 12)
+    wanted = ((groups - groups.mean(2, keepdims=True)) / np.sqrt(groups.var(2, keepdims=True) + 1e-5)).reshape(x.shape)
+    same(ops.group_norm(Tensor(x), 1), wanted, 1e-4)
+    same(ops.rms_norm(Tensor(rows), Tensor(g))[0], rows / np.sqrt((rows**2).mean(1, keepdims=True) + 1e-6) * g, 1e-4)
+
+
+def test_losses() -> None:
+    x, y = drawn(4, 5), np.array([0, 4, 2, 2])
+    logs = x - np.log(np.exp(x).sum(1, keepdims=True))
+    picked = -logs[np.arange(4), y]
+    same(ops.softmax(Tensor(x), -1), np.exp(logs))
+    same(ops.log_softmax(Tensor(x), 1), logs)
+    same(P.SparseSoftmaxCrossEntropyWithLogits()(Tensor(x), Tensor(y)), picked.mean())
+    same(P.SparseSoftmaxCrossEntropyWithLogits(is_grad=True)(Tensor(x), Tensor(y)), (np.exp(logs) - np.eye(5)[y]) / 4)
+    same(P.SoftmaxCrossEntropyWithLogits()(Tensor(x), Tensor(np.eye(5, dtype=np.float32)[y])), (picked, np.exp(logs) - np.eye(5)[y]))
+    for reduction, wanted in (("none", picked), ("sum", picked.sum()), ("mean", picked.mean())):
+        same(ops.cross_entropy(Tensor(x), Tensor(y), reduction=reduction), wanted)
+        same(ops.nll_loss(Tensor(logs), Tensor(y), reduction=reduction), wanted)
+    weights = drawn(5, low=0.1)
+    same(ops.cross_entropy(Tensor(x), Tensor(y), Tensor(weights), ignore_index=4),
+         (picked * weights[y])[y != 4].sum() / weights[y][y != 4].sum())
+    a, b = drawn(3, 2), drawn(3, 2)
+    same(ops.mse_loss(Tensor(a), Tensor(b)), ((a - b) ** 2).mean())
+    same(ops.l1_loss(Tensor(a), Tensor(b), "sum"), np.abs(a - b).sum())
+    same(ops.smooth_l1_loss(Tensor(a), Tensor(b)), np.where(np.abs(a - b) < 1, 0.5 * (a - b) ** 2, np.abs(a - b) - 0.5))
+    p, q = drawn(6, low=0.05, high=0.95), (drawn(6) > 0).astype(np.float32)
+    same(ops.binary_cross_entropy(Tensor(p), Tensor(q)), -(q * np.log(p) + (1 - q) * np.log(1 - p)).mean())
+    same(ops.binary_cross_entropy_with_logits(Tensor(a * 30), Tensor(q.reshape(3, 2))), (
+        np.maximum(a * 30, 0) - a * 30 * q.reshape(3, 2) + np.log1p(np.exp(-np.abs(a * 30)))).mean(), 1e-4)
+    same(ops.kl_div(Tensor(np.log(p)), Tensor(q), "sum"), np.where(q > 0, -np.log(p), 0).sum(), 1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float16", "bfloat16", "float64", "bool_"])
+def test_dtypes_that_come_out(dtype: str) -> None:
+    kind = getattr(adjoint, dtype)
+    x = Tensor([[1, 0], [2, 3]], kind)
+    wide = kind if kind.is_float else adjoint.int64
+    assert ops.sum(x).dtype is ops.prod(x).dtype is x.sum(0).dtype is wide
+    assert P.ReduceSum()(x).dtype is kind
+    assert ops.mean(x).dtype is kind or dtype == "bool_"
+    assert ops.amax(x).dtype is ops.max(x, 0)[0].dtype is ops.concat((x, x)).dtype is ops.tile(x, (2, 2)).dtype is kind
+    assert ops.sqrt(x).dtype is (kind if kind.is_float else adjoint.float32)
+    assert ops.std(x).dtype is (kind if kind.is_float else adjoint.float32)
+    assert (x > 1).dtype is ops.isnan(x).dtype is adjoint.bool_
+    assert ops.cast(x, adjoint.float32).tolist() == [[1, 0], [1, 1]] if dtype == "bool_" else [[1, 0], [2, 3]]
+
+
+def test_numbers_take_the_place_of_tensors() -> None:
+    assert ops.add(1, 2).item() == 3
+    assert ops.maximum(Tensor([1, 5]), 3).tolist() == [3, 5]
+    assert ops.pow(2, Tensor([3.0])).tolist() == [8]
+    assert F.tensor_add(Tensor([1.0]), 2).tolist() == [3]
+
+
+def test_names_that_scripts_import() -> None:
+    assert ops.composite.GradOperation is ops.GradOperation
+    assert F.relu is ops.relu
+    assert P.HookBackward is ops.HookBackward
+    assert P.DType()(Tensor([1.0])) is adjoint.float32
+    assert set(ops.__all__) <= set(dir(ops))
+    with pytest.raises(AttributeError, match=r"'relu7'.*Close to it are: .*ReLU"):
+        ops.relu7  # noqa: B018 - asking is the test
