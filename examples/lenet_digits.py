@@ -61,7 +61,7 @@ def watch(net, norms):
     return [getattr(net, name).register_backward_hook(hook) for name in LAYERS]
 
 
-def main(epochs=12, batch=32):
+def main(epochs=20, batch=32):
     console = Console()
     ms.set_seed(1)
     (images, labels), (test_images, test_labels) = digits()
@@ -71,7 +71,7 @@ def main(epochs=12, batch=32):
     norms = {name: [] for name in LAYERS}
     handles = watch(net, norms)
 
-    table = Table("epoch", "loss", "test accuracy", *(f"|grad| {name}" for name in LAYERS), title="mean gradient norms, by hooks")
+    table = Table("epoch", "loss", "test", *LAYERS, title="loss, accuracy on the test digits, and mean norm of the gradient behind each layer")
     shuffle, begin = np.random.default_rng(2), time.perf_counter()
     for epoch in range(epochs):
         order = shuffle.permutation(len(labels))
