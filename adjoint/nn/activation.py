@@ -148,6 +148,6 @@ def get_activation(name: Any, prim_name: str | None = None) -> Cell | None:
     """The activation of that name, or None for none; KeyError for an unknown name."""
     if name is None:
         return None
-    if name not in _ACTIVATIONS:
+    if not isinstance(name, str) or name not in _ACTIVATIONS:
         raise KeyError(f"For '{prim_name or 'get_activation'}', the activation must be one of {list(_ACTIVATIONS)}, but got {name!r}.")
     return _ACTIVATIONS[name]()

@@ -40,7 +40,7 @@ def boolean(owner: Cell | str, argument: str, value: Any) -> bool:
 
 
 def choice(owner: Cell | str, argument: str, value: Any, known: tuple[str, ...]) -> str:
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be one of {list(known)}, but got {value!r}.")
     return value
 
@@ -52,7 +52,7 @@ def pair(owner: Cell | str, argument: str, value: Any, least: int = 1) -> tuple[
         if len(items) == 4 and items[:2] == (1, 1):
             items = items[2:]
         if len(items) != 2:
-            raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be an int or a tuple of 2, but got {value!r}.")
+            raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be an int or a tuple of 2, but got {value!r}.")
     else:
         items = (value, value)
     for item in items:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.linalg import Convolution
 from adjoint.ir.ops.shape import Reshape
@@ -12,6 +14,7 @@ from adjoint.ir.types import F32, DType
 from adjoint.nn.checks import boolean, choice, floating, integer, pair, positive
 from adjoint.nn.linear import first_values
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.initializer import Uniform
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor, apply, promoted
 
@@ -31,7 +34,7 @@ class Conv2d(Cell):
     """Cross-correlation of [n, c, h, w] with a weight [out, in / group, kh, kw].
 
     pad_mode     "same" (default): as many outputs as ceil(size / stride); "valid": no padding; "pad": `padding` zeros
-    padding      an int, (height, width)-like four ints top, bottom, left, right; only with "pad"
+    padding      an int, or four: top, bottom, left, right; only with "pad"
     weight_init  as for `initializer`; default uniform in +-1/sqrt(in / group * kh * kw), the bias likewise
     """
 
@@ -53,16 +56,16 @@ class Conv2d(Cell):
                              f"but got {in_channels} and {out_channels}.")
         self.has_bias = boolean(self, "has_bias", has_bias)
         self.weight_init, self.bias_init = weight_init, bias_init
-        shape = (out_channels, in_channels // group, *self.kernel_size)
+        shape = (self.out_channels, self.in_channels // self.group, *self.kernel_size)
         bound = 1 / math.sqrt(math.prod(shape[1:]))
-        self.weight = Parameter(first_values("Conv2d", "weight_init", weight_init, bound, shape, dtype), name="weight")
+        self.weight = Parameter(first_values("Conv2d", "weight_init", weight_init, shape, dtype, Uniform(bound)), name="weight")
         self.bias = None
         if has_bias:
-            self.bias = Parameter(first_values("Conv2d", "bias_init", bias_init, bound, (out_channels,), dtype), name="bias")
+            self.bias = Parameter(first_values("Conv2d", "bias_init", bias_init, shape[:1], dtype, Uniform(bound)), name="bias")
         self._ops: dict[tuple[int, int], Convolution] = {}
 
     def _padding(self, padding: Any) -> Padding:
-        values = (padding,) * 4 if isinstance(padding, int) else tuple(padding) if isinstance(padding, (tuple, list)) else padding
+        values = (padding,) * 4 if isinstance(padding, (int, np.integer)) else tuple(padding) if isinstance(padding, (tuple, list)) else padding
         if not isinstance(values, tuple):
             raise TypeError(f"For 'Conv2d', the argument 'padding' must be an int or a tuple of 4, but got {padding!r} of type {type(padding).__name__}.")
         if len(values) != 4:

@@ -18,7 +18,7 @@ from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, promoted
 
-__all__ = ["Dense", "Dropout", "Embedding", "Flatten", "MatMul"]
+__all__ = ["Dense", "Dropout", "Embedding", "Flatten", "MatMul", "first_values"]
 
 _TIMES_TRANSPOSED = MatMulOp(ta=False, tb=True)
 _ADD = ew.Add()
@@ -39,11 +39,11 @@ class Dense(Cell):
         super().__init__()
         self.in_channels, self.out_channels = positive(self, "in_channels", in_channels), positive(self, "out_channels", out_channels)
         self.has_bias = boolean(self, "has_bias", has_bias)
-        bound = 1 / math.sqrt(in_channels)
-        self.weight = Parameter(_first("Dense", "weight_init", weight_init, bound, (out_channels, in_channels), dtype), name="weight")
+        bound, shape = 1 / math.sqrt(in_channels), (self.out_channels, self.in_channels)
+        self.weight = Parameter(first_values("Dense", "weight_init", weight_init, shape, dtype, Uniform(bound)), name="weight")
         self.bias = None
         if has_bias:
-            self.bias = Parameter(_first("Dense", "bias_init", bias_init, bound, (out_channels,), dtype), name="bias")
+            self.bias = Parameter(first_values("Dense", "bias_init", bias_init, shape[:1], dtype, Uniform(bound)), name="bias")
         if activation is not None and not isinstance(activation, (str, Cell)):
             raise TypeError(f"For 'Dense', the argument 'activation' must be a str or a Cell, but got {activation!r} of type {type(activation).__name__}.")
         self.activation = get_activation(activation, "Dense") if isinstance(activation, str) else activation
@@ -56,6 +56,7 @@ class Dense(Cell):
             raise ValueError(f"For 'Dense', the last dimension of 'x' must be in_channels={self.in_channels}, but got shape {x.shape}.")
         shape = x.type.shape
         if x.dtype is not self.weight.dtype:
+            floating(self, "x", x)
             x, weight = promoted(_TIMES_TRANSPOSED, x, self.weight)
         else:
             weight = self.weight
@@ -75,17 +76,12 @@ class Dense(Cell):
         return text if self.activation is None else f"{text}, activation={self.activation}"
 
 
-def _first(layer: str, argument: str, init: Any, bound: float, shape: tuple[int, ...], dtype: DType) -> Tensor:
-    """First values of a parameter: uniform in +-bound unless something else is asked for."""
-    if init is None:
-        init = Uniform(bound)
+def first_values(layer: str, argument: str, init: Any, shape: tuple[int, ...], dtype: DType, default: Any = None) -> Tensor:
+    """First values of a parameter, by `default` where `init` is None; the initialiser's errors, naming layer and argument."""
     try:
-        return initializer(init, shape, dtype)
-    except (TypeError, ValueError) as wrong:
+        return initializer(default if init is None else init, shape, dtype)
+    except (TypeError, ValueError, MemoryError) as wrong:
         raise type(wrong)(f"For '{layer}', the argument '{argument}' does not fit: {wrong}") from None
-
-
-first_values = _first
 
 
 class MatMul(Cell):
@@ -123,10 +119,8 @@ class Flatten(Cell):
         tensor_argument(self, "x", x)
         rank = max(x.ndim, 1)
         shape = x.shape or (1,)
-        if not -rank <= self.start_dim <= rank or not -rank <= self.end_dim < rank:
+        if not -rank <= self.start_dim < rank or not -rank <= self.end_dim < rank:
             raise ValueError(f"For 'Flatten', start_dim={self.start_dim} and end_dim={self.end_dim} do not fit a tensor of shape {x.shape}.")
-        if x.ndim <= 1 and self.start_dim == 1:
-            return apply(Reshape(to=x.type.with_shape((shape[0], 1))), x) if x.ndim == 1 else apply(Reshape(to=x.type.with_shape((1,))), x)
         start, end = self.start_dim % rank, self.end_dim % rank
         if start > end:
             raise ValueError(f"For 'Flatten', 'start_dim' must not come after 'end_dim', but got {self.start_dim} and {self.end_dim}.")
@@ -174,7 +168,7 @@ class Embedding(Cell):
         super().__init__()
         self.vocab_size, self.embedding_size = positive(self, "vocab_size", vocab_size), positive(self, "embedding_size", embedding_size)
         self.use_one_hot, self.padding_idx = boolean(self, "use_one_hot", use_one_hot), padding_idx
-        table = initializer(embedding_table, (vocab_size, embedding_size), dtype)
+        table = first_values("Embedding", "embedding_table", embedding_table, (self.vocab_size, self.embedding_size), dtype)
         if padding_idx is not None:
             if not 0 <= integer(self, "padding_idx", padding_idx) < vocab_size:
                 raise ValueError(f"For 'Embedding', the argument 'padding_idx' must be in [0, {vocab_size}), but got {padding_idx}.")

@@ -10,11 +10,12 @@ from adjoint.ir.ops.normalize import LayerNorm as LayerNormOp
 from adjoint.ir.ops.shape import Reshape
 from adjoint.ir.types import F32, DType
 from adjoint.nn.checks import boolean, choice, floating, integer, number, positive
+from adjoint.nn.linear import first_values
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.initializer import initializer
 from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.program import full
 from adjoint.runtime.state import not_recording
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "LayerNorm"]
 
@@ -24,6 +25,8 @@ class _BatchNorm(Cell):
 
     momentum              share of the old running statistics in the new: momentum * old + (1 - momentum) * batch's
     use_batch_statistics  True: those of the batch, always; False: the running ones; None: the batch's in training
+
+    The running statistics move wherever those of the batch are used.
     """
 
     ranks: tuple[int, ...] = ()
@@ -38,17 +41,17 @@ class _BatchNorm(Cell):
         self.eps, self.momentum = number(self, "eps", eps), number(self, "momentum", momentum)
         if not 0.0 <= momentum <= 1.0:
             raise ValueError(f"For '{type(self).__name__}', the argument 'momentum' must be in [0, 1], but got {momentum}.")
-        if eps <= 0:
+        if not eps > 0:
             raise ValueError(f"For '{type(self).__name__}', the argument 'eps' must be greater than 0, but got {eps}.")
         if use_batch_statistics is not None:
             boolean(self, "use_batch_statistics", use_batch_statistics)
         self.use_batch_statistics = use_batch_statistics
         self.data_format = choice(self, "data_format", data_format, ("NCHW",))
-        shape, trained = (num_features,), boolean(self, "affine", affine)
-        self.moving_mean = Parameter(initializer(moving_mean_init, shape, dtype), name="mean", requires_grad=False)
-        self.moving_variance = Parameter(initializer(moving_var_init, shape, dtype), name="variance", requires_grad=False)
-        self.gamma = Parameter(initializer(gamma_init, shape, dtype), name="gamma", requires_grad=trained)
-        self.beta = Parameter(initializer(beta_init, shape, dtype), name="beta", requires_grad=trained)
+        layer, shape, trained = type(self).__name__, (self.num_features,), boolean(self, "affine", affine)
+        self.moving_mean = Parameter(first_values(layer, "moving_mean_init", moving_mean_init, shape, dtype), "mean", requires_grad=False)
+        self.moving_variance = Parameter(first_values(layer, "moving_var_init", moving_var_init, shape, dtype), "variance", requires_grad=False)
+        self.gamma = Parameter(first_values(layer, "gamma_init", gamma_init, shape, dtype), "gamma", requires_grad=trained)
+        self.beta = Parameter(first_values(layer, "beta_init", beta_init, shape, dtype), "beta", requires_grad=trained)
 
     def construct(self, x: Tensor) -> Tensor:
         floating(self, "x", x, self.ranks)
@@ -62,8 +65,7 @@ class _BatchNorm(Cell):
         if not batch:
             return apply(BatchNormInference(epsilon=self.eps), x, gamma, beta, self.moving_mean, self.moving_variance)
         y, mean, variance, _ = apply(BatchNorm(epsilon=self.eps), x, gamma, beta)
-        if self.training:
-            self._follow(mean, variance, x.size // self.num_features)
+        self._follow(mean, variance, x.size // self.num_features)
         return y
 
     def _follow(self, mean: Tensor, variance: Tensor, count: int) -> None:
@@ -111,9 +113,11 @@ class LayerNorm(Cell):
         self.begin_norm_axis = integer(self, "begin_norm_axis", begin_norm_axis)
         self.begin_params_axis = integer(self, "begin_params_axis", begin_params_axis)
         self.epsilon = number(self, "epsilon", epsilon)
+        if not epsilon > 0:
+            raise ValueError(f"For 'LayerNorm', the argument 'epsilon' must be greater than 0, but got {epsilon}.")
         shape = tuple(positive(self, "normalized_shape", n) for n in normalized_shape)
-        self.gamma = Parameter(initializer(gamma_init, shape, dtype), name="gamma")
-        self.beta = Parameter(initializer(beta_init, shape, dtype), name="beta")
+        self.gamma = Parameter(first_values("LayerNorm", "gamma_init", gamma_init, shape, dtype), name="gamma")
+        self.beta = Parameter(first_values("LayerNorm", "beta_init", beta_init, shape, dtype), name="beta")
 
     def construct(self, input_x: Tensor) -> Tensor:
         x = floating(self, "input_x", input_x)
@@ -130,7 +134,8 @@ class LayerNorm(Cell):
             raise ValueError(f"For 'LayerNorm', gamma and beta must have the shape {x.shape[params:]} of 'input_x' from axis {params} on, "
                              f"but got {gamma.shape}.")
         # Parameters over other axes than are normalised: normalise plainly, then scale with broadcasting.
-        one, zero = initializer("ones", x.shape[begin:], x.dtype), initializer("zeros", x.shape[begin:], x.dtype)
+        over = x.type.with_shape(x.shape[begin:])
+        one, zero = full(constant(1.0, x.dtype), over), full(constant(0.0, x.dtype), over)
         plain = apply(LayerNormOp(begin=begin, epsilon=self.epsilon), x, one, zero)[0]
         lead = (1,) * (x.ndim - len(gamma.shape))
         wide = gamma.type.with_shape((*lead, *gamma.shape))

@@ -12,8 +12,8 @@ from adjoint.ir.ops.optimizers import AdamUpdate, MomentumUpdate, SgdMomentumUpd
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import boolean, number
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.initializer import initializer
 from adjoint.runtime.parameter import Parameter, ParameterTuple
+from adjoint.runtime.program import full
 from adjoint.runtime.tensor import Tensor, constant, update
 
 __all__ = ["SGD", "Adam", "Momentum", "Optimizer"]
@@ -172,9 +172,9 @@ class Optimizer(Cell):
             rate = rate.astype(dtype)
         return rate if rate.ndim == 0 else rate.reshape(())
 
-    def states(self, prefix: str, init: str = "zeros") -> ParameterTuple:
-        """One state tensor a parameter, named `prefix.parameter`."""
-        made = ParameterTuple([Parameter(initializer(init, p.shape, p.dtype), name=f"{prefix}.{p.name}") for p in self._parameters])
+    def states(self, prefix: str, first: float = 0.0) -> ParameterTuple:
+        """One state tensor a parameter, filled with `first`, named `prefix.parameter`."""
+        made = ParameterTuple([Parameter(full(constant(first, p.dtype), p.type), name=f"{prefix}.{p.name}") for p in self._parameters])
         self._params.update({p.name: p for p in made})
         return made
 
@@ -313,7 +313,7 @@ class SGD(Optimizer):
                              f"but got {momentum} and {dampening}.")
         self._plain = momentum == 0
         if not self._plain:
-            self.__dict__["accum"], self.__dict__["stat"] = self.states("accum"), self.states("stat", "ones")
+            self.__dict__["accum"], self.__dict__["stat"] = self.states("accum"), self.states("stat", 1.0)
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
         if self._plain:

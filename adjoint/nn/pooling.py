@@ -27,8 +27,8 @@ class _Pool2d(Cell):
         self.pad_mode = choice(self, "pad_mode", pad_mode.lower() if isinstance(pad_mode, str) else pad_mode, ("same", "valid", "pad"))
         self._padding = pair(self, "padding", padding, least=0)
         self.ceil_mode = boolean(self, "ceil_mode", ceil_mode)
-        if pad_mode != "pad" and (any(self._padding) or ceil_mode):
-            raise ValueError(f"For '{type(self).__name__}', 'padding' and 'ceil_mode' need pad_mode 'pad', but got {pad_mode!r}.")
+        if self.pad_mode != "pad" and any(self._padding):
+            raise ValueError(f"For '{type(self).__name__}', 'padding' needs pad_mode 'pad', but got {padding!r} with {pad_mode!r}.")
         self.format = choice(self, "data_format", data_format, ("NCHW",))
         self._ops: dict[tuple[int, int], Any] = {}
 
@@ -66,6 +66,8 @@ class MaxPool2d(_Pool2d):
     ):
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         self._dilation = pair(self, "dilation", dilation)
+        if self.pad_mode != "pad" and (ceil_mode or self._dilation != (1, 1)):
+            raise ValueError(f"For 'MaxPool2d', 'dilation' and 'ceil_mode' need pad_mode 'pad', but got {dilation} and {ceil_mode} with {pad_mode!r}.")
         if boolean(self, "return_indices", return_indices):
             raise ValueError("For 'MaxPool2d', 'return_indices' is not supported: the operation MaxPoolIndices gives them.")
 

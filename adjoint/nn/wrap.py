@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.nn.checks import boolean, number
+from adjoint.nn.optim import Optimizer
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.grad import GradOperation, differentiate, full
+from adjoint.runtime.grad import GradOperation, differentiate, flat_tensors, full
 from adjoint.runtime.parameter import ParameterTuple
 from adjoint.runtime.tensor import Tensor, constant
 
 __all__ = ["TrainOneStepCell", "WithEvalCell", "WithLossCell"]
+
+
+def _callable(owner: str, **given: Any) -> None:
+    for argument, value in given.items():
+        if not callable(value):
+            raise TypeError(f"For '{owner}', the argument '{argument}' must be a Cell or a function, but got {value!r} of type {type(value).__name__}.")
 
 
 class WithLossCell(Cell):
@@ -17,6 +25,7 @@ class WithLossCell(Cell):
 
     def __init__(self, backbone: Cell, loss_fn: Any):
         super().__init__(auto_prefix=False)
+        _callable("WithLossCell", backbone=backbone, loss_fn=loss_fn)
         self._backbone = backbone
         self._loss_fn = loss_fn
 
@@ -33,6 +42,7 @@ class WithEvalCell(Cell):
 
     def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False):
         super().__init__(auto_prefix=False)
+        _callable("WithEvalCell", network=network, loss_fn=loss_fn)
         self._network, self._loss_fn = network, loss_fn
 
     def construct(self, data: Any, label: Any) -> tuple[Any, Any, Any]:
@@ -49,23 +59,23 @@ class TrainOneStepCell(Cell):
 
     def __init__(self, network: Cell, optimizer: Any, sens: float | None = None, return_grad: bool = False):
         super().__init__(auto_prefix=False)
+        _callable("TrainOneStepCell", network=network)
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"For 'TrainOneStepCell', the argument 'optimizer' must be an Optimizer, but got {optimizer!r} "
+                            f"of type {type(optimizer).__name__}.")
         self.network = network
         self.optimizer = optimizer
         self.weights = ParameterTuple(optimizer.parameters)
         self.grad = GradOperation(get_by_list=True, sens_param=True)
-        self.sens = 1.0 if sens is None else float(sens)
-        self.return_grad = return_grad
+        self.sens = 1.0 if sens is None else number(self, "sens", sens)
+        self.return_grad = boolean(self, "return_grad", return_grad)
 
     def construct(self, *inputs: Any) -> Any:
-        if self.sens == 1.0:
-            loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights)
-        else:
-            loss = self.network(*inputs)
-            grads = self.grad(self.network, self.weights)(*inputs, self._sens_like(loss))
+        loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights, sens_of=None if self.sens == 1.0 else self._sens_like)
         self.optimizer(tuple(grads))
         if self.return_grad:
             return loss, {p.name: g for p, g in zip(self.weights, grads, strict=True)}
         return loss
 
-    def _sens_like(self, loss: Tensor) -> Tensor:
-        return full(constant(self.sens, loss.dtype), loss.type)
+    def _sens_like(self, loss: Any) -> list[Tensor]:
+        return [full(constant(self.sens, x.dtype), x.type) for x in flat_tensors(loss)]

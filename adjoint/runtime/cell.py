@@ -54,29 +54,37 @@ class Cell:
             self._adopt_parameter(name, value)
         elif isinstance(value, Cell):
             self._need_init("_cells", name)
-            own["_params"].pop(name, None)
+            if name in own["_params"]:
+                raise KeyError(f"For 'Cell', {name!r} is a Parameter of '{type(self).__name__}': it cannot become a Cell.")
             own["_cells"][name] = value
             if own["_auto_prefix"]:
                 value.update_parameters_name(name + ".")
                 value._retitle(name)
             own[name] = value
         else:
-            if "_cells" in own and name not in _OWN:
-                own["_cells"].pop(name, None)
-                old = own["_params"].get(name)
-                if old is not None:
-                    if isinstance(value, Tensor):
-                        old.set_data(value)
-                        return
-                    del own["_params"][name]
+            if "_cells" in own and name not in _OWN and (name in own["_params"] or name in own["_cells"]):
+                if isinstance(value, Tensor) and name in own["_params"]:
+                    own["_params"][name].set_data(value)
+                    return
+                self._give_up(name, value)
             object.__setattr__(self, name, value)
+
+    def _give_up(self, name: str, value: Any) -> None:
+        """A parameter or a sub-cell gives way to None; TypeError for anything else, since its name would stand for two things."""
+        for table, kind in (("_params", "Parameter"), ("_cells", "Cell")):
+            if name in self.__dict__[table]:
+                if value is not None:
+                    raise TypeError(f"For 'Cell', {name!r} is a {kind} of '{type(self).__name__}': it cannot become {value!r} "
+                                    f"of type {type(value).__name__}.")
+                del self.__dict__[table][name]
 
     def _adopt_parameter(self, name: str, value: Parameter) -> None:
         self._need_init("_params", name)
         own = self.__dict__
+        if name in own["_cells"]:
+            raise KeyError(f"For 'Cell', {name!r} is a sub-cell of '{type(self).__name__}': it cannot become a Parameter.")
         if value.is_default_name:
             value.name = name
-        own["_cells"].pop(name, None)
         own["_params"][name] = value
         own[name] = value
 
@@ -265,7 +273,9 @@ class Cell:
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Add a sub-cell under a name; KeyError when the name is taken or has a dot, TypeError when it is no Cell."""
-        if not isinstance(child_name, str) or not child_name or "." in child_name:
+        if not isinstance(child_name, str):
+            raise TypeError(f"For 'insert_child_to_cell', the argument 'child_name' must be a str, but got {child_name!r} of type {type(child_name).__name__}.")
+        if not child_name or "." in child_name:
             raise KeyError(f"For 'insert_child_to_cell', the name must be a non-empty string without a dot, but got {child_name!r}.")
         if child_name in self._cells or hasattr(self, child_name):
             raise KeyError(f"For 'insert_child_to_cell', the {child_name!r} already exists in the Cell.")
@@ -275,7 +285,9 @@ class Cell:
 
     def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
         """Add a parameter under a name; KeyError when the name is taken or has a dot, TypeError when it is none."""
-        if not isinstance(param_name, str) or not param_name or (check_name_contain_dot and "." in param_name):
+        if not isinstance(param_name, str):
+            raise TypeError(f"For 'insert_param_to_cell', the argument 'param_name' must be a str, but got {param_name!r} of type {type(param_name).__name__}.")
+        if not param_name or (check_name_contain_dot and "." in param_name):
             raise KeyError(f"For 'insert_param_to_cell', the name must be a non-empty string without a dot, but got {param_name!r}.")
         if hasattr(self, param_name) and param_name not in self._params:
             raise KeyError(f"For 'insert_param_to_cell', the {param_name!r} already exists in the Cell.")
@@ -310,10 +322,10 @@ class Cell:
     # -- modes ------------------------------------------------------------------------------------------------------
     def set_train(self, mode: bool = True) -> Cell:
         """Set `training` here and below."""
-        if not isinstance(mode, bool):
+        if mode not in (True, False):
             raise TypeError(f"For 'set_train', the argument 'mode' must be a bool, but got {mode!r} of type {type(mode).__name__}.")
         for _, cell in self.cells_and_names():
-            cell.training = mode
+            cell.training = bool(mode)
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Cell:

@@ -95,8 +95,12 @@ def _checked(name: str, value: Any) -> Any:
         raise ValueError(f"For 'set_context', the keyword argument {name!r} is not recognized.{hint}")
     match name:
         case "mode":
-            if isinstance(value, bool) or value not in (GRAPH_MODE, PYNATIVE_MODE):
+            if not isinstance(value, int):
+                raise TypeError(f"For 'set_context', the argument 'mode' must be an int, but got {value!r} of type {type(value).__name__}.")
+            if value not in (GRAPH_MODE, PYNATIVE_MODE):
                 raise ValueError(f"For 'set_context', the argument 'mode' should be GRAPH_MODE (0) or PYNATIVE_MODE (1), but got {value!r}.")
+        case "device_target" | "hook_signature" | "save_graphs_path" | "deterministic" if not isinstance(value, str):
+            raise TypeError(f"For 'set_context', the argument {name!r} must be a str, but got {value!r} of type {type(value).__name__}.")
         case "device_target":
             if value not in ("CPU", "GPU", "Ascend"):
                 raise ValueError(f"For 'set_context', the argument 'device_target' must be one of ['CPU', 'GPU', 'Ascend'], but got {value!r}.")
@@ -112,6 +116,8 @@ def _checked(name: str, value: Any) -> Any:
             if not isinstance(value, bool):
                 raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
         case "save_graphs":
+            if not isinstance(value, int):
+                raise TypeError(f"For 'set_context', the argument 'save_graphs' must be a bool or an int, but got {value!r} of type {type(value).__name__}.")
             if value not in (0, 1, 2, 3):
                 raise ValueError(f"For 'set_context', the argument 'save_graphs' must be False, True, 0, 1, 2 or 3, but got {value!r}.")
         case "deterministic":
@@ -119,11 +125,13 @@ def _checked(name: str, value: Any) -> Any:
                 raise ValueError(f"For 'set_context', the argument 'deterministic' must be 'ON' or 'OFF', but got {value!r}.")
         case _:
             pass
-    return value
+    return int(value) if name == "mode" else value
 
 
 def get_context(name: str) -> Any:
-    """The value of a setting; ValueError for an unknown one."""
+    """The value of a setting; ValueError for an unknown one, TypeError for a name that is no str."""
+    if not isinstance(name, str):
+        raise TypeError(f"For 'get_context', the argument 'name' must be a str, but got {name!r} of type {type(name).__name__}.")
     if name == "hook_signature":
         return hook_signature()
     if name == "num_threads" and _settings["num_threads"] is None:

@@ -14,7 +14,7 @@ from adjoint.ir.types import BOOL
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full, gradients, zeros
-from adjoint.runtime.state import state
+from adjoint.runtime.state import not_recording, state
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, constant, wrap
 
@@ -84,10 +84,12 @@ def differentiate(
     weights: Sequence[Parameter],
     sens: Any = None,
     has_aux: bool = False,
+    sens_of: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, list[Any], list[Tensor]]:
     """Run `fn` and its adjoint: its result, the gradients of the arguments at `positions`, those of the weights.
 
-    sens  cotangents of the results, in their structure; None: ones
+    sens     cotangents of the results, in their structure; None: ones
+    sens_of  makes them from the result instead
     """
     outer = state.tape
     tape = outer if outer is not None else Tape()
@@ -104,6 +106,9 @@ def differentiate(
             leaves.append(leaf)
         watched = [tape.watch(p) if p.requires_grad else None for p in weights]
         result = fn(*given, **kwargs)
+        if sens_of is not None:
+            with not_recording():
+                sens = sens_of(result)
         outputs, cotangents = _outputs(tape, result, sens, has_aux)
         wanted = list(dict.fromkeys([s for leaf in leaves for s in leaf.slots] + [s for s in watched if s is not None]))
         if tape.depth == 1:
@@ -170,7 +175,7 @@ def _positions(name: str, grad_position: Any, args: tuple[Any, ...]) -> list[int
     places = (grad_position,) if isinstance(grad_position, int) else grad_position
     for place in places:
         if place >= len(args):
-            raise ValueError(f"For '{name}', 'grad_position' is {grad_position}, but the function was called with {len(args)} arguments.")
+            raise RuntimeError(f"For '{name}', 'grad_position' is {grad_position}, but the function was called with {len(args)} arguments.")
         if not flat_tensors(args[place]):
             raise TypeError(f"For '{name}', the argument at 'grad_position' {place} must be a Tensor, "
                             f"but got {args[place]!r} of type {type(args[place]).__name__}.")
@@ -185,6 +190,8 @@ def _check_position(name: str, grad_position: Any) -> None:
                             f"of type {type(grad_position).__name__}.")
         if place < 0:
             raise ValueError(f"For '{name}', the argument 'grad_position' must be >= 0, but got {grad_position}.")
+    if not places:
+        raise RuntimeError(f"For '{name}', the argument 'grad_position' must not be empty: None stands for no gradient of an argument.")
     if len(set(places)) != len(places):
         raise ValueError(f"For '{name}', the argument 'grad_position' must not name a position twice, but got {grad_position}.")
 
@@ -310,7 +317,7 @@ class GradOperation:
 def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:
     """The gradient of one argument or parameter, out of what `grad(..., return_ids=True)` returned.
 
-    identifier  a position, or a Parameter.  ValueError when it is not there, TypeError when it is neither.
+    identifier  a position, or a Parameter.  RuntimeError when it is not there, TypeError when it is neither.
     """
     if isinstance(identifier, Parameter):
         wanted: Any = identifier.name
@@ -334,5 +341,5 @@ def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:
         raise TypeError(f"For 'get_grad', the argument 'gradients' must be what `grad` returns with return_ids=True, but got {type(gradients).__name__}.")
     result = search(gradients)
     if result is None:
-        raise ValueError(f"For 'get_grad', no gradient of {wanted!r} is among the gradients.")
+        raise RuntimeError(f"For 'get_grad', no gradient of {wanted!r} is among the gradients.")
     return result

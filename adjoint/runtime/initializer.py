@@ -16,8 +16,9 @@ import numpy as np
 
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import F32, DType
+from adjoint.runtime.plans import physical_memory
 from adjoint.runtime.random import key_numbers
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor import Tensor, dtype_argument
 
 __all__ = [
     "Constant", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "TruncatedNormal", "Uniform", "XavierNormal",
@@ -25,6 +26,9 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+_MOST_DIMENSIONS = 8
+_DRAWN = 8
+"""Bytes of a number that is drawn."""
 
 
 class Initializer:
@@ -36,6 +40,10 @@ class Initializer:
 
     def array(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """Values of this shape in the storage of `dtype` (bf16 as float32, for Tensor to round)."""
+        wanted = math.prod(shape) * _DRAWN
+        if wanted > physical_memory():
+            raise MemoryError(f"For '{type(self).__name__}', first values of shape {shape} would take {wanted} bytes while they are drawn, "
+                              f"but this machine has {physical_memory()}.")
         values = self.draw(shape, np.random.default_rng(key_numbers()))
         return from_compute(values.astype(dtype.compute.array), dtype.compute)
 
@@ -47,6 +55,12 @@ class Initializer:
 def _number(name: str, argument: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"For '{name}', the argument '{argument}' must be a number, but got {value!r} of type {type(value).__name__}.")
+    return float(value)
+
+
+def _deviation(name: str, value: Any) -> float:
+    if not _number(name, "sigma", value) >= 0:
+        raise ValueError(f"For '{name}', the argument 'sigma' must be at least 0, but got {value}.")
     return float(value)
 
 
@@ -105,7 +119,7 @@ class Normal(Initializer):
     """Normal with deviation `sigma` about `mean`."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0):
-        self.sigma, self.mean = _number("Normal", "sigma", sigma), _number("Normal", "mean", mean)
+        self.sigma, self.mean = _deviation("Normal", sigma), _number("Normal", "mean", mean)
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return generator.normal(self.mean, self.sigma, shape)
@@ -115,7 +129,7 @@ class TruncatedNormal(Initializer):
     """Normal with deviation `sigma` about `mean`, drawn again until it lies in [a, b]."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
-        self.sigma, self.mean = _number("TruncatedNormal", "sigma", sigma), _number("TruncatedNormal", "mean", mean)
+        self.sigma, self.mean = _deviation("TruncatedNormal", sigma), _number("TruncatedNormal", "mean", mean)
         self.a, self.b = _number("TruncatedNormal", "a", a), _number("TruncatedNormal", "b", b)
         if not self.a < self.b:
             raise ValueError(f"For 'TruncatedNormal', 'a' must be less than 'b', but got {a} and {b}.")
@@ -211,9 +225,11 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
         return init if init.dtype is dtype or shape is None else init.astype(dtype)
     if shape is None:
         raise ValueError("For 'initializer', the argument 'shape' must be given unless 'init' is a Tensor.")
+    if not isinstance(shape, (int, np.integer, Sequence)):
+        raise ValueError(f"For 'initializer', the argument 'shape' must be positive integers, but got {shape!r}.")
     sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size <= 0:
             raise ValueError(f"For 'initializer', the argument 'shape' must be positive integers, but got {shape!r}.")
     if isinstance(init, str):
         made = _NAMES.get(init.lower())
@@ -225,4 +241,8 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
     if not isinstance(init, Initializer):
         raise TypeError(f"For 'initializer', the argument 'init' must be a Tensor, a str, a number or an Initializer, but got {init!r} "
                         f"of type {type(init).__name__}.")
+    sizes = tuple(int(size) for size in sizes)
+    if len(sizes) > _MOST_DIMENSIONS:
+        raise ValueError(f"For 'initializer', at most {_MOST_DIMENSIONS} dimensions are supported, but got {len(sizes)}.")
+    dtype = dtype_argument(dtype)
     return Tensor(init.array(sizes, dtype), dtype)

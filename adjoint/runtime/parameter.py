@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from adjoint.ir.types import DType
+from adjoint.ir.types import I32, DType
+from adjoint.runtime.state import not_recording
 from adjoint.runtime.tensor import Tensor, as_tensor
 
 __all__ = ["Parameter", "ParameterTuple"]
@@ -25,13 +26,31 @@ class Parameter(Tensor):
         self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
         parallel_optimizer: bool = True, storage_format: str = "", device: str | None = None,
     ):
-        source = as_tensor(default_input)
-        self.type, self.memory = source.type, source.copy().memory if isinstance(default_input, Parameter) else source.memory
-        self.name = _checked_name(name) if name is not None else "Parameter"
-        if not isinstance(requires_grad, bool):
-            raise TypeError(f"For 'Parameter', the argument 'requires_grad' must be a bool, but got {requires_grad!r}.")
+        source = _values(default_input, I32 if isinstance(default_input, int) and not isinstance(default_input, bool) else None)
+        self.type, self.memory = source.type, source.memory
+        self.name = "Parameter" if name is None else name
         self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
+
+    @property
+    def name(self) -> str:
+        """Its name; ValueError when it is set to something else than a non-empty str."""
+        return self.__dict__["name"]
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.__dict__["name"] = _checked_name(name)
+
+    @property
+    def requires_grad(self) -> bool:  # type: ignore[override]
+        """Whether gradients are taken for it; TypeError when it is set to something else than a bool."""
+        return self.__dict__["requires_grad"]
+
+    @requires_grad.setter
+    def requires_grad(self, requires_grad: bool) -> None:
+        if not isinstance(requires_grad, bool):
+            raise TypeError(f"For 'Parameter', 'requires_grad' must be a bool, but got {requires_grad!r} of type {type(requires_grad).__name__}.")
+        self.__dict__["requires_grad"] = requires_grad
 
     @property
     def is_default_name(self) -> bool:
@@ -66,8 +85,16 @@ class Parameter(Tensor):
         """The parameter: its data is there from the start."""
         return self
 
+    def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
+        """Take over shape and numbers of `data`, a Tensor, number, list or array; the dtype stays.  TypeError for another kind."""
+        super().set_data(_values(data, self.dtype))
+        return self
+
+    assign_value = set_data
+
     def set_dtype(self, dtype: DType) -> Parameter:
-        self.set_data(self.astype(dtype))
+        """The same numbers in another dtype."""
+        super().set_data(self.astype(dtype))
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -78,26 +105,41 @@ def _rebuilt(data: Tensor, name: str, requires_grad: bool) -> Parameter:
     return Parameter(data, name, requires_grad)
 
 
+def _values(data: Any, dtype: DType | None) -> Tensor:
+    """The numbers of a Parameter, of this dtype if it is given."""
+    if data is None or isinstance(data, (str, bytes)):
+        raise TypeError(f"For 'Parameter', the data must be a Tensor, number, list, tuple or NumPy array, but got {data!r} of type {type(data).__name__}.")
+    with not_recording():
+        return as_tensor(data, dtype)
+
+
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str):
-        raise ValueError(f"The type of the Parameter's name should be 'string' or 'None', but got {type(name).__name__}.")
+        raise ValueError(f"For 'Parameter', the type of 'name' should be 'string' or 'None', but got {name!r} of type {type(name).__name__}.")
     if not name.strip():
-        raise ValueError("The Parameter's name must not be an empty string.")
+        raise ValueError("For 'Parameter', 'name' must not be an empty string.")
+    if len(name) > _LONGEST_NAME:
+        raise ValueError(f"For 'Parameter', 'name' must have at most {_LONGEST_NAME} characters, but it begins with {name[:20]!r} and has {len(name)}.")
     return name
+
+
+_LONGEST_NAME = 1000
 
 
 class ParameterTuple(tuple[Parameter, ...]):
     """Parameters in order, from any iterable; TypeError for an item that is none, ValueError for a name used twice."""
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
+        if not isinstance(iterable, Iterable) or isinstance(iterable, (Tensor, str)):
+            raise TypeError(f"For 'ParameterTuple', the argument must be an iterable of Parameters, but got {iterable!r} of type {type(iterable).__name__}.")
         items = tuple(iterable)
         seen: dict[str, Parameter] = {}
         for item in items:
             if not isinstance(item, Parameter):
                 raise TypeError(f"For 'ParameterTuple', every item must be a Parameter, but got {item!r} of type {type(item).__name__}.")
             if item.name in seen and seen[item.name] is not item:
-                raise ValueError(f"The name of the Parameter is {item.name!r}, which is used twice. "
-                                 "Please set a unique name for each Parameter.")
+                raise ValueError(f"For 'ParameterTuple', the name {item.name!r} already exists: two Parameters have it, {seen[item.name]!r} "
+                                 f"and {item!r}. Please set a unique name for the parameter.")
             seen[item.name] = item
         return super().__new__(cls, items)
 

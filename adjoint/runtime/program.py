@@ -273,6 +273,7 @@ def zeros(type_: TensorType) -> Tensor:
 def full(value: Tensor, type_: TensorType) -> Tensor:
     """A 0-d tensor's number in every element of a new one."""
     if type_.rank == 0:
-        return value
+        # A tensor of its own: `value` may be a constant that is kept.
+        return wrap(type_, value.memory)
     plan = plan_for(Broadcast(to=type_), (value.type,))
     return wrap(type_, plan.run(value.memory))
