@@ -18,10 +18,11 @@ from adjoint.ir.types import DType, TensorType
 __all__ = ["FAMILIES", "followers", "pack_sources"]
 
 FAMILIES: Final = (
-    "arithmetic", "reduce", "shape", "activation", "compare", "linalg", "convolution", "pool", "softmax", "loss", "optimizer",
-    "norm", "exponential", "roots", "cast",
+    "matmul", "convolution", "arithmetic", "activation", "pool", "loss", "reduce", "shape", "optimizer", "softmax", "norm", "compare",
+    "exponential", "roots", "cast",
 )
-"""Packs that most programs meet: compiled for a dtype as soon as one pack of that dtype is needed, in this order."""
+"""Packs that most programs meet: compiled for a dtype as soon as one pack of that dtype is needed, in this
+order, which begins with those that take the compiler longest."""
 
 
 def followers(pack: str, dtype: DType) -> tuple[str, ...]:
