@@ -8,7 +8,7 @@ gradient `run_recorded` does the same through `apply`, so that the adjoint is re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adjoint.ir.core import Atom, Function, Literal, Node, Value
 from adjoint.ir.ops.host import Callback, CellCallback, Pullback
@@ -29,6 +29,18 @@ _KEPT = 4096
 """Bytes: a smaller memory is not worth freeing before the program ends."""
 
 
+class _Bound(NamedTuple):
+    """A program's nodes as closures on one list of memories.
+
+    template  the list as it is at the start: constants in their places
+    results   where the results stand at the end
+    """
+
+    steps: list[Callable[[list[Any], Tape], None]]
+    template: list[Any]
+    results: list[tuple[int, TensorType]]
+
+
 class Program:
     """The adjoint of a path, ready to run.
 
@@ -39,35 +51,33 @@ class Program:
 
     def __init__(self, function: Function, sources: Sequence[int], hosts: dict[str, int], missing: tuple[bool, ...]):
         self.function, self.sources, self.hosts, self.missing = function, tuple(sources), hosts, missing
-        self._steps: list[Callable[[list[Any], Tape], None]] | None = None
-        self._results: list[tuple[int, TensorType]] = []
-        self._template: list[Any] = []
+        self._bound: _Bound | None = None
 
     # -- on memories ------------------------------------------------------------------------------------------------
-    def _bind(self) -> list[Callable[[list[Any], Tape], None]]:
+    def _bind(self) -> _Bound:
         """Turn nodes into closures over plans and positions in one list of memories."""
         place: dict[Any, int] = {value: i for i, value in enumerate(self.function.params)}
-        self._template = [None] * len(place)
+        template: list[Any] = [None] * len(place)
 
         def position(atom: Atom) -> int:
             found = place.get(atom)
             if found is None:
                 assert isinstance(atom, Literal)
-                found = place[atom] = len(self._template)
-                self._template.append(constant(atom.value, atom.type.dtype).memory)
+                found = place[atom] = len(template)
+                template.append(constant(atom.value, atom.type.dtype).memory)
             return found
 
         steps: list[Callable[[list[Any], Tape], None]] = []
         owners: list[Node] = []
         for node in self.function.body.nodes:
             operands = tuple(position(x) for x in node.operands)
-            results = tuple(range(len(self._template), len(self._template) + len(node.results)))
+            results = tuple(range(len(template), len(template) + len(node.results)))
             place.update(zip(node.results, results, strict=True))
-            self._template += [None] * len(results)
+            template += [None] * len(results)
             steps.append(self._step(node, operands, results))
             owners.append(node)
-        self._results = [(position(atom), atom.type) for atom in self.function.body.results]  # type: ignore[misc]
-        return _freeing(steps, owners, place, {i for i, _ in self._results})
+        ends = [(position(atom), atom.type) for atom in self.function.body.results]
+        return _Bound(_freeing(steps, owners, place, {i for i, _ in ends}), template, ends)  # type: ignore[arg-type]
 
     def _step(self, node: Node, operands: tuple[int, ...], results: tuple[int, ...]) -> Callable[[list[Any], Tape], None]:
         if isinstance(node.op, (Callback, CellCallback, Pullback)):
@@ -87,10 +97,11 @@ class Program:
 
     def run(self, tape: Tape, cotangents: Sequence[Tensor]) -> list[Tensor]:
         """The gradients of the leaves that have one."""
-        steps = self._steps
-        if steps is None:
-            steps = self._steps = self._bind()
-        memories = self._template.copy()
+        bound = self._bound
+        if bound is None:
+            # Two threads may both bind it: what they make is the same.
+            bound = self._bound = self._bind()
+        memories = bound.template.copy()
         values = tape.values
         i = 0
         for slot in self.sources:
@@ -99,9 +110,9 @@ class Program:
         for x in cotangents:
             memories[i] = x.memory
             i += 1
-        for step in steps:
+        for step in bound.steps:
             step(memories, tape)
-        return [wrap(t, memories[i]) for i, t in self._results]
+        return [wrap(t, memories[i]) for i, t in bound.results]
 
     # -- on tensors, recorded ---------------------------------------------------------------------------------------
     def run_recorded(self, tape: Tape, cotangents: Sequence[Tensor]) -> list[Tensor]:
@@ -177,7 +188,7 @@ def _pure(plan: Plan, operands: tuple[int, ...], results: tuple[int, ...]) -> Ca
             memories[first:end] = run(*[memories[i] for i in operands])
 
         return several
-    (out,) = results
+    out = results[0]
     match operands:
         case (a,):
             def unary(memories: list[Memory], tape: Tape) -> None:
