@@ -1,0 +1,121 @@
+"""Forked children, threads, and what kernels leave as it was."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Tensor, ops
+from adjoint.runtime.machine import machine
+
+
+def product(n=300):
+    a = Tensor(np.random.default_rng(0).standard_normal((n, n)).astype(np.float32))
+    return ms.grad(lambda a: ops.tanh(ops.matmul(a, a)).sum())(a).asnumpy().tobytes()
+
+
+def _in_child(queue):
+    queue.put(product())
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_process_computes_the_same(method):
+    """Also after kernels ran on several threads here, which a forked child does not have."""
+    ms.set_context(num_threads=2)
+    expected = product()
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(queue,))
+    child.start()
+    found = queue.get(timeout=120)
+    child.join(60)
+    assert child.exitcode == 0 and found == expected
+
+
+def test_the_interpreter_runs_while_a_kernel_does():
+    """Kernels let go of the interpreter's lock: another thread counts meanwhile."""
+    a = Tensor(np.ones((1500, 1500), np.float32))
+    ops.matmul(a, a)
+    running, counts = threading.Event(), [0]
+
+    def count():
+        while not running.is_set():
+            counts[0] += 1
+            time.sleep(0)
+
+    ms.set_context(num_threads=1)
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counts[0]
+    for _ in range(3):
+        ops.matmul(a, a)
+    after = counts[0]
+    running.set()
+    thread.join()
+    ms.set_context(num_threads=len(os.sched_getaffinity(0)))
+    assert after - before > 10
+
+
+def test_subnormal_numbers_stay_alive():
+    product(64)
+    assert sys.float_info.min / 2 > 0
+    tiny = Tensor(np.array([1e-40], np.float32))
+    assert (tiny + tiny).asnumpy()[0] == np.float32(1e-40) + np.float32(1e-40)
+
+
+def test_many_steps_take_no_more_memory():
+    """A training loop with hooks holds as much memory at its end as after its first steps."""
+    cell, x = ms.nn.Dense(64, 64), Tensor(np.ones((32, 64), np.float32))
+    cell.register_backward_hook(lambda cell, grad_input, grad_output: None)
+    optimizer = ms.nn.Momentum(cell.trainable_params(), 1e-3, 0.9)
+    gradient = ms.value_and_grad(lambda x: (cell(x) * cell(x)).mean(), None, optimizer.parameters)
+    library = machine().library
+
+    def steps(count):
+        for i in range(count):
+            _, grads = gradient(x)
+            optimizer(grads)
+            cell.bias.set_data(cell.bias + 0.5 / (i + 1))
+        return library.adjoint_allocated() if library is not None else 0
+
+    first = steps(50)
+    assert steps(1000) <= first + 64 * 1024
+
+
+def test_settings_of_the_environment():
+    code = "import adjoint as ms; from adjoint import Tensor; Tensor([1.0]) + 1; print(ms.get_context('num_threads'))"
+    for value, expected in (("3", "3\n"), ("", f"{len(os.sched_getaffinity(0))}\n")):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                              env={**os.environ, "ADJOINT_NUM_THREADS": value})
+        assert done.stdout == expected
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
+                          env={**os.environ, "ADJOINT_NUM_THREADS": "many"})
+    assert done.returncode == 1 and "ADJOINT_NUM_THREADS must be a positive number, but got 'many'" in done.stderr
+
+
+def test_without_a_compiler_numpy_takes_over(tmp_path):
+    """One warning that says what was tried; the same numbers, gradients and hooks; forbidden when that is asked for."""
+    code = """
+import numpy as np, adjoint as ms
+from adjoint import Tensor, nn
+dense = nn.Dense(3, 2, "ones", "zeros")
+dense.register_backward_hook(lambda cell, gi, go: print("hook", go[0]))
+print(ms.grad(lambda x: (dense(x) * dense(x)).sum())(Tensor(np.array([[1.0, 2.0, 3.0]], np.float32))))
+"""
+    (tmp_path / "ziglang.py").write_text("raise ImportError\n")
+    environment = {"PATH": str(tmp_path), "ADJOINT_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("hook") == 2 and "[[24. 24. 24.]]" in done.stdout
+    assert done.stderr.count("Warning") == 1 and "pip install" in done.stderr and "gcc" in done.stderr
+    environment["ADJOINT_FORBID_INTERPRETER"] = "1"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 1 and "compiler" in done.stderr
