@@ -16,6 +16,7 @@ from adjoint.ir.types import BOOL, DType
 from adjoint.ops.arguments import ArgumentMistake, axis_argument, dtype_or, flag, number, operand, wrong
 from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, log1p, maximum, minimum, where
 from adjoint.ops.shapes import parted, reshape
+from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, constant
 
@@ -215,15 +216,15 @@ def glu(x: Any, axis: int = -1) -> Tensor:
 def _softmax(op: Any, name: str, x: Any, axis: Any, dtype: Any, argument: str) -> Tensor:
     found = operand(name, x, argument)
     if dtype is not None:
-        found = apply(Cast(dtype_or(name, dtype, found.dtype)), found)
+        found = apply(made(Cast, dtype_or(name, dtype, found.dtype)), found)
     if not found.dtype.is_float:
         raise wrong(name, argument, "a Tensor of a floating point type", found, TypeError)
     if isinstance(axis, (tuple, list)) and len(axis) == 1:
         (axis,) = axis
     place = axis_argument(name, axis, found.ndim)
     if found.ndim == 0:
-        return reshape(apply(op(0), reshape(found, (1,))), ())
-    return apply(op(place), found)
+        return reshape(apply(made(op, 0), reshape(found, (1,))), ())
+    return apply(made(op, place), found)
 
 
 def softmax(input: Any, axis: int = -1, *, dtype: DType | None = None) -> Tensor:
@@ -257,4 +258,4 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None 
         return apply(_IDENTITY, x)
     if share == 1.0:
         return x * 0.0
-    return apply(Dropout(1.0 - share), x, next_key(seed))[0]
+    return apply(made(Dropout, 1.0 - share), x, next_key(seed))[0]

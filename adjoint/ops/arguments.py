@@ -16,6 +16,7 @@ import numpy as np
 from adjoint.ir.op import Op, mistake
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import F32, DType
+from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, dtype_argument
 
 __all__ = [
@@ -56,7 +57,7 @@ def tensors_argument(op: Op | str, argument: str, tensors: Any) -> tuple[Tensor,
 
 def floating(x: Tensor) -> Tensor:
     """`x` in floating point: integers and bools become Float32."""
-    return x if x.dtype.is_float else apply(Cast(F32), x)
+    return x if x.dtype.is_float else apply(made(Cast, F32), x)
 
 
 def integer(op: Op | str, argument: str, value: Any) -> int:

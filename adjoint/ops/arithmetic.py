@@ -14,6 +14,7 @@ from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType
 from adjoint.ops.arguments import choice, flag, floating, integer, number, operand, wrong
+from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant, divided, promoted
 
 __all__ = [
@@ -210,7 +211,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
 
 def _truth(op: str, argument: str, x: Any) -> Tensor:
     x = as_tensor(x) if isinstance(x, (bool, int, float)) else operand(op, x, argument)
-    return x if x.dtype is BOOL else apply(Cast(BOOL), x)
+    return x if x.dtype is BOOL else apply(made(Cast, BOOL), x)
 
 
 def logical_and(input: Any, other: Any) -> Tensor:
@@ -442,12 +443,12 @@ def cast(input: Any, dtype: Any) -> Tensor:
         raise wrong("Cast", "dtype", "a dtype such as float32", repr(dtype), TypeError)
     if isinstance(input, (bool, int, float)):
         input = as_tensor(input)
-    return apply(Cast(dtype), operand("Cast", input))
+    return apply(made(Cast, dtype), operand("Cast", input))
 
 
 def type_as(input: Any, other: Any) -> Tensor:
     """`input` in the dtype of `other`."""
-    return apply(Cast(operand("TypeAs", other, "other").dtype), operand("TypeAs", input))
+    return apply(made(Cast, operand("TypeAs", other, "other").dtype), operand("TypeAs", input))
 
 
 # Choice -------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.shape import Broadcast, Iota
 from adjoint.ir.types import BOOL, F32, F64, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
+from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = [
@@ -30,7 +31,7 @@ def filled(op: str, sizes: tuple[int, ...], value: bool | int | float, dtype: DT
         value = int(value)
     elif not isinstance(value, float):
         value = float(value)
-    return apply(Broadcast(tensor(dtype, sizes)), constant(value, dtype))
+    return apply(made(Broadcast, tensor(dtype, sizes)), constant(value, dtype))
 
 
 def zeros(size: Any, dtype: DType | None = None) -> Tensor:
@@ -85,10 +86,10 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | Non
     whole = not any(isinstance(v, float) for v in (first, last, apart))
     count = max(0, -int((first - last) // apart) if whole else math.ceil((last - first) / apart))
     to = dtype_or("Arange", dtype, I64 if whole else F32)
-    places = apply(Iota(tensor(I64 if whole else F64, (count,))))
+    places = apply(made(Iota, tensor(I64 if whole else F64, (count,))))
     values = places * apart if apart != 1 else places
     values = values + first if first != 0 else values
-    return values if values.dtype is to else apply(Cast(to), values)
+    return values if values.dtype is to else apply(made(Cast, to), values)
 
 
 def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
@@ -106,9 +107,9 @@ def linspace(start: Any, end: Any, steps: Any) -> Tensor:
         raise wrong("LinSpace", "steps", "at least 1", count)
     first, last = number("LinSpace", "start", start), number("LinSpace", "end", end)
     dtype = start.dtype if isinstance(start, Tensor) and start.dtype.is_float else F32
-    places = apply(Iota(tensor(F64, (count,))))
+    places = apply(made(Iota, tensor(F64, (count,))))
     values = places * ((last - first) / max(1, count - 1)) + float(first)
-    return apply(Cast(dtype), values)
+    return apply(made(Cast, dtype), values)
 
 
 def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
@@ -118,7 +119,7 @@ def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
     if rows < 0 or columns < 0:
         raise wrong("Eye", "n", "at least 0, as 'm'", (rows, columns))
     to = tensor(I64, (rows, columns))
-    return apply(Cast(dtype_or("Eye", dtype, F32)), apply(Iota(to, 0)) == apply(Iota(to, 1)))
+    return apply(made(Cast, dtype_or("Eye", dtype, F32)), apply(made(Iota, to, 0)) == apply(made(Iota, to, 1)))
 
 
 def scalar_to_tensor(input_x: Any, dtype: DType = F32) -> Tensor:

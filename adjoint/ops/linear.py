@@ -16,6 +16,7 @@ from adjoint.ir.ops.shape import Reshape, Transpose
 from adjoint.ir.types import BOOL, broadcast_shapes, tensor
 from adjoint.ops.arguments import ArgumentMistake, choice, integer, operand, pair, sizes_argument, wrong
 from adjoint.ops.shapes import gathered, indices_argument, reshape
+from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, binary, promoted
 
 __all__ = [
@@ -39,9 +40,9 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
         raise wrong(op, "other", f"matrices that begin with {inner_a} rows, for {a.type}", b, ArgumentMistake)
     if a.ndim > 2 and b.ndim == 2 and not ta:
         # The rows of all matrices are rows of one.
-        rows = apply(Reshape(tensor(a.dtype, (math.prod(a.shape[:-1]), inner_a))), a)
+        rows = apply(made(Reshape, tensor(a.dtype, (math.prod(a.shape[:-1]), inner_a))), a)
         out = apply(_PRODUCTS[ta, tb], rows, b)
-        return apply(Reshape(tensor(a.dtype, (*a.shape[:-1], out.shape[1]))), out)
+        return apply(made(Reshape, tensor(a.dtype, (*a.shape[:-1], out.shape[1]))), out)
     if a.ndim > 2 and b.ndim > 2:
         try:
             broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -62,13 +63,13 @@ def matmul(input: Any, other: Any) -> Tensor:
         raise wrong("MatMul", "input" if a.ndim == 0 else "other", "of at least 1 dimension", a if a.ndim == 0 else b)
     left, right = a.ndim == 1, b.ndim == 1
     if left:
-        a = apply(Reshape(tensor(a.dtype, (1, a.shape[0]))), a)
+        a = apply(made(Reshape, tensor(a.dtype, (1, a.shape[0]))), a)
     if right:
-        b = apply(Reshape(tensor(b.dtype, (b.shape[0], 1))), b)
+        b = apply(made(Reshape, tensor(b.dtype, (b.shape[0], 1))), b)
     out = product("MatMul", a, b)
     if left or right:
         sizes = out.shape[:-2] + (() if left else out.shape[-2:-1]) + (() if right else out.shape[-1:])
-        out = apply(Reshape(tensor(out.dtype, sizes)), out)
+        out = apply(made(Reshape, tensor(out.dtype, sizes)), out)
     return out
 
 
@@ -141,8 +142,8 @@ def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
         raise wrong("TensorDot", "axes", f"pairs of axes of one size, for {a.shape} and {b.shape}", axes)
     kept_a, kept_b = (tuple(i for i in range(x.ndim) if i not in side) for x, side in ((a, first), (b, second)))
     n, k, m = (math.prod(x.shape[i] for i in side) for x, side in ((a, kept_a), (a, first), (b, kept_b)))
-    left = reshape(apply(Transpose((*kept_a, *first)), a), (n, k))
-    right = reshape(apply(Transpose((*second, *kept_b)), b), (k, m))
+    left = reshape(apply(made(Transpose, (*kept_a, *first)), a), (n, k))
+    right = reshape(apply(made(Transpose, (*second, *kept_b)), b), (k, m))
     return reshape(product("TensorDot", left, right), (*(a.shape[i] for i in kept_a), *(b.shape[i] for i in kept_b)))
 
 
@@ -160,8 +161,8 @@ def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Tensor:
     if first == 0 or second == 0 or a.shape[first] != b.shape[second]:
         raise wrong("BatchDot", "axes", f"axes of one size behind the first, for {a.shape} and {b.shape}", axes)
     kept_a, kept_b = (tuple(i for i in range(1, x.ndim) if i != side) for x, side in ((a, first), (b, second)))
-    left = reshape(apply(Transpose((0, *kept_a, first)), a), (a.shape[0], -1, a.shape[first]))
-    right = reshape(apply(Transpose((0, second, *kept_b)), b), (b.shape[0], b.shape[second], -1))
+    left = reshape(apply(made(Transpose, (0, *kept_a, first)), a), (a.shape[0], -1, a.shape[first]))
+    right = reshape(apply(made(Transpose, (0, second, *kept_b)), b), (b.shape[0], b.shape[second], -1))
     out = product("BatchDot", left, right)
     return reshape(out, (a.shape[0], *(a.shape[i] for i in kept_a), *(b.shape[i] for i in kept_b)) if kept_a or kept_b else (a.shape[0], 1))
 
@@ -183,7 +184,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1)
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum of the products of all pairs of matrices."""
-    return _scaled_sum(operand("Addbmm", input), apply(Sum((0,)), bmm(batch1, batch2)), beta, alpha)
+    return _scaled_sum(operand("Addbmm", input), apply(made(Sum, (0,)), bmm(batch1, batch2)), beta, alpha)
 
 
 def _scaled_sum(x: Tensor, y: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -222,8 +223,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         term, out = _contracted(term, out, terms[i], tensors[i], later)
     gone = tuple(i for i, letter in enumerate(term) if letter not in right)
     if gone:
-        out, term = apply(Sum(gone), out), "".join(letter for letter in term if letter in right)
-    return apply(Transpose(tuple(term.index(letter) for letter in right)), out)
+        out, term = apply(made(Sum, gone), out), "".join(letter for letter in term if letter in right)
+    return apply(made(Transpose, tuple(term.index(letter) for letter in right)), out)
 
 
 def _contracted(s: str, a: Tensor, t: str, b: Tensor, later: set[str]) -> tuple[str, Tensor]:
@@ -233,16 +234,16 @@ def _contracted(s: str, a: Tensor, t: str, b: Tensor, later: set[str]) -> tuple[
         if alone:
             kept = "".join(letter for i, letter in enumerate(letters) if i not in alone)
             if letters is s:
-                s, a = kept, apply(Sum(alone), a)
+                s, a = kept, apply(made(Sum, alone), a)
             else:
-                t, b = kept, apply(Sum(alone), b)
+                t, b = kept, apply(made(Sum, alone), b)
     batch = [letter for letter in s if letter in t and letter in later]
     over = [letter for letter in s if letter in t and letter not in later]
     rows, columns = [letter for letter in s if letter not in t], [letter for letter in t if letter not in s]
     sizes = {**dict(zip(s, a.shape, strict=True)), **dict(zip(t, b.shape, strict=True))}
 
     def arranged(letters: str, x: Tensor, order: list[str], shape: tuple[int, int, int]) -> Tensor:
-        return reshape(apply(Transpose(tuple(letters.index(letter) for letter in order)), x), shape)
+        return reshape(apply(made(Transpose, tuple(letters.index(letter) for letter in order)), x), shape)
 
     count, n, k, m = (math.prod(sizes[letter] for letter in group) for group in (batch, rows, over, columns))
     left, right = arranged(s, a, batch + rows + over, (count, n, k)), arranged(t, b, batch + over + columns, (count, k, m))
@@ -268,7 +269,7 @@ def bias_add(input_x: Any, bias: Any) -> Tensor:
 
 def _channels(b: Tensor, rank: int) -> Tensor:
     """A number for each channel, shaped to broadcast along axis 1."""
-    return apply(Reshape(tensor(b.dtype, (b.shape[0], *(1,) * (rank - 2)))), b)
+    return apply(made(Reshape, tensor(b.dtype, (b.shape[0], *(1,) * (rank - 2)))), b)
 
 
 def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
@@ -303,7 +304,7 @@ def embedding(
     place = integer("Embedding", "padding_idx", padding_idx)
     if not -table.shape[0] <= place < table.shape[0]:
         raise wrong("Embedding", "padding_idx", f"in [{-table.shape[0]}, {table.shape[0]})", place)
-    frozen = apply(Reshape(tensor(BOOL, (*ids.shape, 1))), binary(ew.Equal(), ids, place % table.shape[0]))
+    frozen = apply(made(Reshape, tensor(BOOL, (*ids.shape, 1))), binary(ew.Equal(), ids, place % table.shape[0]))
     return apply(ew.Select(), frozen, apply(ew.StopGradient(), rows), rows)
 
 
@@ -338,7 +339,7 @@ def convolution(
         reach = dilation[axis] * (kernel.shape[2 + axis] - 1) + 1
         if image.shape[2 + axis] + sum(padding[axis]) < reach:
             raise wrong(op, "x", f"at least as large as the kernel {kernel.shape[2:]}, padding included", image)
-    return apply(Convolution(stride=stride, padding=padding, dilation=dilation, groups=groups), image, kernel)
+    return apply(made(Convolution, stride=stride, padding=padding, dilation=dilation, groups=groups), image, kernel)
 
 
 def padding_argument(op: str, pad_mode: Any, padding: Any) -> Pairs | str:

@@ -18,6 +18,7 @@ from adjoint.ops.arguments import IndexMistake, choice, integer, number, operand
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.reduction import norm, sum
 from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
+from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -36,7 +37,7 @@ def _reduction(op: str, reduction: Any) -> str:
 def _reduced(x: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return x
-    return apply((Mean if reduction == "mean" else Sum)(tuple(range(x.ndim))), x)
+    return apply(made(Mean if reduction == "mean" else Sum, tuple(range(x.ndim))), x)
 
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
@@ -82,7 +83,7 @@ def _labels(op: str, target: Any, argument: str = "target") -> Tensor:
 def sparse_losses(op: str, logits: Tensor, labels: Tensor, ignored: tuple[int, ...]) -> Tensor:
     """The cross entropies of rows of logits [n, k] with classes [n]."""
     try:
-        return apply(SparseSoftmaxCrossEntropy(ignored), logits, labels)
+        return apply(made(SparseSoftmaxCrossEntropy, ignored), logits, labels)
     except (IndexError, ValueError, RuntimeError) as problem:
         classes = labels.asnumpy()
         allowed = (classes >= 0) & (classes < logits.shape[1])
@@ -213,7 +214,7 @@ def nll_loss(
     if weights is None:
         shares = counts.astype(x.dtype)
     else:
-        spread = apply(Broadcast(tensor(x.dtype, rows.shape)), weights)
+        spread = apply(made(Broadcast, tensor(x.dtype, rows.shape)), weights)
         shares = where(counts, gather_elements(spread, 1, places), zero)
     losses = -gather_elements(rows, 1, places) * shares
     if smoothing:

@@ -12,6 +12,7 @@ from adjoint.ops.arithmetic import cast, rsqrt, square
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import Pairs, same_padding
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.interned import made
 from adjoint.runtime.state import not_recording
 from adjoint.runtime.tensor import Tensor, apply
 
@@ -60,9 +61,9 @@ def max_pool2d(
     step = kernel if stride is None else pair(op, "stride", stride)
     geometry = (kernel, step, symmetric(pair(op, "padding", padding, least=0)), pair(op, "dilation", dilation),
                 flag(op, "ceil_mode", ceil_mode))
-    out = [apply(MaxPool(*geometry), image)]
+    out = [apply(made(MaxPool, *geometry), image)]
     if flag(op, "return_indices", return_indices):
-        out.append(apply(MaxPoolIndices(*geometry), image))
+        out.append(apply(made(MaxPoolIndices, *geometry), image))
     if not batched:
         out = [reshape(y, y.shape[1:]) for y in out]
     return out[0] if len(out) == 1 else tuple(out)
@@ -82,7 +83,7 @@ def avg_pool2d(
     if len(widths) not in (1, 2, 4):
         raise wrong(op, "padding", "an int, or a tuple of 2 or 4 ints", padding)
     sides = ((widths[0], widths[1]), (widths[2], widths[3])) if len(widths) == 4 else symmetric(pair(op, "padding", padding, least=0))
-    out = apply(AvgPool(pair(op, "kernel_size", kernel_size), pair(op, "stride", stride), sides, flag(op, "ceil_mode", ceil_mode),
+    out = apply(made(AvgPool, pair(op, "kernel_size", kernel_size), pair(op, "stride", stride), sides, flag(op, "ceil_mode", ceil_mode),
                         flag(op, "count_include_pad", count_include_pad), divisor), image)
     return out if batched else reshape(out, out.shape[1:])
 
@@ -112,7 +113,7 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     if any(n < 1 or d % n for n, d in zip(sizes, image.shape[2:], strict=True)):
         raise wrong(op, "output_size", f"divisors of {image.shape[2:]}", output_size)
     kernel = (image.shape[2] // sizes[0], image.shape[3] // sizes[1])
-    out = apply(AvgPool(kernel, kernel), image)
+    out = apply(made(AvgPool, kernel, kernel), image)
     return out if batched else reshape(out, out.shape[1:])
 
 
@@ -127,7 +128,7 @@ def normalized(x: Tensor, weight: Tensor, bias: Tensor, begin: int, epsilon: flo
             raise wrong("LayerNorm", name, f"of shape {shape}", t)
         if t.dtype is not x.dtype:
             raise wrong("LayerNorm", name, f"of the dtype of the input, {x.dtype}", t, TypeError)
-    return apply(LayerNorm(begin, epsilon), x, weight, bias)
+    return apply(made(LayerNorm, begin, epsilon), x, weight, bias)
 
 
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
@@ -147,7 +148,7 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-06) -> tuple[Tensor, Tensor
     if not scale.ndim or x.shape[x.ndim - scale.ndim :] != scale.shape:
         raise wrong("RmsNorm", "gamma", f"of a shape that {x.shape} ends with", scale)
     axes = tuple(range(x.ndim - scale.ndim, x.ndim))
-    inverse = rsqrt(apply(Mean(axes, keepdims=True), square(x)) + float(number("RmsNorm", "epsilon", epsilon)))
+    inverse = rsqrt(apply(made(Mean, axes, True), square(x)) + float(number("RmsNorm", "epsilon", epsilon)))
     return x * inverse * scale, inverse
 
 
@@ -193,8 +194,8 @@ def batch_norm(
     check_channels(op, x, running_mean=mean, running_var=variance, weight=gamma, bias=beta)
     epsilon, share = float(number(op, "eps", eps)), float(number(op, "momentum", momentum))
     if not flag(op, "training", training):
-        return apply(BatchNormInference(epsilon), x, gamma, beta, mean, variance)
-    y, batch_mean, batch_variance, _ = apply(BatchNorm(epsilon), x, gamma, beta)
+        return apply(made(BatchNormInference, epsilon), x, gamma, beta, mean, variance)
+    y, batch_mean, batch_variance, _ = apply(made(BatchNorm, epsilon), x, gamma, beta)
     follow(mean, variance, batch_mean, batch_variance, share, x.size // x.shape[1])
     return y
 

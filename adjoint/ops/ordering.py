@@ -14,6 +14,7 @@ from adjoint.ir.types import I32, I64, tensor
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong
 from adjoint.ops.arithmetic import isnan, logical_and, logical_or
 from adjoint.ops.shapes import gather_elements, reshape, slice, squeeze, swapaxes
+from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = ["argsort", "median", "sort", "top_k", "topk"]
@@ -50,12 +51,12 @@ def _ranking(x: Tensor, along: int, descending: bool) -> Tensor:
     else:
         equal = mine == other
     square_ = tensor(I32, (n, n))
-    row, column = apply(Iota(square_, 0)), apply(Iota(square_, 1))
+    row, column = apply(made(Iota, square_, 0)), apply(made(Iota, square_, 1))
     ahead = logical_or(before, logical_and(equal, column < row))
-    rank = apply(Sum((len(lead) + 1,)), apply(Cast(I32), ahead))
+    rank = apply(made(Sum, (len(lead) + 1,)), apply(made(Cast, I32), ahead))
     # The inverse of a permutation: the place p for which rank[p] is k.
     wanted = reshape(rank, (*lead, 1, n)) == row
-    place = apply(Sum((len(lead) + 1,)), apply(Cast(I32), wanted) * column)
+    place = apply(made(Sum, (len(lead) + 1,)), apply(made(Cast, I32), wanted) * column)
     return swapaxes(place, along, -1)
 
 
@@ -90,7 +91,7 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, 
         values, places = slice(values, begin, size), slice(places, begin, size)
         if not flag("Median", "keepdims", keepdims):
             values, places = squeeze(values, along), squeeze(places, along)
-    return values, apply(Cast(I64), places)
+    return values, apply(made(Cast, I64), places)
 
 
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:

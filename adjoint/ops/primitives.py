@@ -23,6 +23,7 @@ from adjoint.ir.types import BOOL, F32, I32, I64, DType
 from adjoint.ops import activations, arithmetic, creation, linear, losses, network, ordering, random_numbers, reduction, shapes, state
 from adjoint.ops.arguments import axes_argument, axis_argument, choice, dtype_or, integer, number, operand, pair, sizes_argument, wrong
 from adjoint.ops.primitive import Primitive
+from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, constant
 
@@ -210,7 +211,7 @@ class ReduceSum(_Reduce):
         if self.skip_mode and isinstance(axis, (tuple, list)) and not axis:
             return arithmetic.identity(x)
         axes = self._axes(x, axis)
-        return apply(Any_(axes, bool(self.keep_dims)) if x.dtype is BOOL else Sum(axes, bool(self.keep_dims)), x)
+        return apply(made(Any_ if x.dtype is BOOL else Sum, axes, bool(self.keep_dims)), x)
 
 
 class ReduceMean(_Reduce):
@@ -219,7 +220,7 @@ class ReduceMean(_Reduce):
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         x = operand("ReduceMean", x, "x")
         if x.dtype.is_float:
-            return apply(Mean(self._axes(x, axis), bool(self.keep_dims)), x)
+            return apply(made(Mean, self._axes(x, axis), bool(self.keep_dims)), x)
         return reduction.mean(x, axis, bool(self.keep_dims))
 
 
@@ -229,7 +230,7 @@ class ReduceProd(_Reduce):
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         x = operand("ReduceProd", x, "x")
         axes = self._axes(x, axis)
-        return apply(All(axes, bool(self.keep_dims)) if x.dtype is BOOL else Prod(axes, bool(self.keep_dims)), x)
+        return apply(made(All if x.dtype is BOOL else Prod, axes, bool(self.keep_dims)), x)
 
 
 class ReduceMax(_Reduce):
@@ -238,7 +239,7 @@ class ReduceMax(_Reduce):
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         x = operand("ReduceMax", x, "x")
         axes = self._axes(x, axis)
-        return apply(Any_(axes, bool(self.keep_dims)) if x.dtype is BOOL else ReduceMaxOp(axes, bool(self.keep_dims)), x)
+        return apply(made(Any_ if x.dtype is BOOL else ReduceMaxOp, axes, bool(self.keep_dims)), x)
 
 
 class ReduceMin(_Reduce):
@@ -247,7 +248,7 @@ class ReduceMin(_Reduce):
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         x = operand("ReduceMin", x, "x")
         axes = self._axes(x, axis)
-        return apply(All(axes, bool(self.keep_dims)) if x.dtype is BOOL else ReduceMinOp(axes, bool(self.keep_dims)), x)
+        return apply(made(All if x.dtype is BOOL else ReduceMinOp, axes, bool(self.keep_dims)), x)
 
 
 class ReduceAll(_Reduce):
@@ -276,7 +277,7 @@ class _Argument(Primitive):
     def _found(self, x: Any) -> Tensor:
         x = operand(self.name, x, "input_x")
         place = axis_argument(self.name, self.axis, x.ndim)
-        return apply(self.place(place, self.output_type), x) if x.ndim else constant(0, self.output_type)
+        return apply(made(self.place, place, self.output_type), x) if x.ndim else constant(0, self.output_type)
 
 
 class Argmax(_Argument):
@@ -328,7 +329,7 @@ class CumSum(Primitive):
     def __call__(self, input: Any, axis: Any) -> Tensor:
         x = operand("CumSum", input)
         place = axis_argument("CumSum", axis, x.ndim)
-        return apply(CumSumOp(place, bool(self.exclusive), bool(self.reverse)), x)
+        return apply(made(CumSumOp, place, bool(self.exclusive), bool(self.reverse)), x)
 
 
 class L2Loss(_Plain):
@@ -855,7 +856,7 @@ class MaxPool(_Pool):
 
     def __call__(self, x: Any) -> Tensor:
         image, geometry = self._geometry(x)
-        return apply(MaxPoolOp(*geometry), image)
+        return apply(made(MaxPoolOp, *geometry), image)
 
 
 class MaxPoolWithArgmax(_Pool):
@@ -863,7 +864,7 @@ class MaxPoolWithArgmax(_Pool):
 
     def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
         image, geometry = self._geometry(x)
-        return apply(MaxPoolOp(*geometry), image), apply(CastOp(I32), apply(MaxPoolIndices(*geometry), image))
+        return apply(made(MaxPoolOp, *geometry), image), apply(made(CastOp, I32), apply(made(MaxPoolIndices, *geometry), image))
 
 
 class AvgPool(_Pool):
@@ -874,7 +875,7 @@ class AvgPool(_Pool):
 
     def __call__(self, x: Any) -> Tensor:
         image, geometry = self._geometry(x)
-        return apply(AvgPoolOp(*geometry), image)
+        return apply(made(AvgPoolOp, *geometry), image)
 
 
 class BatchNorm(Primitive):
@@ -894,8 +895,8 @@ class BatchNorm(Primitive):
         center, spread = operand(op, mean, "mean"), operand(op, variance, "variance")
         network.check_channels(op, x, scale=gamma, bias=beta, mean=center, variance=spread)
         if not self.is_training:
-            return apply(BatchNormInference(self.epsilon), x, gamma, beta, center, spread), center, spread, center, spread
-        y, batch_mean, batch_variance, _ = apply(BatchNormOp(self.epsilon), x, gamma, beta)
+            return apply(made(BatchNormInference, self.epsilon), x, gamma, beta, center, spread), center, spread, center, spread
+        y, batch_mean, batch_variance, _ = apply(made(BatchNormOp, self.epsilon), x, gamma, beta)
         network.follow(center, spread, batch_mean, batch_variance, self.momentum, x.size // x.shape[1])
         return y, batch_mean, batch_variance, batch_mean, batch_variance
 
@@ -931,8 +932,8 @@ class Dropout(Primitive):
             raise wrong("Dropout", "keep_prob", "in (0, 1]", keep_prob)
 
     def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
-        y, kept = apply(DropoutOp(float(self.keep_prob)), operand("Dropout", x, "x"), next_key(_seed(self.Seed0, self.Seed1)))
-        return y, apply(CastOp(y.dtype), kept)
+        y, kept = apply(made(DropoutOp, float(self.keep_prob)), operand("Dropout", x, "x"), next_key(_seed(self.Seed0, self.Seed1)))
+        return y, apply(made(CastOp, y.dtype), kept)
 
 
 def _seed(first: int, second: int) -> int | None:

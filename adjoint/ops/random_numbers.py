@@ -15,6 +15,7 @@ from adjoint.ops.arithmetic import cast, less, log
 from adjoint.ops.ordering import sort
 from adjoint.ops.reduction import argmax
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply
 
@@ -34,11 +35,11 @@ def _seed(op: str, seed: Any) -> int | None:
 
 
 def _uniform(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
-    return apply(RandomUniform(tensor(dtype, sizes)), next_key(seed))
+    return apply(made(RandomUniform, tensor(dtype, sizes)), next_key(seed))
 
 
 def _normal(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
-    return apply(RandomNormal(tensor(dtype, sizes)), next_key(seed))
+    return apply(made(RandomNormal, tensor(dtype, sizes)), next_key(seed))
 
 
 def _sizes(op: str, size: tuple[Any, ...]) -> tuple[int, ...]:
@@ -90,7 +91,7 @@ def _integers(op: str, low: Any, high: Any, sizes: tuple[int, ...], seed: Any, d
     if first >= last:
         raise wrong(op, "high", f"more than low, {first}", last)
     drawn = apply(RandomInteger(tensor(I64, sizes), first, last), next_key(_seed(op, seed)))
-    return drawn if dtype is I64 else apply(Cast(dtype), drawn)
+    return drawn if dtype is I64 else apply(made(Cast, dtype), drawn)
 
 
 def standard_normal(shape: Any, seed: int | None = None) -> Tensor:

@@ -16,6 +16,7 @@ from adjoint.ir.types import BOOL, F64, I32, I64, DType
 from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, floating, integer, operand, wrong
 from adjoint.ops.arithmetic import abs, exp, isfinite, log, maximum, minimum, pow, sqrt, square, stop_gradient, where
 from adjoint.ops.shapes import concat, gather_elements, reshape, slice, squeeze
+from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -27,28 +28,28 @@ __all__ = [
 def widened(x: Tensor, dtype: Any, op: str) -> Tensor:
     """`x` in the dtype that its sum has: the one asked for, or Int64 for integers and bools."""
     to = dtype_or(op, dtype, x.dtype if x.dtype.is_float else I64)
-    return x if x.dtype is to else apply(Cast(to), x)
+    return x if x.dtype is to else apply(made(Cast, to), x)
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The sum over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
     x = widened(operand("Sum", input), dtype, "Sum")
-    return apply(Sum(axes_argument("Sum", dim, x.ndim, "dim"), flag("Sum", "keepdim", keepdim)), x)
+    return apply(made(Sum, axes_argument("Sum", dim, x.ndim, "dim"), flag("Sum", "keepdim", keepdim)), x)
 
 
 def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: DType | None = None) -> Tensor:
     """The product over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
     x = widened(operand("Prod", input), dtype, "Prod")
-    return apply(Prod(axes_argument("Prod", axis, x.ndim), flag("Prod", "keep_dims", keep_dims)), x)
+    return apply(made(Prod, axes_argument("Prod", axis, x.ndim), flag("Prod", "keep_dims", keep_dims)), x)
 
 
 def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     """The mean over axes; of integers in their own dtype, truncated."""
     x = operand("ReduceMean", x, "x")
-    op = Mean(axes_argument("ReduceMean", axis, x.ndim), flag("ReduceMean", "keep_dims", keep_dims))
+    op = made(Mean, axes_argument("ReduceMean", axis, x.ndim), flag("ReduceMean", "keep_dims", keep_dims))
     if x.dtype.is_float:
         return apply(op, x)
-    return apply(Cast(x.dtype), apply(op, apply(Cast(F64), x)))
+    return apply(made(Cast, x.dtype), apply(op, apply(made(Cast, F64), x)))
 
 
 def _extremum(kind: type[ReduceMax] | type[ReduceMin], input: Any, axis: Any, keepdims: Any, initial: Any, where_: Any) -> Tensor:
@@ -57,10 +58,10 @@ def _extremum(kind: type[ReduceMax] | type[ReduceMin], input: Any, axis: Any, ke
         if initial is None:
             raise ValueError(f"For '{kind.__name__}', 'initial' must be given together with 'where'.")
         x = where(operand(kind.__name__, where_, "where"), x, initial)
-    as_number = apply(Cast(I32), x) if x.dtype is BOOL else x
-    out = apply(kind(axes_argument(kind.__name__, axis, x.ndim), flag(kind.__name__, "keepdims", keepdims)), as_number)
+    as_number = apply(made(Cast, I32), x) if x.dtype is BOOL else x
+    out = apply(made(kind, axes_argument(kind.__name__, axis, x.ndim), flag(kind.__name__, "keepdims", keepdims)), as_number)
     if x.dtype is BOOL:
-        out = apply(Cast(BOOL), out)
+        out = apply(made(Cast, BOOL), out)
     if initial is not None:
         out = maximum(out, initial) if kind is ReduceMax else minimum(out, initial)
     return out
@@ -83,7 +84,7 @@ def chosen(place: Any, input: Any, axis: Any, keepdims: bool, to: DType) -> tupl
     along = axis_argument(name, axis, x.ndim)
     if x.ndim == 0:
         return x, constant(0, to)
-    index = apply(place(along, to), apply(Cast(I32), x) if x.dtype is BOOL else x)
+    index = apply(made(place, along, to), apply(made(Cast, I32), x) if x.dtype is BOOL else x)
     kept = reshape(index, (*x.shape[:along], 1, *x.shape[along + 1 :]))
     values = gather_elements(x, along, kept)
     return (values, kept) if flag(name, "keepdims", keepdims) else (squeeze(values, along), index)
@@ -135,7 +136,7 @@ def _position(place: Any, input: Any, axis: Any, keepdims: Any, to: DType, axis_
         along = axis_argument(name, axis, rank, axis_name)
         if rank == 0:
             x = reshape(x, (1,))
-    out = apply(place(along, to), apply(Cast(I32), x) if x.dtype is BOOL else x)
+    out = apply(made(place, along, to), apply(made(Cast, I32), x) if x.dtype is BOOL else x)
     if not keep:
         return out
     return reshape(out, (1,) * rank if axis is None else (*x.shape[:along], 1, *x.shape[along + 1 :]) if rank else ())
@@ -144,21 +145,21 @@ def _position(place: Any, input: Any, axis: Any, keepdims: Any, to: DType, axis_
 def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     """Whether all elements over axes are true; numbers are true unless 0."""
     x = operand("ReduceAll", input)
-    op = All(axes_argument("ReduceAll", axis, x.ndim), flag("ReduceAll", "keep_dims", keep_dims))
-    return apply(op, x if x.dtype is BOOL else apply(Cast(BOOL), x))
+    op = made(All, axes_argument("ReduceAll", axis, x.ndim), flag("ReduceAll", "keep_dims", keep_dims))
+    return apply(op, x if x.dtype is BOOL else apply(made(Cast, BOOL), x))
 
 
 def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     """Whether an element over axes is true; numbers are true unless 0."""
     x = operand("ReduceAny", input)
-    op = Any_(axes_argument("ReduceAny", axis, x.ndim), flag("ReduceAny", "keep_dims", keep_dims))
-    return apply(op, x if x.dtype is BOOL else apply(Cast(BOOL), x))
+    op = made(Any_, axes_argument("ReduceAny", axis, x.ndim), flag("ReduceAny", "keep_dims", keep_dims))
+    return apply(op, x if x.dtype is BOOL else apply(made(Cast, BOOL), x))
 
 
 def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: DType = I32) -> Tensor:
     """How many elements over axes are not 0."""
-    counted = apply(Cast(dtype_or("CountNonZero", dtype, I32)), apply(Cast(BOOL), operand("CountNonZero", x, "x")))
-    return apply(Sum(axes_argument("CountNonZero", axis, counted.ndim), flag("CountNonZero", "keep_dims", keep_dims)), counted)
+    counted = apply(made(Cast, dtype_or("CountNonZero", dtype, I32)), apply(made(Cast, BOOL), operand("CountNonZero", x, "x")))
+    return apply(made(Sum, axes_argument("CountNonZero", axis, counted.ndim), flag("CountNonZero", "keep_dims", keep_dims)), counted)
 
 
 # Spread -------------------------------------------------------------------------------------------------------------
@@ -169,8 +170,8 @@ def _moments(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tupl
     x = floating(operand(name, input))
     axes, keep = axes_argument(name, axis, x.ndim), flag(name, "keepdims", keepdims)
     correction = int(ddof) if isinstance(ddof, bool) else integer(name, "ddof", ddof)
-    center = apply(Mean(axes, keepdims=True), x)
-    total = apply(Sum(axes, keep), square(x - center))
+    center = apply(made(Mean, axes, True), x)
+    total = apply(made(Sum, axes, keep), square(x - center))
     count = math.prod(x.shape[a] for a in axes) - correction
     variance = total / (float(count) if count > 0 else 0.0)
     return variance, center if keep else reshape(center, variance.shape)
@@ -210,10 +211,10 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
          and -inf, the largest and the smallest sum of sizes in a column, in a row; others are a ValueError
     """
     x = floating(operand("Norm", A, "A"))
-    x = x if dtype is None else apply(Cast(dtype_or("Norm", dtype, x.dtype)), x)
+    x = x if dtype is None else apply(made(Cast, dtype_or("Norm", dtype, x.dtype)), x)
     axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)
     if (isinstance(ord, str) and ord == "fro") or ord is None:
-        return sqrt(apply(Sum(axes, keep), square(x)))
+        return sqrt(apply(made(Sum, axes, keep), square(x)))
     if isinstance(ord, (bool, str)) or not isinstance(ord, (int, float)):
         raise wrong("Norm", "ord", "None, 'fro' or a number", repr(ord), ValueError if isinstance(ord, str) else TypeError)
     if len(axes) == 2 and (dim is not None or x.ndim == 2):
@@ -221,14 +222,14 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     if (dim is None and x.ndim > 1) or len(axes) > 2:
         raise wrong("Norm", "dim", "one axis or two", dim)
     if ord in (math.inf, -math.inf):
-        return apply((ReduceMax if ord > 0 else ReduceMin)(axes, keep), abs(x))
+        return apply(made(ReduceMax if ord > 0 else ReduceMin, axes, keep), abs(x))
     if ord == 2:
-        return sqrt(apply(Sum(axes, keep), square(x)))
+        return sqrt(apply(made(Sum, axes, keep), square(x)))
     if ord == 0:
-        return apply(Sum(axes, keep), apply(Cast(x.dtype), apply(Cast(BOOL), x)))
+        return apply(made(Sum, axes, keep), apply(made(Cast, x.dtype), apply(made(Cast, BOOL), x)))
     if ord == 1:
-        return apply(Sum(axes, keep), abs(x))
-    return pow(apply(Sum(axes, keep), pow(abs(x), float(ord))), 1.0 / ord)
+        return apply(made(Sum, axes, keep), abs(x))
+    return pow(apply(made(Sum, axes, keep), pow(abs(x), float(ord))), 1.0 / ord)
 
 
 def _matrix_norm(x: Tensor, ord: float, axes: tuple[int, ...], keep: bool) -> Tensor:
@@ -236,8 +237,8 @@ def _matrix_norm(x: Tensor, ord: float, axes: tuple[int, ...], keep: bool) -> Te
     if ord not in (1, -1, math.inf, -math.inf):
         raise wrong("Norm", "ord", "None, 'fro', 1, -1, inf or -inf for a matrix", ord)
     along, over = axes if ord in (1, -1) else (axes[1], axes[0])
-    sums = apply(Sum((along,), keepdims=True), abs(x))
-    out = apply((ReduceMax if ord > 0 else ReduceMin)((over,), keepdims=True), sums)
+    sums = apply(made(Sum, (along,), True), abs(x))
+    out = apply(made(ReduceMax if ord > 0 else ReduceMin, (over,), True), sums)
     return out if keep else reshape(out, tuple(d for a, d in enumerate(x.shape) if a not in axes))
 
 
@@ -245,9 +246,9 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over axes, without overflow."""
     x = operand("LogSumExp", input)
     axes, keep = axes_argument("LogSumExp", dim, x.ndim, "dim"), flag("LogSumExp", "keepdim", keepdim)
-    largest = stop_gradient(apply(ReduceMax(axes, keepdims=True), x))
+    largest = stop_gradient(apply(made(ReduceMax, axes, True), x))
     largest = where(isfinite(largest), largest, constant(0.0, x.dtype))
-    out = log(apply(Sum(axes, keepdims=True), exp(x - largest))) + largest
+    out = log(apply(made(Sum, axes, True), exp(x - largest))) + largest
     return out if keep else reshape(out, tuple(d for a, d in enumerate(x.shape) if a not in axes))
 
 
@@ -260,7 +261,7 @@ def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType
 def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean over axes of what is not NaN."""
     x = floating(operand("NanMean", input))
-    counted = apply(Cast(x.dtype), x == x)
+    counted = apply(made(Cast, x.dtype), x == x)
     return sum(_without_nan(x), axis, keepdims, dtype=dtype) / sum(counted, axis, keepdims)
 
 
@@ -275,16 +276,16 @@ def cumsum(x: Any, axis: Any, dtype: DType | None = None) -> Tensor:
     """The running sum along an axis."""
     x = operand("CumSum", x, "x")
     if dtype is not None:
-        x = apply(Cast(dtype_or("CumSum", dtype, x.dtype)), x)
+        x = apply(made(Cast, dtype_or("CumSum", dtype, x.dtype)), x)
     along = axis_argument("CumSum", axis, x.ndim)
-    return apply(CumSum(along), x) if x.ndim else x
+    return apply(made(CumSum, along), x) if x.ndim else x
 
 
 def cumprod(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
     """The running product along an axis, by doubling the reach of the products in each step."""
     x = operand("CumProd", input)
     if dtype is not None:
-        x = apply(Cast(dtype_or("CumProd", dtype, x.dtype)), x)
+        x = apply(made(Cast, dtype_or("CumProd", dtype, x.dtype)), x)
     along = axis_argument("CumProd", dim, x.ndim, "dim")
     reach, length = 1, x.shape[along] if x.ndim else 1
     begin = [0] * x.ndim

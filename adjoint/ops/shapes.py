@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.ops.elementwise import Select as SelectOp
+from adjoint.ir.ops.elementwise import Cast, Select
 from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Iota, OneHot, Pad, Reshape, Reverse, ScatterAdd, Slice, Transpose
 from adjoint.ir.types import BOOL, I32, I64, TensorType, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
@@ -27,6 +26,7 @@ from adjoint.ops.arguments import (
     tensors_argument,
     wrong,
 )
+from adjoint.runtime.interned import made
 from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, apply, constant
 
@@ -37,6 +37,8 @@ __all__ = [
     "split", "squeeze", "stack", "strided_slice", "swapaxes", "swapdims", "t", "take", "tensor_scatter_add", "tensor_split", "tile",
     "transpose", "tril", "triu", "unbind", "unsorted_segment_sum", "unsqueeze", "unstack", "view_as", "vstack",
 ]
+
+_SELECT = Select()
 
 
 # Questions ----------------------------------------------------------------------------------------------------------
@@ -73,7 +75,7 @@ def reshape(input: Any, shape: Any) -> Tensor:
     x = operand("Reshape", input)
     if not isinstance(shape, (tuple, list, Tensor)):
         raise wrong("Reshape", "shape", "a tuple of ints", shape if not isinstance(shape, str) else repr(shape), TypeError)
-    return apply(Reshape(reshaped(x, sizes_argument("Reshape", "shape", shape, least=None), "Reshape")), x)
+    return apply(made(Reshape, reshaped(x, sizes_argument("Reshape", "shape", shape, least=None), "Reshape")), x)
 
 
 def reshaped(x: Tensor, sizes: tuple[int, ...], op: str) -> TensorType:
@@ -127,7 +129,7 @@ def transpose(input: Any, dims: Any) -> Tensor:
     order = tuple(axis_argument("Transpose", place, x.ndim, "dims") for place in places)
     if len(set(order)) != len(order):
         raise wrong("Transpose", "dims", "axes without repetition", places)
-    return apply(Transpose(order), x)
+    return apply(made(Transpose, order), x)
 
 
 def permute(input: Any, axis: Any) -> Tensor:
@@ -142,7 +144,7 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
     order = list(range(x.ndim))
     if order:
         order[first], order[second] = second, first
-    return apply(Transpose(tuple(order)), x)
+    return apply(made(Transpose, tuple(order)), x)
 
 
 def swapdims(input: Any, dim0: int, dim1: int) -> Tensor:
@@ -155,7 +157,7 @@ def t(input: Any) -> Tensor:
     x = operand("T", input)
     if x.ndim > 2:
         raise wrong("T", "input", "of at most 2 dimensions", x)
-    return apply(Transpose(tuple(reversed(range(x.ndim)))), x)
+    return apply(made(Transpose, tuple(reversed(range(x.ndim)))), x)
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
@@ -169,7 +171,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     order = [a for a in range(x.ndim) if a not in sources]
     for place, axis in sorted(zip(places, sources, strict=True)):
         order.insert(place, axis)
-    return apply(Transpose(tuple(order)), x)
+    return apply(made(Transpose, tuple(order)), x)
 
 
 def movedim(x: Any, source: Any, destination: Any) -> Tensor:
@@ -185,7 +187,7 @@ def expand_dims(input_x: Any, axis: Any) -> Tensor:
         if not -x.ndim - 1 <= place <= x.ndim:
             raise wrong("ExpandDims", "axis", f"in [{-x.ndim - 1}, {x.ndim + 1})", place)
         place %= x.ndim + 1
-        x = apply(Reshape(tensor(x.dtype, (*x.shape[:place], 1, *x.shape[place:]))), x)
+        x = apply(made(Reshape, tensor(x.dtype, (*x.shape[:place], 1, *x.shape[place:]))), x)
     return x
 
 
@@ -200,7 +202,7 @@ def squeeze(input: Any, axis: Any = None) -> Tensor:
     if isinstance(axis, tuple) and not axis:
         axis = None
     axes = axes_argument("Squeeze", axis, x.ndim)
-    return apply(Reshape(tensor(x.dtype, (d for a, d in enumerate(x.shape) if d != 1 or a not in axes))), x)
+    return apply(made(Reshape, tensor(x.dtype, (d for a, d in enumerate(x.shape) if d != 1 or a not in axes))), x)
 
 
 def broadcast_to(input: Any, shape: Any) -> Tensor:
@@ -219,7 +221,7 @@ def broadcast_to(input: Any, shape: Any) -> Tensor:
         fits = False
     if not fits:
         raise wrong("BroadcastTo", "shape", f"sizes that {x.shape} broadcasts to", sizes)
-    return apply(Broadcast(tensor(x.dtype, target)), x)
+    return apply(made(Broadcast, tensor(x.dtype, target)), x)
 
 
 def expand(input_x: Any, size: Any) -> Tensor:
@@ -254,9 +256,9 @@ def tile(input: Any, dims: Any) -> Tensor:
         spread.append(d)
     result = tensor(x.dtype, (n * d for n, d in zip(times, sizes, strict=True)))
     if len(spread) == len(sizes):
-        return apply(Reshape(result), x)
-    parted = apply(Reshape(tensor(x.dtype, split)), x)
-    return apply(Reshape(result), apply(Broadcast(tensor(x.dtype, spread)), parted))
+        return apply(made(Reshape, result), x)
+    parted = apply(made(Reshape, tensor(x.dtype, split)), x)
+    return apply(made(Reshape, result), apply(made(Broadcast, tensor(x.dtype, spread)), parted))
 
 
 def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
@@ -277,7 +279,7 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
     if len(times) != length:
         raise wrong("RepeatInterleave", "repeats", f"one number or {length}", times)
     places = [place for place, n in enumerate(times) for _ in range(n)]
-    return apply(Gather(along), x, _places(places))
+    return apply(made(Gather, along), x, _places(places))
 
 
 def _places(places: Sequence[int]) -> Tensor:
@@ -298,7 +300,7 @@ def concat(tensors: Any, axis: int = 0) -> Tensor:
             raise wrong("Concat", "tensors", "tensors of one rank, at least 1", [part.shape for part in parts])
         if x.shape[:along] != first.shape[:along] or x.shape[along + 1 :] != first.shape[along + 1 :]:
             raise wrong("Concat", "tensors", f"tensors whose shapes agree but for axis {along}", [part.shape for part in parts])
-    return apply(Concat(along), *_one_dtype(parts))
+    return apply(made(Concat, along), *_one_dtype(parts))
 
 
 def _one_dtype(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -306,7 +308,7 @@ def _one_dtype(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     for x in parts:
         if x.dtype is not dtype:
             dtype = common_dtype(dtype, x.dtype)
-    return tuple(x if x.dtype is dtype else apply(Cast(dtype), x) for x in parts)
+    return tuple(x if x.dtype is dtype else apply(made(Cast, dtype), x) for x in parts)
 
 
 def cat(tensors: Any, axis: int = 0) -> Tensor:
@@ -322,7 +324,7 @@ def stack(tensors: Any, axis: int = 0) -> Tensor:
         raise wrong("Stack", "tensors", "tensors of one shape", [x.shape for x in parts])
     along = axis_argument("Stack", axis, first.ndim + 1)
     to = (*first.shape[:along], 1, *first.shape[along:])
-    return apply(Concat(along), *(apply(Reshape(tensor(x.dtype, to)), x) for x in _one_dtype(parts)))
+    return apply(made(Concat, along), *(apply(made(Reshape, tensor(x.dtype, to)), x) for x in _one_dtype(parts)))
 
 
 def hstack(tensors: Any) -> Tensor:
@@ -343,7 +345,7 @@ def parted(x: Tensor, along: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
     at = 0
     for length in lengths:
         start[along], stop[along] = at, at + length
-        parts.append(apply(Slice(tuple(start), tuple(stop), step), x))
+        parts.append(apply(made(Slice, tuple(start), tuple(stop), step), x))
         at += length
     return tuple(parts)
 
@@ -406,7 +408,7 @@ def unstack(input_x: Any, axis: int = 0) -> tuple[Tensor, ...]:
         raise wrong("Unstack", "input_x", "of at least 1 dimension", x)
     along = axis_argument("Unstack", axis, x.ndim)
     to = tensor(x.dtype, (*x.shape[:along], *x.shape[along + 1 :]))
-    return tuple(apply(Reshape(to), part) for part in parted(x, along, [1] * x.shape[along]))
+    return tuple(apply(made(Reshape, to), part) for part in parted(x, along, [1] * x.shape[along]))
 
 
 def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -445,7 +447,7 @@ def slice(input_x: Any, begin: Any, size: Any) -> Tensor:
     stop = tuple(d if n == -1 else a + n for a, n, d in zip(start, sizes, x.shape, strict=True))
     if any(b > d or a > b for a, b, d in zip(start, stop, x.shape, strict=True)):
         raise wrong("Slice", "size", f"a block inside of {x.shape} from {start}", sizes)
-    return apply(Slice(start, stop, (1,) * x.ndim), x)
+    return apply(made(Slice, start, stop, (1,) * x.ndim), x)
 
 
 def narrow(input: Any, axis: int, start: int, length: int) -> Tensor:
@@ -495,7 +497,7 @@ def flip(input: Any, dims: Any) -> Tensor:
     x = operand("Flip", input)
     if not isinstance(dims, (int, tuple, list)) or isinstance(dims, bool):
         raise wrong("Flip", "dims", "an int or a tuple of ints", dims, TypeError)
-    return apply(Reverse(axes_argument("Flip", dims, x.ndim, "dims") if dims != () else ()), x)
+    return apply(made(Reverse, axes_argument("Flip", dims, x.ndim, "dims") if dims != () else ()), x)
 
 
 def reverse(x: Any, axis: Any) -> Tensor:
@@ -555,7 +557,7 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
                     wanted = [min(max(p, 0), length - 1) for p in places]
                 case _:
                     wanted = [p % length for p in places]
-            x = apply(Gather(along), x, _places(wanted))
+            x = apply(made(Gather, along), x, _places(wanted))
     return x
 
 
@@ -566,7 +568,7 @@ def framed(x: Tensor, pairs: Sequence[tuple[int, int]], filling: bool | int | fl
         stop = tuple(d - max(0, -after) for d, (_, after) in zip(x.shape, pairs, strict=True))
         if any(a > b for a, b in zip(start, stop, strict=True)):
             raise wrong("Pad", "padding", f"no more cut off than there is of {x.shape}", tuple(pairs))
-        x = apply(Slice(start, stop, (1,) * x.ndim), x)
+        x = apply(made(Slice, start, stop, (1,) * x.ndim), x)
     low, high = tuple(max(0, a) for a, _ in pairs), tuple(max(0, b) for _, b in pairs)
     filling = float(filling) if x.dtype.is_float else bool(filling) if x.dtype is BOOL else int(filling)
     return apply(Pad(low, high, (0,) * x.ndim, filling), x)
@@ -586,7 +588,7 @@ def indices_argument(op: str, argument: str, indices: Any) -> Tensor:
 def gathered(op: str, x: Tensor, indices: Tensor, along: int) -> Tensor:
     """The slices along an axis that the indices name; an IndexMistake for one out of range."""
     try:
-        return apply(Gather(along), x, indices)
+        return apply(made(Gather, along), x, indices)
     except (IndexError, RuntimeError):
         raise wrong(op, "indices", f"in [{-x.shape[along]}, {x.shape[along]})", _outside(indices, x.shape[along]), IndexMistake) from None
 
@@ -615,10 +617,10 @@ def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0
     moved = moveaxis(x, along, batch)
     flat = reshape(moved, (blocks * length, *moved.shape[batch + 1 :]))
     rows = reshape(indices, (blocks, -1)).astype(I64, copy=False)
-    rows = apply(SelectOp(), rows < 0, rows + length, rows)
+    rows = apply(_SELECT, rows < 0, rows + length, rows)
     if rows.size and not bool(((rows >= 0) & (rows < length)).asnumpy().all()):
         raise wrong("Gather", "input_indices", f"in [{-length}, {length})", _outside(indices, length), IndexMistake)
-    offset = apply(Iota(tensor(I64, rows.shape), 0)) * length
+    offset = apply(made(Iota, tensor(I64, rows.shape), 0)) * length
     taken = gathered("Gather", flat, rows + offset, 0)
     taken = reshape(taken, (*x.shape[:batch], *indices.shape[batch:], *flat.shape[1:]))
     middle = along - batch
@@ -626,7 +628,7 @@ def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0
     count = indices.ndim - batch
     order = [*range(batch), *range(batch + count, batch + count + middle), *range(batch, batch + count),
              *range(batch + count + middle, taken.ndim)]
-    return apply(Transpose(tuple(order)), taken)
+    return apply(made(Transpose, tuple(order)), taken)
 
 
 def index_select(input: Any, axis: int, index: Any) -> Tensor:
@@ -658,11 +660,11 @@ def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
         if low < -length or high >= length:
             raise wrong("GatherD", "index", f"in [{-length}, {length})", _outside(indices, length), IndexMistake)
         if low < 0:
-            rows = apply(SelectOp(), rows < 0, rows + length, rows)
+            rows = apply(_SELECT, rows < 0, rows + length, rows)
     flat = reshape(x, (-1,))
     if x.ndim > 1:
         rows = _flat_places(rows, x.shape, along)
-    return apply(Gather(0), flat, rows)
+    return apply(made(Gather, 0), flat, rows)
 
 
 def _flat_places(rows: Tensor, sizes: tuple[int, ...], along: int) -> Tensor:
@@ -671,7 +673,7 @@ def _flat_places(rows: Tensor, sizes: tuple[int, ...], along: int) -> Tensor:
     places = rows if stride[along] == 1 else rows * stride[along]
     for a in range(len(sizes)):
         if a != along and rows.shape[a] > 1:
-            places = places + apply(Iota(tensor(I64, tuple(n if c == a else 1 for c, n in enumerate(rows.shape))), a)) * stride[a]
+            places = places + apply(made(Iota, tensor(I64, tuple(n if c == a else 1 for c, n in enumerate(rows.shape))), a)) * stride[a]
     return places
 
 
@@ -695,7 +697,7 @@ def flat_indices(op: str, x: Tensor, indices: Tensor) -> Tensor:
     places = None
     for a, column in enumerate(parted(wide, wide.ndim - 1, [1] * depth)):
         column = squeeze(column, -1)
-        column = apply(SelectOp(), column < 0, column + x.shape[a], column)
+        column = apply(_SELECT, column < 0, column + x.shape[a], column)
         places = column if places is None else places * x.shape[a] + column
     assert places is not None
     return places
@@ -706,7 +708,7 @@ def gather_nd(input_x: Any, indices: Any) -> Tensor:
     x, rows = operand("GatherNd", input_x, "input_x"), indices_argument("GatherNd", "indices", indices)
     places = flat_indices("GatherNd", x, rows)
     depth = rows.shape[-1]
-    return apply(Gather(0), reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:])), places)
+    return apply(made(Gather, 0), reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:])), places)
 
 
 def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Tensor:
@@ -718,7 +720,7 @@ def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Tensor:
     if new.type is not tensor(x.dtype, (*rows.shape[:-1], *x.shape[depth:])):
         raise wrong("TensorScatterAdd", "updates", f"of dtype {x.dtype} and shape {(*rows.shape[:-1], *x.shape[depth:])}", new)
     flat = reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:]))
-    return reshape(apply(ScatterAdd(0), flat, places, new), x.shape)
+    return reshape(apply(made(ScatterAdd, 0), flat, places, new), x.shape)
 
 
 def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
@@ -729,10 +731,10 @@ def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> T
         raise wrong("UnsortedSegmentSum", "segment_ids", f"of a shape that {x.shape} begins with, and 'num_segments' positive", ids)
     rest = x.shape[ids.ndim :]
     # Slices without a segment are added to one more slice, which is then left out.
-    places = apply(SelectOp(), ids < 0, constant(count, ids.dtype), ids)
-    start = apply(Broadcast(tensor(x.dtype, (count + 1, *rest))), constant(0.0 if x.dtype.is_float else 0, x.dtype))
+    places = apply(_SELECT, ids < 0, constant(count, ids.dtype), ids)
+    start = apply(made(Broadcast, tensor(x.dtype, (count + 1, *rest))), constant(0.0 if x.dtype.is_float else 0, x.dtype))
     try:
-        out = apply(ScatterAdd(0), start, places, x)
+        out = apply(made(ScatterAdd, 0), start, places, x)
     except (IndexError, RuntimeError):
         raise wrong("UnsortedSegmentSum", "segment_ids", f"below {count}", _outside(ids, count), IndexMistake) from None
     return slice(out, (0,) * out.ndim, (count, *rest))
@@ -772,10 +774,10 @@ def _triangle(op: str, input: Any, diagonal: Any, *, lower: bool) -> Tensor:
     if x.ndim < 2:
         raise wrong(op, "input", "of at least 2 dimensions", x)
     to = tensor(I64, x.shape[-2:])
-    distance = apply(Iota(to, 1)) - apply(Iota(to, 0))
+    distance = apply(made(Iota, to, 1)) - apply(made(Iota, to, 0))
     inside = distance <= offset if lower else distance >= offset
     zero = constant(False if x.dtype is BOOL else 0, x.dtype)
-    return apply(SelectOp(), inside, x, zero)
+    return apply(_SELECT, inside, x, zero)
 
 
 def tril(input: Any, diagonal: int = 0) -> Tensor:
@@ -801,7 +803,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     row, column = max(0, -shift), max(0, shift)
     count = max(0, min(rows - row, columns - column))
     places = [(row + i) * columns + column + i for i in range(count)]
-    return apply(Gather(moved.ndim - 2), reshape(moved, (*moved.shape[:-2], rows * columns)), _places(places))
+    return apply(made(Gather, moved.ndim - 2), reshape(moved, (*moved.shape[:-2], rows * columns)), _places(places))
 
 
 def diag(input: Any) -> Tensor:
@@ -810,7 +812,7 @@ def diag(input: Any) -> Tensor:
     n = x.size
     to = tensor(I32, (n, n))
     zero = constant(False if x.dtype is BOOL else 0, x.dtype)
-    matrix = apply(SelectOp(), apply(Iota(to, 0)) == apply(Iota(to, 1)), reshape(x, (n,)), zero)
+    matrix = apply(_SELECT, apply(made(Iota, to, 0)) == apply(made(Iota, to, 1)), reshape(x, (n,)), zero)
     return reshape(matrix, (*x.shape, *x.shape))
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Reshape, Slice, Transpose
 from adjoint.ir.types import I64, broadcast_shapes, tensor
+from adjoint.runtime.interned import made
 from adjoint.runtime.machine import memory_of
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant, wrap
 
@@ -49,8 +50,8 @@ def _row(x: Tensor, index: int) -> Tensor:
     sizes = x.shape
     place = _checked(index, sizes[0], 0)
     lead = (0,) * (len(sizes) - 1)
-    part = apply(Slice((place, *lead), (place + 1, *sizes[1:]), (1,) * len(sizes)), x)
-    return apply(Reshape(tensor(x.dtype, sizes[1:])), part)
+    part = apply(made(Slice, (place, *lead), (place + 1, *sizes[1:]), (1,) * len(sizes)), x)
+    return apply(made(Reshape, tensor(x.dtype, sizes[1:])), part)
 
 
 def iterated(x: Tensor) -> Iterator[Tensor]:
@@ -180,10 +181,10 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
             sizes.append(length)
             left.append(entry.array)
     if any(taken_ != range(length) for taken_, length in zip(ranges, x.shape, strict=True)):
-        x = apply(Slice(*(tuple(getattr(r, end) for r in ranges) for end in ("start", "stop", "step"))), x)
+        x = apply(made(Slice, *(tuple(getattr(r, end) for r in ranges) for end in ("start", "stop", "step"))), x)
         if x.shape == tuple(sizes):
             return x, left
-    return apply(Reshape(tensor(x.dtype, sizes)), x), left
+    return apply(made(Reshape, tensor(x.dtype, sizes)), x), left
 
 
 def _range(entry: slice, length: int) -> range:
@@ -207,17 +208,17 @@ def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
             places = _as_places(_in_range(places, x.shape[axis], axis))
         elif places.size:
             _in_range(places.asnumpy(), x.shape[axis], axis)
-        return apply(Gather(axis), x, places)
+        return apply(made(Gather, axis), x, places)
     flat = _flat_places(entries, axes, x.shape)
     together = axes == list(range(axes[0], axes[-1] + 1))
     front = axes[0] if together else 0
     others = [axis for axis in range(x.ndim) if axis not in axes]
     order = (*others[:front], *axes, *others[front:])
     if order != tuple(range(x.ndim)):
-        x = apply(Transpose(order), x)
+        x = apply(made(Transpose, order), x)
     count = int(np.prod([x.shape[front + i] for i in range(len(axes))], dtype=np.int64))
-    x = apply(Reshape(tensor(x.dtype, (*x.shape[:front], count, *x.shape[front + len(axes) :]))), x)
-    return apply(Gather(front), x, _as_places(flat))
+    x = apply(made(Reshape, tensor(x.dtype, (*x.shape[:front], count, *x.shape[front + len(axes) :]))), x)
+    return apply(made(Gather, front), x, _as_places(flat))
 
 
 def _flat_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Array:
@@ -263,21 +264,21 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     elif not isinstance(value, Tensor):
         value = as_tensor(value)
     if value.dtype is not x.dtype:
-        value = apply(Cast(x.dtype), value)
+        value = apply(made(Cast, x.dtype), value)
     # Axes of 1 in front of the value are too many by NumPy's rule too, and are let go.
     while value.ndim > chosen.ndim and value.shape[0] == 1:
-        value = apply(Reshape(tensor(value.dtype, value.shape[1:])), value)
+        value = apply(made(Reshape, tensor(value.dtype, value.shape[1:])), value)
     if value.shape != chosen.shape:
         try:
-            value = apply(Broadcast(tensor(value.dtype, chosen.shape)), value)
+            value = apply(made(Broadcast, tensor(value.dtype, chosen.shape)), value)
         except ValueError:
             raise ValueError(f"For 'Tensor[...] = value', the value must broadcast to the shape {chosen.shape} of what is written to, "
                              f"but got shape {value.shape}.") from None
     source = np.arange(x.size, dtype=np.int64)
     source[chosen.reshape(-1)] = x.size + np.arange(chosen.size)
-    old, new = (apply(Reshape(tensor(t.dtype, (t.size,))), t) for t in (x, value))
-    both = apply(Concat(0), old, new)
-    return apply(Gather(0), both, _as_places(source.reshape(x.shape)))
+    old, new = (apply(made(Reshape, tensor(t.dtype, (t.size,))), t) for t in (x, value))
+    both = apply(made(Concat, 0), old, new)
+    return apply(made(Gather, 0), both, _as_places(source.reshape(x.shape)))
 
 
 def _numbered(x: Tensor) -> Tensor:
