@@ -8,8 +8,9 @@ from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.softmax import LogSoftmax as LogSoftmaxOp
 from adjoint.ir.ops.softmax import Softmax as SoftmaxOp
 from adjoint.nn.checks import floating, integer, number
+from adjoint.ops import activations
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor, apply, binary
+from adjoint.runtime.tensor import Tensor, apply
 
 __all__ = [
     "ELU", "GELU", "Identity", "LeakyReLU", "LogSoftmax", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh", "get_activation",
@@ -27,7 +28,7 @@ class ReLU6(Cell):
     """min(max(x, 0), 6)."""
 
     def construct(self, x: Tensor) -> Tensor:
-        return binary(ew.Minimum(), apply(_RELU, floating(self, "x", x)), 6)
+        return activations.relu6(floating(self, "x", x))
 
 
 class LeakyReLU(Cell):
@@ -38,8 +39,7 @@ class LeakyReLU(Cell):
         self.alpha = number("LeakyReLU", "alpha", alpha)
 
     def construct(self, x: Tensor) -> Tensor:
-        floating(self, "x", x)
-        return apply(ew.Select(), binary(ew.GreaterEqual(), x, 0), x, x * self.alpha)
+        return activations.leaky_relu(floating(self, "x", x, integers=True), self.alpha)
 
 
 class ELU(Cell):
@@ -50,8 +50,7 @@ class ELU(Cell):
         self.alpha = number("ELU", "alpha", alpha)
 
     def construct(self, x: Tensor) -> Tensor:
-        floating(self, "x", x)
-        return apply(ew.Select(), binary(ew.Greater(), x, 0), x, apply(ew.Expm1(), binary(ew.Minimum(), x, 0)) * self.alpha)
+        return activations.elu(floating(self, "x", x), self.alpha)
 
 
 class Sigmoid(Cell):
@@ -65,15 +64,14 @@ class SiLU(Cell):
     """x * sigmoid(x)."""
 
     def construct(self, x: Tensor) -> Tensor:
-        return floating(self, "x", x) * apply(_SIGMOID, x)
+        return activations.silu(floating(self, "x", x))
 
 
 class Softplus(Cell):
     """log(1 + exp(x)), without overflow."""
 
     def construct(self, x: Tensor) -> Tensor:
-        floating(self, "x", x)
-        return apply(ew.Log1p(), apply(ew.Exp(), -abs(x))) + binary(ew.Maximum(), x, 0)
+        return activations.softplus(floating(self, "x", x))
 
 
 class Tanh(Cell):
@@ -93,7 +91,7 @@ class GELU(Cell):
         self.approximate = approximate
 
     def construct(self, x: Tensor) -> Tensor:
-        return apply(ew.Gelu(approximate=self.approximate), floating(self, "x", x))
+        return activations.gelu(floating(self, "x", x), "tanh" if self.approximate else "none")
 
 
 class Softmax(Cell):

@@ -17,7 +17,8 @@ def _name(owner: Cell | str) -> str:
 
 def integer(owner: Cell | str, argument: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be an int, but got {value!r} of type {type(value).__name__}.")
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be an int, "
+                        f"but got {value!r} of type {type(value).__name__}.")
     return int(value)
 
 

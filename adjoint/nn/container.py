@@ -14,6 +14,10 @@ __all__ = ["CellList", "SequentialCell"]
 class _Numbered(Cell):
     """Cells by position; they are attributes named "0", "1", ..."""
 
+    def __init__(self, *args: Any, auto_prefix: bool = True):
+        super().__init__(auto_prefix=auto_prefix)
+        self._set(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else args)
+
     def _check(self, cell: Any) -> Cell:
         if not isinstance(cell, Cell):
             raise TypeError(f"For '{type(self).__name__}', every item must be a Cell, but got {cell!r} of type {type(cell).__name__}.")
@@ -86,10 +90,6 @@ class SequentialCell(_Numbered):
 
 class CellList(_Numbered):
     """A list of cells: to be indexed and iterated over, not called."""
-
-    def __init__(self, *args: Any, auto_prefix: bool = True):
-        super().__init__(auto_prefix=auto_prefix)
-        self._set(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else args)
 
     def insert(self, index: int, cell: Cell) -> None:
         """Put a cell before the one at `index`."""

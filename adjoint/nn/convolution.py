@@ -67,7 +67,8 @@ class Conv2d(Cell):
     def _padding(self, padding: Any) -> Padding:
         values = (padding,) * 4 if isinstance(padding, (int, np.integer)) else tuple(padding) if isinstance(padding, (tuple, list)) else padding
         if not isinstance(values, tuple):
-            raise TypeError(f"For 'Conv2d', the argument 'padding' must be an int or a tuple of 4, but got {padding!r} of type {type(padding).__name__}.")
+            raise TypeError(f"For 'Conv2d', the argument 'padding' must be an int or a tuple of 4, "
+                            f"but got {padding!r} of type {type(padding).__name__}.")
         if len(values) != 4:
             raise ValueError(f"For 'Conv2d', the argument 'padding' must be an int or a tuple of 4, but got {padding!r}.")
         top, bottom, left, right = (integer(self, "padding", v) for v in values)

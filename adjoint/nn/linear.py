@@ -45,7 +45,8 @@ class Dense(Cell):
         if has_bias:
             self.bias = Parameter(first_values("Dense", "bias_init", bias_init, shape[:1], dtype, Uniform(bound)), name="bias")
         if activation is not None and not isinstance(activation, (str, Cell)):
-            raise TypeError(f"For 'Dense', the argument 'activation' must be a str or a Cell, but got {activation!r} of type {type(activation).__name__}.")
+            raise TypeError(f"For 'Dense', the argument 'activation' must be a str or a Cell, "
+                            f"but got {activation!r} of type {type(activation).__name__}.")
         self.activation = get_activation(activation, "Dense") if isinstance(activation, str) else activation
 
     def construct(self, x: Tensor) -> Tensor:

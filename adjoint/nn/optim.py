@@ -33,7 +33,8 @@ class _Rates(Cell):
     def construct(self, step: Tensor) -> float:
         at, rates = step.item(), self.learning_rate.tolist()
         if at >= len(rates):
-            raise RuntimeError(f"For '{self._owner}', 'learning_rate' holds {len(rates)} rates, one for each step, but this is step {at + 1}.")
+            raise RuntimeError(f"For '{self._owner}', 'learning_rate' holds {len(rates)} rates, one for each step, "
+                               f"but this is step {at + 1}.")
         return rates[at]
 
 

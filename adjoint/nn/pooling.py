@@ -67,7 +67,8 @@ class MaxPool2d(_Pool2d):
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         self._dilation = pair(self, "dilation", dilation)
         if self.pad_mode != "pad" and (ceil_mode or self._dilation != (1, 1)):
-            raise ValueError(f"For 'MaxPool2d', 'dilation' and 'ceil_mode' need pad_mode 'pad', but got {dilation} and {ceil_mode} with {pad_mode!r}.")
+            raise ValueError(f"For 'MaxPool2d', 'dilation' and 'ceil_mode' need pad_mode 'pad', "
+                             f"but got {dilation} and {ceil_mode} with {pad_mode!r}.")
         if boolean(self, "return_indices", return_indices):
             raise ValueError("For 'MaxPool2d', 'return_indices' is not supported: the operation MaxPoolIndices gives them.")
 

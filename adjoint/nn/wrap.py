@@ -17,7 +17,8 @@ __all__ = ["TrainOneStepCell", "WithEvalCell", "WithLossCell"]
 def _callable(owner: str, **given: Any) -> None:
     for argument, value in given.items():
         if not callable(value):
-            raise TypeError(f"For '{owner}', the argument '{argument}' must be a Cell or a function, but got {value!r} of type {type(value).__name__}.")
+            raise TypeError(f"For '{owner}', the argument '{argument}' must be a Cell or a function, "
+                            f"but got {value!r} of type {type(value).__name__}.")
 
 
 class WithLossCell(Cell):

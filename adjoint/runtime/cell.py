@@ -58,8 +58,9 @@ class Cell:
                 raise KeyError(f"For 'Cell', {name!r} is a Parameter of '{type(self).__name__}': it cannot become a Cell.")
             own["_cells"][name] = value
             if own["_auto_prefix"]:
-                value.update_parameters_name(name + ".")
-                value._retitle(name)
+                place = f"{self.param_prefix}.{name}" if self.param_prefix else name
+                value.update_parameters_name(place + ".")
+                value._retitle(place)
             own[name] = value
         else:
             if "_cells" in own and name not in _OWN and (name in own["_params"] or name in own["_cells"]):
@@ -202,7 +203,7 @@ class Cell:
             if hook.always_call:
                 try:
                     hook.function(cell_argument(self), args, *([kwargs] if hook.with_kwargs else []), None)
-                except Exception as raised:  # noqa: BLE001 - the first error is the one to report
+                except Exception as raised:  # the first error is the one to report
                     warnings.warn("cell forward hook with ``always_call=True`` raised an exception that was silenced because "
                                   f"another error was already raised in forward: {raised}", stacklevel=3)
 
@@ -274,7 +275,8 @@ class Cell:
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Add a sub-cell under a name; KeyError when the name is taken or has a dot, TypeError when it is no Cell."""
         if not isinstance(child_name, str):
-            raise TypeError(f"For 'insert_child_to_cell', the argument 'child_name' must be a str, but got {child_name!r} of type {type(child_name).__name__}.")
+            raise TypeError(f"For 'insert_child_to_cell', the argument 'child_name' must be a str, "
+                            f"but got {child_name!r} of type {type(child_name).__name__}.")
         if not child_name or "." in child_name:
             raise KeyError(f"For 'insert_child_to_cell', the name must be a non-empty string without a dot, but got {child_name!r}.")
         if child_name in self._cells or hasattr(self, child_name):
@@ -296,11 +298,11 @@ class Cell:
         self._adopt_parameter(param_name, param)
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Put `prefix` in front of the names of all parameters."""
+        """Name all parameters by `prefix` and their paths of attributes."""
         if not isinstance(prefix, str):
             raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
-        for parameter in self.get_parameters(recurse):
-            parameter.name = prefix + parameter.name
+        for path, parameter in self.parameters_and_names(expand=recurse):
+            parameter.name = prefix + path
 
     @property
     def param_prefix(self) -> str:
