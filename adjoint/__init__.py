@@ -48,5 +48,9 @@ __all__ = [
 ]
 
 
+_EAGER = "Functions are not parsed into graphs yet: leave the decorator out, and the function runs op by op with the same numbers and hooks."
+_PLANNED = {"jit": _EAGER, "ms_function": _EAGER, "jit_class": _EAGER}
+
+
 def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name, globals())
+    raise missing_name(__name__, name, globals(), _PLANNED)

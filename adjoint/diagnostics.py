@@ -11,7 +11,7 @@ import difflib
 import dis
 import linecache
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 __all__ = [
@@ -157,15 +157,18 @@ class InternalError(Exception):
         super().__init__(f"{message}\nThis is a fault in adjoint, please report it.")
 
 
-def missing_name(module: str, name: str, present: Iterable[str]) -> Exception:
+def missing_name(module: str, name: str, present: Iterable[str], planned: Mapping[str, str] | None = None) -> Exception:
     """What a module raises for a name it lacks: an AttributeError, or an ImportError inside `from module import name`.
 
-    To be called by the module's `__getattr__`.  The message says that the name is not part of adjoint and what is close.
+    To be called by the module's `__getattr__`.  The message says that the name is not part of adjoint and what is close;
+    for a name in `planned`, what is said there.
     """
     public = [candidate for candidate in present if not candidate.startswith("_")]
     folded = {candidate.lower(): candidate for candidate in public}
     close = difflib.get_close_matches(name.lower(), folded, 3, 0.6)
     hint = f" Close to it are: {', '.join(folded[c] for c in close)}." if close else ""
+    if planned and name in planned:
+        hint = f" {planned[name]}"
     message = f"adjoint has no {name!r} in {module!r}.{hint}"
     frame = sys._getframe(2)
     importing = frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]

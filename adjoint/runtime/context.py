@@ -75,6 +75,8 @@ def set_context(**settings: Any) -> None:
             _accepted[name] = value
             _warn(name, f"set_context({name}=...) means nothing here: it is accepted and has no effect.")
             continue
+        if name == "mode" and value == GRAPH_MODE:
+            _warn("mode", "mode=GRAPH_MODE: functions are not parsed into graphs yet, everything runs op by op as in PYNATIVE_MODE.")
         if name == "device_target" and value != "CPU":
             _warn("device_target", f"device_target={value!r}: there is no such device here, everything runs on the CPU.")
         _settings[name] = value
@@ -98,7 +100,8 @@ def _checked(name: str, value: Any) -> Any:
             if not isinstance(value, int):
                 raise TypeError(f"For 'set_context', the argument 'mode' must be an int, but got {value!r} of type {type(value).__name__}.")
             if value not in (GRAPH_MODE, PYNATIVE_MODE):
-                raise ValueError(f"For 'set_context', the argument 'mode' should be GRAPH_MODE (0) or PYNATIVE_MODE (1), but got {value!r}.")
+                raise ValueError(f"For 'set_context', the argument 'mode' should be GRAPH_MODE (0) or PYNATIVE_MODE (1), "
+                                 f"but got {value!r}.")
         case "device_target" | "hook_signature" | "save_graphs_path" | "deterministic" if not isinstance(value, str):
             raise TypeError(f"For 'set_context', the argument {name!r} must be a str, but got {value!r} of type {type(value).__name__}.")
         case "device_target":

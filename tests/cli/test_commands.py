@@ -159,6 +159,7 @@ def test_run_passes_arguments_and_exit_codes(tmp_path):
     ("import mindspore as ms; ms.tensr", "AttributeError", "Tensor"),
     ("import mindspore.nn as nn; nn.Conv2D", "AttributeError", "Conv2d"),
     ("from mindspore.ops import relU6", "ImportError", "ReLU6"),
+    ("from mindspore import ms_function", "ImportError", "leave the decorator out"),
     ("import mindspore.dataset", "ModuleNotFoundError", "adjoint has no module"),
 ])
 def test_a_name_we_lack_says_so_and_what_is_close(tmp_path, line, kind, close):
