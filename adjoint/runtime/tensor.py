@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, DType, TensorType, tensor
 from adjoint.runtime.display import represented, written
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
@@ -225,13 +225,19 @@ class Tensor:
             self.memory = memory_of(array_of(value.memory, value.type))
 
     def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
-        """Take over dtype, shape and numbers of `data`."""
+        """Take over dtype, shape and numbers of `data`; TypeError when it is no Tensor."""
+        if not isinstance(data, Tensor):
+            raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {data!r} of type {type(data).__name__}.")
         if state.tape is not None:
             state.tape.overwritten(self, data)
         self.type, self.memory = data.type, memory_of(array_of(data.memory, data.type))
         return self
 
     assign_value = set_data
+
+    def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
+        """The tensor itself: the numbers of an initialiser are there from the start."""
+        return self
 
     # -- hooks ------------------------------------------------------------------------------------------------------
     def register_hook(self, hook_fn: Callable[[Tensor], Any]) -> TensorHookHandle:
@@ -517,7 +523,9 @@ def _number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, An
     if isinstance(value, (float, np.floating)):
         raise TypeError(f"{value!r} is not an integer, but a {dtype} is needed.")
     # Wraps as C does: a Python integer beyond the dtype keeps its low bits.
-    return np.asarray(int(value) & (2 ** (8 * dtype.size) - 1), f"u{dtype.size}").view(dtype.array) if dtype is not BOOL else np.asarray(bool(value))
+    if dtype is BOOL:
+        return np.asarray(bool(value))
+    return np.asarray(int(value) & (2 ** (8 * dtype.size) - 1), f"u{dtype.size}").view(dtype.array)
 
 
 def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:
@@ -559,14 +567,16 @@ def dtype_argument(dtype: Any) -> DType:
 def _array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
     """The data as a NumPy array in storage form, and its dtype."""
     if isinstance(data, (str, bytes)) or data is None:
-        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, but got {data!r} of type {type(data).__name__}.")
-    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, "
+                        f"but got {data!r} of type {type(data).__name__}.")
+    if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         found = dtype_of_array(array)
     elif isinstance(data, (bool, int, float)):
         found = BOOL if isinstance(data, bool) else I64 if isinstance(data, int) else F32
         if dtype is not None:
-            return _number_array(data, dtype) if dtype.is_float or not isinstance(data, float) else _converted(np.asarray(data), dtype), dtype
+            known = dtype.is_float or not isinstance(data, float)
+            return _number_array(data, dtype) if known else _converted(np.asarray(data), dtype), dtype
         array = np.asarray(data, found.array)
     elif isinstance(data, (list, tuple)):
         plain = _without_tensors(data)
@@ -585,7 +595,8 @@ def _array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
     else:
         raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, but got {data!r} of type {type(data).__name__}.")
     if dtype is None or dtype is found:
-        return array, found
+        # Memory has the machine's byte order, whatever the array has.
+        return array.astype(found.array, copy=False), found
     return _converted(array, dtype), dtype
 
 

@@ -1,0 +1,343 @@
+"""Tensors: what they are made from, how they reach NumPy and Python, and that a write is seen by nobody it does not belong to."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import operator
+import pickle
+import struct
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Parameter, Tensor, nn, ops
+from adjoint.common.initializer import Normal, One
+from adjoint.runtime.program import zeros
+from adjoint.runtime.tensor import constant
+
+NUMPY = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
+
+
+# -- making -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("data", "dtype", "values"), [
+    (True, ms.bool_, True), (3, ms.int64, 3), (-2.5, ms.float32, -2.5), ([1, 2], ms.int64, [1, 2]), ((1.5, 2), ms.float32, [1.5, 2]),
+    ([True, False], ms.bool_, [True, False]), ([[1, 2], [3, 4]], ms.int64, [[1, 2], [3, 4]]), ([], ms.float32, []), ([[]], ms.float32, [[]]),
+    ([1, 2.5], ms.float32, [1, 2.5]), (np.float64(1.5), ms.float64, 1.5), (np.int8(3), ms.int8, 3), ([np.float64(0.5), 1], ms.float64, [0.5, 1]),
+    ([Tensor(1), Tensor(2)], ms.int64, [1, 2]), ([Tensor([1.5]), [2]], ms.float32, [[1.5], [2]]), (float("inf"), ms.float32, math.inf),
+])
+def test_from_python(data: Any, dtype: Any, values: Any) -> None:
+    t = Tensor(data)
+    assert t.dtype is dtype and t.tolist() == values
+
+
+@pytest.mark.parametrize("name", NUMPY)
+def test_from_numpy(name: str) -> None:
+    a = np.arange(24).reshape(2, 3, 4).astype(name)
+    dtype = getattr(ms, "bool_" if name == "bool" else name)
+    for array in (a, a[::-1, :, ::2], a.T, np.asfortranarray(a), a.astype(a.dtype.newbyteorder(">")), a[:0], a[0, 0, 0], np.broadcast_to(a[0], (2, 3, 4))):
+        t = Tensor(array)
+        assert t.dtype is dtype and t.shape == array.shape
+        np.testing.assert_array_equal(t.asnumpy(), array)
+        assert t.asnumpy().dtype == np.dtype(name) and t.asnumpy().flags.c_contiguous
+
+
+def test_an_array_is_copied() -> None:
+    a = np.ones(3, np.float32)
+    t = Tensor(a)
+    a[0] = 7
+    assert t.tolist() == [1, 1, 1]
+    assert a.flags.writeable and Tensor(np.frombuffer(bytes(8), np.int32)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("data", "dtype", "values"), [
+    ([1.9, -1.9], ms.int32, [1, -1]), (300, ms.int8, 44), (-1, ms.uint8, 255), ([0, 2], ms.bool_, [False, True]), (1, ms.float16, 1.0),
+    (np.array([1.5, 2.5]), ms.float32, [1.5, 2.5]), (1 + 2**-9, ms.bfloat16, 1.0), (Tensor([1.5]), ms.int64, [1]), (2.5, ms.int32, 2),
+])
+def test_to_another_dtype(data: Any, dtype: Any, values: Any) -> None:
+    t = Tensor(data, dtype)
+    assert t.dtype is dtype and t.tolist() == values
+
+
+@pytest.mark.parametrize("name", ["float32", "Float32", np.float32, np.dtype("float32"), float, ms.float32])
+def test_dtype_by_any_name(name: Any) -> None:
+    assert Tensor([1], name).dtype is ms.float32
+
+
+def test_by_an_initializer() -> None:
+    assert Tensor(shape=(2, 3), dtype=ms.float32, init=One()).tolist() == [[1, 1, 1]] * 2
+    assert Tensor(shape=4, dtype=ms.float64, init=Normal()).dtype is ms.float64
+    assert Tensor(shape=(2,), dtype=ms.bfloat16, init=One()).tolist() == [1, 1]
+    assert Tensor(shape=[2], dtype=ms.int32, init=One()).tolist() == [1, 1]
+    assert ms.common.initializer.initializer("ones", [2]).init_data().tolist() == [1, 1]
+
+
+def test_what_a_tensor_is() -> None:
+    t = Tensor(np.zeros((2, 3, 4), np.float16))
+    assert (t.ndim, t.dim(), t.size, t.itemsize, t.nbytes, t.strides, len(t)) == (3, 3, 24, 2, 48, (24, 8, 2), 2)
+    assert Tensor(1.0).shape == () and Tensor(np.zeros((1,) * 8)).ndim == 8
+
+
+# -- out ----------------------------------------------------------------------------------------------------------------
+def test_asnumpy_shares_what_is_held_alone() -> None:
+    t = Tensor([1.0, 2.0])
+    view = t.asnumpy()
+    view[0] = 5
+    assert t.tolist() == [5, 2]
+    shared = t.reshape((2, 1))
+    copied = t.asnumpy()
+    copied[0] = 7
+    assert t.tolist() == [5, 2] and shared.tolist() == [[5], [2]]
+
+
+def test_a_view_outlives_its_tensor() -> None:
+    view = Tensor(np.full(100_000, 3.0, np.float32)).asnumpy()
+    gc.collect()
+    others = [Tensor(np.zeros(100_000, np.float32)) + i for i in range(5)]
+    assert (view == 3).all() and len(others) == 5
+
+
+def test_bfloat16_reaches_numpy_as_float32() -> None:
+    t = Tensor([1.5, -2.0], ms.bfloat16)
+    assert t.asnumpy().dtype == np.float32 and t.asnumpy().tolist() == [1.5, -2.0]
+    assert np.asarray(t).dtype == np.float32 and t.item(0) == 1.5
+
+
+def test_array_protocol() -> None:
+    t = Tensor([[1, 2], [3, 4]])
+    assert np.asarray(t).dtype == np.int64 and np.array(t).tolist() == [[1, 2], [3, 4]]
+    assert np.asarray(t, np.float32).dtype == np.float32
+    assert np.stack([t, t]).shape == (2, 2, 2)
+    assert t.__array__(copy=True) is not t.__array__()
+    with pytest.raises(ValueError, match="copy"):
+        t.__array__(np.float32, copy=False)
+
+
+def test_dlpack() -> None:
+    t = Tensor([[1.0, 2.0]])
+    a = np.from_dlpack(t)
+    assert a.dtype == np.float32 and a.tolist() == [[1.0, 2.0]]
+    assert t.__dlpack_device__() == (1, 0)
+    assert Tensor(np.from_dlpack(Tensor([1, 2]))).tolist() == [1, 2]
+
+
+def test_to_python() -> None:
+    assert Tensor([[2.5]]).item() == 2.5 and Tensor([[1, 2], [3, 4]]).item((1, 0)) == 3 and Tensor([1, 2]).item(1) == 2
+    assert type(Tensor(1).item()) is int and type(Tensor(1.0).item()) is float and type(Tensor(True).item()) is bool
+    assert float(Tensor([1.5])) == 1.5 and int(Tensor([[7]])) == 7 and int(Tensor(2.9)) == 2
+    assert bool(Tensor([0.5])) and not Tensor(0) and Tensor(math.nan)
+    assert list(range(5))[Tensor(2)] == 2 and [10, 20][Tensor([1])] == 20 and operator.index(Tensor(3, ms.uint8)) == 3
+    assert f"{Tensor(1.25):.1f}" == "1.2" and f"{Tensor([1, 2])}" == "[1 2]"
+    assert [x.tolist() for x in Tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
+    assert struct.pack("i", Tensor(5)) == struct.pack("i", 5)
+    assert math.sqrt(Tensor(4.0)) == 2.0 and round(Tensor(2.5)).item() == 2.0 and abs(Tensor(-1)).item() == 1
+    assert 2 in Tensor([1, 2]) and 3 not in Tensor([1, 2])
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda t: bool(t), lambda t: int(t), lambda t: float(t), lambda t: t.item(), lambda t: operator.index(t), lambda t: bool(t[:0]),
+    lambda t: len(Tensor(1)), lambda t: operator.index(Tensor(1.0)), lambda t: t.item(5), lambda t: list(Tensor(1)),
+])
+def test_what_is_no_number(wrong: Any) -> None:
+    with pytest.raises((ValueError, TypeError, IndexError)):
+        wrong(Tensor([1, 2]))
+
+
+# -- copies, texts, identity --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", [*NUMPY, "bfloat16"])
+def test_pickles_and_copies(name: str) -> None:
+    dtype = getattr(ms, "bool_" if name == "bool" else name)
+    t = Tensor([[0, 1, 2]], dtype)
+    for other in (pickle.loads(pickle.dumps(t)), copy.copy(t), copy.deepcopy(t), t.copy(), Tensor(t)):
+        assert type(other) is Tensor and other is not t and other.dtype is dtype and other.tolist() == t.tolist()
+        other.overwrite(Tensor([[1, 1, 1]], dtype))
+        assert t.tolist() == Tensor([[0, 1, 2]], dtype).tolist()
+
+
+def test_parameters_pickle_and_copy() -> None:
+    p = Parameter(Tensor([1.0, 2.0]), name="p", requires_grad=False)
+    for other in (pickle.loads(pickle.dumps(p)), copy.deepcopy(p), p.clone(), Parameter(p, name="p", requires_grad=False)):
+        assert type(other) is Parameter and (other.name, other.requires_grad, other.tolist()) == ("p", False, [1.0, 2.0])
+        ops.assign(other, Tensor([0.0, 0.0]))
+        assert p.tolist() == [1.0, 2.0]
+    assert p.clone("zeros").tolist() == [0.0, 0.0] and p.clone(Tensor([4.0])).tolist() == [4.0]
+    assert ms.ParameterTuple([p]).clone("old")[0].name == "old.p"
+
+
+def test_hash_is_identity() -> None:
+    a, b = Tensor([1.0]), Tensor([1.0])
+    assert hash(a) == hash(a) and len({a, b, a}) == 2 and {a: 1}[a] == 1
+    p = Parameter(a, name="p")
+    assert len({p, p}) == 1 and {p: 2}[p] == 2
+
+
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge])
+def test_comparisons(compare: Any) -> None:
+    a, b = np.array([1.0, 2.0, math.nan], np.float32), np.array([2.0, 2.0, math.nan], np.float32)
+    assert compare(Tensor(a), Tensor(b)).tolist() == compare(a, b).tolist()
+    assert compare(Tensor(a), 2).tolist() == compare(a, 2).tolist()
+    assert compare(2, Tensor(a)).tolist() == compare(2, a).tolist()
+    assert compare(Tensor(a), Tensor(b)).dtype is ms.bool_
+
+
+def test_equality_with_what_is_no_number() -> None:
+    """So that a tensor can stand in a list with other things, and be compared with None."""
+    t = Tensor([1.0])
+    assert not (t == None) and t != None  # noqa: E711
+    assert not (t == "text") and t != "text"
+    assert [None, t].index(t) == 1
+
+
+# -- writing ------------------------------------------------------------------------------------------------------------
+def test_a_write_is_in_place_where_memory_is_held_alone() -> None:
+    t = Tensor([1.0, 2.0])
+    memory = id(t.memory)
+    t.overwrite(Tensor([3.0, 4.0]))
+    assert id(t.memory) == memory and t.tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize("write", [
+    lambda t: t.overwrite(Tensor([9.0, 9.0])), lambda t: ops.assign(t, Tensor([9.0, 9.0])), lambda t: t.set_data(Tensor([9.0, 9.0])),
+    lambda t: ops.assign_add(t, Tensor([8.0, 7.0])), lambda t: t.assign_value(Tensor([9.0, 9.0])), lambda t: operator.setitem(t, slice(None), 9.0),
+    lambda t: operator.setitem(t, 0, 9.0),
+], ids=range(7))
+def test_a_write_is_seen_by_nobody_else(write: Any) -> None:
+    """Not by a view of NumPy's, nor by tensors that share the memory, made before or after."""
+    t = Parameter(Tensor([1.0, 2.0]), name="t")
+    source = Tensor([1.0, 2.0])
+    t.set_data(source)
+    others = [t.reshape((2, 1)), Tensor(t), copy.copy(t), t.value(), t.astype(ms.float32), ops.stop_gradient(t), source]
+    view = t.asnumpy()
+    alone = Tensor([1.0, 2.0])
+    shown = alone.asnumpy()
+    write(t)
+    write(alone) if not isinstance(alone, Parameter) else None
+    assert t.tolist()[0] == 9.0 and alone.tolist()[0] == 9.0
+    assert view.tolist() == shown.tolist() == [1.0, 2.0]
+    for other in others:
+        assert other.asnumpy().ravel().tolist() == [1.0, 2.0]
+
+
+def test_writes_the_other_way() -> None:
+    """A tensor that took over numbers does not see what becomes of their source."""
+    source, p = Tensor([1.0]), Parameter(Tensor([0.0]), name="p")
+    p.set_data(source)
+    source.overwrite(Tensor([5.0]))
+    assert p.tolist() == [1.0]
+    ops.assign(p, source)
+    source.asnumpy()[0] = 7
+    assert p.tolist() == [5.0]
+
+
+def test_a_write_does_not_reach_the_tape() -> None:
+    """Residuals are the numbers at the time of their use, for tensors and parameters, written by whatever."""
+    for make in (lambda: Parameter(Tensor([3.0]), name="p"), lambda: Tensor([3.0])):
+        for write in (lambda p: p.overwrite(Tensor([100.0])), lambda p: p.set_data(Tensor([100.0])), lambda p: ops.assign(p, Tensor([100.0]))):
+            p = make()
+
+            def f(x: Tensor, p: Tensor = p, write: Any = write) -> Tensor:
+                y = x * p
+                write(p)
+                return y
+
+            assert ms.grad(f)(Tensor([1.0])).tolist() == [3.0]
+            assert p.tolist() == [100.0]
+
+
+def test_a_write_in_a_hook_does_not_reach_residuals() -> None:
+    p = Parameter(Tensor([3.0]), name="p")
+    hook = ops.HookBackward(lambda g: ops.assign(p, Tensor([100.0])) and None)
+    assert ms.grad(lambda x: hook(x * p))(Tensor([1.0])).tolist() == [3.0]
+
+
+def test_the_argument_of_a_gradient_may_be_written() -> None:
+    x = Tensor([2.0])
+
+    def f(y: Tensor) -> Tensor:
+        z = y * y
+        x.overwrite(Tensor([50.0]))
+        y.overwrite(Tensor([70.0]))
+        return z
+
+    assert ms.grad(f)(x).tolist() == [4.0]
+    assert x.tolist() == [50.0]
+
+
+def test_constants_are_not_given_away() -> None:
+    """Zeros without dimensions come from a kept constant: writing them changes no other."""
+    f32 = ms.float32
+    for make in (
+        lambda: zeros(Tensor(1.0).type), lambda: ops.zeros((), f32), lambda: ops.ones_like(Tensor(2.0)) - 1, lambda: ops.full((), 0.0),
+        lambda: ms.grad(lambda x: ops.stop_gradient(x) * 2)(Tensor(1.0)),
+        lambda: ms.grad(lambda x, y: x * 1.0, 1)(Tensor(1.0), Tensor(1.0)),
+        lambda: ms.grad(lambda x: x + 1, 0)(Tensor(1.0)) - 1,
+    ):
+        t = make()
+        assert t.tolist() == 0.0
+        t.asnumpy()[...] = 7
+        make().overwrite(Tensor(5.0))
+        assert constant(0, f32).tolist() == constant(0.0, f32).tolist() == 0.0 and constant(1, f32).tolist() == 1.0
+        assert make().tolist() == 0.0
+        assert (Tensor(3.0) + 0).tolist() == 3.0
+
+
+def test_a_gradient_may_be_kept_and_written() -> None:
+    x = Tensor([1.0, 2.0])
+    first = ms.grad(lambda x: x.sum() * 1.0)(x)
+    first.asnumpy()[:] = 50
+    first.overwrite(Tensor([60.0, 60.0]))
+    a, b = ms.grad(lambda x, y: (x + y).sum(), (0, 1))(x, x)
+    a.overwrite(Tensor([9.0, 9.0]))
+    assert b.tolist() == [1.0, 1.0]
+    assert ms.grad(lambda x: x.sum() * 1.0)(x).tolist() == [1.0, 1.0]
+
+
+def test_set_data_keeps_a_parameters_dtype() -> None:
+    """As MindSpore has it: numbers are cast, the shape may change; a Tensor takes over both."""
+    p = Parameter(Tensor([3.0, 4.0]), name="w")
+    for data, values in ((Tensor([1, 2], ms.int32), [1.0, 2.0]), (3, 3.0), (np.array([[1.5]]), [[1.5]]), ([1, 2], [1.0, 2.0])):
+        p.set_data(data)
+        assert p.dtype is ms.float32 and p.tolist() == values
+    p.set_dtype(ms.float16)
+    assert p.dtype is ms.float16
+    t = Tensor([1.0])
+    t.set_data(Tensor([1, 2], ms.int32))
+    assert t.dtype is ms.int32 and t.tolist() == [1, 2]
+    assert Parameter(3).dtype is ms.int32 and Parameter(2.5).dtype is ms.float32 and Parameter([1, 2]).dtype is ms.int64
+
+
+def test_in_place_operators_make_new_tensors() -> None:
+    a = Tensor([1.0])
+    b = a
+    a += 1
+    assert a.tolist() == [2.0] and b.tolist() == [1.0]
+    net = nn.Dense(1, 1, "ones", "zeros")
+    weight = net.weight
+    w = net.weight
+    w *= 3
+    assert weight.tolist() == [[1.0]] and net.weight is weight
+
+
+def test_many_threads_write_and_read() -> None:
+    """Tensors of one thread never change under another's writes to its own."""
+    source = Tensor(np.zeros(2048, np.float32))
+    wrong: list[Any] = []
+
+    def work(number: int) -> None:
+        mine = Tensor(source)
+        for i in range(50):
+            mine.overwrite(Tensor(np.full(2048, number * 100 + i, np.float32)))
+            seen = np.unique(mine.asnumpy())
+            if seen.tolist() != [number * 100 + i]:
+                wrong.append(seen)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and (source.asnumpy() == 0).all()
