@@ -26,16 +26,15 @@ help:            ## this list
 demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, its adjoint and a picture
 	$(BIN)/python examples/lenet_digits.py
 
-test: .venv/.test        ## the whole test suite, then its core again with the interpreter forbidden
-	$(BIN)/python -m pytest
+test: .venv/.test        ## the whole test suite; an op that would fall back to NumPy is an error
 	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest
 
 check: .venv/.dev        ## ruff and pyright
-	$(BIN)/ruff check adjoint tests examples benchmarks
+	$(BIN)/ruff check adjoint tests examples benchmarks docs
 	$(BIN)/pyright
 
 golden: .venv/.test      ## rewrite the expectations of the golden files: read the diff before you commit it
-	$(BIN)/python -m pytest tests/test_golden.py --update-golden
+	$(BIN)/python -m pytest tests/golden tests/test_docs.py --update-golden
 
 bench: .venv/.demo       ## our own figures; benchmarks/README.md says how to measure beside other frameworks
 	$(BIN)/python benchmarks/run.py
