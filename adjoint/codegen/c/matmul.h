@@ -36,7 +36,7 @@
 
 enum {
     ADJOINT_DEPTH = 384,                        /* k in one chain: part of the definition, not to be tuned */
-    ADJOINT_SPELL = 16,                         /* k between two requests for memory that is needed soon */
+    ADJOINT_AHEAD = 16,                         /* k from a request for memory to its use */
     ADJOINT_STRIP = (ADJOINT_ROWS + 7) / 8 * 8, /* elements from one column of a strip to the next */
     ADJOINT_BLOCK_A = 294912,                   /* bytes of strips that are kept in the level-2 cache */
     ADJOINT_BLOCK_B = 786432,                   /* bytes of panels that are made at once */
@@ -114,6 +114,37 @@ ADJOINT_INLINE void TYPED(adjoint_store)(ELEMENT *target, TYPED(adjoint_vector) 
     memcpy(target, &vector, sizeof vector);
 }
 
+/* target[j] = source[j] for j < count, count < 64: by pieces whose size the compiler knows, with no call. */
+ADJOINT_INLINE void TYPED(adjoint_copy_few)(ELEMENT *target, const ELEMENT *source, int64_t count) {
+#define PIECE(size)                                                                                                  \
+    if (count & size) {                                                                                              \
+        memcpy(target, source, size * sizeof *target);                                                               \
+        target += size;                                                                                              \
+        source += size;                                                                                              \
+    }
+    PIECE(32)
+    PIECE(16)
+    PIECE(8)
+    PIECE(4)
+    PIECE(2)
+    PIECE(1)
+#undef PIECE
+}
+
+/* The first `count` lanes, which may be all or none, written to `target` or added to what is there. */
+static __attribute__((noinline)) void TYPED(adjoint_store_part)(
+    ELEMENT *target, int64_t count, TYPED(adjoint_vector) vector, bool add) {
+    if (count <= 0) return;
+    if (count > LANES) count = LANES;
+    ELEMENT line[LANES] = {0};
+    if (add) {
+        TYPED(adjoint_copy_few)(line, target, count);
+        vector = TYPED(adjoint_load)(line) + vector;
+    }
+    TYPED(adjoint_store)(line, vector);
+    TYPED(adjoint_copy_few)(target, line, count);
+}
+
 /* Where the elements of A are that tiles read: element (i, p) at `at[i * row + p * step]`, and one of `row` and
    `step` is 1. The ADJOINT_ROWS rows of one tile are followed by those of the next one at `at + next`. */
 struct TYPED(adjoint_left) {
@@ -121,69 +152,62 @@ struct TYPED(adjoint_left) {
     int64_t row, step, next;
 };
 
-/* Where the columns of B are that one tile reads: element (p, j) at `at[p * step + j]`. If `ahead` is not 0, every
-   spell asks for a row of the tile of C, and for `ahead` lines of the cache from `next` on, which will be read after
-   these. */
-struct TYPED(adjoint_right) {
-    const ELEMENT *at;
-    int64_t step;
-    const ELEMENT *next;
-    int64_t ahead;
-};
-
 /* One tile of C, `rows` x `vectors` vectors of which the first `columns` columns are wanted: the sums over k, written
-   to `c` or added to what is there. `rows` and `vectors` are constants wherever this is inlined, and so is a.row or
-   a.step. */
+   to `c` or added to what is there. Element (p, j) of B is at b[p * b_row + j]. `rows` and `vectors` are constants
+   wherever this is inlined, and so is a.row or a.step. Strips and panels come from further away than the nearest
+   cache, at a rate that only requests ahead of time sustain; so may C. */
 ADJOINT_INLINE void TYPED(adjoint_tile)(
-    const int rows, const int vectors, int64_t columns, int64_t k, struct TYPED(adjoint_left) a,
-    struct TYPED(adjoint_right) b, ELEMENT *c, int64_t c_row, bool add) {
+    const int rows, const int vectors, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b,
+    int64_t b_row, ELEMENT *c, int64_t c_row, bool add) {
     TYPED(adjoint_vector) sum[ADJOINT_ROWS][2];
     for (int i = 0; i < rows; i++) {
-        for (int j = 0; j < vectors; j++) sum[i][j] = (TYPED(adjoint_vector)){0};
-    }
-    const ELEMENT *soon = c;
-    for (int64_t p = 0; p < k;) {
-        int64_t stop = k;
-        if (b.ahead > 0) {
-            if (k - p > ADJOINT_SPELL) stop = p + ADJOINT_SPELL;
-            for (int64_t i = 0; i < b.ahead; i++, b.next += LINE) __builtin_prefetch(b.next, 0, 2);
-            for (int j = 0; j < vectors; j++) __builtin_prefetch(soon + j * LANES, 1);
-            soon += c_row;
-        }
-        for (; p < stop; p++) {
-            TYPED(adjoint_vector) row[2];
-            for (int j = 0; j < vectors; j++) row[j] = TYPED(adjoint_load)(b.at + j * LANES);
-            for (int i = 0; i < rows; i++) {
-                TYPED(adjoint_vector) element = a.at[i * a.row] - (TYPED(adjoint_vector)){0}; /* in every lane */
-                for (int j = 0; j < vectors; j++) sum[i][j] = TYPED(adjoint_multiply_add)(element, row[j], sum[i][j]);
-            }
-            a.at += a.step;
-            b.at += b.step;
+        for (int j = 0; j < vectors; j++) {
+            sum[i][j] = (TYPED(adjoint_vector)){0};
+            if (a.row == 1) __builtin_prefetch(c + i * c_row + j * LANES, 1);
         }
     }
-    for (int i = 0; i < rows; i++, c += c_row) {
-        if (columns == vectors * LANES) {
+    for (int64_t p = 0; p < k; p++) {
+        TYPED(adjoint_vector) right[2];
+        for (int j = 0; j < vectors; j++) {
+            right[j] = TYPED(adjoint_load)(b + j * LANES);
+            if (a.row == 1) __builtin_prefetch(b + ADJOINT_AHEAD * b_row + j * LANES);
+        }
+        if (a.row == 1) __builtin_prefetch(a.at + ADJOINT_AHEAD * a.step);
+        for (int i = 0; i < rows; i++) {
+            TYPED(adjoint_vector) left = a.at[i * a.row] - (TYPED(adjoint_vector)){0}; /* in every lane */
+            for (int j = 0; j < vectors; j++) sum[i][j] = TYPED(adjoint_multiply_add)(left, right[j], sum[i][j]);
+        }
+        a.at += a.step;
+        b += b_row;
+    }
+    if (columns < vectors * LANES) {
+        for (int i = 0; i < rows; i++) {
             for (int j = 0; j < vectors; j++) {
-                ELEMENT *target = c + j * LANES;
-                TYPED(adjoint_store)(target, add ? TYPED(adjoint_load)(target) + sum[i][j] : sum[i][j]);
+                TYPED(adjoint_store_part)(c + i * c_row + j * LANES, columns - j * LANES, sum[i][j], add);
             }
-        } else {
-            ELEMENT line[COLUMNS];
-            for (int j = 0; j < vectors; j++) TYPED(adjoint_store)(line + j * LANES, sum[i][j]);
-            for (int64_t j = 0; j < columns; j++) c[j] = add ? c[j] + line[j] : line[j];
+        }
+    } else if (add) {
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < vectors; j++) {
+                ELEMENT *target = c + i * c_row + j * LANES;
+                TYPED(adjoint_store)(target, TYPED(adjoint_load)(target) + sum[i][j]);
+            }
+        }
+    } else {
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < vectors; j++) TYPED(adjoint_store)(c + i * c_row + j * LANES, sum[i][j]);
         }
     }
 }
 
 /* `rows` rows of C, by tiles one below the other, each as tall as it can be. */
 ADJOINT_INLINE void TYPED(adjoint_tower)(
-    const int vectors, int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a,
-    struct TYPED(adjoint_right) b, ELEMENT *c, int64_t c_row, bool add) {
-#define TILE(height) TYPED(adjoint_tile)(height, vectors, columns, k, a, b, c, c_row, add)
+    const int vectors, int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b,
+    int64_t b_row, ELEMENT *c, int64_t c_row, bool add) {
+#define TILE(height) TYPED(adjoint_tile)(height, vectors, columns, k, a, b, b_row, c, c_row, add)
     for (; rows >= ADJOINT_ROWS; rows -= ADJOINT_ROWS) {
         TILE(ADJOINT_ROWS);
         a.at += a.next;
-        b.next += b.ahead * ((k + ADJOINT_SPELL - 1) / ADJOINT_SPELL) * LINE;
         c += ADJOINT_ROWS * c_row;
     }
     while (rows > 0) {
@@ -206,15 +230,15 @@ ADJOINT_INLINE void TYPED(adjoint_tower)(
 
 /* `rows` rows and up to COLUMNS columns of C. */
 static __attribute__((noinline)) void TYPED(adjoint_column)(
-    int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, struct TYPED(adjoint_right) b, ELEMENT *c,
-    int64_t c_row, bool add) {
+    int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b, int64_t b_row,
+    ELEMENT *c, int64_t c_row, bool add) {
     const struct TYPED(adjoint_left) by_column = {a.at, 1, a.step, a.next}, by_row = {a.at, a.row, 1, a.next};
     if (columns > LANES) {
-        if (a.row == 1) TYPED(adjoint_tower)(2, rows, columns, k, by_column, b, c, c_row, add);
-        else TYPED(adjoint_tower)(2, rows, columns, k, by_row, b, c, c_row, add);
+        if (a.row == 1) TYPED(adjoint_tower)(2, rows, columns, k, by_column, b, b_row, c, c_row, add);
+        else TYPED(adjoint_tower)(2, rows, columns, k, by_row, b, b_row, c, c_row, add);
     } else {
-        if (a.row == 1) TYPED(adjoint_tower)(1, rows, columns, k, by_column, b, c, c_row, add);
-        else TYPED(adjoint_tower)(1, rows, columns, k, by_row, b, c, c_row, add);
+        if (a.row == 1) TYPED(adjoint_tower)(1, rows, columns, k, by_column, b, b_row, c, c_row, add);
+        else TYPED(adjoint_tower)(1, rows, columns, k, by_row, b, b_row, c, c_row, add);
     }
 }
 
@@ -274,7 +298,7 @@ static void TYPED(adjoint_copy)(
         for (int j = 0; j < COLUMNS; j += LINE) __builtin_prefetch(source + columns + j); /* for the next call */
         if (columns == COLUMNS) memcpy(target, source, COLUMNS * sizeof *target);
         else if (columns == ADJOINT_ROWS) memcpy(target, source, ADJOINT_ROWS * sizeof *target);
-        else for (int64_t j = 0; j < columns; j++) target[j] = source[j];
+        else TYPED(adjoint_copy_few)(target, source, columns);
     }
 }
 
@@ -286,19 +310,21 @@ struct TYPED(adjoint_product) {
     bool transpose_a, transpose_b;
 };
 
-/* A panel of B: `columns` columns from `column` on, `depth` rows from `start` on. What is missing to whole vectors is
-   0. */
+/* A panel of B: `columns` columns from `column` on, `depth` rows from `start` on. Lanes that are missing to whole
+   vectors are made harmless; what they give is not stored. */
 static void TYPED(adjoint_pack_panel)(
     const struct TYPED(adjoint_product) *x, int64_t column, int64_t columns, int64_t start, int64_t depth,
     ELEMENT *panel) {
     const int64_t whole = columns > LANES ? COLUMNS : LANES;
+    int64_t filled = columns;
     if (x->transpose_b) {
         TYPED(adjoint_copy_transposed)(columns, depth, x->b + column * x->k + start, x->k, panel, PANEL);
+        filled = (columns + 7) / 8 * 8;
     } else {
         TYPED(adjoint_copy)(columns, depth, x->b + start * x->n + column, x->n, panel, PANEL);
     }
-    for (int64_t p = 0; p < depth && columns < whole; p++) {
-        for (int64_t j = columns; j < whole; j++) panel[p * PANEL + j] = 0;
+    for (int64_t p = 0; p < depth && filled < whole; p++) {
+        for (int64_t j = filled; j < whole; j++) panel[p * PANEL + j] = 0;
     }
 }
 
@@ -343,18 +369,17 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
                 }
                 for (int64_t j = left; j < right; j += COLUMNS) {
                     const int64_t columns = right - j < COLUMNS ? right - j : COLUMNS;
-                    struct TYPED(adjoint_right) b = {panels, PANEL, panels, 0};
+                    const ELEMENT *b = panels;
+                    int64_t b_row = PANEL;
                     if (many) {
-                        b.at += (j - left) / COLUMNS * PANEL * depth;
-                        b.next = b.at + PANEL * depth;
-                        b.ahead = ADJOINT_SPELL * PANEL / LINE * ADJOINT_ROWS / rows + 1;
+                        b += (j - left) / COLUMNS * PANEL * depth;
                     } else if (direct && (columns == COLUMNS || columns == LANES)) {
-                        b.at = x->b + start * x->n + j;
-                        b.step = x->n;
+                        b = x->b + start * x->n + j;
+                        b_row = x->n;
                     } else {
                         TYPED(adjoint_pack_panel)(x, j, columns, start, depth, panels);
                     }
-                    TYPED(adjoint_column)(rows, columns, depth, a, b, x->c + top * x->n + j, x->n, start > 0);
+                    TYPED(adjoint_column)(rows, columns, depth, a, b, b_row, x->c + top * x->n + j, x->n, start > 0);
                 }
             }
             start += depth;
@@ -380,7 +405,7 @@ static void TYPED(adjoint_matmul_range)(
     const int64_t element = sizeof(ELEMENT);
     const int64_t pitch = (x->transpose_a ? x->m : x->k) * element; /* bytes from one row of A to the next */
     const bool many = rows > BLOCK_ROWS && (x->transpose_b || columns * x->k * element > 1 << 18);
-    const bool pack_strips = columns >= 8 * COLUMNS && (x->transpose_a || pitch % 4096 == 0);
+    const bool pack_strips = columns >= 8 * COLUMNS && (many || x->transpose_a || pitch % 4096 == 0);
     if (many || pack_strips) {
         const bool direct = !many && !x->transpose_b;
         TYPED(adjoint_matmul_packed)(x, row, row_end, column, column_end, pack_strips, many, direct);
