@@ -2,10 +2,10 @@
 
 from adjoint.ops import primitives
 from adjoint.ops.hooking import HookBackward, InsertGradientOf
-from adjoint.ops.primitive import Primitive
+from adjoint.ops.primitive import Primitive, constexpr, prim_attr_register
 from adjoint.ops.primitives import *  # noqa: F403 - the same names, in the place where scripts look for them
 from adjoint.ops.primitives import TypeOf as DType
 from adjoint.ops.state import GetNext
 
-__all__ = ["DType", "GetNext", "HookBackward", "InsertGradientOf", "Primitive"]
+__all__ = ["DType", "GetNext", "HookBackward", "InsertGradientOf", "Primitive", "constexpr", "prim_attr_register"]
 __all__ += primitives.__all__

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Primitive"]
+__all__ = ["Primitive", "constexpr", "prim_attr_register"]
 
 
 class Primitive:
@@ -50,3 +52,21 @@ class Primitive:
 
     def __hash__(self) -> int:
         return hash((type(self), self.name))
+
+
+def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
+    """For the `__init__` of an operator: its arguments become attributes."""
+
+    @functools.wraps(fn)
+    def initialised(self: Primitive, *arguments: Any, **named: Any) -> None:
+        bound = inspect.signature(fn).bind(self, *arguments, **named)
+        bound.apply_defaults()
+        Primitive.__init__(self, None, **dict(list(bound.arguments.items())[1:]))
+        fn(self, *arguments, **named)
+
+    return initialised
+
+
+def constexpr(fn: Callable[..., Any] | None = None, get_instance: bool = True, name: str | None = None, **options: Any) -> Any:
+    """Marks a function of Python numbers that is run while a graph is made; it is called as it is."""
+    return fn if fn is not None else lambda function: function

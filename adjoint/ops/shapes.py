@@ -19,6 +19,7 @@ from adjoint.ops.arguments import (
     axes_argument,
     axis_argument,
     choice,
+    flag,
     integer,
     number,
     operand,
@@ -32,10 +33,11 @@ from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
     "broadcast_to", "cat", "chunk", "concat", "diag", "diagonal", "expand", "expand_as", "expand_dims", "flatten", "flip", "gather",
-    "gather_d", "gather_elements", "gather_nd", "hstack", "index_select", "meshgrid", "moveaxis", "movedim", "narrow", "numel", "one_hot",
-    "pad", "permute", "rank", "ravel", "repeat_elements", "repeat_interleave", "reshape", "reverse", "roll", "shape", "size", "slice",
-    "split", "squeeze", "stack", "strided_slice", "swapaxes", "swapdims", "t", "take", "tensor_scatter_add", "tensor_split", "tile",
-    "transpose", "tril", "triu", "unbind", "unsorted_segment_sum", "unsqueeze", "unstack", "view_as", "vstack",
+    "gather_d", "gather_elements", "gather_nd", "hstack", "index_select", "masked_select", "meshgrid", "moveaxis", "movedim", "narrow",
+    "nonzero", "numel", "one_hot", "pad", "permute", "rank", "ravel", "repeat_elements", "repeat_interleave", "reshape", "reverse",
+    "roll", "shape", "size", "slice", "split", "squeeze", "stack", "strided_slice", "swapaxes", "swapdims", "t", "take",
+    "tensor_scatter_add", "tensor_split", "tile", "transpose", "tril", "triu", "unbind", "unsorted_segment_sum", "unsqueeze", "unstack",
+    "view_as", "vstack",
 ]
 
 _SELECT = Select()
@@ -640,6 +642,27 @@ def index_select(input: Any, axis: int, index: Any) -> Tensor:
 def take(input: Any, index: Any) -> Tensor:
     """The elements that the indices name in the tensor read row by row."""
     return gathered("Take", reshape(operand("Take", input), (-1,)), indices_argument("Take", "index", index), 0)
+
+
+def masked_select(input: Any, mask: Any) -> Tensor:
+    """The elements where the mask is true, along one axis; the two shapes broadcast."""
+    x, chosen = operand("MaskedSelect", input), operand("MaskedSelect", mask, "mask")
+    if chosen.dtype is not BOOL:
+        raise wrong("MaskedSelect", "mask", "a Tensor of Bool", chosen, TypeError)
+    try:
+        joint = broadcast_shapes(x.shape, chosen.shape)
+    except ValueError:
+        raise wrong("MaskedSelect", "mask", f"of a shape that broadcasts with {x.shape}", chosen) from None
+    return broadcast_to(x, joint)[broadcast_to(chosen, joint)]
+
+
+def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+    """The coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
+    x = operand("NonZero", input)
+    columns = tuple(Tensor(places, I64) for places in x.asnumpy().nonzero()) if x.ndim else ()
+    if flag("NonZero", "as_tuple", as_tuple):
+        return columns
+    return stack(columns, 1) if columns else reshape(_places([]), (int(x.item() != 0), 0))
 
 
 def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:

@@ -254,20 +254,6 @@ class _Methods:
         """The tensor where the condition is true, else `y`."""
         return arithmetic.where(condition, self, y)
 
-    def masked_select(self: Any, mask: Any) -> Tensor:
-        """The elements where the mask is true, along one axis."""
-        if operand("MaskedSelect", mask, "mask").dtype is not BOOL:
-            raise wrong("MaskedSelect", "mask", "a Tensor of Bool", mask, TypeError)
-        both = shapes.broadcast_to(mask, _joint(self, mask)), shapes.broadcast_to(self, _joint(self, mask))
-        return both[1][both[0]]
-
-    def nonzero(self: Any, *, as_tuple: bool = False) -> Any:
-        """The coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
-        columns = tuple(Tensor(places, I64) for places in self.asnumpy().nonzero()) if self.ndim else ()
-        if flag("NonZero", "as_tuple", as_tuple):
-            return columns
-        return shapes.stack(columns, 1) if columns else creation.zeros((int(self.item() != 0), 0), I64)
-
     def take(self: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
         """The slices along an axis that indices name, or elements of the tensor read row by row."""
         places = indices if isinstance(indices, Tensor) else Tensor(indices)
@@ -377,10 +363,6 @@ def _extreme(along: Any, over: Any, x: Tensor, dim: Any, keepdim: Any, axis: Any
     return over(x, place, keep, initial=initial, where=where)
 
 
-def _joint(x: Tensor, y: Tensor) -> tuple[int, ...]:
-    return arithmetic.logical_and(arithmetic.equal(x, x), y).shape
-
-
 _FUNCTIONS: dict[str, Any] = {
     function.__name__: function
     for module, names in (
@@ -394,8 +376,8 @@ _FUNCTIONS: dict[str, Any] = {
         (ordering, "argsort median sort top_k topk"),
         (linear, "addbmm addmm addmv baddbmm bmm dot ger inner matmul mm outer"),
         (shapes,
-         "diag diagonal expand_as gather_elements gather_nd index_select moveaxis movedim narrow ravel reverse roll swapaxes swapdims "
-         "t tensor_split tril triu unbind unsqueeze view_as"),
+         "diag diagonal expand_as gather_elements gather_nd index_select masked_select moveaxis movedim narrow nonzero ravel reverse "
+         "roll swapaxes swapdims t tensor_split tril triu unbind unsqueeze view_as"),
         (random_numbers, "bernoulli multinomial"),
     )
     for function in (getattr(module, name) for name in names.split())

@@ -125,3 +125,22 @@ def test_primitives_are_equal_by_their_attributes() -> None:
 def test_every_operator_says_what_it_does() -> None:
     for name in ops.__all__:
         assert getattr(ops, name).__doc__, name
+
+
+def test_an_operator_of_ones_own() -> None:
+    class Scale(ops.Primitive):
+        """Multiplies by a factor."""
+
+        @ops.prim_attr_register
+        def __init__(self, factor: float, offset: float = 0.0):
+            self.double = 2 * factor
+
+        def __call__(self, x: Tensor) -> Tensor:
+            return x * self.factor + self.offset
+
+    scale = Scale(3.0)
+    assert repr(scale) == "Prim[Scale]<factor=3.0, offset=0.0>"
+    assert scale.double == 6
+    assert gradients(scale, X) == [[3.0]]
+    assert ops.constexpr(max) is max
+    assert ops.constexpr(get_instance=False)(max) is max
