@@ -136,16 +136,17 @@ def described(hook_fn: Any) -> str:
     inner = hook_fn
     while isinstance(inner, functools.partial):
         inner = inner.func
-    code = getattr(getattr(inner, "__func__", inner), "__code__", None) or getattr(getattr(type(inner), "__call__", None), "__code__", None)
+    code = getattr(getattr(inner, "__func__", inner), "__code__", None) or getattr(type(inner).__call__, "__code__", None)
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code is not None else name
 
 
-def _where(hook_fn: Any, subject: str, loc: Loc | None) -> str:
+def _where(hook_fn: Any, subject: str | Cell, loc: Loc | None) -> str:
+    subject = subject if isinstance(subject, str) else subject_of(subject)
     place = user_place(loc) if loc is not None else None
     return f"hook {described(hook_fn)}, on {subject}" + (f", forward at {place.file}:{place.line}" if place else "")
 
 
-class noting:  # noqa: N801 - read as a statement: `with noting(hook, subject):`
+class noting:  # read as a statement: `with noting(hook, subject):`
     """An exception from inside leaves as it is, with a note that names the hook, what it hangs on, and the forward line.
 
     loc  the forward op's place; None: the user's line that is running
@@ -153,7 +154,7 @@ class noting:  # noqa: N801 - read as a statement: `with noting(hook, subject):`
 
     __slots__ = ("hook_fn", "loc", "subject")
 
-    def __init__(self, hook_fn: Any, subject: str, loc: Loc | None = None):
+    def __init__(self, hook_fn: Any, subject: str | Cell, loc: Loc | None = None):
         self.hook_fn, self.subject, self.loc = hook_fn, subject, loc
 
     def __enter__(self) -> None:
@@ -229,7 +230,7 @@ Gradients = tuple["Tensor | None", ...]
 def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None) -> Gradients:
     """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none."""
     for hook in _slot(cell, "backward_pre"):
-        with noting(hook.function, subject_of(cell), loc):
+        with noting(hook.function, cell, loc):
             returned = hook.function(cell_argument(cell), gradients)
         gradients = _checked(hook, cell, returned, gradients, loc,
                              "hook_backward_pre_grad", "The backward pre hook return value size", "output")
@@ -239,7 +240,7 @@ def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None) -> Grad
 def fire_backward(cell: Cell, inputs: Gradients, outputs: Gradients, loc: Loc | None) -> Gradients:
     """Run a cell's backward hooks on the gradients of its arguments and of its outputs; the arguments' ones come back."""
     for hook in _slot(cell, "backward"):
-        with noting(hook.function, subject_of(cell), loc):
+        with noting(hook.function, cell, loc):
             if context.hook_signature() == "cell":
                 returned = hook.function(cell, inputs, outputs)
             else:
@@ -251,7 +252,7 @@ def fire_backward(cell: Cell, inputs: Gradients, outputs: Gradients, loc: Loc | 
 
 
 def _slot(cell: Cell, name: str) -> Iterator[CellHook]:
-    return getattr(cell._hooks, name).firing() if cell._hooks is not None else iter(())  # noqa: SLF001
+    return getattr(cell._hooks, name).firing() if cell._hooks is not None else iter(())
 
 
 def _checked(
@@ -260,7 +261,7 @@ def _checked(
     """What a backward hook returned, as the new gradients; TypeError or ValueError when it does not fit."""
     if returned is None:
         return expected
-    where = _where(hook.function, subject_of(cell), loc)
+    where = _where(hook.function, cell, loc)
     if not isinstance(returned, tuple):
         if len(expected) != 1:
             raise TypeError(f"{size} is 1 not equal to expect {noun} size {len(expected)}. ({where})")

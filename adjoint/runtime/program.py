@@ -17,7 +17,6 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime import hooks
 from adjoint.runtime.machine import Memory
 from adjoint.runtime.plans import Plan, plan_for
-from adjoint.runtime.state import not_recording
 from adjoint.runtime.tensor import Tensor, apply, constant, wrap
 
 if TYPE_CHECKING:
@@ -85,9 +84,7 @@ class Program:
             call = self._host(node)
 
             def host(memories: list[Any], tape: Tape) -> None:
-                given = [wrap(t, memories[i]) for t, i in zip(types, operands, strict=True)]  # type: ignore[arg-type]
-                with not_recording():
-                    returned = call(given, tape)
+                returned = call([wrap(t, memories[i]) for t, i in zip(types, operands)], tape)  # type: ignore[arg-type]  # noqa: B905
                 for i, x in zip(results, returned, strict=True):
                     memories[i] = x.memory
 
@@ -96,7 +93,7 @@ class Program:
         return _pure(plan, operands, results)
 
     def run(self, tape: Tape, cotangents: Sequence[Tensor]) -> list[Tensor]:
-        """The gradients of the leaves that have one."""
+        """The gradients of the leaves that have one; nothing is being recorded meanwhile, so that hooks are free."""
         bound = self._bound
         if bound is None:
             # Two threads may both bind it: what they make is the same.
@@ -153,10 +150,14 @@ class Program:
 
                 return before
             case CellCallback(inputs=inputs, outputs=outputs):
-                count = sum(inputs)
+                count, every = sum(inputs), all(inputs) and all(outputs) and any(inputs)
 
                 def after(given: list[Tensor], tape: Tape) -> Sequence[Tensor]:
                     call = tape.hosts[position]
+                    if every and len(call.inputs) == count and len(call.outputs) == len(outputs):
+                        # No entry is missing: the common case.
+                        grad_input, grad_output = tuple(given[:count]), tuple(given[count:])
+                        return hooks.fire_backward(call.cell, grad_input, grad_output, loc)  # type: ignore[return-value]
                     grad_input = _spread(_spread(given[:count], inputs), call.inputs) or (None,)
                     grad_output = _spread(_spread(given[count:], outputs), call.outputs)
                     return _present(hooks.fire_backward(call.cell, grad_input, grad_output, loc))
@@ -181,14 +182,13 @@ def _present(entries: Sequence[Tensor | None]) -> list[Tensor]:
 
 def _pure(plan: Plan, operands: tuple[int, ...], results: tuple[int, ...]) -> Callable[[list[Any], Tape], None]:
     run = plan.run
+    out, end = results[0], results[-1] + 1
     if len(results) > 1:
-        first, end = results[0], results[-1] + 1
 
         def several(memories: list[Memory], tape: Tape) -> None:
-            memories[first:end] = run(*[memories[i] for i in operands])
+            memories[out:end] = run(*[memories[i] for i in operands])
 
         return several
-    out = results[0]
     match operands:
         case (a,):
             def unary(memories: list[Memory], tape: Tape) -> None:
