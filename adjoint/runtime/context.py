@@ -35,7 +35,8 @@ _KNOWN: dict[str, Any] = {
 _ACCEPTED: dict[str, Any] = {
     "jit_level": "O0", "jit_config": None, "max_device_memory": "1024GB", "variable_memory_max_size": "30GB", "mempool_block_size": "1GB",
     "memory_optimize_level": "O0", "memory_offload": "OFF", "enable_graph_kernel": False, "graph_kernel_flags": "",
-    "enable_compile_cache": False, "compile_cache_path": ".", "auto_tune_mode": "NO_TUNE", "check_bprop": False,
+    "jit_syntax_level": 2, "jit_enable_inplace_ops": True, "save_compile_cache": False,
+    "load_compile_cache": False, "enable_compile_cache": False, "compile_cache_path": ".", "auto_tune_mode": "NO_TUNE", "check_bprop": False,
     "enable_reduce_precision": True, "precompile_only": False, "reserve_class_name_in_scope": True, "runtime_num_threads": 30,
     "inter_op_parallel_num": 0, "print_file_path": "", "enable_dump": False, "save_dump_path": "", "enable_profiling": False,
     "profiling_options": "", "env_config_path": "", "grad_for_scalar": False, "op_timeout": 900, "ascend_config": None,
@@ -106,21 +107,25 @@ def _checked(name: str, value: Any) -> Any:
             raise TypeError(f"For 'set_context', the argument {name!r} must be a str, but got {value!r} of type {type(value).__name__}.")
         case "device_target":
             if value not in ("CPU", "GPU", "Ascend"):
-                raise ValueError(f"For 'set_context', the argument 'device_target' must be one of ['CPU', 'GPU', 'Ascend'], but got {value!r}.")
+                raise ValueError(f"For 'set_context', the argument 'device_target' must be one of ['CPU', 'GPU', 'Ascend'], "
+                                 f"but got {value!r}.")
         case "hook_signature":
             if value not in _SIGNATURES:
                 raise ValueError(f"For 'set_context', the argument 'hook_signature' must be one of {list(_SIGNATURES)}, but got {value!r}.")
         case "num_threads" | "device_id" | "max_call_depth":
             if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"For 'set_context', the argument {name!r} must be an int, but got {value!r} of type {type(value).__name__}.")
+                raise TypeError(f"For 'set_context', the argument {name!r} must be an int, "
+                                f"but got {value!r} of type {type(value).__name__}.")
             if value < (0 if name == "device_id" else 1):
                 raise ValueError(f"For 'set_context', the argument {name!r} must be positive, but got {value}.")
         case "pynative_synchronize":
             if not isinstance(value, bool):
-                raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
+                raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, "
+                                f"but got {value!r} of type {type(value).__name__}.")
         case "save_graphs":
             if not isinstance(value, int):
-                raise TypeError(f"For 'set_context', the argument 'save_graphs' must be a bool or an int, but got {value!r} of type {type(value).__name__}.")
+                raise TypeError(f"For 'set_context', the argument 'save_graphs' must be a bool or an int, "
+                                f"but got {value!r} of type {type(value).__name__}.")
             if value not in (0, 1, 2, 3):
                 raise ValueError(f"For 'set_context', the argument 'save_graphs' must be False, True, 0, 1, 2 or 3, but got {value!r}.")
         case "deterministic":

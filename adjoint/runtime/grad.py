@@ -7,6 +7,7 @@ All of them run the function once on the tape, close the region it recorded, and
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -131,17 +132,19 @@ def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[in
         result = result[0]
     tensors = flat_tensors(result)
     if not tensors:
-        raise TypeError(f"The differentiated function must return at least one Tensor, but got {result!r} of type {type(result).__name__}.")
+        raise TypeError(f"A gradient is taken of a function that returns at least one Tensor, but it returned {result!r} of type {type(result).__name__}.")
     if sens is None:
         given: list[Tensor | None] = [None] * len(tensors)
     else:
         given = list(flat_tensors(sens))
+        if not given:
+            raise TypeError(f"The sensitivity 'sens' must be a Tensor, or a tuple of Tensors, but got {sens!r} of type {type(sens).__name__}.")
         if len(given) != len(tensors):
-            raise ValueError(f"The sensitivity must have one tensor for each of the {len(tensors)} outputs, but got {len(given)}.")
+            raise ValueError(f"The sensitivity 'sens' must have one tensor for each of the {len(tensors)} outputs, but got {len(given)}.")
         for x, s in zip(tensors, given, strict=True):
             assert s is not None
             if s.type is not x.type:
-                raise ValueError(f"The sensitivity must have the shape and dtype of the output, {x.shape} of {x.dtype}, "
+                raise ValueError(f"The sensitivity 'sens' must have the shape and dtype of the output, {x.shape} of {x.dtype}, "
                                  f"but got {s.shape} of {s.dtype}.")
     slots: list[int] = []
     cotangents: list[Tensor] = []
@@ -161,7 +164,9 @@ def ones(x: Tensor) -> Tensor:
 
 
 def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
-    """The weights as a tuple, and whether one alone was given."""
+    """The weights as a tuple, and whether one alone was given; none for None."""
+    if weights is None:
+        return (), False
     if isinstance(weights, Parameter):
         return (weights,), True
     if isinstance(weights, (tuple, list)) and all(isinstance(p, Parameter) for p in weights):
@@ -170,11 +175,17 @@ def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
                     f"but got {weights!r} of type {type(weights).__name__}.")
 
 
-def _positions(name: str, grad_position: Any, args: tuple[Any, ...]) -> list[int]:
+def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
     """Argument positions that are differentiated, checked against the call."""
     places = (grad_position,) if isinstance(grad_position, int) else grad_position
     for place in places:
         if place >= len(args):
+            try:
+                inspect.signature(fn.construct if isinstance(fn, Cell) else fn).bind(*args, **kwargs)
+            except ValueError:
+                pass
+            except TypeError as wrong:
+                raise TypeError(f"For '{name}', the arguments do not fit the function: {wrong}.") from None
             raise RuntimeError(f"For '{name}', 'grad_position' is {grad_position}, but the function was called with {len(args)} arguments.")
         if not flat_tensors(args[place]):
             raise TypeError(f"For '{name}', the argument at 'grad_position' {place} must be a Tensor, "
@@ -217,13 +228,13 @@ def _gradient_function(
 
     @functools.wraps(fn, updated=()) if hasattr(fn, "__name__") else (lambda f: f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        positions = [] if grad_position is None else _positions(name, grad_position, args)
-        asked, single = ((), False) if weights is None else _weights(name, weights)
+        positions = [] if grad_position is None else _positions(name, fn, grad_position, args, kwargs)
+        asked, single = _weights(name, weights)
         result, inputs, params = differentiate(fn, args, kwargs, positions, asked, has_aux=has_aux)
         by_input: Any = None if grad_position is None else inputs[0] if alone else tuple(inputs)
         by_weight: Any = None if weights is None else params[0] if single else tuple(params)
         if return_ids:
-            by_input = by_input if by_input is None else (
+            by_input = None if grad_position is None else (
                 (grad_position, by_input) if alone else tuple(zip(grad_position, by_input, strict=True)))
             by_weight = by_weight if by_weight is None else (
                 (asked[0].name, by_weight) if single else tuple((p.name, g) for p, g in zip(asked, by_weight, strict=True)))
@@ -273,7 +284,8 @@ class GradOperation:
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
         for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             if not isinstance(value, bool):
-                raise TypeError(f"For 'GradOperation', the argument '{name}' should be bool, but got {value!r} of type {type(value).__name__}.")
+                raise TypeError(f"For 'GradOperation', the argument '{name}' should be bool, "
+                                f"but got {value!r} of type {type(value).__name__}.")
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
@@ -282,6 +294,8 @@ class GradOperation:
         if self.get_by_list and weights is None and isinstance(fn, Cell):
             weights = ParameterTuple(fn.trainable_params())
         if self.get_by_list:
+            if weights is None:
+                raise TypeError(f"For 'GradOperation' with 'get_by_list', the argument 'weights' must be given for a function that is no Cell: {fn!r}.")
             _weights("GradOperation", weights)
 
         def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -338,7 +352,8 @@ def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:
         return None
 
     if not isinstance(gradients, tuple):
-        raise TypeError(f"For 'get_grad', the argument 'gradients' must be what `grad` returns with return_ids=True, but got {type(gradients).__name__}.")
+        raise TypeError(f"For 'get_grad', the argument 'gradients' must be what `grad` returns with return_ids=True, "
+                        f"but got {type(gradients).__name__}.")
     result = search(gradients)
     if result is None:
         raise RuntimeError(f"For 'get_grad', no gradient of {wanted!r} is among the gradients.")

@@ -1,0 +1,228 @@
+"""Gradients as users ask for them: all forms of grad, value_and_grad, GradOperation and get_grad, and their mistakes."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
+from adjoint.ops import GradOperation
+
+X, Y = Tensor([2.0, 3.0]), Tensor([5.0, 7.0])
+
+
+class Net(nn.Cell):
+    """x * w * y + b"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(Tensor([10.0, 20.0]), name="w")
+        self.b = Parameter(Tensor([1.0, 1.0]), name="b")
+        self.frozen = Parameter(Tensor([4.0]), name="frozen", requires_grad=False)
+
+    def construct(self, x: Tensor, y: Tensor) -> Tensor:
+        return x * self.w * y + self.b
+
+
+def product(x: Tensor, y: Tensor) -> Tensor:
+    return x * x * y
+
+
+def lists(found: Any) -> Any:
+    """Gradients as nested tuples of lists."""
+    return found.tolist() if isinstance(found, Tensor) else tuple(lists(x) for x in found) if isinstance(found, tuple) else found
+
+
+DX, DY = [20.0, 42.0], [4.0, 9.0]
+NX, NY, NW, NB = [50.0, 140.0], [20.0, 60.0], [10.0, 21.0], [1.0, 1.0]
+
+
+# -- grad and value_and_grad --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("position", "expected"), [(0, DX), (1, DY), ((0,), (DX,)), ((0, 1), (DX, DY)), ((1, 0), (DY, DX))])
+def test_positions(position: Any, expected: Any) -> None:
+    assert lists(ms.grad(product, position)(X, Y)) == expected
+    value, found = ms.value_and_grad(product, position)(X, Y)
+    assert lists(found) == expected and value.tolist() == [20.0, 63.0]
+
+
+def test_weights_in_every_form() -> None:
+    net = Net()
+    w, b = net.w, net.b
+    for weights, expected in ((w, NW), ([w], (NW,)), ((w, b), (NW, NB)), (ParameterTuple([b, w]), (NB, NW)), (net.trainable_params(), (NW, NB))):
+        assert lists(ms.grad(net, None, weights)(X, Y)) == expected
+        assert lists(ms.grad(net, 0, weights)(X, Y)) == (NX, expected)
+        assert lists(ms.grad(net, (0, 1), weights)(X, Y)) == ((NX, NY), expected)
+        assert lists(ms.value_and_grad(net, None, weights)(X, Y)[1]) == expected
+    assert lists(ms.grad(net, 0, [net.frozen, w])(X, Y)) == (NX, ([0.0], NW))
+
+
+def test_aux() -> None:
+    def f(x: Tensor) -> tuple[Any, ...]:
+        return (x * x).sum(), x * 2, "note"
+
+    value, aux, note = ms.grad(f, has_aux=True)(X)
+    assert value.tolist() == [4.0, 6.0] and aux.tolist() == [4.0, 6.0] and note == "note"
+    result, found = ms.value_and_grad(f, has_aux=True)(X)
+    assert result[0].tolist() == 13.0 and result[2] == "note" and found.tolist() == [4.0, 6.0]
+    two = ms.grad(lambda x: (x * 3, x * 100), has_aux=True)(X)
+    assert lists(two) == ([3.0, 3.0], [200.0, 300.0])
+
+
+def test_results_are_summed() -> None:
+    """Of a function with several results, the gradient is that of their sum; what is no tensor has none."""
+    assert ms.grad(lambda x: (x * 3, [x * 4, {"y": x}], 7, None))(X).tolist() == [8.0, 8.0]
+
+
+def test_ids() -> None:
+    net = Net()
+    found = ms.grad(net, 0, net.w, return_ids=True)(X, Y)
+    assert found[0][0] == 0 and found[1][0] == "w"
+    assert ms.get_grad(found, 0).tolist() == NX and ms.get_grad(found, net.w).tolist() == NW
+    found = ms.grad(net, (0, 1), net.trainable_params(), return_ids=True)(X, Y)
+    assert [ms.get_grad(found, i).tolist() for i in (0, 1, net.w, net.b)] == [NX, NY, NW, NB]
+    assert ms.get_grad(ms.grad(product, 1, return_ids=True)(X, Y), 1).tolist() == DY
+    assert ms.get_grad(ms.grad(net, None, [net.w, net.b], return_ids=True)(X, Y), net.b).tolist() == NB
+    for missing in (5, net.frozen):
+        with pytest.raises(RuntimeError, match="get_grad"):
+            ms.get_grad(found, missing)
+    for wrong in ("w", 1.5, None, True):
+        with pytest.raises(TypeError, match="get_grad"):
+            ms.get_grad(found, wrong)
+
+
+def test_nested_inputs() -> None:
+    """An argument that holds tensors has a gradient of its structure."""
+    f = lambda pair, scale: (pair[0] * pair[1][0] * scale).sum()  # noqa: E731
+    assert lists(ms.grad(f)((X, (Y,)), 2)) == ([10.0, 14.0], ([4.0, 6.0],))
+    assert lists(ms.grad(f)([X, [Y]], 2)) == ([10.0, 14.0], ([4.0, 6.0],))
+
+
+def test_other_arguments() -> None:
+    """Numbers, None, strings, keywords and defaults pass through to the function."""
+    def f(x: Tensor, power: int, *rest: Any, scale: float = 1.0, name: str | None = None) -> Tensor:
+        assert name in (None, "n") and rest in ((), (None,))
+        return x**power * scale
+
+    assert ms.grad(f)(X, 2).tolist() == [4.0, 6.0]
+    assert ms.grad(f)(X, 2, None, scale=10.0, name="n").tolist() == [40.0, 60.0]
+    assert ms.grad(f)(X, 2, scale=Tensor(3.0)).tolist() == [12.0, 18.0]
+
+
+def test_what_can_be_differentiated() -> None:
+    class Callable:
+        def __call__(self, x: Tensor) -> Tensor:
+            return x * 3
+
+        def method(self, x: Tensor) -> Tensor:
+            return x * 4
+
+    for fn, expected in ((Callable(), 3.0), (Callable().method, 4.0), (functools.partial(product, y=Tensor([1.0, 1.0])), None), (ops.sin, None),
+                         (ops.ReLU(), 1.0), (nn.ReLU(), 1.0)):
+        found = ms.grad(fn)(X).tolist()
+        assert expected is None or found == [expected] * 2
+    assert ms.grad(lambda x: x)(X).tolist() == [1.0, 1.0]
+    assert ms.grad(lambda x: Y)(X).tolist() == [0.0, 0.0]
+    assert ms.grad(product, 0)(X, X).tolist() == [8.0, 18.0]
+
+
+def test_gradients_of_integers_and_empty_tensors() -> None:
+    assert ms.grad(lambda x: x * 2)(Tensor([1, 2])).tolist() == [2, 2]
+    assert ms.grad(lambda x: x * 2.0)(Tensor(np.zeros((0, 3), np.float32))).shape == (0, 3)
+    assert ms.grad(lambda x: x * x)(Tensor(3.0)).tolist() == 6.0
+
+
+# -- GradOperation ------------------------------------------------------------------------------------------------------
+def test_grad_operation_in_every_form() -> None:
+    net = Net()
+    weights = ParameterTuple([net.w, net.b])
+    sens = Tensor([10.0, 100.0])
+    times = lambda gradient: (np.array(gradient) * [10, 100]).tolist()  # noqa: E731
+    assert lists(GradOperation()(net)(X, Y)) == NX
+    assert lists(GradOperation(get_all=True)(net)(X, Y)) == (NX, NY)
+    assert lists(GradOperation(get_by_list=True)(net, weights)(X, Y)) == (NW, NB)
+    assert lists(GradOperation(get_by_list=True)(net)(X, Y)) == (NW, NB)
+    assert lists(GradOperation(get_by_list=True)(net, net.w)(X, Y)) == NW
+    assert lists(GradOperation(get_all=True, get_by_list=True)(net, weights)(X, Y)) == ((NX, NY), (NW, NB))
+    for given in (lambda g: g(X, Y, sens), lambda g: g(X, Y, sens=sens), lambda g: g(X, y=Y, sens=sens)):
+        assert lists(given(GradOperation(sens_param=True)(net))) == times(NX)
+    assert lists(GradOperation(get_all=True, sens_param=True)(net)(X, Y, sens)) == (times(NX), times(NY))
+    assert lists(GradOperation(True, True, True)(net, weights)(X, Y, sens)) == ((times(NX), times(NY)), (times(NW), times(NB)))
+    assert lists(GradOperation(get_by_list=True, sens_param=True)(net, weights)(X, Y, sens)) == (times(NW), times(NB))
+
+
+def test_grad_operation_leaves_out_what_is_no_tensor() -> None:
+    assert lists(GradOperation(get_all=True)(lambda x, n, y: x * n * y)(X, 2, Y)) == ([10.0, 14.0], [4.0, 6.0])
+
+
+def test_the_sens_of_several_results() -> None:
+    f = lambda x: (x * 2, x * 3)  # noqa: E731
+    assert GradOperation(sens_param=True)(f)(X, (Tensor([1.0, 1.0]), Tensor([10.0, 10.0]))).tolist() == [32.0, 32.0]
+
+
+def test_second_order() -> None:
+    cube = lambda x: x * x * x  # noqa: E731
+    assert ms.grad(ms.grad(cube))(X).tolist() == [12.0, 18.0]
+    assert GradOperation()(GradOperation()(cube))(X).tolist() == [12.0, 18.0]
+    assert lists(GradOperation(get_all=True)(GradOperation(sens_param=True)(cube))(X, Y)) == ([60.0, 126.0], [12.0, 27.0])
+    value, found = ms.value_and_grad(ms.value_and_grad(cube))(X)
+    assert lists(value) == ([8.0, 27.0], [12.0, 27.0]) and found.tolist() == [24.0, 45.0]
+
+
+# -- mistakes -----------------------------------------------------------------------------------------------------------
+identity = lambda x: x  # noqa: E731
+MISTAKES: list[tuple[str, type[Exception]]] = [
+    ("ms.grad(3)", TypeError), ("ms.grad(None)", TypeError), ("ms.grad('text')", TypeError), ("ms.grad(X)", TypeError),
+    ("ms.grad(identity, 'a')", TypeError), ("ms.grad(identity, 1.5)", TypeError), ("ms.grad(identity, [0])", TypeError),
+    ("ms.grad(identity, True)", TypeError), ("ms.grad(identity, (0, 'a'))", TypeError), ("ms.grad(identity, -1)", ValueError),
+    ("ms.grad(identity, (0, 0))", ValueError), ("ms.grad(identity, ())", RuntimeError), ("ms.grad(identity, None)", ValueError),
+    ("ms.grad(identity, 0, 'a')", TypeError), ("ms.grad(identity, 0, [X])", TypeError), ("ms.grad(identity, 0, 3)", TypeError),
+    ("ms.grad(identity, 0, X)", TypeError), ("ms.grad(identity, has_aux=1)", TypeError), ("ms.grad(identity, return_ids='a')", TypeError),
+    ("ms.grad(identity, 3)(X)", RuntimeError), ("ms.grad(identity)('text')", TypeError), ("ms.grad(identity)(3)", TypeError),
+    ("ms.grad(lambda: X)()", RuntimeError), ("ms.grad(lambda x: 3)(X)", TypeError), ("ms.grad(lambda x: None)(X)", TypeError),
+    ("ms.value_and_grad(3)", TypeError), ("ms.value_and_grad(identity, 'a')", TypeError), ("ms.value_and_grad(identity, None)", ValueError),
+    ("ms.value_and_grad(identity, has_aux=True)(X)", ValueError), ("ms.get_grad(3, 0)", TypeError),
+    ("GradOperation(get_all=1)", TypeError), ("GradOperation(get_by_list='a')", TypeError), ("GradOperation(sens_param=None)", TypeError),
+    ("GradOperation()(3)", TypeError), ("GradOperation(get_by_list=True)(identity)", TypeError),
+    ("GradOperation(get_by_list=True)(identity, 'a')", TypeError), ("GradOperation(get_by_list=True)(identity, [3])", TypeError),
+    ("GradOperation()(identity)(3)", TypeError), ("GradOperation()(lambda: X)()", TypeError), ("GradOperation(sens_param=True)(lambda: X)()", TypeError),
+    ("GradOperation(sens_param=True)(identity)(X, 'text')", TypeError), ("GradOperation(sens_param=True)(identity)(X, 2.0)", TypeError),
+    ("GradOperation(sens_param=True)(identity)(X, Tensor([1.0]))", ValueError),
+    ("GradOperation(sens_param=True)(identity)(X, Tensor([1, 1]))", ValueError),
+    ("GradOperation(sens_param=True)(lambda x: (x, x))(X, (X,))", ValueError),
+]
+
+
+@pytest.mark.parametrize(("expression", "kind"), MISTAKES, ids=[e for e, _ in MISTAKES])
+def test_mistakes(expression: str, kind: type[Exception]) -> None:
+    """The message names the entry, and the next gradient is right."""
+    with pytest.raises(kind) as caught:
+        eval(expression)
+    assert type(caught.value) is kind
+    assert any(name in str(caught.value) for name in ("grad", "GradOperation", "has_aux", "sens")), caught.value
+    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.state.state.tape is None
+
+
+@pytest.mark.parametrize(("call", "kind"), [
+    (lambda: ms.grad(identity)(), TypeError), (lambda: ms.grad(identity)(X, X), TypeError), (lambda: ms.grad(identity)(X, wrong=1), TypeError),
+    (lambda: ms.grad(lambda x: 1 / 0)(X), ZeroDivisionError), (lambda: ms.grad(lambda x: undefined)(X), NameError),  # noqa: F821
+    (lambda: ms.grad(lambda x: x + Tensor([1.0, 2.0, 3.0]))(X), ValueError), (lambda: ms.grad(), TypeError), (lambda: ms.grad(identity, wrong=1), TypeError),
+], ids=range(8))
+def test_mistakes_that_are_pythons(call: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        call()
+    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.state.state.tape is None
+
+
+def test_an_exception_of_the_function_passes_through() -> None:
+    boom = KeyError("mine")
+
+    def f(x: Tensor) -> Tensor:
+        raise boom
+
+    with pytest.raises(KeyError) as caught:
+        ms.value_and_grad(f)(X)
+    assert caught.value is boom
