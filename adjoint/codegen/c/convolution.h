@@ -2,12 +2,15 @@
 
    The numbers. An element of a convolution, and of its gradient by the images, is one chain of fused multiply-adds that
    begins with 0 and runs over the channels, for each over the tap rows, for each over the tap columns; where a tap meets
-   the padding it multiplies 0. In the gradient by the images only taps that fall on a place of the result count. An
-   element of the gradient by the filters is a sum over all places of all images, which are cut into *pieces* and these
-   into blocks. In a block each lane of a vector holds one chain over every LANES-th place of a piece, piece after piece
-   (the last places of a piece, if they do not fill a vector, go to the last lanes); then the upper half of the lanes is
-   added to the lower until one is left; then the blocks are added in order. Pieces and blocks depend on shapes alone, so
-   no number depends on threads. A processor without fused multiply-add rounds the products first.
+   the padding it multiplies 0. In the gradient by the images only taps that fall on a place of the result count.
+
+   An element of the gradient by the filters is a sum over all places of all images, which are cut into *pieces*, and these
+   into blocks; both depend on shapes alone. Where there are several channels of results (*wide*), a chain runs over the
+   places of a piece, and chains are added piece by piece, then block by block. Where there are few, each lane of a
+   vector holds one chain over every LANES-th place, image by image through all the pieces of a block (the last places of
+   an image, if they do not fill a vector, go to the last lanes); then the upper half of the lanes is added to the lower
+   until one is left; then the blocks are added in order. So no number depends on threads. A processor without fused
+   multiply-add rounds products first.
 
    The work. Convolution and gradient by the images are both: for each place of the result, multiply what lies under the
    taps, see `adjoint_axis`. If a convolution moves by more than one element, the places of its gradient fall into
@@ -27,9 +30,10 @@
 enum {
     ADJOINT_PANEL_BYTES = 262144,
     ADJOINT_RESULT_BYTES = 131072, /* of results that are not yet where they belong */
-    ADJOINT_FRAME_BYTES = 32768,
-    ADJOINT_TAPS = 2048,          /* lines of a panel */
-    ADJOINT_SUMS = 4096,          /* vectors of sums */
+    ADJOINT_FRAME_BYTES = 32768,   /* of one channel's source, with the padding around it */
+    ADJOINT_LINES = 256, /* of a panel, unless the taps of one channel are more: what they hold for a tile fits a level-1 cache */
+    ADJOINT_TAPS = 2048,           /* lines of a panel, at most */
+    ADJOINT_SUM_BYTES = 262144,
 };
 
 typedef int32_t adjoint_bits_f32 __attribute__((vector_size(ADJOINT_VECTOR)));
@@ -123,6 +127,8 @@ static int64_t adjoint_strip_rows(int64_t channels) { return channels == 1 ? 1 :
 #define PANEL_ELEMENTS (ADJOINT_PANEL_BYTES / (int)sizeof(ELEMENT))
 #define RESULT_ELEMENTS (ADJOINT_RESULT_BYTES / (int)sizeof(ELEMENT))
 #define FRAME_ELEMENTS (ADJOINT_FRAME_BYTES / (int)sizeof(ELEMENT))
+#define SUM_ELEMENTS (ADJOINT_SUM_BYTES / (int)sizeof(ELEMENT))
+#define OUTER_LINES (ADJOINT_ROWS == 14 ? 12 : 6) /* of a tile */
 
 static inline struct adjoint_convolution TYPED(adjoint_convolution_of)(
     int64_t backward, int64_t groups, int64_t channels, int64_t filters, int64_t h, int64_t w, int64_t rows,
@@ -172,7 +178,7 @@ static void TYPED(adjoint_convolution_strips)(
 /* ---- panels -------------------------------------------------------------------------------------------------- */
 
 /* target[j] = source[first + j * step] for j < count, 0 beyond the source's ends; NULL: zeros. */
-static inline void TYPED(adjoint_copy_padded)(
+static void TYPED(adjoint_copy_padded)(
     ELEMENT *target, int64_t count, const ELEMENT *source, int64_t size, int64_t first, int64_t step) {
     int64_t low = first < 0 ? (-first + step - 1) / step : 0;
     int64_t high = source != NULL && first < size ? (size - 1 - first) / step + 1 : 0;
@@ -187,129 +193,200 @@ static inline void TYPED(adjoint_copy_padded)(
     for (int64_t j = high; j < count; j++) target[j] = 0;
 }
 
-/* Row `row` of a plane; NULL outside of it. */
-static inline const ELEMENT *TYPED(adjoint_row)(const ELEMENT *plane, const struct adjoint_axis *y, int64_t row, int64_t width) {
-    return row >= 0 && row < y->size ? plane + row * width : NULL;
-}
-
-/* The lines of one channel, shared, for the places from `row` and `column` on, `width` in a row. Line by line, tap
-   columns within classes of tap rows; lines are `line` elements apart. Up to LANES elements beyond a line are written. */
-static void TYPED(adjoint_shared_lines)(
-    ELEMENT *panel, const ELEMENT *plane, const struct adjoint_axis *y, const struct adjoint_axis *x,
-    const struct adjoint_sharing *sharing, int64_t row, int64_t column, int64_t width, int64_t line, ELEMENT *frame) {
-    const int64_t left = x->apart < 0 ? (x->taps - 1) * x->apart : 0; /* of tap 0 lies the leftmost */
-    const int64_t framed = width + (x->taps - 1) * (x->apart < 0 ? -x->apart : x->apart);
-    const int64_t start = x->first + column * x->step;
-    for (int64_t class = 0; class < sharing->classes; class++) {
-        const int64_t first = (row + sharing->low) * y->step + y->first + class * y->apart;
-        if (x->step == 1 && sharing->rows * framed <= FRAME_ELEMENTS - LANES) {
-            for (int64_t i = 0; i < sharing->rows; i++) {
-                const ELEMENT *source = TYPED(adjoint_row)(plane, y, first + i * y->step, x->size);
-                TYPED(adjoint_copy_padded)(frame + i * framed, framed, source, x->size, start + left, 1);
-            }
-            TYPED(adjoint_store)(frame + sharing->rows * framed, (VECTOR){0});
-            for (int64_t b = 0; b < x->taps; b++, panel += line) {
-                const ELEMENT *from = frame + b * x->apart - left;
-                for (int64_t i = 0; i < sharing->rows; i++, from += framed) {
-                    ELEMENT *to = panel + i * width;
-                    int64_t j = 0;
-                    do TYPED(adjoint_store)(to + j, TYPED(adjoint_load)(from + j)); /* what is too much, the next row covers */
-                    while ((j += LANES) < width);
-                }
-            }
-        } else {
-            for (int64_t b = 0; b < x->taps; b++, panel += line) {
-                for (int64_t i = 0; i < sharing->rows; i++) {
-                    const ELEMENT *source = TYPED(adjoint_row)(plane, y, first + i * y->step, x->size);
-                    TYPED(adjoint_copy_padded)(panel + i * width, width, source, x->size, start + b * x->apart, x->step);
-                }
-                TYPED(adjoint_store)(panel + sharing->rows * width, (VECTOR){0});
-            }
-        }
+/* target[j] = source[j * step] for j < count; up to LANES elements more are read, if step is 1, and written. */
+ADJOINT_INLINE void TYPED(adjoint_copy_along)(ELEMENT *target, int64_t count, const ELEMENT *source, int64_t step) {
+    int64_t j = 0;
+    if (step == 1) {
+        do TYPED(adjoint_store)(target + j, TYPED(adjoint_load)(source + j));
+        while ((j += LANES) < count);
+    } else if (step == 2) {
+        for (; j < count; j++) target[j] = source[2 * j];
+    } else {
+        for (; j < count; j++) target[j] = source[j * step];
     }
 }
 
-/* Where the places of a panel lie: `images` images, or `rows` x `columns` places of one. */
+ADJOINT_INLINE void TYPED(adjoint_clear_along)(ELEMENT *target, int64_t count) {
+    for (int64_t j = 0; j < count; j += LANES) TYPED(adjoint_store)(target + j, (VECTOR){0});
+}
+
+/* Where the places of a panel lie: in `images` images, `rows` x `columns` places of each. */
 struct TYPED(adjoint_part) {
     const ELEMENT *source; /* the group's first channel in the first image */
+    const ELEMENT *end;    /* of all of the source */
     int64_t images, next;  /* elements of the source from one image to the next */
     int64_t row, rows, column, columns;
 };
 
-/* Fills a panel with the lines `start..stop` (of channels x tap rows x tap columns), of which shared ones begin and end
-   with a channel, and notes where each line begins. */
-static void TYPED(adjoint_fill_panel)(
-    ELEMENT *panel, int64_t *offset, const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y,
-    const struct adjoint_axis *x, bool shared, int64_t start, int64_t stop, ELEMENT *frame) {
-    const int64_t taps = y->taps * x->taps, area = y->size * x->size;
-    int64_t used = 0;
-    if (shared && stop > start) {
-        const struct adjoint_sharing sharing = adjoint_sharing_of(y, part->rows);
-        const int64_t line = sharing.rows * part->columns + LANES;
-        for (int64_t channel = start / taps; channel < stop / taps; channel++) {
-            TYPED(adjoint_shared_lines)(
-                panel + used, part->source + channel * area, y, x, &sharing, part->row, part->column, part->columns, line,
-                frame);
-            for (int64_t a = 0; a < y->taps; a++) {
-                const int64_t place = a / sharing.period * sharing.shift - sharing.low;
-                for (int64_t b = 0; b < x->taps; b++) {
-                    *offset++ = used + (a % sharing.period * x->taps + b) * line + place * part->columns;
-                }
-            }
-            used += sharing.classes * x->taps * line;
+/* What lies under the taps of a part's places, in one channel of one image: element (i, j) is at[i * pitch + j]. */
+struct TYPED(adjoint_frame) {
+    const ELEMENT *at;
+    int64_t pitch;
+    int64_t top, left;     /* in the plane */
+    int64_t rows, columns;
+};
+
+static struct TYPED(adjoint_frame) TYPED(adjoint_frame_of)(
+    const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y, const struct adjoint_axis *x) {
+    const int64_t y_reach = (y->taps - 1) * y->apart, x_reach = (x->taps - 1) * x->apart;
+    return (struct TYPED(adjoint_frame)){
+        NULL, 0, y->first + part->row * y->step + (y_reach < 0 ? y_reach : 0),
+        x->first + part->column * x->step + (x_reach < 0 ? x_reach : 0),
+        (part->rows - 1) * y->step + (y_reach < 0 ? -y_reach : y_reach) + 1,
+        (part->columns - 1) * x->step + (x_reach < 0 ? -x_reach : x_reach) + 1};
+}
+
+/* Points `frame` to a plane, or if it reaches beyond the plane's ends to a copy with zeros around. */
+static void TYPED(adjoint_fill_frame)(
+    struct TYPED(adjoint_frame) *frame, const ELEMENT *plane, const ELEMENT *end, int64_t height, int64_t width,
+    ELEMENT *room) {
+    const int64_t top = frame->top, left = frame->left, bottom = top + frame->rows, right = left + frame->columns;
+    const bool inside = top >= 0 && left >= 0 && bottom <= height && right <= width;
+    if (inside && end - (plane + bottom * width) >= LANES) {
+        frame->at = plane + top * width + left;
+        frame->pitch = width;
+        return;
+    }
+    int64_t low = left < 0 ? -left : 0, high = right > width ? width - left : frame->columns;
+    if (low > frame->columns) low = frame->columns;
+    if (high < low) high = low;
+    frame->at = room;
+    frame->pitch = frame->columns;
+    for (int64_t i = top; i < bottom; i++, room += frame->columns) {
+        if (i < 0 || i >= height || low == high) {
+            TYPED(adjoint_clear_along)(room, frame->columns);
+            continue;
+        }
+        const ELEMENT *from = plane + i * width + left + low;
+        TYPED(adjoint_clear_along)(room, low);
+        if (end - from >= high - low + LANES) TYPED(adjoint_copy_along)(room + low, high - low, from, 1);
+        else memcpy(room + low, from, (high - low) * sizeof *room);
+        TYPED(adjoint_clear_along)(room + high, frame->columns - high);
+    }
+    TYPED(adjoint_clear_along)(room, LANES);
+}
+
+/* One line, or some rows of it: `rows` rows of places, of which the first has its source in row `top` of the plane and the
+   next ones `step` rows further on each. A vector beyond the line is written. */
+static void TYPED(adjoint_line)(
+    ELEMENT *line, const struct TYPED(adjoint_frame) *frame, const ELEMENT *plane, const struct adjoint_axis *y,
+    const struct adjoint_axis *x, int64_t top, int64_t rows, int64_t left, int64_t columns) {
+    if (frame->at != NULL) {
+        const ELEMENT *from = frame->at + (top - frame->top) * frame->pitch + left - frame->left;
+        for (int64_t i = 0; i < rows; i++, from += y->step * frame->pitch, line += columns) {
+            TYPED(adjoint_copy_along)(line, columns, from, x->step);
         }
     } else {
-        const int64_t places = part->rows * part->columns, line = part->images * places + LANES;
-        for (int64_t k = start; k < stop; k++, used += line) {
-            const int64_t a = k % taps / x->taps, b = k % x->taps;
-            const int64_t first = x->first + part->column * x->step + b * x->apart;
-            ELEMENT *to = panel + used;
-            for (int64_t image = 0; image < part->images; image++) {
-                const ELEMENT *plane = part->source + image * part->next + k / taps * area;
-                for (int64_t i = 0; i < part->rows; i++, to += part->columns) {
-                    const int64_t row = y->first + (part->row + i) * y->step + a * y->apart;
-                    TYPED(adjoint_copy_padded)(to, part->columns, TYPED(adjoint_row)(plane, y, row, x->size), x->size, first, x->step);
-                }
-            }
-            TYPED(adjoint_store)(to, (VECTOR){0});
-            *offset++ = used;
+        for (int64_t i = 0; i < rows; i++, top += y->step, line += columns) {
+            const ELEMENT *source = top >= 0 && top < y->size ? plane + top * x->size : NULL;
+            TYPED(adjoint_copy_padded)(line, columns, source, x->size, left, x->step);
         }
     }
-    for (int64_t i = 0; i < 8 * LANES; i++) panel[used + i] = 0;
+}
+
+/* Elements of a panel from one line to the next. */
+static int64_t TYPED(adjoint_line_length)(const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y, bool shared) {
+    const int64_t places = part->columns * (shared ? adjoint_sharing_of(y, part->rows).rows : part->images * part->rows);
+    return (places + 2 * LANES - 1) / LANES * LANES; /* whole vectors, and room for one beyond the last place */
+}
+
+/* Elements of a panel that the lines of one channel take, or if they are not shared those of one tap. */
+static int64_t TYPED(adjoint_panel_step)(
+    const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y, const struct adjoint_axis *x, bool shared) {
+    const int64_t lines = shared ? adjoint_sharing_of(y, part->rows).classes * x->taps : 1;
+    return lines * TYPED(adjoint_line_length)(part, y, shared);
+}
+
+/* Where the lines `start..stop` (of channels x tap rows x tap columns) begin in a panel; shared ones begin and end with a
+   channel. */
+static void TYPED(adjoint_offsets)(
+    int64_t *offset, const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y, const struct adjoint_axis *x,
+    bool shared, int64_t start, int64_t stop) {
+    const int64_t line = TYPED(adjoint_line_length)(part, y, shared), step = TYPED(adjoint_panel_step)(part, y, x, shared);
+    if (!shared) {
+        for (int64_t k = 0; k < stop - start; k++) offset[k] = k * line;
+        return;
+    }
+    const struct adjoint_sharing sharing = adjoint_sharing_of(y, part->rows);
+    for (int64_t used = 0; start < stop; start += y->taps * x->taps, used += step) {
+        for (int64_t a = 0; a < y->taps; a++) {
+            const int64_t place = a / sharing.period * sharing.shift - sharing.low;
+            for (int64_t b = 0; b < x->taps; b++) {
+                *offset++ = used + (a % sharing.period * x->taps + b) * line + place * part->columns;
+            }
+        }
+    }
+}
+
+/* Fills a panel with the lines start..stop of the part; shared ones of its images one after the other. */
+static void TYPED(adjoint_fill_panel)(
+    ELEMENT *panel, const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y, const struct adjoint_axis *x,
+    bool shared, int64_t start, int64_t stop) {
+    _Alignas(64) ELEMENT room[FRAME_ELEMENTS];
+    const int64_t taps = y->taps * x->taps, area = y->size * x->size, left = x->first + part->column * x->step;
+    const int64_t line = TYPED(adjoint_line_length)(part, y, shared);
+    struct TYPED(adjoint_frame) frame = TYPED(adjoint_frame_of)(part, y, x);
+    const bool framed = frame.rows * frame.columns <= FRAME_ELEMENTS - 2 * LANES;
+    if (shared && stop > start) {
+        const struct adjoint_sharing sharing = adjoint_sharing_of(y, part->rows);
+        for (int64_t image = 0; image < part->images; image++) {
+            for (int64_t channel = start / taps; channel < stop / taps; channel++) {
+                const ELEMENT *plane = part->source + image * part->next + channel * area;
+                if (framed) TYPED(adjoint_fill_frame)(&frame, plane, part->end, y->size, x->size, room);
+                for (int64_t class = 0; class < sharing.classes; class++) {
+                    const int64_t top = y->first + (part->row + sharing.low) * y->step + class * y->apart;
+                    for (int64_t b = 0; b < x->taps; b++, panel += line) {
+                        TYPED(adjoint_line)(
+                            panel, &frame, plane, y, x, top, sharing.rows, left + b * x->apart, part->columns);
+                        TYPED(adjoint_clear_along)(panel + sharing.rows * part->columns, LANES);
+                    }
+                }
+            }
+        }
+    } else {
+        for (int64_t k = start; k < stop;) {
+            const int64_t channel = k / taps, last = (channel + 1) * taps < stop ? (channel + 1) * taps : stop;
+            for (int64_t image = 0; image < part->images; image++) {
+                const ELEMENT *plane = part->source + image * part->next + channel * area;
+                ELEMENT *to = panel + (k - start) * line + image * part->rows * part->columns;
+                if (framed) TYPED(adjoint_fill_frame)(&frame, plane, part->end, y->size, x->size, room);
+                for (int64_t tap = k % taps; tap < last - channel * taps; tap++, to += line) {
+                    const int64_t top = y->first + part->row * y->step + tap / x->taps * y->apart;
+                    TYPED(adjoint_line)(
+                        to, &frame, plane, y, x, top, part->rows, left + tap % x->taps * x->apart, part->columns);
+                }
+            }
+            k = last;
+        }
+        for (int64_t k = start; k < stop; k++, panel += line) {
+            TYPED(adjoint_clear_along)(panel + part->images * part->rows * part->columns, LANES);
+        }
+    }
+    TYPED(adjoint_clear_along)(panel, 8 * LANES);
 }
 
 /* How many lines a panel may hold. */
 static int64_t TYPED(adjoint_panel_lines)(
     const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y, const struct adjoint_axis *x, bool shared) {
-    const int64_t room = PANEL_ELEMENTS - 8 * LANES, taps = y->taps * x->taps;
-    if (!shared || taps == 0) {
-        const int64_t lines = room / (part->images * part->rows * part->columns + LANES);
-        return lines < ADJOINT_TAPS ? lines : ADJOINT_TAPS;
-    }
-    const struct adjoint_sharing sharing = adjoint_sharing_of(y, part->rows);
-    const int64_t channel = sharing.classes * x->taps * (sharing.rows * part->columns + LANES);
-    return taps * (room / channel < ADJOINT_TAPS / taps ? room / channel : ADJOINT_TAPS / taps);
+    const int64_t fit = (PANEL_ELEMENTS - 8 * LANES) / TYPED(adjoint_panel_step)(part, y, x, shared);
+    const int64_t taps = shared ? y->taps * x->taps : 1, most = taps < ADJOINT_LINES ? ADJOINT_LINES / taps : 1;
+    return taps * (fit < most ? fit : most);
 }
 
 /* ---- convolution and its gradient by the images ---------------------------------------------------------------- */
 
 /* One tile of `rows` channels x `vectors` vectors of places: chains over k lines, begun with 0 or, to `resume`, with what
-   is in the target; written to target[i * pitch + j] for i < present, j < columns. `rows` and `vectors` are constants
-   wherever this is inlined. */
+   is in the target; written to target[i * pitch + j]. `rows` and `vectors` are constants wherever this is inlined. */
 ADJOINT_INLINE void TYPED(adjoint_convolution_tile)(
     const int rows, const int vectors, int64_t k, const ELEMENT *strip, const int64_t *offset, const ELEMENT *panel,
-    ELEMENT *target, int64_t pitch, int64_t present, int64_t columns, bool resume) {
+    ELEMENT *target, int64_t pitch, bool resume) {
     VECTOR sum[2 * ADJOINT_ROWS];
-    for (int i = 0; i < rows * vectors; i++) sum[i] = (VECTOR){0};
     if (resume) {
         for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < vectors; j++) {
-                const int64_t rest = i < present ? columns - j * LANES : 0;
-                const ELEMENT *from = target + i * pitch + j * LANES;
-                if (rest >= LANES) sum[i * vectors + j] = TYPED(adjoint_load)(from);
-                else if (rest > 0) memcpy(&sum[i * vectors + j], from, rest * sizeof *from);
-            }
+            for (int j = 0; j < vectors; j++) sum[i * vectors + j] = TYPED(adjoint_load)(target + i * pitch + j * LANES);
         }
+    } else {
+        for (int i = 0; i < rows * vectors; i++) sum[i] = (VECTOR){0};
     }
     for (int64_t p = 0; p < k; p++, strip += rows) {
         const ELEMENT *line = panel + offset[p];
@@ -323,38 +400,60 @@ ADJOINT_INLINE void TYPED(adjoint_convolution_tile)(
         }
     }
     for (int i = 0; i < rows; i++) {
-        for (int j = 0; j < vectors; j++) {
-            const int64_t rest = i < present ? columns - j * LANES : 0;
-            ELEMENT *to = target + i * pitch + j * LANES;
-            if (rest >= LANES) TYPED(adjoint_store)(to, sum[i * vectors + j]);
-            else if (rest > 0) memcpy(to, &sum[i * vectors + j], rest * sizeof *to);
-        }
+        for (int j = 0; j < vectors; j++) TYPED(adjoint_store)(target + i * pitch + j * LANES, sum[i * vectors + j]);
     }
 }
 
 /* Vectors of a tile: as many as keep multiply-adds under way. */
 static int TYPED(adjoint_tile_vectors)(int64_t channels) { return channels == 1 ? 8 : channels == 2 ? 4 : 2; }
 
-static __attribute__((noinline)) void TYPED(adjoint_convolution_tiles)(
-    int64_t height, int64_t k, const ELEMENT *strip, const int64_t *offset, const ELEMENT *panel, ELEMENT *target,
-    int64_t pitch, int64_t present, int64_t columns, bool resume) {
+static __attribute__((noinline)) void TYPED(adjoint_convolution_whole)(
+    int64_t height, int vectors, int64_t k, const ELEMENT *strip, const int64_t *offset, const ELEMENT *panel,
+    ELEMENT *target, int64_t pitch, bool resume) {
 #define TILE(height, vectors)                                                                                         \
-    case height:                                                                                                      \
-        TYPED(adjoint_convolution_tile)(height, vectors, k, strip, offset, panel, target, pitch, present, columns, resume); \
+    case 8 * height + vectors:                                                                                        \
+        TYPED(adjoint_convolution_tile)(height, vectors, k, strip, offset, panel, target, pitch, resume);             \
         break
-    switch (height) {
+    switch (8 * height + vectors) {
 #if ADJOINT_ROWS == 14
         TILE(14, 2);
+        TILE(14, 1);
         TILE(12, 2);
+        TILE(12, 1);
         TILE(10, 2);
+        TILE(10, 1);
         TILE(8, 2);
+        TILE(8, 1);
 #endif
         TILE(6, 2);
+        TILE(6, 1);
         TILE(4, 2);
+        TILE(4, 1);
         TILE(2, 4);
         TILE(1, 8);
     }
 #undef TILE
+}
+
+/* The same, for a target of `present` rows and `columns` places, which may be fewer than the tile's. */
+static void TYPED(adjoint_convolution_tiles)(
+    int64_t height, int vectors, int64_t k, const ELEMENT *strip, const int64_t *offset, const ELEMENT *panel,
+    ELEMENT *target, int64_t pitch, int64_t present, int64_t columns, bool resume) {
+    if (vectors == 2 && columns <= LANES) vectors = 1;
+    if (present >= height && columns >= vectors * LANES) {
+        TYPED(adjoint_convolution_whole)(height, vectors, k, strip, offset, panel, target, pitch, resume);
+        return;
+    }
+    _Alignas(64) ELEMENT whole[2 * ADJOINT_ROWS * LANES];
+    const int64_t width = vectors * LANES;
+    if (present > height) present = height;
+    if (columns > width) columns = width;
+    if (resume) {
+        for (int64_t i = 0; i < height * width; i++) whole[i] = 0;
+        for (int64_t i = 0; i < present; i++) memcpy(whole + i * width, target + i * pitch, columns * sizeof *whole);
+    }
+    TYPED(adjoint_convolution_whole)(height, vectors, k, strip, offset, panel, whole, width, resume);
+    for (int64_t i = 0; i < present; i++) memcpy(target + i * pitch, whole + i * width, columns * sizeof *whole);
 }
 
 /* A block of channels for the places of a part, from strips of k elements, to target[channel * pitch + place]. */
@@ -362,20 +461,20 @@ static void TYPED(adjoint_convolution_part)(
     const ELEMENT *strips, ELEMENT *target, int64_t pitch, int64_t channels, const struct TYPED(adjoint_part) *part,
     const struct adjoint_axis *y, const struct adjoint_axis *x, bool shared, int64_t k) {
     _Alignas(64) ELEMENT panel[PANEL_ELEMENTS];
-    _Alignas(64) ELEMENT frame[FRAME_ELEMENTS];
     int64_t offset[ADJOINT_TAPS];
     const int64_t places = part->images * part->rows * part->columns;
-    const int64_t lines = TYPED(adjoint_panel_lines)(part, y, x, shared);
-    const int64_t width = TYPED(adjoint_tile_vectors)(channels) * LANES;
+    const int64_t lines = k > 0 ? TYPED(adjoint_panel_lines)(part, y, x, shared) : 0;
+    const int vectors = TYPED(adjoint_tile_vectors)(channels);
     int64_t start = 0;
     do {
         const int64_t stop = k - start < lines ? k : start + lines;
-        TYPED(adjoint_fill_panel)(panel, offset, part, y, x, shared, start, stop, frame);
-        for (int64_t p = 0; p < places; p += width) {
+        TYPED(adjoint_offsets)(offset, part, y, x, shared, start, stop);
+        TYPED(adjoint_fill_panel)(panel, part, y, x, shared, start, stop);
+        for (int64_t p = 0; p < places; p += vectors * LANES) {
             for (int64_t tile = 0; tile < adjoint_tiles(channels); tile++) {
                 const int64_t row = adjoint_tile_row(channels, tile), height = adjoint_tile_row(channels, tile + 1) - row;
                 TYPED(adjoint_convolution_tiles)(
-                    height, stop - start, strips + row * k + start * height, offset, panel + p, target + row * pitch + p, pitch,
+                    height, vectors, stop - start, strips + row * k + start * height, offset, panel + p, target + row * pitch + p, pitch,
                     channels - row, places - p, start > 0);
             }
         }
@@ -408,8 +507,8 @@ static void TYPED(adjoint_convolve)(
         const int64_t group = rest % c.groups, image = rest / c.groups * image_block;
         const int64_t channels = c.results - channel < block ? c.results - channel : block;
         struct TYPED(adjoint_part) part = {
-            source + (image * c.groups + group) * c.sources * source_area, images - image < image_block ? images - image : image_block,
-            c.groups * c.sources * source_area, row, 0, column, 0};
+            source + (image * c.groups + group) * c.sources * source_area, source + images * c.groups * c.sources * source_area,
+            images - image < image_block ? images - image : image_block, c.groups * c.sources * source_area, row, 0, column, 0};
         ELEMENT *target = result + ((image * c.groups + group) * c.results + channel) * area;
         const ELEMENT *strip = strips;
         for (int64_t phase = 0; phase < adjoint_phases(&c, 0) * adjoint_phases(&c, 1); phase++) {
@@ -444,61 +543,69 @@ static void TYPED(adjoint_convolve)(
 
 /* ---- gradient by the filters ----------------------------------------------------------------------------------- */
 
-/* Adds to rows x taps vectors of sums, `pitch` apart from row to row, the products of rows of cotangents with lines of a
-   panel over `places` places. `rows` and `taps` are constants wherever this is inlined. */
+/* The first `count` elements, then zeros. */
+static VECTOR TYPED(adjoint_load_first)(const ELEMENT *source, int64_t count) {
+    ELEMENT lane[LANES] = {0};
+    for (int64_t i = 0; i < count; i++) lane[i] = source[i];
+    return TYPED(adjoint_load)(lane);
+}
+
+/* How the lines of a panel and the cotangents lie that belong together: images times places. */
+struct TYPED(adjoint_places) {
+    int64_t images, places;
+    int64_t panel, ct; /* elements from one image to the next */
+    int64_t row;       /* elements from one row of cotangents, that is from one channel, to the next */
+};
+
+/* Adds to rows x taps vectors of sums, `pitch` elements apart from row to row, the products of rows of cotangents with
+   lines of a panel. `rows` and `taps` are constants wherever this is inlined. */
 ADJOINT_INLINE void TYPED(adjoint_correlation_tile)(
-    const int rows, const int taps, int64_t places, const ELEMENT *ct, int64_t area, const ELEMENT *panel,
-    const int64_t *offset, VECTOR *sums, int64_t pitch) {
+    const int rows, const int taps, const struct TYPED(adjoint_places) *at, const ELEMENT *ct, const ELEMENT *panel,
+    const int64_t *offset, ELEMENT *sums, int64_t pitch) {
     VECTOR sum[24], given[4];
-    const ELEMENT *line[6];
-    for (int j = 0; j < taps; j++) line[j] = panel + offset[j];
+    const int64_t places = at->places, full = places - places % LANES, row = at->row;
+    TYPED(adjoint_bits) mask = {0};
+    for (int i = 0; i < LANES; i++) mask[i] = i < LANES - (places - full) ? 0 : -1;
     for (int i = 0; i < rows; i++) {
-        for (int j = 0; j < taps; j++) sum[i * taps + j] = sums[i * pitch + j];
+        for (int j = 0; j < taps; j++) sum[i * taps + j] = TYPED(adjoint_load)(sums + i * pitch + j * LANES);
     }
-    int64_t p = 0;
-    for (; p + LANES <= places; p += LANES) {
-        for (int i = 0; i < rows; i++) given[i] = TYPED(adjoint_load)(ct + i * area + p);
-        for (int j = 0; j < taps; j++) {
-            VECTOR place = TYPED(adjoint_load)(line[j] + p);
-            for (int i = 0; i < rows; i++) {
-                sum[i * taps + j] = TYPED(adjoint_multiply_add)(given[i], place, sum[i * taps + j]);
+    for (int64_t image = 0; image < at->images; image++, ct += at->ct, panel += at->panel) {
+        const ELEMENT *line[6];
+        for (int j = 0; j < taps; j++) line[j] = panel + offset[j];
+        for (int64_t p = 0; p < full; p += LANES) {
+            for (int i = 0; i < rows; i++) given[i] = TYPED(adjoint_load)(ct + i * row + p);
+            for (int j = 0; j < taps; j++) {
+                VECTOR place = TYPED(adjoint_load)(line[j] + p);
+                for (int i = 0; i < rows; i++) {
+                    sum[i * taps + j] = TYPED(adjoint_multiply_add)(given[i], place, sum[i * taps + j]);
+                }
             }
         }
-    }
-    if (p < places) {
+        if (full == places) continue;
         /* The rest: in the last lanes of the vector that ends with it, or, if there is no such vector, in the first. */
-        TYPED(adjoint_bits) mask;
-        for (int i = 0; i < LANES; i++) mask[i] = i < LANES - (places - p) ? 0 : -1;
         for (int i = 0; i < rows; i++) {
-            if (p > 0) {
-                given[i] = (VECTOR)((TYPED(adjoint_bits))TYPED(adjoint_load)(ct + i * area + places - LANES) & mask);
-            } else {
-                given[i] = (VECTOR){0};
-                memcpy(&given[i], ct + i * area, places * sizeof *ct);
-            }
+            given[i] = full > 0 ? (VECTOR)((TYPED(adjoint_bits))TYPED(adjoint_load)(ct + i * row + places - LANES) & mask)
+                                : TYPED(adjoint_load_first)(ct + i * row, places);
         }
         for (int j = 0; j < taps; j++) {
-            VECTOR place = {0};
-            if (p > 0) {
-                place = (VECTOR)((TYPED(adjoint_bits))TYPED(adjoint_load)(line[j] + places - LANES) & mask);
-            } else {
-                memcpy(&place, line[j], places * sizeof *ct);
-            }
+            VECTOR place = full > 0 ? (VECTOR)((TYPED(adjoint_bits))TYPED(adjoint_load)(line[j] + places - LANES) & mask)
+                                    : TYPED(adjoint_load_first)(line[j], places);
             for (int i = 0; i < rows; i++) {
                 sum[i * taps + j] = TYPED(adjoint_multiply_add)(given[i], place, sum[i * taps + j]);
             }
         }
     }
     for (int i = 0; i < rows; i++) {
-        for (int j = 0; j < taps; j++) sums[i * pitch + j] = sum[i * taps + j];
+        for (int j = 0; j < taps; j++) TYPED(adjoint_store)(sums + i * pitch + j * LANES, sum[i * taps + j]);
     }
 }
 
 /* The same for any number of rows and taps. */
 static __attribute__((noinline)) void TYPED(adjoint_correlation_tiles)(
-    int64_t rows, int64_t taps, int64_t places, const ELEMENT *ct, int64_t area, const ELEMENT *panel,
-    const int64_t *offset, VECTOR *sums, int64_t pitch) {
-#define TILE(rows, taps) TYPED(adjoint_correlation_tile)(rows, taps, places, ct, area, panel, offset + j, sums + j, pitch)
+    int64_t rows, int64_t taps, const struct TYPED(adjoint_places) *at, const ELEMENT *ct, const ELEMENT *panel,
+    const int64_t *offset, ELEMENT *sums) {
+    const int64_t pitch = taps * LANES;
+#define TILE(rows, taps) TYPED(adjoint_correlation_tile)(rows, taps, at, ct, panel, offset + j, sums + j * LANES, pitch)
 #define TILES(rows)                                                                                                   \
     for (int64_t j = 0; j < taps;) {                                                                                  \
         if (taps - j >= 6) {                                                                                          \
@@ -522,83 +629,199 @@ static __attribute__((noinline)) void TYPED(adjoint_correlation_tiles)(
             TILES(1)
         }
         rows -= height;
-        ct += height * area;
+        ct += height * at->row;
         sums += height * pitch;
     }
 #undef TILES
 #undef TILE
 }
 
-static inline ELEMENT TYPED(adjoint_sum_of_lanes)(VECTOR vector) {
-    ELEMENT lane[LANES];
-    memcpy(lane, &vector, sizeof lane);
-    for (int half = LANES / 2; half > 0; half /= 2) {
-        for (int i = 0; i < half; i++) lane[i] += lane[i + half];
+/* The sums of `count` vectors' lanes to target; the upper half of the lanes is added to the lower, until one is left. */
+static void TYPED(adjoint_sum_lanes)(int64_t count, ELEMENT *sums, ELEMENT *target) {
+    for (int half = LANES / 2; half > 1; half /= 2) {
+        for (int64_t k = 0; k < count; k++) {
+            for (int i = 0; i < half; i++) sums[k * LANES + i] += sums[k * LANES + half + i];
+        }
     }
-    return lane[0];
+    for (int64_t k = 0; k < count; k++) target[k] = sums[k * LANES] + sums[k * LANES + 1];
 }
 
-/* Units begin..end of the gradient by the filters, summed in `blocks` blocks of pieces to sums[block][filters]. A piece is
-   at most image_block images, row_block rows, column_block columns of places; a unit is a block of pieces for one of
-   `parts` parts of a group's channels x taps and result_block of its results' channels. */
+/* Adds to sums[i * pitch + j] the products of line i of a panel with column j of the cotangents, which are transposed: a
+   row of `vectors` vectors for each place. `lines` and `vectors` are constants wherever this is inlined. */
+ADJOINT_INLINE void TYPED(adjoint_outer_tile)(
+    const int lines, const int vectors, const struct TYPED(adjoint_places) *at, const ELEMENT *ct, int64_t width,
+    const ELEMENT *panel, const int64_t *offset, ELEMENT *sums, int64_t pitch) {
+    VECTOR sum[2 * OUTER_LINES];
+    const int64_t places = at->places;
+    for (int i = 0; i < lines * vectors; i++) sum[i] = (VECTOR){0};
+    for (int64_t image = 0; image < at->images; image++, panel += at->panel) {
+        const ELEMENT *line[OUTER_LINES];
+        for (int i = 0; i < lines; i++) line[i] = panel + offset[i];
+        for (int64_t p = 0; p < places; p++, ct += width) {
+            VECTOR given[2];
+            for (int j = 0; j < vectors; j++) given[j] = TYPED(adjoint_load)(ct + j * LANES);
+            for (int i = 0; i < lines; i++) {
+                VECTOR element = line[i][p] - (VECTOR){0}; /* repeated over the lanes */
+                for (int j = 0; j < vectors; j++) {
+                    sum[i * vectors + j] = TYPED(adjoint_multiply_add)(element, given[j], sum[i * vectors + j]);
+                }
+            }
+        }
+    }
+    for (int i = 0; i < lines; i++) {
+        for (int j = 0; j < vectors; j++) {
+            ELEMENT *to = sums + i * pitch + j * LANES;
+            TYPED(adjoint_store)(to, TYPED(adjoint_load)(to) + sum[i * vectors + j]);
+        }
+    }
+}
+
+/* The same for any number of lines. */
+static __attribute__((noinline)) void TYPED(adjoint_outer_tiles)(
+    int64_t lines, int vectors, const struct TYPED(adjoint_places) *at, const ELEMENT *ct, int64_t width,
+    const ELEMENT *panel, const int64_t *offset, ELEMENT *sums, int64_t pitch) {
+#define TILE(height, vectors)                                                                                         \
+    case 8 * height + vectors:                                                                                        \
+        TYPED(adjoint_outer_tile)(height, vectors, at, ct, width, panel, offset, sums, pitch);                        \
+        break
+    while (lines > 0) {
+        const int height = lines >= OUTER_LINES ? OUTER_LINES : lines >= 6 ? 6 : lines >= 3 ? 3 : 1;
+        switch (8 * height + vectors) {
+#if ADJOINT_ROWS == 14
+            TILE(12, 2);
+            TILE(12, 1);
+#endif
+            TILE(6, 2);
+            TILE(6, 1);
+            TILE(3, 2);
+            TILE(3, 1);
+            TILE(1, 2);
+            TILE(1, 1);
+        }
+        lines -= height;
+        offset += height;
+        sums += height * pitch;
+    }
+#undef TILE
+}
+
+/* The cotangents of a part, transposed: for each `width` of `channels` channels, for each place a row of `width`. */
+static void TYPED(adjoint_transpose_cotangents)(
+    ELEMENT *target, const ELEMENT *ct, const struct TYPED(adjoint_part) *part, int64_t channels, int64_t width, int64_t area,
+    int64_t next, int64_t columns) {
+    const int64_t rows = part->columns == columns ? 1 : part->rows, length = part->columns == columns ? part->rows * columns : part->columns;
+    for (int64_t channel = 0; channel < channels; channel += width) {
+        const int64_t height = channels - channel < width ? channels - channel : width;
+        for (int64_t image = 0; image < part->images; image++) {
+            for (int64_t row = 0; row < rows; row++, target += length * width) {
+                TYPED(adjoint_copy_transposed)(
+                    height, length, ct + image * next + channel * area + row * columns, area, target, width);
+                for (int64_t p = 0; p < length && height + 8 <= width; p++) {
+                    for (int64_t i = (height + 7) / 8 * 8; i < width; i++) target[p * width + i] = 0;
+                }
+            }
+        }
+    }
+}
+
+/* Units begin..end of the gradient by the filters, summed in `blocks` blocks of pieces. A piece is at most image_block
+   images, row_block rows, column_block columns of places; a unit is a block of pieces for one of `parts` parts of a group's
+   channels x taps and result_block of its results' channels. `wide`: to sums[block][group][channel x tap][result's channel];
+   else to sums[block][filters]. */
 static void TYPED(adjoint_correlate)(
     const ELEMENT *source, const ELEMENT *ct, ELEMENT *result, struct adjoint_convolution c, int64_t images,
     int64_t image_block, int64_t row_block, int64_t column_block, int64_t result_block, int64_t parts, int64_t blocks,
-    int64_t shared, int64_t begin, int64_t end) {
+    int64_t shared, int64_t wide, int64_t begin, int64_t end) {
     _Alignas(64) ELEMENT panel[PANEL_ELEMENTS];
-    _Alignas(64) ELEMENT frame[FRAME_ELEMENTS];
     _Alignas(64) ELEMENT local[RESULT_ELEMENTS];
-    _Alignas(64) VECTOR sums[ADJOINT_SUMS];
+    _Alignas(64) ELEMENT sums[SUM_ELEMENTS];
     int64_t offset[ADJOINT_TAPS];
     const struct adjoint_axis y = adjoint_axis_of(&c, 0, 0), x = adjoint_axis_of(&c, 1, 0);
-    const int64_t source_area = y.size * x.size, area = y.places * x.places, taps = y.taps * x.taps;
+    const int64_t source_area = y.size * x.size, area = y.places * x.places, taps = y.taps * x.taps, k = c.sources * taps;
     const int64_t result_blocks = (c.results + result_block - 1) / result_block;
     const int64_t row_blocks = (y.places + row_block - 1) / row_block;
     const int64_t column_blocks = (x.places + column_block - 1) / column_block;
     const int64_t pieces = (images + image_block - 1) / image_block * row_blocks * column_blocks;
-    const int64_t step = shared ? taps : 1, count = c.sources * taps / (step > 0 ? step : 1);
+    const int64_t step = shared ? taps : 1, next = c.groups * c.results * area;
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t rest = unit;
         const int64_t first = rest % result_blocks * result_block;
         const int64_t results = c.results - first < result_block ? c.results - first : result_block;
         rest /= result_blocks;
-        const int64_t start = rest % parts * count / parts * step, stop = (rest % parts + 1) * count / parts * step;
+        const int64_t start = rest % parts * (k / step) / parts * step, stop = (rest % parts + 1) * (k / step) / parts * step;
         rest /= parts;
-        const int64_t group = rest % c.groups, block = rest / c.groups;
-        for (int64_t i = 0; i < results * (stop - start); i++) sums[i] = (VECTOR){0};
+        const int64_t group = rest % c.groups, block = rest / c.groups, lines = stop - start;
+        const int64_t width = results > LANES ? 2 * LANES : LANES, pitch = (results + width - 1) / width * width;
+        TYPED(adjoint_clear_along)(sums, lines * (wide ? pitch : results * LANES));
         for (int64_t piece = block * pieces / blocks; piece < (block + 1) * pieces / blocks; piece++) {
             const int64_t column = piece % column_blocks * column_block;
             const int64_t row = piece / column_blocks % row_blocks * row_block;
             const int64_t image = piece / column_blocks / row_blocks * image_block;
             const struct TYPED(adjoint_part) part = {
                 source + (image * c.groups + group) * c.sources * source_area,
+                source + images * c.groups * c.sources * source_area,
                 images - image < image_block ? images - image : image_block,
                 c.groups * c.sources * source_area,
                 row, y.places - row < row_block ? y.places - row : row_block,
                 column, x.places - column < column_block ? x.places - column : column_block};
-            const int64_t places = part.images * part.rows * part.columns;
             const ELEMENT *given = ct + ((image * c.groups + group) * c.results + first) * area + row * x.places + column;
-            int64_t pitch = area;
-            if (part.images > 1 || (part.rows > 1 && part.columns < x.places)) {
+            struct TYPED(adjoint_places) at = {
+                part.images, part.rows * part.columns,
+                lines / step * TYPED(adjoint_panel_step)(&part, &y, &x, shared), next, area};
+            TYPED(adjoint_offsets)(offset, &part, &y, &x, shared, start, stop);
+            TYPED(adjoint_fill_panel)(panel, &part, &y, &x, shared, start, stop);
+            if (wide) {
+                TYPED(adjoint_transpose_cotangents)(local, given, &part, results, width, area, next, x.places);
+                const ELEMENT *from = local;
+                if (!shared) {
+                    at.places *= part.images;
+                    at.images = 1;
+                }
+                for (int64_t o = 0; o < results; o += width, from += at.images * at.places * width) {
+                    TYPED(adjoint_outer_tiles)(
+                        lines, results - o > LANES ? 2 : 1, &at, from, width, panel, offset, sums + o, pitch);
+                }
+                continue;
+            }
+            if (!shared || (part.rows > 1 && part.columns < x.places)) {
                 ELEMENT *to = local;
                 for (int64_t o = 0; o < results; o++) {
                     for (int64_t i = 0; i < part.images; i++) {
-                        const ELEMENT *from = given + (i * c.groups * c.results + o) * area;
+                        const ELEMENT *from = given + i * next + o * area;
                         for (int64_t r = 0; r < part.rows; r++, from += x.places, to += part.columns) {
                             memcpy(to, from, part.columns * sizeof *to);
                         }
                     }
                 }
                 given = local;
-                pitch = places;
+                at.places *= part.images;
+                at.images = 1;
+                at.row = at.places;
             }
-            TYPED(adjoint_fill_panel)(panel, offset, &part, &y, &x, shared, start, stop, frame);
-            TYPED(adjoint_correlation_tiles)(results, stop - start, places, given, pitch, panel, offset, sums, stop - start);
+            TYPED(adjoint_correlation_tiles)(results, lines, &at, given, panel, offset, sums);
         }
-        const int64_t filters = c.groups * c.results, k = c.sources * taps;
-        ELEMENT *to = result + (block * filters + group * c.results + first) * k;
-        for (int64_t o = 0; o < results; o++) {
-            for (int64_t i = start; i < stop; i++) to[o * k + i] = TYPED(adjoint_sum_of_lanes)(sums[o * (stop - start) + i - start]);
+        ELEMENT *to = result + (block * c.groups + group) * c.results * k;
+        if (wide) {
+            for (int64_t i = 0; i < lines; i++) memcpy(to + (start + i) * c.results + first, sums + i * pitch, results * sizeof *to);
+        } else {
+            for (int64_t o = 0; o < results; o++) {
+                TYPED(adjoint_sum_lanes)(lines, sums + o * lines * LANES, to + (first + o) * k + start);
+            }
+        }
+    }
+}
+
+/* Units begin..end, the rows of all groups, of what the blocks sum up to: result[group][i][row] is the sum over the blocks
+   of sums[block][group][row][i], for `rows` rows and i < n. */
+static void TYPED(adjoint_add_blocks)(
+    const ELEMENT *sums, ELEMENT *result, int64_t groups, int64_t rows, int64_t n, int64_t blocks, int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; unit++) {
+        const ELEMENT *from = sums + unit * n;
+        ELEMENT *to = result + unit / rows * rows * n + unit % rows;
+        for (int64_t i = 0; i < n; i++) {
+            ELEMENT total = from[i];
+            for (int64_t block = 1; block < blocks; block++) total += from[block * groups * rows * n + i];
+            to[i * rows] = total;
         }
     }
 }
@@ -608,3 +831,5 @@ static void TYPED(adjoint_correlate)(
 #undef PANEL_ELEMENTS
 #undef RESULT_ELEMENTS
 #undef FRAME_ELEMENTS
+#undef SUM_ELEMENTS
+#undef OUTER_LINES

@@ -42,6 +42,12 @@ UNIT_BYTES = 64
 """Width of a unit that is made of columns: the longest vector."""
 
 
+def _matrix(b: Builder, x: Atom) -> Atom:
+    """The leading axes made one."""
+    assert isinstance(x.type, TensorType)
+    return b.reshape(x, to=x.type.with_shape((math.prod(x.type.shape[:-1]), x.type.shape[-1])))
+
+
 @operation
 class MatMul(Op):
     """The matrix product of the last two axes; the axes before them are broadcast.
@@ -94,9 +100,10 @@ class MatMul(Op):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         x, y = node.operands
+        assert isinstance(x.type, TensorType) and isinstance(y.type, TensorType)
         by_x = b.matmul(y, ct, ta=self.tb, tb=True) if self.ta else b.matmul(ct, y, ta=False, tb=not self.tb)
         if y.type.rank == 2 and x.type.rank > 2 and not self.ta:  # one product that sums over the leading axes too
-            x, ct = (b.reshape(z, to=tensor(z.type.dtype, (math.prod(z.type.shape[:-1]), z.type.shape[-1]))) for z in (x, ct))
+            x, ct = _matrix(b, x), _matrix(b, ct)
         by_y = b.matmul(ct, x, ta=True, tb=self.ta) if self.tb else b.matmul(x, ct, ta=not self.ta, tb=False)
         return b.unbroadcast(by_x, to=node.operands[0].type), b.unbroadcast(by_y, to=y.type)
 
@@ -110,7 +117,7 @@ class MatMul(Op):
         for buffer, widened in zip((a, b), wide, strict=False):
             with k.stage(buffer.count, ELEMENTS_PER_THREAD) as i:
                 k.store(widened, i, buffer[i])
-        product(k, *wide, (a.shape, b.shape, out.shape))
+        product(k, wide[0], wide[1], wide[2], (a.shape, b.shape, out.shape))
         with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
             k.store(out, i, wide[-1][i])
 
@@ -232,7 +239,12 @@ class _Convolution(Op):
             room = size + before + after - dilation * (kernel - 1) - 1  # type: ignore[operator]
             if isinstance(room, int) and room < 0:
                 raise mistake(self, "w", f"no larger than the padded {x}", w)
-            sizes.append(room // stride + 1 if stride != 1 else room + 1)
+            if stride == 1:
+                sizes.append(room + 1)
+            elif isinstance(room, int):
+                sizes.append(room // stride + 1)
+            else:
+                raise mistake(self, "x", "of known height and width for a stride other than 1", x)
         return tensor(x.dtype, (x.shape[0], w.shape[0], *sizes))
 
     def windows(self, x: Array, kernel: Pair) -> Array:
@@ -284,19 +296,17 @@ class _Convolution(Op):
         geometry = self.geometry(k, image, result, kernel, backward=False, dtype=dtype)
         sizes = [k.size(value, name) for name, value in (
             ("images", image[0]), ("image_block", plan.parts.images), ("row_block", plan.parts.rows),
-            ("column_block", plan.parts.columns), ("filter_block", plan.results), ("parts", plan.taps),
-            ("blocks", plan.blocks), ("shared", int(plan.parts.shared)))]
-        sums = out if plan.blocks == 1 else k.scratch(dtype, plan.blocks * out.count, "sums")
+            ("column_block", plan.parts.columns), ("filter_block", plan.results), ("cuts", plan.cuts), ("blocks", plan.blocks),
+            ("shared", int(plan.parts.shared)), ("wide", int(plan.wide)))]
+        sums = k.scratch(dtype, plan.blocks * out.count, "sums")
         with k.stage_range(plan.units if out.count else 0, plan.grain) as units:
             k.run(f"adjoint_correlate_{dtype.name}", x, ct, sums, geometry, *sizes, *units)
-        if sums is out:
-            return
-        count = k.size(out.count, "count")
-        with k.stage(out.count, max(1, ELEMENTS_PER_THREAD // plan.blocks)) as i:
-            total = k.local(sums[i], "total")
-            with k.loop(1, sizes[-2], "block") as one:
-                k.increment(total, sums[one * count + i])
-            k.store(out, i, total)
+        taps = kernel[1] * kernel[2] * kernel[3]
+        groups, n = (self.groups, filters) if plan.wide else (1, 1)
+        rows = taps if plan.wide else out.count
+        totals = [k.size(value, name) for name, value in (("sum_groups", groups), ("sum_rows", rows), ("n", n))]
+        with k.stage_range(groups * rows if out.count else 0, max(1, ELEMENTS_PER_THREAD // (n * plan.blocks))) as units:
+            k.run(f"adjoint_add_blocks_{dtype.name}", sums, out, *totals, sizes[6], *units)
 
     @staticmethod
     def widely(k: Kernel, operands: Sequence[Buffer], out: Buffer, body: Callable[..., None]) -> None:
@@ -446,7 +456,7 @@ class ConvolutionWeightGradient(_Convolution):
 
     def reference(self, x: Array, ct: Array) -> Array:
         n, g = x.shape[0], self.groups
-        seen = self.windows(x, self.to.sizes[2:])
+        seen = self.windows(x, (self.to.sizes[2], self.to.sizes[3]))
         split = seen.reshape(n, g, x.shape[1] // g, *seen.shape[2:])
         made = np.einsum("ngcijkl,ngoij->gockl", split, ct.reshape(n, g, ct.shape[1] // g, *ct.shape[2:]), optimize=True)
         return made.reshape(self.to.sizes)

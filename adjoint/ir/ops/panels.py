@@ -17,10 +17,10 @@ PANEL_BYTES: Final = 262144
 """What a panel may hold: as in `convolution.h`, as the next three."""
 RESULT_BYTES: Final = 131072
 TAPS: Final = 2048
-SUMS: Final = 4096
-LINE_BYTES: Final = 64
-"""What a line of a panel has room for beyond its places: a vector, on machines with the longest."""
-SLACK_BYTES: Final = 8 * LINE_BYTES
+SUM_BYTES: Final = 262144
+VECTOR_BYTES: Final = 64
+"""On machines with the longest vectors; a line of a panel has room for up to two more than it has places."""
+SLACK_BYTES: Final = 8 * VECTOR_BYTES
 ROWS: Final = 28
 """Channels that are worth a panel."""
 
@@ -30,7 +30,14 @@ SMALL: Final = 100
 """A plane of fewer places does not fill its last vector well: images are taken together, if there are channels enough to pay
 for longer lines."""
 MANY: Final = 32
-PLACES_TOGETHER: Final = 192
+TOGETHER: Final = 192
+"""Places of small images that are taken together, about."""
+WIDE: Final = 8
+"""Channels of the results that are worth vectors of channels."""
+MOST_WIDE: Final = 128
+COLUMNS: Final = 32
+"""Channels of a tile then, on machines with the longest vectors."""
+PLACES_WIDE: Final = 256
 UNITS: Final = 16
 """As many as several threads need for a fair share each."""
 PRODUCTS: Final = 400_000
@@ -89,29 +96,25 @@ class Parts:
         return self.images * self.rows * self.columns
 
 
-def _parts(images: int, y: Axis, x: Axis, channels: int, size: int) -> Parts:
-    """`channels`: of the other side, which are computed from one panel; `size`: bytes of an element."""
+def _parts(images: int, y: Axis, x: Axis, size: int, *, places: int = PLACES, small: int = 1, together: int = 1) -> Parts:
+    """Parts of about `places` places; not shared if a plane has fewer than `small`; images are taken together as long as they
+    have `together` places in all. `size`: bytes of an element."""
     room, rows, columns = (PANEL_BYTES - SLACK_BYTES) // size, max(1, y.results), max(1, x.results)
 
     def per_channel(height: int, width: int) -> int:
         classes, lines = y.lines(height)
-        return classes * x.taps * (lines * width + LINE_BYTES // size)
+        return classes * x.taps * (lines * width + 2 * VECTOR_BYTES // size)
 
-    together = 1
-    shared = y.taps * x.taps <= TAPS // 2 and (rows * columns >= SMALL or channels < MANY)
-    height, width = max(1, PLACES // columns), min(columns, PLACES)
-    while shared and per_channel(min(height, rows), width) > room // 4 and height > 1:
+    height, width = min(rows, max(1, places // columns)), min(columns, places)
+    while per_channel(height, width) > room // 4 and height > 1:
         height -= 1
-    if shared and per_channel(1, width) > room:
-        shared = False
+    shared = y.taps * x.taps <= TAPS // 2 and rows * columns >= small and per_channel(height, width) <= room
     if not shared:
-        height, width = max(1, 256 // columns), min(columns, 256)
-        if rows * columns <= 256:
-            together = max(1, PLACES_TOGETHER // (rows * columns))
-    height = _even(rows, min(rows, height))
-    together = max(1, _even(images, together))
-    count = -(-images // together) * -(-rows // height) * -(-columns // width)
-    return Parts(together, height, width, shared, per_channel(height, width), count)
+        height, width = min(rows, max(1, 256 // columns)), min(columns, 256)
+    height = _even(rows, height)
+    block = max(1, _even(images, max(1, together // (rows * columns)))) if (height, width) == (rows, columns) else 1
+    count = -(-images // block) * -(-rows // height) * -(-columns // width)
+    return Parts(block, height, width, shared, per_channel(height, width), count)
 
 
 def _even(length: int, block: int) -> int:
@@ -131,7 +134,9 @@ class Convolved:
 
 
 def convolved(images: int, groups: int, sources: int, results: int, y: Axis, x: Axis, size: int) -> Convolved:
-    parts = _parts(images, y, x, results, size)
+    parts = _parts(images, y, x, size, small=SMALL if results >= MANY else 1)
+    if not parts.shared:
+        parts = _parts(images, y, x, size, small=SMALL if results >= MANY else 1, together=TOGETHER)
     others = max(1, parts.count * groups)
     most = max(ROWS, -(-results * others // UNITS))
     if parts.images > 1 or (x.backward and (x.stride, y.stride) != (1, 1)):
@@ -144,33 +149,49 @@ def convolved(images: int, groups: int, sources: int, results: int, y: Axis, x: 
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """Of a gradient by the filters: its pieces; channels of the results in a unit, parts of the channels x taps, blocks of
-    pieces; units, units worth a thread."""
+    """Of a gradient by the filters.
+
+    parts   pieces of the places
+    wide    whether vectors hold channels of the results, not places
+    results channels of the results in a unit
+    cuts    of a group's channels x taps
+    blocks  of pieces
+    units, grain   of the sums; units worth a thread
+    """
 
     parts: Parts
+    wide: bool
     results: int
-    taps: int
+    cuts: int
     blocks: int
     units: int
     grain: int
 
 
 def correlated(images: int, groups: int, sources: int, results: int, y: Axis, x: Axis, size: int) -> Correlated:
-    parts = _parts(images, y, x, results, size)
-    taps = y.taps * x.taps
-    room = (PANEL_BYTES - SLACK_BYTES) // size
-    block = min(results, 64) or 1
+    wide, taps, room = results >= WIDE, max(1, y.taps * x.taps), (PANEL_BYTES - SLACK_BYTES) // size
+    places = PLACES_WIDE if wide else PLACES
+    small = 1 if wide else VECTOR_BYTES // size
+    parts = _parts(images, y, x, size, places=places, small=small, together=places)
     if parts.shared:
-        block = max(1, min(block, SUMS // max(1, taps)))
-        each = max(1, min(room // parts.channel, SUMS // max(1, block * taps), TAPS // max(1, taps)))
-        number = -(-sources // each)
+        while parts.images > 1 and parts.images * parts.channel > room // 2:
+            parts = _parts(images, y, x, size, places=places, together=parts.images // 2 * parts.rows * parts.columns)
+        line, lines, unit = -(-parts.images * parts.channel // taps), sources, taps
     else:
-        block = max(1, min(block, RESULT_BYTES // size // parts.places))
-        each = max(1, min(room // (parts.places + LINE_BYTES // size), SUMS // block, TAPS))
-        number = -(-sources * taps // each)
-    number = max(1, number)
-    block = _even(results, block) or 1
-    units = groups * number * -(-results // block)
-    blocks = max(1, min(parts.count, -(-UNITS // max(1, units))))
-    products = images * y.places * x.places * sources * taps * results // max(1, blocks * number * -(-results // block))
-    return Correlated(parts, block, number, blocks, blocks * units, max(1, PRODUCTS // max(1, products)))
+        line, lines, unit = parts.places + 2 * VECTOR_BYTES // size, sources * taps, 1
+    if wide:
+        block = min(results, MOST_WIDE, *(room // COLUMNS * COLUMNS for room in (
+            RESULT_BYTES // size // parts.places, SUM_BYTES // size // unit)))
+        sums = SUM_BYTES // size // (-(-block // COLUMNS) * COLUMNS)
+    else:
+        block = max(1, min(results, 64 if parts.shared else RESULT_BYTES // size // parts.places, SUM_BYTES // VECTOR_BYTES // unit))
+        sums = SUM_BYTES // VECTOR_BYTES // block
+    cuts = max(1, -(-lines // max(1, min(room // line, sums, TAPS) // unit)))
+    block = max(1, _even(results, block))
+    units = max(1, groups * cuts * -(-results // block))
+    if parts.shared and not wide:  # parts of the channels cost less than blocks
+        cuts = max(cuts, min(sources, UNITS // units * cuts))
+        units = max(1, groups * cuts * -(-results // block))
+    blocks = max(1, min(parts.count, (UNITS if wide else UNITS // 2) // units))
+    products = images * y.places * x.places * sources * taps * results * groups // max(1, blocks * units)
+    return Correlated(parts, wide, block, cuts, blocks, blocks * units, max(1, PRODUCTS // max(1, products)))
