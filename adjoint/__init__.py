@@ -48,7 +48,8 @@ __all__ = [
 ]
 
 
-_EAGER = "Functions are not parsed into graphs yet: leave the decorator out, and the function runs op by op with the same numbers and hooks."
+_EAGER = ("Functions are not parsed into graphs yet: leave the decorator out, "
+          "and the function runs op by op with the same numbers and hooks.")
 _PLANNED = {"jit": _EAGER, "ms_function": _EAGER, "jit_class": _EAGER}
 
 

@@ -71,7 +71,8 @@ def main(epochs=20, batch=32):
     norms = {name: [] for name in LAYERS}
     handles = watch(net, norms)
 
-    table = Table("epoch", "loss", "test", *LAYERS, title="loss, accuracy on the test digits, and mean norm of the gradient behind each layer")
+    title = "loss, accuracy on the test digits, and mean norm of the gradient behind each layer"
+    table = Table("epoch", "loss", "test", *LAYERS, title=title)
     shuffle, begin = np.random.default_rng(2), time.perf_counter()
     for epoch in range(epochs):
         order = shuffle.permutation(len(labels))
@@ -116,7 +117,8 @@ def plot(norms, path):
     for name, values in norms.items():
         smooth = np.convolve(values, np.ones(20) / 20, mode="valid")
         axes.plot(smooth, label=name)
-    axes.set(xlabel="step", ylabel="norm of the gradient (mean of 20 steps)", yscale="log", title="LeNet-5 on digits, seen by backward hooks")
+    axes.set(xlabel="step", ylabel="norm of the gradient (mean of 20 steps)", yscale="log",
+             title="LeNet-5 on digits, seen by backward hooks")
     axes.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=150)

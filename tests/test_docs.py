@@ -36,7 +36,7 @@ def run(document: str, name: str) -> list[tuple[int, int, str]]:
             code = compile("\n" * line + block[2], name, "exec")
             stream = io.StringIO()
             with contextlib.redirect_stdout(stream):
-                exec(code, space)  # noqa: S102 - our own documents
+                exec(code, space)  # our own documents
             printed = stream.getvalue()
             after_python = True
         elif after_python:

@@ -39,7 +39,8 @@ SETTINGS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.description = "Show compiler, flags, CPU features, cache, versions and settings, and compile and run one kernel. Exit code 1 when that fails."
+    parser.description = ("Show compiler, flags, CPU features, cache, versions and settings, and compile and run one kernel. "
+                          "Exit code 1 when that fails.")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     parser.set_defaults(act=act)
 

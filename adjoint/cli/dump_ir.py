@@ -48,13 +48,15 @@ class Wrong(Exception):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.description = "Show a function as IR, its adjoint with the hooks in it, and the C. Exit codes: 0 shown, 1 a mistake in what is shown, 2 a wrong command line."
+    parser.description = ("Show a function as IR, its adjoint with the hooks in it, and the C. "
+                          "Exit codes: 0 shown, 1 a mistake in what is shown, 2 a wrong command line.")
     parser.add_argument("target", help="FILE.py:NAME (a function, Cell class or instance) or FILE.ir[:NAME]")
     parser.add_argument("--args", default="", help='types of the example inputs: "f32[32, 1, 32, 32], i32[32]"')
     parser.add_argument("--stage", choices=["forward", "adjoint", "c", "all"], default="all")
     parser.add_argument("--passes", default="", help='passes to run on the forward IR first: "simplify,cse,dce"')
     parser.add_argument("--diff", action="store_true", help="show what each pass changed")
-    parser.add_argument("--wrt", default="", help="what to differentiate by: x,@conv1.weight; default: all floating arguments and parameters")
+    parser.add_argument("--wrt", default="",
+                        help="what to differentiate by: x,@conv1.weight; default: all floating arguments and parameters")
     parser.add_argument("--no-locations", action="store_true", help="leave the right margin out")
     parser.add_argument("--run", action="store_true", help="also run the function on the example inputs and print the results")
     parser.add_argument("--hosts", default="", help="for --run of a .ir text: NAME=FILE.py:FUNCTION,...")
@@ -152,10 +154,12 @@ def _kernels(*modules: Module) -> list[dict[str, Any]]:
     for module in modules:
         for function in module.functions.values():
             for node in walk(function.body):
-                if not node.op.can_lower or not all(isinstance(x.type, TensorType) and x.type.is_static for x in (*node.operands, *node.results)):
+                atoms = (*node.operands, *node.results)
+                if not node.op.can_lower or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
                     continue
                 lowered = lower(node.op, tuple(x.type for x in node.operands), tuple(x.type for x in node.results))
-                entry = found.setdefault(lowered.text, {"name": lowered.name, "headers": list(lowered.headers), "serves": [], "c": lowered.text})
+                fresh = {"name": lowered.name, "headers": list(lowered.headers), "serves": [], "c": lowered.text}
+                entry = found.setdefault(lowered.text, fresh)
                 served = _served(node)
                 if served not in entry["serves"]:
                     entry["serves"].append(served)
@@ -213,7 +217,8 @@ def _named(path: str, name: str) -> Any:
         try:
             return found()
         except TypeError as needs:
-            raise Wrong(f"the Cell {name} cannot be made without arguments ({needs}); make an instance in the file and name that") from needs
+            raise Wrong(f"the Cell {name} cannot be made without arguments ({needs}); "
+                        "make an instance in the file and name that") from needs
     if not callable(found):
         raise Wrong(f"{name!r} in {path} is {type(found).__name__}: neither a function nor a Cell")
     return found
@@ -254,7 +259,8 @@ def _results(chosen: argparse.Namespace, module: Module, symbol: str, inputs: li
         hosts[name.lstrip("@")] = _named(*place.rsplit(":", 1))
     missing = [name for name in module.hosts if name not in hosts]
     if missing:
-        raise Wrong(f"the module names the hosts {', '.join('@' + m for m in missing)}: say what they are with --hosts NAME=FILE.py:FUNCTION")
+        raise Wrong(f"the module names the hosts {', '.join('@' + m for m in missing)}: "
+                    "say what they are with --hosts NAME=FILE.py:FUNCTION")
     return _repr(load_ir(Path(path), hosts=hosts)[symbol](*inputs))
 
 

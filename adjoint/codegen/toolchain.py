@@ -13,8 +13,8 @@ Flags, and why:
     -fwrapv                signed integers wrap, as they do in NumPy
     -m...                  what this processor has, each by name (never -march=native: the names are part of a library's key)
 
--ffast-math is not among them: it changes results, breaks tests for NaN, and on loading switches subnormals off for the
-whole process.
+The unsafe mathematics that compilers offer is not among them: it changes results, breaks tests for NaN, and on loading
+switches subnormals off for the whole process.
 """
 
 from __future__ import annotations

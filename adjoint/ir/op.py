@@ -209,6 +209,12 @@ OpType = TypeVar("OpType", bound=type[Op])
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
+def family(cls: OpType) -> OpType:
+    """Make a class the base of several ops, whose attributes they have before their own."""
+    return dataclass(init=False, eq=False, repr=False)(cls)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
 def operation(cls: OpType) -> OpType:
     """Make a class an op: a frozen dataclass, named, checked and registered."""
     made = dataclass(init=False, eq=False, repr=False)(cls)
@@ -216,7 +222,7 @@ def operation(cls: OpType) -> OpType:
     made.name = made.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made.__name__).lower()
     if made.name in _registry:
         raise TypeError(f"an op called {made.name} exists already")
-    if not made.__doc__ or made.infer is Op.infer and made.result_types is Op.result_types:
+    if not made.__doc__ or (made.infer is Op.infer and made.result_types is Op.result_types):
         raise TypeError(f"op {made.name} lacks its docstring or its inference")
     if made.cuts:
         made.vjp = _cut  # type: ignore[method-assign]

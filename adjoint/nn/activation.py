@@ -13,7 +13,8 @@ from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor, apply
 
 __all__ = [
-    "ELU", "GELU", "Identity", "LeakyReLU", "LogSoftmax", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh", "get_activation",
+    "ELU", "GELU", "Identity", "LeakyReLU", "LogSoftmax", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh",
+    "get_activation",
 ]
 
 

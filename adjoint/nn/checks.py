@@ -30,13 +30,15 @@ def positive(owner: Cell | str, argument: str, value: Any) -> int:
 
 def number(owner: Cell | str, argument: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a number, but got {value!r} of type {type(value).__name__}.")
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a number, "
+                        f"but got {value!r} of type {type(value).__name__}.")
     return float(value)
 
 
 def boolean(owner: Cell | str, argument: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a bool, but got {value!r} of type {type(value).__name__}.")
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a bool, "
+                        f"but got {value!r} of type {type(value).__name__}.")
     return value
 
 
@@ -65,7 +67,8 @@ def pair(owner: Cell | str, argument: str, value: Any, least: int = 1) -> tuple[
 def tensor_argument(owner: Cell | str, argument: str, value: Any, rank: int | tuple[int, ...] | None = None) -> Tensor:
     """A tensor, of this rank (or one of these) if it is given."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a Tensor, but got {value!r} of type {type(value).__name__}.")
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a Tensor, "
+                        f"but got {value!r} of type {type(value).__name__}.")
     ranks = (rank,) if isinstance(rank, int) else rank
     if ranks is not None and value.ndim not in ranks:
         raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must have {' or '.join(map(str, ranks))} dimensions, "

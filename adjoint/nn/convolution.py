@@ -65,8 +65,8 @@ class Conv2d(Cell):
         self._ops: dict[tuple[int, int], Convolution] = {}
 
     def _padding(self, padding: Any) -> Padding:
-        values = (padding,) * 4 if isinstance(padding, (int, np.integer)) else tuple(padding) if isinstance(padding, (tuple, list)) else padding
-        if not isinstance(values, tuple):
+        values = (padding,) * 4 if isinstance(padding, (int, np.integer)) else padding
+        if not isinstance(values, (tuple, list)):
             raise TypeError(f"For 'Conv2d', the argument 'padding' must be an int or a tuple of 4, "
                             f"but got {padding!r} of type {type(padding).__name__}.")
         if len(values) != 4:

@@ -121,7 +121,8 @@ class Flatten(Cell):
         rank = max(x.ndim, 1)
         shape = x.shape or (1,)
         if not -rank <= self.start_dim < rank or not -rank <= self.end_dim < rank:
-            raise ValueError(f"For 'Flatten', start_dim={self.start_dim} and end_dim={self.end_dim} do not fit a tensor of shape {x.shape}.")
+            raise ValueError(f"For 'Flatten', start_dim={self.start_dim} and end_dim={self.end_dim} do not fit a tensor "
+                             f"of shape {x.shape}.")
         start, end = self.start_dim % rank, self.end_dim % rank
         if start > end:
             raise ValueError(f"For 'Flatten', 'start_dim' must not come after 'end_dim', but got {self.start_dim} and {self.end_dim}.")

@@ -60,8 +60,8 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         tensor_argument(self, "labels", labels, 1 if self.sparse else 2)
         if self.sparse:
             if not labels.dtype.is_integer:
-                raise TypeError(f"For 'SoftmaxCrossEntropyWithLogits', the argument 'labels' must be a Tensor of integers when 'sparse' is True, "
-                                f"but got {labels.dtype}.")
+                raise TypeError("For 'SoftmaxCrossEntropyWithLogits', the argument 'labels' must be a Tensor of integers "
+                                f"when 'sparse' is True, but got {labels.dtype}.")
             return self._reduced(apply(_SPARSE, logits, labels))
         if labels.dtype is not logits.dtype:
             labels = labels.astype(logits.dtype)

@@ -48,8 +48,10 @@ class _BatchNorm(Cell):
         self.use_batch_statistics = use_batch_statistics
         self.data_format = choice(self, "data_format", data_format, ("NCHW",))
         layer, shape, trained = type(self).__name__, (self.num_features,), boolean(self, "affine", affine)
-        self.moving_mean = Parameter(first_values(layer, "moving_mean_init", moving_mean_init, shape, dtype), "mean", requires_grad=False)
-        self.moving_variance = Parameter(first_values(layer, "moving_var_init", moving_var_init, shape, dtype), "variance", requires_grad=False)
+        mean = first_values(layer, "moving_mean_init", moving_mean_init, shape, dtype)
+        variance = first_values(layer, "moving_var_init", moving_var_init, shape, dtype)
+        self.moving_mean = Parameter(mean, "mean", requires_grad=False)
+        self.moving_variance = Parameter(variance, "variance", requires_grad=False)
         self.gamma = Parameter(first_values(layer, "gamma_init", gamma_init, shape, dtype), "gamma", requires_grad=trained)
         self.beta = Parameter(first_values(layer, "beta_init", beta_init, shape, dtype), "beta", requires_grad=trained)
 

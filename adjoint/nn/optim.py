@@ -106,10 +106,12 @@ class Optimizer(Cell):
         common: Any = None
         for i, item in enumerate(items):
             if not isinstance(item, dict):
-                raise TypeError(f"For '{name}', the argument 'params' must hold Parameters or dicts, not both, but got {item!r} among dicts.")
+                raise TypeError(f"For '{name}', the argument 'params' must hold Parameters or dicts, not both, "
+                                f"but got {item!r} among dicts.")
             unknown = set(item) - set(_KEYS)
             if unknown:
-                raise KeyError(f"For '{name}', the keys of a parameter group must be among {list(_KEYS)}, but got {sorted(map(str, unknown))}.")
+                raise KeyError(f"For '{name}', the keys of a parameter group must be among {list(_KEYS)}, "
+                               f"but got {sorted(map(str, unknown))}.")
             if item.get("grad_centralization"):
                 raise ValueError(f"For '{name}', 'grad_centralization' is not supported, but a parameter group asks for it.")
             if "order_params" in item:
@@ -212,13 +214,15 @@ class Optimizer(Cell):
     def _check(self, gradients: tuple[Any, ...]) -> None:
         name = type(self).__name__
         if len(gradients) != len(self._parameters):
-            raise ValueError(f"For '{name}', there must be one gradient for each of the {len(self._parameters)} parameters, but got {len(gradients)}.")
+            raise ValueError(f"For '{name}', there must be one gradient for each of the {len(self._parameters)} parameters, "
+                             f"but got {len(gradients)}.")
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
             if not isinstance(gradient, Tensor):
-                raise TypeError(f"For '{name}', the gradient of {parameter.name!r} must be a Tensor, but got {gradient!r} of type {type(gradient).__name__}.")
+                raise TypeError(f"For '{name}', the gradient of {parameter.name!r} must be a Tensor, "
+                                f"but got {gradient!r} of type {type(gradient).__name__}.")
             if gradient.type is not parameter.type:
-                raise ValueError(f"For '{name}', the gradient of {parameter.name!r} must have shape {parameter.shape} and dtype {parameter.dtype}, "
-                                 f"but got {gradient.shape} and {gradient.dtype}.")
+                raise ValueError(f"For '{name}', the gradient of {parameter.name!r} must have shape {parameter.shape} "
+                                 f"and dtype {parameter.dtype}, but got {gradient.shape} and {gradient.dtype}.")
 
     def begin(self) -> None:
         """What a step does once, before the parameters."""
@@ -232,7 +236,7 @@ class Optimizer(Cell):
 
 
 def _not_negative(name: str, rate: Any) -> float:
-    if isinstance(rate, (bool, str)) or not isinstance(rate, (int, float)) and not hasattr(rate, "__float__"):
+    if isinstance(rate, (bool, str)) or (not isinstance(rate, (int, float)) and not hasattr(rate, "__float__")):
         raise TypeError(f"For '{name}', a learning rate must be a number, but got {rate!r} of type {type(rate).__name__}.")
     value = float(rate)
     if not 0 <= value < math.inf:
@@ -251,7 +255,8 @@ def _checked(name: str, items: Sequence[Any]) -> Sequence[Parameter]:
         if not isinstance(item, Parameter):
             raise TypeError(f"For '{name}', the argument 'params' must hold Parameters, but got {item!r} of type {type(item).__name__}.")
         if not item.dtype.is_float:
-            raise TypeError(f"For '{name}', the argument 'params' must hold Parameters of floating dtype, but {item.name!r} is {item.dtype}.")
+            raise TypeError(f"For '{name}', the argument 'params' must hold Parameters of floating dtype, "
+                            f"but {item.name!r} is {item.dtype}.")
     return items
 
 
@@ -331,7 +336,8 @@ class Adam(Optimizer):
 
     def __init__(
         self, params: Iterable[Any], learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
-        use_locking: bool = False, use_nesterov: bool = False, weight_decay: float = 0.0, loss_scale: float = 1.0, use_amsgrad: bool = False,
+        use_locking: bool = False, use_nesterov: bool = False, weight_decay: float = 0.0, loss_scale: float = 1.0,
+        use_amsgrad: bool = False,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.beta1, self.beta2 = _fraction("Adam", "beta1", beta1), _fraction("Adam", "beta2", beta2)

@@ -73,7 +73,8 @@ class MaxPool2d(_Pool2d):
             raise ValueError("For 'MaxPool2d', 'return_indices' is not supported: the operation MaxPoolIndices gives them.")
 
     def _op(self, height: int, width: int) -> MaxPool:
-        return MaxPool(kernel=self._kernel, stride=self._stride, padding=self._sides(height, width), dilation=self._dilation, ceil=self.ceil_mode)
+        padding = self._sides(height, width)
+        return MaxPool(kernel=self._kernel, stride=self._stride, padding=padding, dilation=self._dilation, ceil=self.ceil_mode)
 
 
 class AvgPool2d(_Pool2d):

@@ -288,7 +288,8 @@ class Cell:
     def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
         """Add a parameter under a name; KeyError when the name is taken or has a dot, TypeError when it is none."""
         if not isinstance(param_name, str):
-            raise TypeError(f"For 'insert_param_to_cell', the argument 'param_name' must be a str, but got {param_name!r} of type {type(param_name).__name__}.")
+            raise TypeError(f"For 'insert_param_to_cell', the argument 'param_name' must be a str, "
+                            f"but got {param_name!r} of type {type(param_name).__name__}.")
         if not param_name or (check_name_contain_dot and "." in param_name):
             raise KeyError(f"For 'insert_param_to_cell', the name must be a non-empty string without a dot, but got {param_name!r}.")
         if hasattr(self, param_name) and param_name not in self._params:

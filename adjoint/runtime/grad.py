@@ -164,9 +164,7 @@ def ones(x: Tensor) -> Tensor:
 
 
 def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
-    """The weights as a tuple, and whether one alone was given; none for None."""
-    if weights is None:
-        return (), False
+    """The weights as a tuple, and whether one alone was given."""
     if isinstance(weights, Parameter):
         return (weights,), True
     if isinstance(weights, (tuple, list)) and all(isinstance(p, Parameter) for p in weights):
@@ -229,7 +227,7 @@ def _gradient_function(
     @functools.wraps(fn, updated=()) if hasattr(fn, "__name__") else (lambda f: f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         positions = [] if grad_position is None else _positions(name, fn, grad_position, args, kwargs)
-        asked, single = _weights(name, weights)
+        asked, single = _weights(name, () if weights is None else weights)
         result, inputs, params = differentiate(fn, args, kwargs, positions, asked, has_aux=has_aux)
         by_input: Any = None if grad_position is None else inputs[0] if alone else tuple(inputs)
         by_weight: Any = None if weights is None else params[0] if single else tuple(params)

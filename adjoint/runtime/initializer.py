@@ -179,7 +179,8 @@ class _He(Initializer):
         if mode not in ("fan_in", "fan_out"):
             raise ValueError(f"For '{name}', the argument 'mode' must be 'fan_in' or 'fan_out', but got {mode!r}.")
         if nonlinearity not in (*_GAINS, "leaky_relu"):
-            raise ValueError(f"For '{name}', the argument 'nonlinearity' must be one of {[*_GAINS, 'leaky_relu']}, but got {nonlinearity!r}.")
+            raise ValueError(f"For '{name}', the argument 'nonlinearity' must be one of {[*_GAINS, 'leaky_relu']}, "
+                             f"but got {nonlinearity!r}.")
         slope = _number(name, "negative_slope", negative_slope)
         self.mode = mode
         self.gain = math.sqrt(2.0 / (1.0 + slope**2)) if nonlinearity == "leaky_relu" else _GAINS[nonlinearity]
@@ -221,7 +222,8 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
     """
     if isinstance(init, Tensor):
         if shape is not None and init.shape != ((shape,) if isinstance(shape, int) else tuple(shape)):
-            raise ValueError(f"For 'initializer', the shape of the Tensor 'init' is {init.shape}, but {tuple(np.atleast_1d(shape))} is needed.")
+            raise ValueError(f"For 'initializer', the shape of the Tensor 'init' is {init.shape}, "
+                             f"but {tuple(np.atleast_1d(shape))} is needed.")
         return init if init.dtype is dtype or shape is None else init.astype(dtype)
     if shape is None:
         raise ValueError("For 'initializer', the argument 'shape' must be given unless 'init' is a Tensor.")

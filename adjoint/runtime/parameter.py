@@ -29,7 +29,7 @@ class Parameter(Tensor):
         source = _values(default_input, I32 if isinstance(default_input, int) and not isinstance(default_input, bool) else None)
         self.type, self.memory = source.type, source.memory
         self.name = "Parameter" if name is None else name
-        self.requires_grad = requires_grad
+        self.requires_grad = requires_grad  # pyright: ignore[reportIncompatibleVariableOverride] - a property, as it checks
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
 
     @property
@@ -49,7 +49,8 @@ class Parameter(Tensor):
     @requires_grad.setter
     def requires_grad(self, requires_grad: bool) -> None:
         if not isinstance(requires_grad, bool):
-            raise TypeError(f"For 'Parameter', 'requires_grad' must be a bool, but got {requires_grad!r} of type {type(requires_grad).__name__}.")
+            raise TypeError(f"For 'Parameter', 'requires_grad' must be a bool, "
+                            f"but got {requires_grad!r} of type {type(requires_grad).__name__}.")
         self.__dict__["requires_grad"] = requires_grad
 
     @property
@@ -108,18 +109,21 @@ def _rebuilt(data: Tensor, name: str, requires_grad: bool) -> Parameter:
 def _values(data: Any, dtype: DType | None) -> Tensor:
     """The numbers of a Parameter, of this dtype if it is given."""
     if data is None or isinstance(data, (str, bytes)):
-        raise TypeError(f"For 'Parameter', the data must be a Tensor, number, list, tuple or NumPy array, but got {data!r} of type {type(data).__name__}.")
+        raise TypeError(f"For 'Parameter', the data must be a Tensor, number, list, tuple or NumPy array, "
+                        f"but got {data!r} of type {type(data).__name__}.")
     with not_recording():
         return as_tensor(data, dtype)
 
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str):
-        raise ValueError(f"For 'Parameter', the type of 'name' should be 'string' or 'None', but got {name!r} of type {type(name).__name__}.")
+        raise ValueError(f"For 'Parameter', the type of 'name' should be 'string' or 'None', "
+                         f"but got {name!r} of type {type(name).__name__}.")
     if not name.strip():
         raise ValueError("For 'Parameter', 'name' must not be an empty string.")
     if len(name) > _LONGEST_NAME:
-        raise ValueError(f"For 'Parameter', 'name' must have at most {_LONGEST_NAME} characters, but it begins with {name[:20]!r} and has {len(name)}.")
+        raise ValueError(f"For 'Parameter', 'name' must have at most {_LONGEST_NAME} characters, "
+                         f"but it begins with {name[:20]!r} and has {len(name)}.")
     return name
 
 
@@ -131,15 +135,16 @@ class ParameterTuple(tuple[Parameter, ...]):
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
         if not isinstance(iterable, Iterable) or isinstance(iterable, (Tensor, str)):
-            raise TypeError(f"For 'ParameterTuple', the argument must be an iterable of Parameters, but got {iterable!r} of type {type(iterable).__name__}.")
+            raise TypeError(f"For 'ParameterTuple', the argument must be an iterable of Parameters, "
+                            f"but got {iterable!r} of type {type(iterable).__name__}.")
         items = tuple(iterable)
         seen: dict[str, Parameter] = {}
         for item in items:
             if not isinstance(item, Parameter):
                 raise TypeError(f"For 'ParameterTuple', every item must be a Parameter, but got {item!r} of type {type(item).__name__}.")
             if item.name in seen and seen[item.name] is not item:
-                raise ValueError(f"For 'ParameterTuple', the name {item.name!r} already exists: two Parameters have it, {seen[item.name]!r} "
-                                 f"and {item!r}. Please set a unique name for the parameter.")
+                raise ValueError(f"For 'ParameterTuple', the name {item.name!r} already exists: two Parameters have it, "
+                                 f"{seen[item.name]!r} and {item!r}. Please set a unique name for the parameter.")
             seen[item.name] = item
         return super().__new__(cls, items)
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import InternalError
-from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.op import Op
+from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType
 from adjoint.runtime.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
 
@@ -35,7 +35,7 @@ class Plan:
 
     def __init__(self, types: tuple[TensorType, ...], run: Callable[..., Any], into: Callable[..., None]):
         self.types, self.run, self.into = types, run, into
-        self.type = types[0] if len(types) == 1 else None
+        self.type: TensorType = types[0] if len(types) == 1 else None  # type: ignore[assignment] - asked for where there is one
 
 
 plans: dict[tuple[Any, ...], Plan] = {}

@@ -213,8 +213,8 @@ class Tape:
             self._alias("leaf", (known,), [alias])
         else:
             self._leaf(alias)
-        if x._hooks is not None and x._hooks.functions:  # noqa: SLF001
-            alias._hooks = x._hooks  # noqa: SLF001
+        if x._hooks is not None and x._hooks.functions:
+            alias._hooks = x._hooks
             self.attach(alias)
         return alias
 
@@ -223,7 +223,7 @@ class Tape:
         slot = self.slots.get(id(parameter))
         if slot is None:
             slot = self._leaf(parameter)
-        if parameter._hooks is not None and parameter._hooks.functions:  # noqa: SLF001
+        if parameter._hooks is not None and parameter._hooks.functions:
             self.attach(parameter)
         return slot
 
@@ -259,7 +259,7 @@ class Tape:
         slot = self.slots.get(id(x))
         if slot is not None and slot not in self.attached:
             self.attached.add(slot)
-            self._alias("attach", (slot,), (), about=getattr(x, "name", ""), host=x._hooks)  # noqa: SLF001
+            self._alias("attach", (slot,), (), about=getattr(x, "name", ""), host=x._hooks)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
         """New names for `operands` behind a `HookBackward` ("value") or `InsertGradientOf` ("gradient")."""

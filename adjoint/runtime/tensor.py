@@ -593,7 +593,8 @@ def _array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
         array = np.asarray(data)
         found = dtype_of_array(array)
     else:
-        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, but got {data!r} of type {type(data).__name__}.")
+        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, "
+                        f"but got {data!r} of type {type(data).__name__}.")
     if dtype is None or dtype is found:
         # Memory has the machine's byte order, whatever the array has.
         return array.astype(found.array, copy=False), found

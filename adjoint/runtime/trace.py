@@ -135,7 +135,7 @@ class _Tracer:
             case TensorHooks():
                 return ", ".join(described(f) for f in host.functions.values())
             case CellCall(cell=cell):
-                hooks: CellHooks | None = cell._hooks  # noqa: SLF001
+                hooks: CellHooks | None = cell._hooks
                 functions = [*hooks.backward_pre.values(), *hooks.backward.values()] if hooks else []
                 return ", ".join(described(hook.function) for hook in functions)
             case _:

@@ -9,7 +9,7 @@ import numpy as np
 from adjoint import Parameter, Tensor, nn
 
 
-def T(*values: float) -> Tensor:  # noqa: N802 - as the page on hooks writes it
+def T(*values: float) -> Tensor:  # as the page on hooks writes it
     """A float32 vector."""
     return Tensor(np.array(values, np.float32))
 

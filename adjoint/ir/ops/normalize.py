@@ -51,19 +51,19 @@ class _Normalization(Op):
 
     def statistics_type(self, x: TensorType) -> TensorType:
         """The type of mean and rstd."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}.statistics_type")
 
     def scale_type(self, x: TensorType) -> TensorType:
         """The type of gamma and beta."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}.scale_type")
 
     def averaged(self, rank: int) -> tuple[int, ...]:
         """The axes of x that mean and variance are taken over."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}.averaged")
 
     def summed(self, rank: int) -> tuple[int, ...]:
         """The axes of x along which gamma and beta are broadcast."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}.summed")
 
     def check(self, **operands: tuple[TensorType, TensorType]) -> None:
         """Each operand, given with the type it must have."""
@@ -73,7 +73,7 @@ class _Normalization(Op):
 
     def along(self, statistic: Array, x: Array) -> Array:
         """A NumPy array of statistics or of gamma, shaped to broadcast with x."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}.along")
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:

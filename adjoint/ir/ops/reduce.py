@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
+from adjoint.ir.op import NotDifferentiable, Op, family, mistake, operation, sample
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, Walk, emit_fill, emit_map, row_major
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, U8, Dim, DType, TensorType, tensor
 
@@ -56,7 +55,7 @@ SHAPES = (
 """Forms of reduction that every op is tried on."""
 
 
-@dataclass(init=False, eq=False, repr=False)
+@family
 class Reduction(Op):
     """Combines the elements along `axes`, which are sorted; they stay as 1 if `keepdims`.
 
@@ -594,7 +593,7 @@ class Any_(Quantifier):
         return np.any(x, axis=self.axes, keepdims=self.keepdims)
 
 
-@dataclass(init=False, eq=False, repr=False)
+@family
 class Position(Op):
     """The index of an extreme along `axis`, as an integer of dtype `to`."""
 
