@@ -17,6 +17,7 @@ from adjoint.ir.types import BOOL, broadcast_shapes, tensor
 from adjoint.ops.arguments import ArgumentMistake, choice, integer, operand, pair, sizes_argument, wrong
 from adjoint.ops.shapes import gathered, indices_argument, reshape
 from adjoint.runtime.interned import made
+from adjoint.runtime.plans import plans
 from adjoint.runtime.tensor import Tensor, apply, binary, promoted
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
 
 _ADD, _MUL = ew.Add(), ew.Mul()
 _PRODUCTS = {(ta, tb): Product(ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)}
+_PRODUCT = _PRODUCTS[False, False]
 Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
@@ -54,8 +56,10 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
 def matmul(input: Any, other: Any) -> Tensor:
     """The product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
     try:
+        if (_PRODUCT, input.type, other.type) in plans:  # types that were multiplied before fit
+            return binary(_PRODUCT, input, other)
         if input.ndim == other.ndim == 2 and input.shape[1] == other.shape[0] and input.dtype is other.dtype is not BOOL:
-            return apply(_PRODUCTS[False, False], input, other)
+            return apply(_PRODUCT, input, other)
     except AttributeError:
         pass
     a, b = operand("MatMul", input), operand("MatMul", other, "other")
