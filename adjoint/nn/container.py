@@ -92,7 +92,9 @@ class CellList(_Numbered):
     """A list of cells: to be indexed and iterated over, not called."""
 
     def insert(self, index: int, cell: Cell) -> None:
-        """Put a cell before the one at `index`."""
+        """Put a cell before the one at `index`; at an end where there is none so far out."""
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"For 'CellList', the index must be an int, but got {index!r} of type {type(index).__name__}.")
         cells = list(self._cells.values())
         cells.insert(index, self._check(cell))
         self._set(cells)

@@ -343,6 +343,8 @@ class Cell:
 
     def apply(self, fn: Callable[[Cell], Any]) -> Cell:
         """Call `fn` on every cell below and on this one."""
+        if not callable(fn):
+            raise TypeError(f"For 'apply', the argument 'fn' must be a function, but got {fn!r} of type {type(fn).__name__}.")
         for child in self.cells():
             child.apply(fn)
         fn(self)

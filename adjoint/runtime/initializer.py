@@ -227,7 +227,7 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
         return init if init.dtype is dtype or shape is None else init.astype(dtype)
     if shape is None:
         raise ValueError("For 'initializer', the argument 'shape' must be given unless 'init' is a Tensor.")
-    if not isinstance(shape, (int, np.integer, Sequence)):
+    if not isinstance(shape, (int, np.integer, Sequence)) or isinstance(shape, (str, bytes)):
         raise ValueError(f"For 'initializer', the argument 'shape' must be positive integers, but got {shape!r}.")
     sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     for size in sizes:

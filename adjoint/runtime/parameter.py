@@ -111,8 +111,11 @@ def _values(data: Any, dtype: DType | None) -> Tensor:
     if data is None or isinstance(data, (str, bytes)):
         raise TypeError(f"For 'Parameter', the data must be a Tensor, number, list, tuple or NumPy array, "
                         f"but got {data!r} of type {type(data).__name__}.")
-    with not_recording():
-        return as_tensor(data, dtype)
+    try:
+        with not_recording():
+            return as_tensor(data, dtype)
+    except (TypeError, ValueError) as wrong:
+        raise type(wrong)(f"For 'Parameter', the data does not fit: {wrong}") from None
 
 
 def _checked_name(name: Any) -> str:
