@@ -1,0 +1,88 @@
+"""The matrix product's numbers: an element is the same in whatever shape, layout and number of threads it is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adjoint import Tensor
+from adjoint.codegen.toolchain import Toolchain
+from adjoint.ir.ops.linalg import MatMul
+from adjoint.runtime.machine import machine
+from adjoint.runtime.tensor import apply
+
+Array = np.ndarray[Any, Any]
+
+pytestmark = pytest.mark.skipif(Toolchain.find() is None, reason="there is no C compiler")
+
+LAYOUTS = [(False, False), (True, False), (False, True), (True, True)]
+DEPTH = 384
+
+
+def product(a: Array, b: Array, ta: bool = False, tb: bool = False) -> Array:
+    operands = (np.ascontiguousarray(x.swapaxes(-1, -2) if turned else x) for x, turned in ((a, ta), (b, tb)))
+    return apply(MatMul(ta=ta, tb=tb), *map(Tensor, operands)).asnumpy()
+
+
+def factors(m: int, n: int, k: int, dtype: type = np.float32) -> tuple[Array, Array]:
+    rng = np.random.default_rng([m, n, k])
+    return rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+
+
+@pytest.mark.parametrize(("ta", "tb"), LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_element_does_not_depend_on_the_shape_around_it(dtype: type, ta: bool, tb: bool) -> None:
+    # Large products copy their operands in blocks, small ones read them where they lie, edges are narrower tiles.
+    a, b = factors(523, 611, 900, dtype)
+    whole = product(a, b, ta, tb)
+    for rows, columns in ((1, 611), (523, 1), (3, 5), (14, 32), (17, 33), (200, 40), (40, 300)):
+        assert np.array_equal(product(a[:rows], b[:, :columns], ta, tb), whole[:rows, :columns])
+        assert np.array_equal(product(a[-rows:], b[:, -columns:], ta, tb), whole[-rows:, -columns:])
+
+
+@pytest.mark.parametrize(("ta", "tb"), LAYOUTS)
+def test_layouts_give_the_same_bits(ta: bool, tb: bool) -> None:
+    for m, n, k in ((7, 9, 30), (64, 64, 1024), (300, 520, 1024)):
+        a, b = factors(m, n, k)
+        assert np.array_equal(product(a, b, ta, tb), product(a, b))
+
+
+def test_threads_give_the_same_bits() -> None:
+    library = machine().library
+    before = library.adjoint_threads()
+    try:
+        for m, n, k in ((130, 130, 400), (400, 20, 500), (20, 400, 500)):
+            a, b = factors(m, n, k)
+            found = []
+            for threads in (1, 2, 3, 7):
+                library.adjoint_set_threads(threads)
+                found.append(product(a, b, tb=True))
+            assert all(np.array_equal(found[0], other) for other in found)
+    finally:
+        library.adjoint_set_threads(before)
+
+
+def test_batches_are_products_of_their_matrices() -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((3, 1, 2, 37, 50), (4, 1, 50, 61)))
+    found = product(a, b)
+    assert found.shape == (3, 4, 2, 37, 61)
+    for i in np.ndindex(3, 4, 2):
+        assert np.array_equal(found[i], product(a[i[0], 0, i[2]], b[i[1], 0]))
+
+
+def test_blocks_are_added_in_order() -> None:
+    # 1 and -1 cancel in one block; 2^-30 is lost beside them in a chain, but not when added to the block's sum of 0.
+    a = np.zeros((1, 3 * DEPTH), np.float32)
+    b = np.ones((3 * DEPTH, 1), np.float32)
+    a[0, 0], a[0, DEPTH - 1], a[0, DEPTH], a[0, 2 * DEPTH] = 1.0, -1.0, 2.0**-30, 2.0**-30
+    assert product(a, b)[0, 0] == np.float32(2.0**-29)
+    a[0, 1] = 2.0**-30
+    assert product(a, b)[0, 0] == np.float32(2.0**-29)
+
+
+def test_empty_products() -> None:
+    assert product(np.zeros((0, 5), np.float32), np.zeros((5, 3), np.float32)).shape == (0, 3)
+    assert np.array_equal(product(np.zeros((4, 0), np.float32), np.zeros((0, 3), np.float32)), np.zeros((4, 3), np.float32))
