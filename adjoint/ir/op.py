@@ -211,14 +211,15 @@ OpType = TypeVar("OpType", bound=type[Op])
 @dataclass_transform(frozen_default=True, eq_default=False)
 def family(cls: OpType) -> OpType:
     """Make a class the base of several ops, whose attributes they have before their own."""
-    return dataclass(init=False, eq=False, repr=False)(cls)
+    made = dataclass(init=False, eq=False, repr=False)(cls)
+    made.fields = tuple(f.name for f in dataclasses.fields(made))  # type: ignore[arg-type]
+    return made  # type: ignore[return-value]
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def operation(cls: OpType) -> OpType:
     """Make a class an op: a frozen dataclass, named, checked and registered."""
-    made = dataclass(init=False, eq=False, repr=False)(cls)
-    made.fields = tuple(f.name for f in dataclasses.fields(made))  # type: ignore[arg-type]
+    made = family(cls)
     made.name = made.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made.__name__).lower()
     if made.name in _registry:
         raise TypeError(f"an op called {made.name} exists already")

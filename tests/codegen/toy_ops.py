@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjoint.codegen.emit import Lowered, lower
 from adjoint.codegen.kernel import Buffer, Kernel, less
-from adjoint.ir.op import Op, sample
+from adjoint.ir.op import Op, family, sample
 from adjoint.ir.types import F32, DType, TensorType, tensor
 
 
@@ -16,7 +15,7 @@ def toy(name: str, pack: str = "") -> Callable[[type[Op]], type[Op]]:
     """Makes a class an op, as `operation` does, but for the registry."""
 
     def made(cls: type[Op]) -> type[Op]:
-        cls = dataclass(frozen=True, eq=False, repr=False)(cls)
+        cls = family(cls)
         cls.name, cls.pack = name, pack
         return cls
 
