@@ -10,7 +10,7 @@
 
    Polynomials are minimax fits whose coefficients were rounded to float one after the other, fitting the rest again;
    "to 2^-n" is their largest relative error before rounding in evaluation. Needs round to nearest, and a compiler that
-   neither contracts nor reorders (-ffp-contract=off, no -ffast-math). */
+   neither contracts nor reorders (-ffp-contract=off, and none of the unsafe mathematics). */
 
 #ifndef ADJOINT_MATH_F32_H
 #define ADJOINT_MATH_F32_H
