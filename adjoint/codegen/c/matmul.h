@@ -38,6 +38,7 @@ enum {
     ADJOINT_DEPTH = 384,                        /* k in one chain: part of the definition, not to be tuned */
     ADJOINT_AHEAD = 16,                         /* k from a request for memory to its use */
     ADJOINT_STRIP = (ADJOINT_ROWS + 7) / 8 * 8, /* elements from one column of a strip to the next */
+    ADJOINT_NEAR = 262144,                      /* bytes of B that are not far away */
     ADJOINT_BLOCK_A = 294912,                   /* bytes of strips that are kept in the level-2 cache */
     ADJOINT_BLOCK_B = 786432,                   /* bytes of panels that are made at once */
 };
@@ -397,21 +398,22 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_packed)(
         x, row, row_end, column, column_end, pack_strips ? strips : NULL, panels, many, direct);
 }
 
-/* Rows row..row_end and columns column..column_end of C; decides what to copy. A small product copies B only if it is
-   stored transposed. Rows of A that lie a multiple of a page apart would meet in the same few sets of the cache. */
+/* Rows row..row_end and columns column..column_end of C; decides what to copy. Copied strips pay where B is far away,
+   as tiles then ask for it ahead of time, and where the rows of A lie a multiple of a page apart, as they then would meet
+   in the same few sets of the cache. */
 static void TYPED(adjoint_matmul_range)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
-    const int64_t rows = row_end - row, columns = column_end - column;
-    const int64_t element = sizeof(ELEMENT);
-    const int64_t pitch = (x->transpose_a ? x->m : x->k) * element; /* bytes from one row of A to the next */
-    const bool many = rows > BLOCK_ROWS && (x->transpose_b || columns * x->k * element > 1 << 18);
-    const bool pack_strips = columns >= 8 * COLUMNS && (many || x->transpose_a || pitch % 4096 == 0);
+    const int64_t rows = row_end - row, columns = column_end - column, element = sizeof(ELEMENT);
+    const bool far = columns * x->k * element > ADJOINT_NEAR;
+    const bool apart = (x->transpose_a ? x->m : x->k) * element % 4096 == 0;
+    const bool many = rows > BLOCK_ROWS && (x->transpose_b || far);
+    const bool direct = !many && !x->transpose_b;
+    const bool pack_strips = columns >= 8 * COLUMNS && (many || x->transpose_a || apart || (direct && far));
     if (many || pack_strips) {
-        const bool direct = !many && !x->transpose_b;
         TYPED(adjoint_matmul_packed)(x, row, row_end, column, column_end, pack_strips, many, direct);
     } else {
         _Alignas(64) ELEMENT panel[PANEL * ADJOINT_DEPTH];
-        TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, false, !x->transpose_b);
+        TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, false, direct);
     }
 }
 
