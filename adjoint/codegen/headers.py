@@ -81,11 +81,13 @@ def digest(header: str) -> bytes:
 def defined(file: str) -> dict[str, str]:
     """The functions that a file defines, each with the header it then stands in."""
     found: dict[str, str] = {}
+    # What a template defines for no element type in particular stands in it whichever it is pasted for.
+    alone = f"{file}({next(iter(ELEMENTS))})" if "TYPED(" in text(file) else file
     for typed, plain in _DEFINITION.findall(text(file)):
         if typed:
             found.update({f"{typed}_{element}": f"{file}({element})" for element in ELEMENTS})
         else:
-            found[plain] = file
+            found[plain] = alone
     return found
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import stat
 import sys
 from pathlib import Path
 
@@ -12,9 +10,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
-needs_compiler = pytest.mark.skipif(
-    not any(shutil.which(name) for name in ("cc", "gcc", "clang")), reason="there is no C compiler"
-)
+from compilers import CountedCompiler  # noqa: E402  (found beside this file)
 
 
 @pytest.fixture
@@ -27,21 +23,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     return directory
-
-
-class CountedCompiler:
-    """A script that runs the real compiler and keeps a list of its runs."""
-
-    def __init__(self, directory: Path):
-        self.log = directory / "runs"
-        self.path = directory / "counted cc"  # with a space, as in a user's home
-        real = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-        self.path.write_text(f'#!/bin/sh\necho run >> "{self.log}"\nexec {real} "$@"\n')
-        self.path.chmod(stat.S_IRWXU)
-
-    @property
-    def runs(self) -> int:
-        return len(self.log.read_text().splitlines()) if self.log.exists() else 0
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cffi import FFI
-from conftest import CountedCompiler, needs_compiler
+from compilers import CountedCompiler, needs_compiler
 from toy_ops import Add, Broken, Scale, Sum, lowered, vector
 
 from adjoint.codegen import compile as compiling
