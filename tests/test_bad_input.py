@@ -51,29 +51,35 @@ WRONG: dict[str, list[Any]] = {
     "tensor": ["text", None, 3, 1.5, [1.0], (), {}, Thing(), nn.ReLU(), np.ones((2, 2)), ms.float32],
     "positive": [*NO_NUMBERS, 0, -1.0, True],
     "rate": ["text", None, [], {}, Thing(), math.nan, math.inf, 1j, -0.1, True, ["a"], [-0.1], Tensor([-1.0])],
-    "parameters": ["text", None, [], {}, Thing(), 3, [3], ["w"], Tensor([1.0]), [Tensor([1.0])], [{}], [{"params": []}], [{"params": [3]}], nn.ReLU()],
+    "parameters": ["text", None, [], {}, Thing(), 3, [3], ["w"], Tensor([1.0]), [Tensor([1.0])], [{}], [{"params": []}],
+        [{"params": [3]}], nn.ReLU()],
     "name": [3, "", " ", b"w", Thing(), ["w"], "w" * 2000],
-    "data": ["text", None, {}, Thing(), 1j, ["a"], [[1], [1, 2]], [None], {1}, np.array(["a"]), np.array([object()]), np.ones([1] * 9), print],
+    "data": ["text", None, {}, Thing(), 1j, ["a"], [[1], [1, 2]], [None], {1}, np.array(["a"]), np.array([object()]), np.ones([1] * 9),
+        print],
     "dtype": ["text", 7, Thing(), [], int.__add__, np.complex64, "complex64"],
 }
 
 # Of each constructor: its arguments as they are right, and what each of them takes.
 MADE: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "nn.Dense": ({"in_channels": 2, "out_channels": 3}, {
-        "in_channels": "count", "out_channels": "count", "weight_init": "first", "bias_init": "first", "has_bias": "flag", "activation": "cell",
+        "in_channels": "count", "out_channels": "count", "weight_init": "first", "bias_init": "first", "has_bias": "flag",
+            "activation": "cell",
         "dtype": "dtype"}),
     "nn.Conv2d": ({"in_channels": 2, "out_channels": 4, "kernel_size": 3}, {
         "in_channels": "count", "out_channels": "count", "kernel_size": "pair", "stride": "pair", "pad_mode": "word", "padding": "integer",
         "dilation": "pair", "group": "count", "has_bias": "flag", "weight_init": "first", "data_format": "word"}),
     "nn.BatchNorm1d": ({"num_features": 2}, {"num_features": "count", "eps": "positive", "momentum": "share", "affine": "flag"}),
     "nn.BatchNorm2d": ({"num_features": 2}, {
-        "num_features": "count", "eps": "positive", "momentum": "share", "gamma_init": "first", "moving_var_init": "first", "data_format": "word"}),
+        "num_features": "count", "eps": "positive", "momentum": "share", "gamma_init": "first", "moving_var_init": "first",
+            "data_format": "word"}),
     "nn.LayerNorm": ({"normalized_shape": (2,)}, {
-        "normalized_shape": "tensor", "begin_norm_axis": "integer", "begin_params_axis": "integer", "epsilon": "positive", "gamma_init": "first"}),
+        "normalized_shape": "tensor", "begin_norm_axis": "integer", "begin_params_axis": "integer", "epsilon": "positive",
+            "gamma_init": "first"}),
     "nn.Dropout": ({"p": 0.5}, {"p": "share", "keep_prob": "share"}),
     "nn.Embedding": ({"vocab_size": 3, "embedding_size": 2}, {
         "vocab_size": "count", "embedding_size": "count", "use_one_hot": "flag", "embedding_table": "first", "padding_idx": "integer"}),
-    "nn.MaxPool2d": ({"kernel_size": 2}, {"kernel_size": "pair", "stride": "pair", "pad_mode": "word", "padding": "integer", "ceil_mode": "flag"}),
+    "nn.MaxPool2d": ({"kernel_size": 2}, {"kernel_size": "pair", "stride": "pair", "pad_mode": "word", "padding": "integer",
+        "ceil_mode": "flag"}),
     "nn.AvgPool2d": ({"kernel_size": 2}, {
         "kernel_size": "pair", "stride": "pair", "pad_mode": "word", "count_include_pad": "flag", "divisor_override": "count"}),
     "nn.Flatten": ({}, {"start_dim": "integer", "end_dim": "integer"}),
@@ -90,7 +96,8 @@ MADE: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "nn.WithLossCell": ({"backbone": nn.ReLU(), "loss_fn": nn.MSELoss()}, {"backbone": "cell", "loss_fn": "cell"}),
     "nn.WithEvalCell": ({"network": nn.ReLU(), "loss_fn": nn.MSELoss()}, {"network": "cell", "loss_fn": "cell"}),
     "nn.SGD": ({"params": "own"}, {
-        "params": "parameters", "learning_rate": "rate", "momentum": "number", "dampening": "number", "weight_decay": "number", "nesterov": "flag",
+        "params": "parameters", "learning_rate": "rate", "momentum": "number", "dampening": "number", "weight_decay": "number",
+            "nesterov": "flag",
         "loss_scale": "positive"}),
     "nn.Momentum": ({"params": "own", "learning_rate": 0.1, "momentum": 0.9}, {
         "params": "parameters", "learning_rate": "rate", "momentum": "number", "weight_decay": "number", "loss_scale": "positive",
@@ -161,7 +168,7 @@ def refused(call: Any, entry: str, operator: str | None = None) -> None:
     assert (Tensor([1.0, 2.0]) + 1).tolist() == [2.0, 3.0]
 
 
-@pytest.mark.parametrize(("entry", "arguments", "argument", "value"), wrong_constructions())
+@pytest.mark.parametrize(("entry", "arguments", "argument", "value"), list(wrong_constructions()))
 def test_wrong_constructions(entry: str, arguments: dict[str, Any], argument: str, value: Any) -> None:
     make = resolved(entry)
     refused(lambda: make(**{**right(arguments), argument: value}), entry)
@@ -182,7 +189,8 @@ INTEGERS, BOOLS = Tensor([[1, 2]]), Tensor([[True, False]])
 # Of each layer: a right call's arguments, and further wrong first arguments.
 CALLED: dict[str, tuple[tuple[Any, ...], list[Any]]] = {
     "nn.Dense(2, 3)": ((F(1, 2),), [F(), F(2, 3), F(0), F(2, 0), INTEGERS, BOOLS]),
-    "nn.Conv2d(1, 2, 3)": ((F(1, 1, 4, 4),), [F(), F(4, 4), F(1, 4, 4), F(1, 3, 4, 4), F(1, 1, 1, 4, 4), Tensor(np.ones((1, 1, 4, 4), np.int32))]),
+    "nn.Conv2d(1, 2, 3)": ((F(1, 1, 4, 4),), [F(), F(4, 4), F(1, 4, 4), F(1, 3, 4, 4), F(1, 1, 1, 4, 4),
+        Tensor(np.ones((1, 1, 4, 4), np.int32))]),
     "nn.Conv2d(1, 2, 3, pad_mode='valid')": ((F(1, 1, 4, 4),), [F(1, 1, 2, 2), F(1, 1, 0, 4)]),
     "nn.BatchNorm1d(2)": ((F(3, 2),), [F(), F(2), F(3, 3), F(1, 2, 2, 2), INTEGERS]),
     "nn.BatchNorm2d(2)": ((F(1, 2, 2, 2),), [F(2), F(1, 2), F(1, 3, 2, 2), F(1, 2, 2)]),
@@ -207,7 +215,8 @@ CALLED: dict[str, tuple[tuple[Any, ...], list[Any]]] = {
     "nn.MSELoss()": ((F(2), F(2)), [F(3)]),
     "nn.L1Loss()": ((F(2), F(2)), [F(3)]),
     "nn.SoftmaxCrossEntropyWithLogits()": ((F(2, 3), F(2, 3)), [F(), F(3), F(2, 4), F(2, 2, 3), Tensor(np.ones((2, 3), np.int32))]),
-    "nn.SoftmaxCrossEntropyWithLogits(True)": ((F(2, 3), Tensor([0, 2], ms.int32)), [F(), F(3), F(1, 3), Tensor(np.ones((2, 3), np.int32))]),
+    "nn.SoftmaxCrossEntropyWithLogits(True)": ((F(2, 3), Tensor([0, 2], ms.int32)),
+        [F(), F(3), F(1, 3), Tensor(np.ones((2, 3), np.int32))]),
 }
 # What an error of a wrong shape or dtype names where it is not the layer but its operator.
 OPERATORS = {
@@ -257,7 +266,8 @@ def test_nan_passes_through() -> None:
 # -- what is too large --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [
     lambda: nn.Dense(2**22, 2**22), lambda: nn.Embedding(2**40, 64), lambda: nn.Conv2d(2**20, 2**20, 9),
-    lambda: ms.common.initializer.initializer("normal", (2**44,)), lambda: Tensor(shape=(2**22, 2**22), dtype=ms.float32, init=ms.common.initializer.One()),
+    lambda: ms.common.initializer.initializer("normal", (2**44,)),
+        lambda: Tensor(shape=(2**22, 2**22), dtype=ms.float32, init=ms.common.initializer.One()),
     lambda: ops.ones((2**22, 2**22), ms.float32),
 ], ids=range(6))
 def test_more_than_the_machine_has(make: Any) -> None:
@@ -335,11 +345,13 @@ def test_foreign_operands() -> None:
 
 # -- settings of cells --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("call", "name"), [
-    (lambda net: net.set_train("a"), "set_train"), (lambda net: net.set_train(None), "set_train"), (lambda net: net.to_float(ms.int32), "to_float"),
+    (lambda net: net.set_train("a"), "set_train"), (lambda net: net.set_train(None), "set_train"),
+        (lambda net: net.to_float(ms.int32), "to_float"),
     (lambda net: net.to_float("float16"), "to_float"), (lambda net: net.update_parameters_name(3), "update_parameters_name"),
     (lambda net: net.apply(3), "apply"), (lambda net: net.insert_child_to_cell("a", Thing()), "insert_child_to_cell"),
     (lambda net: nn.SequentialCell(3), "SequentialCell"), (lambda net: nn.SequentialCell([net, 3]), "SequentialCell"),
-    (lambda net: nn.SequentialCell({"a": 3}), "SequentialCell"), (lambda net: nn.CellList([3]), "CellList"), (lambda net: nn.CellList(3), "CellList"),
+    (lambda net: nn.SequentialCell({"a": 3}), "SequentialCell"), (lambda net: nn.CellList([3]), "CellList"),
+        (lambda net: nn.CellList(3), "CellList"),
     (lambda net: nn.CellList([net]).append(3), "CellList"), (lambda net: nn.CellList([net]).extend(3), "CellList"),
     (lambda net: nn.CellList([net]).insert("a", net), "CellList"), (lambda net: nn.CellList([net])[1], "CellList"),
     (lambda net: nn.CellList([net])["a"], "CellList"), (lambda net: nn.CellList([net]).__setitem__(3, net), "CellList"),

@@ -132,13 +132,15 @@ def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[in
         result = result[0]
     tensors = flat_tensors(result)
     if not tensors:
-        raise TypeError(f"A gradient is taken of a function that returns at least one Tensor, but it returned {result!r} of type {type(result).__name__}.")
+        raise TypeError("A gradient is taken of a function that returns at least one Tensor, "
+                        f"but it returned {result!r} of type {type(result).__name__}.")
     if sens is None:
         given: list[Tensor | None] = [None] * len(tensors)
     else:
         given = list(flat_tensors(sens))
         if not given:
-            raise TypeError(f"The sensitivity 'sens' must be a Tensor, or a tuple of Tensors, but got {sens!r} of type {type(sens).__name__}.")
+            raise TypeError("The sensitivity 'sens' must be a Tensor, or a tuple of Tensors, "
+                            f"but got {sens!r} of type {type(sens).__name__}.")
         if len(given) != len(tensors):
             raise ValueError(f"The sensitivity 'sens' must have one tensor for each of the {len(tensors)} outputs, but got {len(given)}.")
         for x, s in zip(tensors, given, strict=True):
@@ -293,7 +295,8 @@ class GradOperation:
             weights = ParameterTuple(fn.trainable_params())
         if self.get_by_list:
             if weights is None:
-                raise TypeError(f"For 'GradOperation' with 'get_by_list', the argument 'weights' must be given for a function that is no Cell: {fn!r}.")
+                raise TypeError("For 'GradOperation' with 'get_by_list', the argument 'weights' must be given "
+                                f"for a function that is no Cell: {fn!r}.")
             _weights("GradOperation", weights)
 
         def gradient(*args: Any, **kwargs: Any) -> Any:

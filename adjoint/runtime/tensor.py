@@ -561,7 +561,8 @@ def dtype_argument(dtype: Any) -> DType:
     try:
         return dtype_of_array(np.empty(0, np.dtype(dtype)))
     except TypeError:
-        raise TypeError(f"For 'Tensor', the argument 'dtype' must be a dtype such as float32, but got {dtype!r} of type {type(dtype).__name__}.") from None
+        raise TypeError("For 'Tensor', the argument 'dtype' must be a dtype such as float32, "
+                        f"but got {dtype!r} of type {type(dtype).__name__}.") from None
 
 
 def _array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:

@@ -187,7 +187,7 @@ def test_embedding() -> None:
 # -- convolution --------------------------------------------------------------------------------------------------------
 def convolved(x: Array, w: Array, stride: tuple[int, int], pads: Any, dilation: tuple[int, int], group: int) -> Array:
     x = np.pad(x, ((0, 0), (0, 0), *pads))
-    n, c, h, wide = x.shape
+    n, _, h, wide = x.shape
     o, per, kh, kw = w.shape
     rows = (h - dilation[0] * (kh - 1) - 1) // stride[0] + 1
     columns = (wide - dilation[1] * (kw - 1) - 1) // stride[1] + 1
@@ -352,7 +352,8 @@ def test_losses(reduction: str) -> None:
     for dtype in (ms.int32, ms.int64):
         loss = nn.SoftmaxCrossEntropyWithLogits(True, reduction)
         np.testing.assert_allclose(loss(Tensor(a), Tensor(labels, dtype)).asnumpy(), reduced(entropy(a)), rtol=1e-6)
-        f = lambda x, dtype=dtype, loss=loss: (loss(x, Tensor(labels, dtype)) * Tensor(weight_of(reduced(entropy(a)).shape))).sum()  # noqa: E731
+        weights = Tensor(weight_of(reduced(entropy(a)).shape))
+        f = lambda x, y=Tensor(labels, dtype), loss=loss, weights=weights: (loss(x, y) * weights).sum()  # noqa: E731
         np.testing.assert_allclose(ms.grad(f)(Tensor(a)).asnumpy(), differences(lambda x: reduced(entropy(x)), a)[0], atol=1e-6)
     shares = softmax(b)
     dense = lambda x: reduced(-(shares * np.log(softmax(x))).sum(-1))  # noqa: E731
@@ -535,7 +536,8 @@ class Outer(nn.Cell):
         self.items = nn.CellList([nn.Dense(1, 1)])
 
 
-NETS = [("Net()", facts("initializers")["parameters of cells"]["Net()"]), ("Outer()", facts("initializers")["parameters of cells"]["Outer()"])]
+NETS = [("Net()", facts("initializers")["parameters of cells"]["Net()"]),
+    ("Outer()", facts("initializers")["parameters of cells"]["Outer()"])]
 
 
 @pytest.mark.parametrize(("expression", "parameters"), CELLS + NETS, ids=[e for e, _ in CELLS + NETS])

@@ -60,7 +60,8 @@ def test_names_of_parameters() -> None:
 def test_names_of_cells() -> None:
     net = Tree()
     assert [path for path, _ in net.cells_and_names()] == [
-        "", "conv", "blocks", "blocks.0", "blocks.0.dense", "blocks.0.act", "blocks.1", "blocks.1.dense", "blocks.1.act", "head", "head.0", "head.1"]
+        "", "conv", "blocks", "blocks.0", "blocks.0.dense", "blocks.0.act", "blocks.1", "blocks.1.dense", "blocks.1.act", "head",
+            "head.0", "head.1"]
     assert [path for path, _ in net.cells_and_names("top")][:2] == ["top", "top.conv"]
     assert list(net.name_cells()) == ["conv", "blocks", "head"] and list(net.cells()) == [net.conv, net.blocks, net.head]
     assert net.cls_name == "Tree" and net.conv.cls_name == "Conv2d"
@@ -256,7 +257,7 @@ def test_a_copy_keeps_what_is_shared() -> None:
 
 def test_cells_are_keys() -> None:
     a, b = nn.ReLU(), nn.ReLU()
-    assert len({a, b, a}) == 2 and a != b and a == a  # noqa: PLR0124
+    assert len({a, b, a}) == 2 and a != b and a == a
 
 
 # -- names that stand for two -------------------------------------------------------------------------------------------
@@ -264,7 +265,7 @@ def test_a_name_used_twice() -> None:
     """The manual's error, from a ParameterTuple and from an optimiser; one parameter given twice is no mistake of names."""
     a, b = Parameter(Tensor([1.0]), name="w"), Parameter(Tensor([1.0]), name="w")
     for make in (lambda: ParameterTuple([a, b]), lambda: nn.SGD([a, b]), lambda: nn.Adam([{"params": [a]}, {"params": [b]}])):
-        with pytest.raises(ValueError, match="'w' already exists.*unique name"):
+        with pytest.raises(ValueError, match=r"'w' already exists.*unique name"):
             make()
     assert len(ParameterTuple([a, a])) == 2
     b.name = "other"

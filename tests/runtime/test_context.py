@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import adjoint as ms
-from adjoint import context, ops
+from adjoint import Tensor, context, ops
 from adjoint.runtime import context as settings
 
 ORACLE = Path(__file__).parent.parent / "oracle"
@@ -69,9 +69,11 @@ def test_other_devices(device: str, capsys: pytest.CaptureFixture[str]) -> None:
     ({"mode": 7}, ValueError), ({"mode": "PYNATIVE"}, TypeError), ({"mode": None}, TypeError), ({"device_target": "TPU"}, ValueError),
     ({"device_target": 3}, TypeError), ({"save_graphs": "a"}, TypeError), ({"save_graphs": 9}, ValueError),
     ({"pynative_synchronize": 1}, TypeError), ({"max_call_depth": -1}, ValueError), ({"max_call_depth": "a"}, TypeError),
-    ({"num_threads": 0}, ValueError), ({"num_threads": 1.5}, TypeError), ({"num_threads": True}, TypeError), ({"device_id": -1}, ValueError),
+    ({"num_threads": 0}, ValueError), ({"num_threads": 1.5}, TypeError), ({"num_threads": True}, TypeError),
+        ({"device_id": -1}, ValueError),
     ({"hook_signature": "both"}, ValueError), ({"hook_signature": None}, TypeError), ({"deterministic": "maybe"}, ValueError),
-    ({"save_graphs_path": 3}, TypeError), ({"unknown": 1}, ValueError), ({"device_tarjet": "CPU"}, ValueError), ({"mode": 1, "nothing": 2}, ValueError),
+    ({"save_graphs_path": 3}, TypeError), ({"unknown": 1}, ValueError), ({"device_tarjet": "CPU"}, ValueError),
+        ({"mode": 1, "nothing": 2}, ValueError),
 ], ids=str)
 def test_wrong_settings(wrong: dict[str, Any], kind: type[Exception]) -> None:
     """The message names what is wrong, and nothing is changed."""
@@ -127,7 +129,10 @@ def test_settings_of_the_environment(variables: dict[str, str], code: str, expec
 
 # -- seeds --------------------------------------------------------------------------------------------------------------
 def test_seeds() -> None:
-    draws = lambda: [ops.standard_normal((3,)).tolist(), ms.Tensor(shape=(3,), dtype=ms.float32, init=ms.common.initializer.Normal()).tolist()]  # noqa: E731
+    def draws() -> list[list[float]]:
+        made = Tensor(shape=(3,), dtype=ms.float32, init=ms.common.initializer.Normal())
+        return [ops.standard_normal((3,)).tolist(), made.tolist()]
+
     ms.set_seed(5)
     first, second = draws(), draws()
     ms.set_seed(5)
@@ -136,7 +141,8 @@ def test_seeds() -> None:
     assert draws() != first
 
 
-@pytest.mark.parametrize(("seed", "kind"), [("a", TypeError), (1.5, TypeError), (None, TypeError), (True, TypeError), (-1, ValueError), (2**63, ValueError)])
+@pytest.mark.parametrize(("seed", "kind"), [("a", TypeError), (1.5, TypeError), (None, TypeError), (True, TypeError), (-1, ValueError),
+    (2**63, ValueError)])
 def test_wrong_seeds(seed: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="set_seed"):
         ms.set_seed(seed)

@@ -52,7 +52,8 @@ def test_positions(position: Any, expected: Any) -> None:
 def test_weights_in_every_form() -> None:
     net = Net()
     w, b = net.w, net.b
-    for weights, expected in ((w, NW), ([w], (NW,)), ((w, b), (NW, NB)), (ParameterTuple([b, w]), (NB, NW)), (net.trainable_params(), (NW, NB))):
+    for weights, expected in ((w, NW), ([w], (NW,)), ((w, b), (NW, NB)), (ParameterTuple([b, w]), (NB, NW)),
+        (net.trainable_params(), (NW, NB))):
         assert lists(ms.grad(net, None, weights)(X, Y)) == expected
         assert lists(ms.grad(net, 0, weights)(X, Y)) == (NX, expected)
         assert lists(ms.grad(net, (0, 1), weights)(X, Y)) == ((NX, NY), expected)
@@ -120,7 +121,8 @@ def test_what_can_be_differentiated() -> None:
         def method(self, x: Tensor) -> Tensor:
             return x * 4
 
-    for fn, expected in ((Callable(), 3.0), (Callable().method, 4.0), (functools.partial(product, y=Tensor([1.0, 1.0])), None), (ops.sin, None),
+    for fn, expected in ((Callable(), 3.0), (Callable().method, 4.0), (functools.partial(product, y=Tensor([1.0, 1.0])), None),
+        (ops.sin, None),
                          (ops.ReLU(), 1.0), (nn.ReLU(), 1.0)):
         found = ms.grad(fn)(X).tolist()
         assert expected is None or found == [expected] * 2
@@ -188,7 +190,8 @@ MISTAKES: list[tuple[str, type[Exception]]] = [
     ("GradOperation(get_all=1)", TypeError), ("GradOperation(get_by_list='a')", TypeError), ("GradOperation(sens_param=None)", TypeError),
     ("GradOperation()(3)", TypeError), ("GradOperation(get_by_list=True)(identity)", TypeError),
     ("GradOperation(get_by_list=True)(identity, 'a')", TypeError), ("GradOperation(get_by_list=True)(identity, [3])", TypeError),
-    ("GradOperation()(identity)(3)", TypeError), ("GradOperation()(lambda: X)()", TypeError), ("GradOperation(sens_param=True)(lambda: X)()", TypeError),
+    ("GradOperation()(identity)(3)", TypeError), ("GradOperation()(lambda: X)()", TypeError),
+        ("GradOperation(sens_param=True)(lambda: X)()", TypeError),
     ("GradOperation(sens_param=True)(identity)(X, 'text')", TypeError), ("GradOperation(sens_param=True)(identity)(X, 2.0)", TypeError),
     ("GradOperation(sens_param=True)(identity)(X, Tensor([1.0]))", ValueError),
     ("GradOperation(sens_param=True)(identity)(X, Tensor([1, 1]))", ValueError),
@@ -207,9 +210,11 @@ def test_mistakes(expression: str, kind: type[Exception]) -> None:
 
 
 @pytest.mark.parametrize(("call", "kind"), [
-    (lambda: ms.grad(identity)(), TypeError), (lambda: ms.grad(identity)(X, X), TypeError), (lambda: ms.grad(identity)(X, wrong=1), TypeError),
+    (lambda: ms.grad(identity)(), TypeError), (lambda: ms.grad(identity)(X, X), TypeError),
+        (lambda: ms.grad(identity)(X, wrong=1), TypeError),
     (lambda: ms.grad(lambda x: 1 / 0)(X), ZeroDivisionError), (lambda: ms.grad(lambda x: undefined)(X), NameError),  # noqa: F821
-    (lambda: ms.grad(lambda x: x + Tensor([1.0, 2.0, 3.0]))(X), ValueError), (lambda: ms.grad(), TypeError), (lambda: ms.grad(identity, wrong=1), TypeError),
+    (lambda: ms.grad(lambda x: x + Tensor([1.0, 2.0, 3.0]))(X), ValueError), (lambda: ms.grad(), TypeError),
+        (lambda: ms.grad(identity, wrong=1), TypeError),
 ], ids=range(8))
 def test_mistakes_that_are_pythons(call: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):

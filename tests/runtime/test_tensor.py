@@ -26,8 +26,10 @@ NUMPY = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
 # -- making -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("data", "dtype", "values"), [
     (True, ms.bool_, True), (3, ms.int64, 3), (-2.5, ms.float32, -2.5), ([1, 2], ms.int64, [1, 2]), ((1.5, 2), ms.float32, [1.5, 2]),
-    ([True, False], ms.bool_, [True, False]), ([[1, 2], [3, 4]], ms.int64, [[1, 2], [3, 4]]), ([], ms.float32, []), ([[]], ms.float32, [[]]),
-    ([1, 2.5], ms.float32, [1, 2.5]), (np.float64(1.5), ms.float64, 1.5), (np.int8(3), ms.int8, 3), ([np.float64(0.5), 1], ms.float64, [0.5, 1]),
+    ([True, False], ms.bool_, [True, False]), ([[1, 2], [3, 4]], ms.int64, [[1, 2], [3, 4]]), ([], ms.float32, []),
+        ([[]], ms.float32, [[]]),
+    ([1, 2.5], ms.float32, [1, 2.5]), (np.float64(1.5), ms.float64, 1.5), (np.int8(3), ms.int8, 3),
+        ([np.float64(0.5), 1], ms.float64, [0.5, 1]),
     ([Tensor(1), Tensor(2)], ms.int64, [1, 2]), ([Tensor([1.5]), [2]], ms.float32, [[1.5], [2]]), (float("inf"), ms.float32, math.inf),
 ])
 def test_from_python(data: Any, dtype: Any, values: Any) -> None:
@@ -39,7 +41,8 @@ def test_from_python(data: Any, dtype: Any, values: Any) -> None:
 def test_from_numpy(name: str) -> None:
     a = np.arange(24).reshape(2, 3, 4).astype(name)
     dtype = getattr(ms, "bool_" if name == "bool" else name)
-    for array in (a, a[::-1, :, ::2], a.T, np.asfortranarray(a), a.astype(a.dtype.newbyteorder(">")), a[:0], a[0, 0, 0], np.broadcast_to(a[0], (2, 3, 4))):
+    for array in (a, a[::-1, :, ::2], a.T, np.asfortranarray(a), a.astype(a.dtype.newbyteorder(">")), a[:0], a[0, 0, 0],
+        np.broadcast_to(a[0], (2, 3, 4))):
         t = Tensor(array)
         assert t.dtype is dtype and t.shape == array.shape
         np.testing.assert_array_equal(t.asnumpy(), array)
@@ -187,8 +190,8 @@ def test_comparisons(compare: Any) -> None:
 def test_equality_with_what_is_no_number() -> None:
     """So that a tensor can stand in a list with other things, and be compared with None."""
     t = Tensor([1.0])
-    assert not (t == None) and t != None  # noqa: E711
-    assert not (t == "text") and t != "text"
+    for other in (None, "text"):
+        assert not operator.eq(t, other) and operator.ne(t, other)
     assert [None, t].index(t) == 1
 
 
@@ -202,7 +205,8 @@ def test_a_write_is_in_place_where_memory_is_held_alone() -> None:
 
 @pytest.mark.parametrize("write", [
     lambda t: t.overwrite(Tensor([9.0, 9.0])), lambda t: ops.assign(t, Tensor([9.0, 9.0])), lambda t: t.set_data(Tensor([9.0, 9.0])),
-    lambda t: ops.assign_add(t, Tensor([8.0, 7.0])), lambda t: t.assign_value(Tensor([9.0, 9.0])), lambda t: operator.setitem(t, slice(None), 9.0),
+    lambda t: ops.assign_add(t, Tensor([8.0, 7.0])), lambda t: t.assign_value(Tensor([9.0, 9.0])),
+        lambda t: operator.setitem(t, slice(None), 9.0),
     lambda t: operator.setitem(t, 0, 9.0),
 ], ids=range(7))
 def test_a_write_is_seen_by_nobody_else(write: Any) -> None:
@@ -236,7 +240,8 @@ def test_writes_the_other_way() -> None:
 def test_a_write_does_not_reach_the_tape() -> None:
     """Residuals are the numbers at the time of their use, for tensors and parameters, written by whatever."""
     for make in (lambda: Parameter(Tensor([3.0]), name="p"), lambda: Tensor([3.0])):
-        for write in (lambda p: p.overwrite(Tensor([100.0])), lambda p: p.set_data(Tensor([100.0])), lambda p: ops.assign(p, Tensor([100.0]))):
+        for write in (lambda p: p.overwrite(Tensor([100.0])), lambda p: p.set_data(Tensor([100.0])),
+            lambda p: ops.assign(p, Tensor([100.0]))):
             p = make()
 
             def f(x: Tensor, p: Tensor = p, write: Any = write) -> Tensor:
