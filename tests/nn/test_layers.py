@@ -353,7 +353,7 @@ def test_losses(reduction: str) -> None:
         loss = nn.SoftmaxCrossEntropyWithLogits(True, reduction)
         np.testing.assert_allclose(loss(Tensor(a), Tensor(labels, dtype)).asnumpy(), reduced(entropy(a)), rtol=1e-6)
         weights = Tensor(weight_of(reduced(entropy(a)).shape))
-        f = lambda x, y=Tensor(labels, dtype), loss=loss, weights=weights: (loss(x, y) * weights).sum()  # noqa: E731
+        f = lambda x, y=Tensor(labels, dtype), loss=loss, weights=weights: (loss(x, y) * weights).sum()  # noqa: B008, E731
         np.testing.assert_allclose(ms.grad(f)(Tensor(a)).asnumpy(), differences(lambda x: reduced(entropy(x)), a)[0], atol=1e-6)
     shares = softmax(b)
     dense = lambda x: reduced(-(shares * np.log(softmax(x))).sum(-1))  # noqa: E731
