@@ -1,10 +1,15 @@
 """The ops.  Importing this package registers every one of them."""
 
 from adjoint.ir.ops import (
+    activation,
+    arithmetic,
+    comparison,
     control,
+    conversion,
     elementwise,
     host,
     linalg,
+    logic,
     losses,
     normalize,
     optimizers,
@@ -15,14 +20,20 @@ from adjoint.ir.ops import (
     softmax,
     stack,
     state,
+    transcendental,
     tuples,
 )
 
 __all__ = [
+    "activation",
+    "arithmetic",
+    "comparison",
     "control",
+    "conversion",
     "elementwise",
     "host",
     "linalg",
+    "logic",
     "losses",
     "normalize",
     "optimizers",
@@ -33,5 +44,6 @@ __all__ = [
     "softmax",
     "stack",
     "state",
+    "transcendental",
     "tuples",
 ]

@@ -1,0 +1,608 @@
+"""Arithmetic: sums, products, quotients, powers and roots, maximum and minimum, rounding."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.ir.op import operation, sample
+from adjoint.ir.ops.pointwise import (
+    ANY,
+    F32_23,
+    I32_23,
+    NUMBERS,
+    PLAIN_FORMS,
+    Array,
+    Binary,
+    Cotangents,
+    Unary,
+    dtype_of,
+    literal,
+    on_integers,
+    smooth_binary,
+    smooth_unary,
+)
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, tensor
+
+if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Expr, Kernel
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+
+__all__ = [
+    "Abs", "Add", "Ceil", "Div", "Floor", "FloorDiv", "Maximum", "Minimum", "Mod", "Mul", "Neg", "Pow", "Round",
+    "Rsqrt", "Sign", "Sqrt", "Square", "Sub",
+]
+
+
+@operation
+class Add(Binary):
+    """x + y; `or` for bools.
+
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct for both, summed over the axes along which each was broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    accepts = ANY
+    pack = "arithmetic"
+    samples = (*smooth_binary(), *on_integers(2, I32, U8, BOOL))
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return x + y
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x | y if x.dtype is BOOL else x + y
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        return b.unbroadcast(ct, to=x.type), b.unbroadcast(ct, to=y.type)
+
+
+@operation
+class Sub(Binary):
+    """x - y.
+
+    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct for x, -ct for y, each summed over the axes along which it was broadcast
+    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    """
+
+    accepts = NUMBERS
+    pack = "arithmetic"
+    samples = (*smooth_binary(), *on_integers(2, I32, U8))
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return x - y
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x - y
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        return b.unbroadcast(ct, to=x.type), b.neg(b.unbroadcast(ct, to=y.type))
+
+
+@operation
+class Mul(Binary):
+    """x * y; `and` for bools.
+
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct * y for x, ct * x for y, each summed over the axes along which it was broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    accepts = ANY
+    pack = "arithmetic"
+    samples = (*smooth_binary(), *on_integers(2, I32, U8, BOOL))
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return x * y
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x & y if x.dtype is BOOL else x * y
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        return b.unbroadcast(b.mul(ct, y), to=x.type), b.unbroadcast(b.mul(ct, x), to=y.type)
+
+
+@operation
+class Div(Binary):
+    """x / y, as IEEE 754 says: x / 0 is infinite or NaN.
+
+    x, y      T[s] and T[t], T a floating point type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct / y for x, -(ct / y) * (x / y) for y, each summed over the axes along which it was broadcast
+    errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast
+    """
+
+    pack = "arithmetic"
+    samples = smooth_binary((-2.0, 2.0), (0.5, 2.0))
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return x / y
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x / y
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        dx = b.div(ct, y)
+        dy = b.neg(b.mul(dx, node.result))
+        return b.unbroadcast(dx, to=x.type), b.unbroadcast(dy, to=y.type)
+
+
+@operation
+class FloorDiv(Binary):
+    """The largest whole number not above x / y, as Python's `//`; an integer x // 0 is 0, as in NumPy.
+
+    For floats it is (x - x % y) / y rounded to a whole number, so that 1.0 // 0.1 is 9; x // 0.0 is x / 0.0.
+
+    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    result    T[broadcast]
+    gradient  none: piecewise constant
+    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    """
+
+    accepts = NUMBERS
+    cost = 8
+    cuts = "floor_div is piecewise constant"
+    samples = (
+        sample(F32_23, F32_23, domain=((-9.0, 9.0), (1.0, 2.0)), smooth=False, note="steps"),
+        sample(F32_23, tensor(F32, (3,)), domain=((-9.0, 9.0), (-2.0, -1.0)), smooth=False, note="steps"),
+        sample(tensor(F32), F32_23, values={1: [[0.0, -0.0, 1.0], [0.1, -3.0, 2.0]]}, smooth=False, note="steps"),
+        sample(I32_23, I32_23, values={0: [[5, -5, 5], [-5, -(2**31), 3]], 1: [[3, 3, -3], [0, -1, 0]]},
+               smooth=False, note="steps"),
+        *on_integers(2, U8, I64, domain=(0.0, 9.0)),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.floor_divide(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        if x.dtype.is_integer:
+            divisor = _safe_divisor(k, x, y)
+            if x.dtype.kind == "u":
+                return k.select(k.equal(y, 0), 0, x / divisor)
+            rest, quotient = k.let(x % divisor, "rest"), k.let(x / divisor, "quotient")
+            quotient = k.select(_signs_differ(k, rest, divisor), quotient - 1, quotient)
+            return k.select(k.equal(y, 0), 0, k.select(k.equal(y, -1), -x, quotient))
+        rest = k.let(k.call("fmod", x, y), "rest")
+        quotient = (x - rest) / y
+        quotient = k.let(k.select(_signs_differ(k, rest, y), quotient - 1, quotient), "quotient")
+        whole = k.let(k.call("floor", quotient), "whole")
+        whole = k.select(k.greater(quotient - whole, 0.5), whole + 1, whole)
+        whole = k.select(k.equal(quotient, 0), k.call("copysign", k.literal(0, x.dtype), x / y), whole)
+        return k.select(k.equal(y, 0), x / y, whole)
+
+
+@operation
+class Mod(Binary):
+    """x - y * (x // y), with the sign of y, as Python's `%`; an integer x % 0 is 0 and a float one NaN, as in NumPy.
+
+    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct for x, -ct * (x // y) for y, each summed over the axes along which it was broadcast
+    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    """
+
+    accepts = NUMBERS
+    cost = 8
+    samples = (
+        sample(F32_23, F32_23, domain=((0.1, 0.9), (1.0, 2.0))),
+        sample(F32_23, tensor(F32), domain=((1.1, 1.4), (-1.0, -0.9))),
+        sample(F32_23, tensor(F32, (3,)), domain=((-9.0, 9.0), (-2.0, -1.0)), smooth=False, note="steps at multiples of y"),
+        sample(tensor(F32), F32_23, values={1: [[0.0, -0.0, 1.0], [0.1, -3.0, 2.0]]}, smooth=False, note="y = 0"),
+        sample(I32_23, I32_23, values={0: [[5, -5, 5], [-5, -(2**31), 3]], 1: [[3, 3, -3], [0, -1, 0]]},
+               smooth=False, note="integers"),
+        *on_integers(2, U8, I64, domain=(0.0, 9.0)),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.remainder(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        if x.dtype.is_integer:
+            divisor = _safe_divisor(k, x, y)
+            rest = k.let(x % divisor, "rest")
+            return rest if x.dtype.kind == "u" else k.select(_signs_differ(k, rest, divisor), rest + divisor, rest)
+        rest = k.let(k.call("fmod", x, y), "rest")
+        moved = k.select(_signs_differ(k, rest, y), rest + y, rest)
+        return k.select(k.equal(rest, 0), k.call("copysign", k.literal(0, x.dtype), y), moved)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        dy = b.neg(b.mul(ct, b.floor_div(x, y)))
+        return b.unbroadcast(ct, to=x.type), b.unbroadcast(dy, to=y.type)
+
+
+@operation
+class Pow(Binary):
+    """x to the power y; 0 ** 0 is 1, a negative x to a power that is not whole is NaN.
+
+    An integer to a negative power is 1 / x**-y truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.
+
+    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct * y * x**(y - 1) for x, so NaN at 0**0; ct * x**y * log(x) for y, where log(0) is taken as 0 if
+              y >= 0, so NaN for a negative x; each summed over the axes along which it was broadcast
+    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    """
+
+    accepts = NUMBERS
+    uniform = False
+    cost = 32
+    pack = "power"
+    forms = PLAIN_FORMS
+    samples = (
+        *smooth_binary((0.5, 2.0), (-2.0, 2.0)),
+        sample(tensor(F32, (7,)), tensor(F32, (7,)), values={0: [0, 0, 0, -2, -2, 2, 0], 1: [0, 1, 2, 2, 3, 0, -1]},
+               smooth=False, note="powers of zero and of negative numbers"),
+        sample(I32_23, I32_23, values={0: [[2, 3, 0], [-1, -1, 7]], 1: [[3, 0, 0], [-3, -2, -1]]},
+               smooth=False, note="integers"),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        if x.dtype.kind == "f":
+            return np.power(x, y)
+        inverse = np.where(x == 1, 1, np.where(x == np.array(-1).astype(x.dtype), 1 - 2 * (y & 1), 0))
+        return np.where(y >= 0, np.power(x, np.maximum(y, 0)), inverse).astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        if x.dtype.is_float:
+            return k.call("pow", x, y)
+        power = k.local(1, "power", x.dtype)
+        base, exponent = k.local(x, "base"), k.local(y, "exponent")
+        with k.loop_while(k.greater(exponent, 0)):
+            with k.when(k.equal(exponent & 1, 1)):
+                k.set(power, power * base)
+            k.set(base, base * base)
+            k.set(exponent, exponent >> 1)
+        if x.dtype.kind == "u":
+            return power
+        alternating = k.select(k.equal(y & 1, 1), x, 1)
+        inverse = k.select(k.equal(x, 1), x, k.select(k.equal(x, -1), alternating, 0))
+        return k.select(k.less(y, 0), inverse, power)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        dtype = dtype_of(node.result)
+        zero, one = b.constant(literal(0, dtype), dtype), b.constant(literal(1, dtype), dtype)
+        dx = b.mul(ct, b.mul(y, b.pow(x, b.sub(y, one))))
+        base = b.select(b.logical_and(b.equal(x, zero), b.greater_equal(y, zero)), one, x)
+        if dtype.is_float:
+            dy = b.mul(ct, b.mul(node.result, b.log(base)))
+        else:
+            wide = b.mul(b.cast(b.mul(ct, node.result), to=F64), b.log(b.cast(base, to=F64)))
+            dy = b.cast(wide, to=dtype)
+        return b.unbroadcast(dx, to=x.type), b.unbroadcast(dy, to=y.type)
+
+
+def _safe_divisor(k: Kernel, x: Expr, y: Expr) -> Expr:
+    """y, or 1 for 0 and -1, with which an integer division may trap."""
+    unsafe = k.equal(y, 0)
+    if x.dtype.kind == "i":
+        unsafe = k.either(unsafe, k.equal(y, -1))
+    return k.let(k.select(unsafe, 1, y), "divisor")
+
+
+def _signs_differ(k: Kernel, rest: Expr, y: Expr) -> Expr:
+    """Whether truncated division has to be corrected to one rounded down."""
+    return k.both(k.not_equal(rest, 0), k.not_equal(k.less(rest, 0), k.less(y, 0)))
+
+
+@operation
+class Neg(Unary):
+    """-x.
+
+    x         T[s], T a number type
+    result    T[s]
+    gradient  -ct
+    errors    TypeError: not numbers
+    """
+
+    accepts = NUMBERS
+    pack = "arithmetic"
+    samples = (*smooth_unary(), *on_integers(1, I32, U8))
+
+    def reference(self, x: Array) -> Array:
+        return np.negative(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return -x
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.neg(ct),)
+
+
+@operation
+class Abs(Unary):
+    """|x|; the least integer is its own.
+
+    x         T[s], T a number type
+    result    T[s]
+    gradient  ct * sign(x): 0 at 0
+    errors    TypeError: not numbers
+    """
+
+    accepts = NUMBERS
+    pack = "arithmetic"
+    samples = (
+        *smooth_unary((0.5, 2.0), (-2.0, -0.5)),
+        sample(tensor(F32, (3,)), values={0: [0.0, -0.0, -1.0]}, smooth=False, note="kink at 0"),
+        *on_integers(1, I32, U8),
+    )
+
+    def reference(self, x: Array) -> Array:
+        return np.abs(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        if x.dtype.is_float:
+            return k.call("fabs", x)
+        return x if x.dtype.kind == "u" else k.select(k.less(x, 0), -x, x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, b.sign(node.operands[0])),)
+
+
+@operation
+class Sign(Unary):
+    """-1, 0 or 1 with the sign of x; NaN for NaN.
+
+    x         T[s], T a number type
+    result    T[s]
+    gradient  none: piecewise constant
+    errors    TypeError: not numbers
+    """
+
+    accepts = NUMBERS
+    cuts = "sign is piecewise constant"
+    pack = "compare"
+    samples = (
+        sample(F32_23, smooth=False, note="a step"),
+        sample(tensor(F32, (4,)), values={0: [0.0, -0.0, -1.0, math.nan]}, smooth=False, note="a step"),
+        *on_integers(1, I32, U8),
+    )
+
+    def reference(self, x: Array) -> Array:
+        return np.sign(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        if x.dtype.kind == "u":
+            return k.cast(k.greater(x, 0), x.dtype)
+        if x.dtype.is_integer:
+            return k.cast(k.greater(x, 0), x.dtype) - k.cast(k.less(x, 0), x.dtype)
+        level = k.select(k.equal(x, 0), 0, x)
+        return k.select(k.greater(x, 0), 1, k.select(k.less(x, 0), -1, level))
+
+
+@operation
+class Sqrt(Unary):
+    """The square root; NaN below zero.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * 0.5 / sqrt(x): infinite at 0
+    errors    TypeError: not floating point
+    """
+
+    cost = 4
+    pack = "roots"
+    samples = smooth_unary((0.5, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.sqrt(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("sqrt", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.div(b.mul(ct, b.constant(0.5, dtype_of(node.result))), node.result),)
+
+
+@operation
+class Rsqrt(Unary):
+    """1 / sqrt(x), each step rounded; infinite at 0.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * -0.5 / sqrt(x)**3
+    errors    TypeError: not floating point
+    """
+
+    cost = 8
+    pack = "roots"
+    samples = smooth_unary((0.5, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return 1 / np.sqrt(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return 1 / k.call("sqrt", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        y = node.result
+        return (b.mul(b.mul(ct, b.constant(-0.5, dtype_of(y))), b.mul(b.square(y), y)),)
+
+
+@operation
+class Square(Unary):
+    """x * x.
+
+    x         T[s], T a number type
+    result    T[s]
+    gradient  ct * 2x
+    errors    TypeError: not numbers
+    """
+
+    accepts = NUMBERS
+    pack = "arithmetic"
+    samples = (*smooth_unary(), *on_integers(1, I32, U8))
+
+    def reference(self, x: Array) -> Array:
+        return x * x
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return x * x
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(ct, b.add(x, x)),)
+
+
+@operation
+class Maximum(Binary):
+    """The larger of x and y, x at a tie; NaN if either is, as in NumPy.
+
+    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct for the larger, half for each at a tie (truncated for integers), ct for both where one is NaN; each summed
+              over the axes along which it was broadcast
+    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    """
+
+    accepts = NUMBERS
+    pack = "compare"
+    forms = PLAIN_FORMS
+    samples = (
+        *smooth_binary((-2.0, -0.1), (0.1, 2.0)),
+        *smooth_binary((0.1, 2.0), (-2.0, -0.1))[:2],
+        sample(tensor(F32, (4,)), tensor(F32, (4,)), values={0: [1, 0.0, math.nan, 1], 1: [1, -1.0, 1, math.nan]},
+               smooth=False, note="a tie and NaN"),
+        *on_integers(2, I32, U8),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.where((x >= y) | (x != x), x, y)  # not np.maximum, which gives either zero for 0 and -0
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        first = k.greater_equal(x, y)
+        return k.select(k.either(first, k.call("isnan", x)) if x.dtype.is_float else first, x, y)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        return _extremum_cotangents(b, x, y, ct, b.less(x, y), b.greater(x, y))
+
+
+@operation
+class Minimum(Binary):
+    """The smaller of x and y, x at a tie; NaN if either is, as in NumPy.
+
+    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct for the smaller, half for each at a tie (truncated for integers), ct for both where one is NaN; each summed
+              over the axes along which it was broadcast
+    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    """
+
+    accepts = NUMBERS
+    pack = "compare"
+    forms = PLAIN_FORMS
+    samples = (
+        *smooth_binary((-2.0, -0.1), (0.1, 2.0)),
+        *smooth_binary((0.1, 2.0), (-2.0, -0.1))[:2],
+        sample(tensor(F32, (4,)), tensor(F32, (4,)), values={0: [1, 0.0, math.nan, 1], 1: [1, -1.0, 1, math.nan]},
+               smooth=False, note="a tie and NaN"),
+        *on_integers(2, I32, U8),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.where((x <= y) | (x != x), x, y)  # as for the maximum
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        first = k.less_equal(x, y)
+        return k.select(k.either(first, k.call("isnan", x)) if x.dtype.is_float else first, x, y)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        return _extremum_cotangents(b, x, y, ct, b.greater(x, y), b.less(x, y))
+
+
+def _extremum_cotangents(b: Builder, x: Atom, y: Atom, ct: Atom, x_loses: Atom, y_loses: Atom) -> Cotangents:
+    dtype = dtype_of(ct)
+    zero = b.constant(literal(0, dtype), dtype)
+    shared = b.select(b.equal(x, y), divided(b, ct, b.constant(literal(2, dtype), dtype)), ct)
+    return (
+        b.unbroadcast(b.select(x_loses, zero, shared), to=x.type),
+        b.unbroadcast(b.select(y_loses, zero, shared), to=y.type),
+    )
+
+
+def divided(b: Builder, x: Atom, y: Atom) -> Atom:
+    """x / y; for integers truncated toward zero, by way of float64."""
+    dtype = dtype_of(x)
+    if dtype.is_float:
+        return b.div(x, y)
+    return b.cast(b.div(b.cast(x, to=F64), b.cast(y, to=F64)), to=dtype)
+
+
+@operation
+class Floor(Unary):
+    """The largest whole number not above x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  none: piecewise constant
+    errors    TypeError: not floating point
+    """
+
+    cuts = "floor is piecewise constant"
+    pack = "roots"
+    samples = (sample(F32_23, smooth=False, note="steps"), sample(tensor(F32), smooth=False, note="steps"))
+
+    def reference(self, x: Array) -> Array:
+        return np.floor(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("floor", x)
+
+
+@operation
+class Ceil(Unary):
+    """The smallest whole number not below x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  none: piecewise constant
+    errors    TypeError: not floating point
+    """
+
+    cuts = "ceil is piecewise constant"
+    pack = "roots"
+    samples = (sample(F32_23, smooth=False, note="steps"), sample(tensor(F32), smooth=False, note="steps"))
+
+    def reference(self, x: Array) -> Array:
+        return np.ceil(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("ceil", x)
+
+
+@operation
+class Round(Unary):
+    """The nearest whole number, the even one of two: 2.5 gives 2.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  none: piecewise constant
+    errors    TypeError: not floating point
+    """
+
+    cuts = "round is piecewise constant"
+    pack = "roots"
+    samples = (
+        sample(F32_23, smooth=False, note="steps"),
+        sample(tensor(F32, (5,)), values={0: [0.5, 1.5, 2.5, -0.5, -0.4]}, smooth=False, note="steps"),
+    )
+
+    def reference(self, x: Array) -> Array:
+        return np.rint(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("rint", x)

@@ -1,0 +1,237 @@
+"""Comparison of numbers, and what kind of float a number is."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adjoint.ir.op import operation, sample
+from adjoint.ir.ops.pointwise import (
+    ANY,
+    F32_23,
+    NUMBERS,
+    PLAIN_FORMS,
+    Array,
+    Binary,
+    Unary,
+    on_integers,
+)
+from adjoint.ir.types import BOOL, F32, I32, U8, tensor
+
+if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Expr, Kernel
+
+__all__ = [
+    "Comparison", "Equal", "Greater", "GreaterEqual", "Inspection", "IsFinite", "IsInf", "IsNan", "Less",
+    "LessEqual", "NotEqual",
+]
+
+
+class Comparison(Binary):
+    """A comparison of numbers: true or false, no gradient."""
+
+    accepts = ANY
+    forms = PLAIN_FORMS
+    yields = BOOL
+    samples = (
+        sample(F32_23, F32_23, smooth=False, note="a step"),
+        sample(F32_23, tensor(F32), smooth=False, note="a step"),
+        sample(tensor(F32, (4,)), tensor(F32, (4,)), values={0: [1.0, 0.0, math.nan, 2.0], 1: [1.0, -0.0, math.nan, 1.0]},
+               smooth=False, note="a step"),
+        sample(tensor(F32, (0, 3)), tensor(F32, (3,)), smooth=False, note="a step"),
+        *on_integers(2, I32, U8, BOOL),
+    )
+
+
+@operation
+class Less(Comparison):
+    """x < y; false where one is NaN.
+
+    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    result    bool[broadcast]
+    gradient  none: piecewise constant
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    cuts = "less is piecewise constant"
+    pack = "compare"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.less(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.less(x, y)
+
+
+@operation
+class LessEqual(Comparison):
+    """x <= y; false where one is NaN.
+
+    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    result    bool[broadcast]
+    gradient  none: piecewise constant
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    cuts = "less_equal is piecewise constant"
+    pack = "compare"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.less_equal(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.less_equal(x, y)
+
+
+@operation
+class Greater(Comparison):
+    """x > y; false where one is NaN.
+
+    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    result    bool[broadcast]
+    gradient  none: piecewise constant
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    cuts = "greater is piecewise constant"
+    pack = "compare"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.greater(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.greater(x, y)
+
+
+@operation
+class GreaterEqual(Comparison):
+    """x >= y; false where one is NaN.
+
+    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    result    bool[broadcast]
+    gradient  none: piecewise constant
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    cuts = "greater_equal is piecewise constant"
+    pack = "compare"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.greater_equal(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.greater_equal(x, y)
+
+
+@operation
+class Equal(Comparison):
+    """x == y; false where one is NaN.
+
+    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    result    bool[broadcast]
+    gradient  none: piecewise constant
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    cuts = "equal is piecewise constant"
+    pack = "compare"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.equal(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.equal(x, y)
+
+
+@operation
+class NotEqual(Comparison):
+    """x != y; true where one is NaN.
+
+    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    result    bool[broadcast]
+    gradient  none: piecewise constant
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    cuts = "not_equal is piecewise constant"
+    pack = "compare"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.not_equal(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return k.not_equal(x, y)
+
+
+class Inspection(Unary):
+    """A question about the kind of each number: true or false, no gradient."""
+
+    accepts = NUMBERS
+    yields = BOOL
+    samples = (
+        sample(tensor(F32, (5,)), values={0: [0.0, math.nan, math.inf, -math.inf, 1.0]}, smooth=False, note="a step"),
+        sample(tensor(F32, (0, 3)), smooth=False, note="a step"),
+        *on_integers(1, I32, U8),
+    )
+
+
+@operation
+class IsNan(Inspection):
+    """Whether x is NaN; an integer never is.
+
+    x         T[s], T a number type
+    result    bool[s]
+    gradient  none: piecewise constant
+    errors    TypeError: not numbers
+    """
+
+    cuts = "is_nan is piecewise constant"
+    pack = "compare"
+
+    def reference(self, x: Array) -> Array:
+        return np.isnan(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("isnan", x) if x.dtype.is_float else k.literal(False, BOOL)
+
+
+@operation
+class IsInf(Inspection):
+    """Whether x is infinite; an integer never is.
+
+    x         T[s], T a number type
+    result    bool[s]
+    gradient  none: piecewise constant
+    errors    TypeError: not numbers
+    """
+
+    cuts = "is_inf is piecewise constant"
+    pack = "compare"
+
+    def reference(self, x: Array) -> Array:
+        return np.isinf(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("isinf", x) if x.dtype.is_float else k.literal(False, BOOL)
+
+
+@operation
+class IsFinite(Inspection):
+    """Whether x is neither infinite nor NaN; an integer always is.
+
+    x         T[s], T a number type
+    result    bool[s]
+    gradient  none: piecewise constant
+    errors    TypeError: not numbers
+    """
+
+    cuts = "is_finite is piecewise constant"
+    pack = "compare"
+
+    def reference(self, x: Array) -> Array:
+        return np.isfinite(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("isfinite", x) if x.dtype.is_float else k.literal(True, BOOL)

@@ -1,0 +1,272 @@
+"""Logic of bools, and of the bits of integers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adjoint.ir.op import operation, sample
+from adjoint.ir.ops.pointwise import (
+    BOOL_23,
+    I32_23,
+    PLAIN_FORMS,
+    Array,
+    Binary,
+    Unary,
+    on_integers,
+)
+from adjoint.ir.types import BOOL, DTYPES, I32, INTEGERS, U8, tensor
+
+if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Expr, Kernel
+
+__all__ = [
+    "Bitwise", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Logical", "LogicalAnd", "LogicalNot",
+    "LogicalOr", "LogicalXor", "ShiftLeft", "ShiftRight",
+]
+
+
+class Logical(Binary):
+    """Logic on bools."""
+
+    accepts = (BOOL,)
+    forms = PLAIN_FORMS
+    samples = (
+        sample(BOOL_23, BOOL_23, smooth=False, note="bools"),
+        sample(BOOL_23, tensor(BOOL), smooth=False, note="bools"),
+        sample(tensor(BOOL, (4,)), tensor(BOOL, (4,)), values={0: [True, True, False, False], 1: [True, False, True, False]},
+               smooth=False, note="bools"),
+    )
+
+
+@operation
+class LogicalAnd(Logical):
+    """x and y.
+
+    x, y      bool[s] and bool[t], shapes that broadcast
+    result    bool[broadcast]
+    gradient  none: bools have none
+    errors    TypeError: not bool; ValueError: shapes do not broadcast
+    """
+
+    cuts = "bools have no gradient"
+    pack = "logic"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.logical_and(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x & y
+
+
+@operation
+class LogicalOr(Logical):
+    """x or y.
+
+    x, y      bool[s] and bool[t], shapes that broadcast
+    result    bool[broadcast]
+    gradient  none: bools have none
+    errors    TypeError: not bool; ValueError: shapes do not broadcast
+    """
+
+    cuts = "bools have no gradient"
+    pack = "logic"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.logical_or(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x | y
+
+
+@operation
+class LogicalXor(Logical):
+    """Either x or y, not both.
+
+    x, y      bool[s] and bool[t], shapes that broadcast
+    result    bool[broadcast]
+    gradient  none: bools have none
+    errors    TypeError: not bool; ValueError: shapes do not broadcast
+    """
+
+    cuts = "bools have no gradient"
+    pack = "logic"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.logical_xor(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x ^ y
+
+
+@operation
+class LogicalNot(Unary):
+    """Not x.
+
+    x         bool[s]
+    result    bool[s]
+    gradient  none: bools have none
+    errors    TypeError: not bool
+    """
+
+    accepts = (BOOL,)
+    cuts = "bools have no gradient"
+    pack = "logic"
+    samples = (sample(BOOL_23, smooth=False, note="bools"), sample(tensor(BOOL), smooth=False, note="bools"))
+
+    def reference(self, x: Array) -> Array:
+        return np.logical_not(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.negation(x)
+
+
+class Bitwise(Binary):
+    """Logic on the bits of integers, or on bools."""
+
+    accepts = (BOOL, *INTEGERS)
+    forms = PLAIN_FORMS
+    samples = on_integers(2, I32, U8, BOOL)
+
+
+@operation
+class BitwiseAnd(Bitwise):
+    """The bits that x and y share.
+
+    x, y      T[s] and T[t], T an integer type or bool, shapes that broadcast
+    result    T[broadcast]
+    gradient  none: bits have none
+    errors    TypeError: dtypes differ or are not integers; ValueError: shapes do not broadcast
+    """
+
+    cuts = "bits have no gradient"
+    pack = "logic"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.bitwise_and(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x & y
+
+
+@operation
+class BitwiseOr(Bitwise):
+    """The bits of x and of y.
+
+    x, y      T[s] and T[t], T an integer type or bool, shapes that broadcast
+    result    T[broadcast]
+    gradient  none: bits have none
+    errors    TypeError: dtypes differ or are not integers; ValueError: shapes do not broadcast
+    """
+
+    cuts = "bits have no gradient"
+    pack = "logic"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.bitwise_or(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x | y
+
+
+@operation
+class BitwiseXor(Bitwise):
+    """The bits in which x and y differ.
+
+    x, y      T[s] and T[t], T an integer type or bool, shapes that broadcast
+    result    T[broadcast]
+    gradient  none: bits have none
+    errors    TypeError: dtypes differ or are not integers; ValueError: shapes do not broadcast
+    """
+
+    cuts = "bits have no gradient"
+    pack = "logic"
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.bitwise_xor(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        return x ^ y
+
+
+@operation
+class BitwiseNot(Unary):
+    """Every bit of x turned; for a bool, not x.
+
+    x         T[s], T an integer type or bool
+    result    T[s]
+    gradient  none: bits have none
+    errors    TypeError: not integers
+    """
+
+    accepts = (BOOL, *INTEGERS)
+    cuts = "bits have no gradient"
+    pack = "logic"
+    samples = on_integers(1, I32, U8, BOOL)
+
+    def reference(self, x: Array) -> Array:
+        return np.bitwise_not(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.negation(x) if x.dtype is BOOL else ~x
+
+
+def _shift_inside(k: Kernel, y: Expr) -> Expr:
+    """Whether C shifts by y places as one expects."""
+    small = k.less(y, 8 * y.dtype.size)
+    return small if y.dtype.kind == "u" else k.both(k.greater_equal(y, 0), small)
+
+
+@operation
+class ShiftLeft(Binary):
+    """The bits of x moved y places up; 0 when y is negative or not below the width of T, as in NumPy.
+
+    x, y      T[s] and T[t], T an integer type, shapes that broadcast
+    result    T[broadcast]
+    gradient  none: bits have none
+    errors    TypeError: dtypes differ or are not integers; ValueError: shapes do not broadcast
+    """
+
+    accepts = INTEGERS
+    cuts = "bits have no gradient"
+    pack = "logic"
+    samples = (
+        sample(I32_23, I32_23, values={0: [[5, -6, 1], [1, 1, -1]], 1: [[3, 2, 31], [32, -1, 40]]}, smooth=False, note="bits"),
+        *on_integers(2, U8, domain=(0.0, 9.0)),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.left_shift(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        inside = _shift_inside(k, y)
+        unsigned = DTYPES["u" + x.dtype.name[1:]]
+        return k.select(inside, k.cast(k.cast(x, unsigned) << k.select(inside, y, 0), x.dtype), 0)
+
+
+@operation
+class ShiftRight(Binary):
+    """x divided by 2**y, rounded down; 0, or -1 below zero, when y is negative or not below the width of T, as in NumPy.
+
+    x, y      T[s] and T[t], T an integer type, shapes that broadcast
+    result    T[broadcast]
+    gradient  none: bits have none
+    errors    TypeError: dtypes differ or are not integers; ValueError: shapes do not broadcast
+    """
+
+    accepts = INTEGERS
+    cuts = "bits have no gradient"
+    pack = "logic"
+    samples = (
+        sample(I32_23, I32_23, values={0: [[5, -6, 1], [1, 1, -1]], 1: [[3, 2, 31], [32, -1, 40]]}, smooth=False, note="bits"),
+        *on_integers(2, U8, domain=(0.0, 9.0)),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.right_shift(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        inside = _shift_inside(k, y)
+        emptied = k.literal(0, x.dtype) if x.dtype.kind == "u" else k.select(k.less(x, 0), k.literal(-1, x.dtype), 0)
+        return k.select(inside, x >> k.select(inside, y, 0), emptied)

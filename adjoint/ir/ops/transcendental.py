@@ -1,0 +1,627 @@
+"""Exponentials, logarithms, trigonometric and hyperbolic functions, the error function."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.ir.op import operation, sample
+from adjoint.ir.ops.pointwise import (
+    F32_23,
+    FULL,
+    PLAIN_FORMS,
+    Array,
+    Binary,
+    Cotangents,
+    Unary,
+    dtype_of,
+    smooth_binary,
+    smooth_unary,
+)
+from adjoint.ir.types import F32, tensor
+
+if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+
+__all__ = [
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Exp2",
+    "Expm1", "Log", "Log10", "Log1p", "Log2", "Sin", "Sinh", "Tan", "Tanh", "TanhGradient",
+]
+
+
+@operation
+class Exp(Unary):
+    """e to the power x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * exp(x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 8
+    pack = "exponential"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.exp(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("exp", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, node.result),)
+
+
+@operation
+class Exp2(Unary):
+    """2 to the power x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * log(2) * 2**x
+    errors    TypeError: not floating point
+    """
+
+    cost = 8
+    pack = "exponential"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.exp2(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("exp2", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(b.mul(ct, b.constant(math.log(2.0), dtype_of(ct))), node.result),)
+
+
+@operation
+class Expm1(Unary):
+    """exp(x) - 1, exact near 0.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * exp(x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "exponential"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.expm1(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("expm1", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, b.exp(node.operands[0])),)
+
+
+@operation
+class Log(Unary):
+    """The natural logarithm; -infinity at 0, NaN below.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / x
+    errors    TypeError: not floating point
+    """
+
+    cost = 8
+    pack = "exponential"
+    samples = smooth_unary((0.5, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.log(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("log", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.div(ct, node.operands[0]),)
+
+
+@operation
+class Log2(Unary):
+    """The logarithm to base 2; -infinity at 0, NaN below.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / (x log(2))
+    errors    TypeError: not floating point
+    """
+
+    cost = 10
+    pack = "exponential"
+    samples = smooth_unary((0.5, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.log2(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("log2", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.div(ct, b.mul(x, b.constant(math.log(2.0), dtype_of(ct)))),)
+
+
+@operation
+class Log10(Unary):
+    """The logarithm to base 10; -infinity at 0, NaN below.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / (x log(10))
+    errors    TypeError: not floating point
+    """
+
+    cost = 10
+    pack = "exponential"
+    samples = smooth_unary((0.5, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.log10(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("log10", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.div(ct, b.mul(x, b.constant(math.log(10.0), dtype_of(ct)))),)
+
+
+@operation
+class Log1p(Unary):
+    """log(1 + x), exact near 0.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / (1 + x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "exponential"
+    samples = smooth_unary((-0.5, 3.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.log1p(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("log1p", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.div(ct, b.add(x, b.constant(1.0, dtype_of(node.result)))),)
+
+
+@operation
+class Sin(Unary):
+    """The sine of x radians.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * cos(x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "trigonometric"
+    samples = smooth_unary((-4.0, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.sin(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("sin", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, b.cos(node.operands[0])),)
+
+
+@operation
+class Cos(Unary):
+    """The cosine of x radians.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  -ct * sin(x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "trigonometric"
+    samples = smooth_unary((-4.0, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.cos(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("cos", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.neg(b.mul(ct, b.sin(node.operands[0]))),)
+
+
+@operation
+class Tan(Unary):
+    """The tangent of x radians.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (1 + tan(x)**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "trigonometric"
+    samples = smooth_unary((-1.2, 1.2))
+
+    def reference(self, x: Array) -> Array:
+        return np.tan(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("tan", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        y = node.result
+        return (b.mul(ct, b.add(b.square(y), b.constant(1.0, dtype_of(y)))),)
+
+
+@operation
+class Asin(Unary):
+    """The angle in -pi/2..pi/2 whose sine is x; NaN outside -1..1.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / sqrt(1 - x**2): infinite at -1 and 1
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "inverse"
+    samples = smooth_unary((-0.9, 0.9))
+
+    def reference(self, x: Array) -> Array:
+        return np.arcsin(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("asin", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.div(ct, _cosine_of_sine(b, node.operands[0])),)
+
+
+@operation
+class Acos(Unary):
+    """The angle in 0..pi whose cosine is x; NaN outside -1..1.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  -ct / sqrt(1 - x**2): infinite at -1 and 1
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "inverse"
+    samples = smooth_unary((-0.9, 0.9))
+
+    def reference(self, x: Array) -> Array:
+        return np.arccos(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("acos", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.neg(b.div(ct, _cosine_of_sine(b, node.operands[0]))),)
+
+
+def _cosine_of_sine(b: Builder, x: Atom) -> Atom:
+    """sqrt(1 - x**2), as (1 - x) (1 + x), which is exact near -1 and 1."""
+    one = b.constant(1.0, dtype_of(x))
+    return b.sqrt(b.mul(b.sub(one, x), b.add(one, x)))
+
+
+@operation
+class Atan(Unary):
+    """The angle in -pi/2..pi/2 whose tangent is x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / (1 + x**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "inverse"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.arctan(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("atan", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.div(ct, b.add(b.square(x), b.constant(1.0, dtype_of(x)))),)
+
+
+@operation
+class Sinh(Unary):
+    """The hyperbolic sine.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * cosh(x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.sinh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("sinh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, b.cosh(node.operands[0])),)
+
+
+@operation
+class Cosh(Unary):
+    """The hyperbolic cosine.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * sinh(x)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.cosh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("cosh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.mul(ct, b.sinh(node.operands[0])),)
+
+
+@operation
+class Asinh(Unary):
+    """The number whose hyperbolic sine is x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / cosh(asinh(x)), which is sqrt(1 + x**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.arcsinh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("asinh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.div(ct, b.cosh(node.result)),)
+
+
+@operation
+class Acosh(Unary):
+    """The number from 0 whose hyperbolic cosine is x; NaN below 1.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / sinh(acosh(x)), which is sqrt(x**2 - 1): infinite at 1
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = smooth_unary((1.5, 4.0))
+
+    def reference(self, x: Array) -> Array:
+        return np.arccosh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("acosh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.div(ct, b.sinh(node.result)),)
+
+
+@operation
+class Atanh(Unary):
+    """The number whose hyperbolic tangent is x; infinite at -1 and 1, NaN outside.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct / (1 - x**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = smooth_unary((-0.9, 0.9))
+
+    def reference(self, x: Array) -> Array:
+        return np.arctanh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("atanh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        one = b.constant(1.0, dtype_of(x))
+        return (b.div(ct, b.mul(b.sub(one, x), b.add(one, x))),)
+
+
+@operation
+class Atan2(Binary):
+    """The angle in -pi..pi of the point (y, x), given as y and x, from the first axis.
+
+    y, x      T[s] and T[t], T a floating point type, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct * x / (x**2 + y**2) for y, -ct * y / (x**2 + y**2) for x, so NaN for (0, 0); each summed over the axes along
+              which it was broadcast
+    errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast
+    """
+
+    takes = ("y", "x")
+    forms = PLAIN_FORMS
+    uniform = False
+    cost = 16
+    pack = "inverse"
+    samples = (
+        *smooth_binary((0.2, 2.0), (-2.0, 2.0)),
+        sample(tensor(F32, (6,)), tensor(F32, (6,)), values={0: [0, 0, -0.0, 1, -1, 0], 1: [1, -1, -1, 0, -1, 0]}, smooth=False,
+               note="a cut along the negative axis, no angle at the origin"),
+    )
+
+    def reference(self, y: Array, x: Array) -> Array:
+        return np.arctan2(y, x)
+
+    def lower(self, k: Kernel, y: Buffer, x: Buffer, out: Buffer) -> None:
+        self.loops(k, (y, x), out)
+
+    def scalar(self, k: Kernel, y: Expr, x: Expr) -> Expr:
+        return k.call("atan2", y, x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        y, x = node.operands
+        scaled = b.div(ct, b.add(b.square(x), b.square(y)))
+        return b.unbroadcast(b.mul(scaled, x), to=y.type), b.unbroadcast(b.neg(b.mul(scaled, y)), to=x.type)
+
+
+@operation
+class Tanh(Unary):
+    """The hyperbolic tangent.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * (1 - tanh(x)**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "activation"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return np.tanh(x)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("tanh", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.tanh_gradient(node.result, ct),)
+
+
+@operation
+class TanhGradient(Binary):
+    """The cotangent of tanh's operand: ct * (1 - y**2), with y = tanh(x).
+
+    y, ct     T[s] and T[t], T a floating point type, shapes that broadcast
+    result    T[broadcast]
+    gradient  -2 y ct c for y, c * (1 - y**2) for ct, where c is the cotangent
+    errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast
+    """
+
+    takes = ("y", "ct")
+    pack = "activation"
+    forms = ((FULL, FULL),)
+    samples = (sample(F32_23, F32_23, domain=(-0.9, 0.9)), sample(tensor(F32), tensor(F32), domain=(-0.9, 0.9)))
+
+    def reference(self, y: Array, ct: Array) -> Array:
+        return ct * (1 - y * y)
+
+    def scalar(self, k: Kernel, y: Expr, ct: Expr) -> Expr:
+        return ct * (1 - y * y)
+
+    def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
+        self.loops(k, (y, ct), out)
+
+    def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
+        y, ct = node.operands
+        dy = b.mul(b.mul(c, ct), b.mul(y, b.constant(-2.0, dtype_of(node.result))))
+        return b.unbroadcast(dy, to=y.type), b.unbroadcast(b.tanh_gradient(y, c), to=ct.type)
+
+
+@operation
+class Erf(Unary):
+    """The error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  ct * 2 / sqrt(pi) * exp(-x**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 12
+    pack = "activation"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return error_function(x).astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("erf", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        scale = b.constant(2.0 / math.sqrt(math.pi), dtype_of(node.result))
+        return (b.mul(b.mul(ct, scale), b.exp(b.neg(b.square(x)))),)
+
+
+error_function = np.vectorize(math.erf, otypes=[np.float64])
+
+
+@operation
+class Erfc(Unary):
+    """1 - erf(x), exact where that is small.
+
+    x         T[s], T a floating point type
+    result    T[s]
+    gradient  -ct * 2 / sqrt(pi) * exp(-x**2)
+    errors    TypeError: not floating point
+    """
+
+    cost = 16
+    pack = "inverse"
+    samples = smooth_unary()
+
+    def reference(self, x: Array) -> Array:
+        return _erfc(x).astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return k.call("erfc", x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        scale = b.constant(-2.0 / math.sqrt(math.pi), dtype_of(x))
+        return (b.mul(b.mul(ct, scale), b.exp(b.neg(b.square(x)))),)
+
+
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
