@@ -17,6 +17,7 @@ from adjoint.diagnostics import Loc, user_place
 from adjoint.ir.types import TensorType
 from adjoint.runtime import context
 from adjoint.runtime.location import user_location
+from adjoint.runtime.state import state
 
 if TYPE_CHECKING:
     from adjoint.runtime.cell import Cell
@@ -176,12 +177,41 @@ def subject_of(cell: Cell) -> str:
 
 
 # -- firing ----------------------------------------------------------------------------------------------------------
+def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] | None]:
+    """What the gradients are before a hook runs: holding the memory keeps a hook's in-place change out of it."""
+    tape = state.tape
+    return [None if g is None else (g.type, g.memory, None if tape is None else tape.slots.get(id(g))) for g in gradients]
+
+
+def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None] | None]) -> Any:
+    """The gradients as they were: a hook that changed one in place changed its own tensor, only what it returns counts."""
+    for g, before in zip(gradients, held, strict=True):
+        if before is not None and g.memory is not before[1]:
+            break
+    else:
+        return gradients
+    return tuple(g if before is None or g.memory is before[1] else _again(*before)
+                 for g, before in zip(gradients, held, strict=True))
+
+
+def _again(type_: TensorType, memory: Any, slot: int | None) -> Tensor:
+    from adjoint.runtime.tensor import wrap  # the tensor module needs this one
+
+    gradient = wrap(type_, memory)
+    if slot is not None and state.tape is not None:
+        state.tape.slots[id(gradient)] = slot
+        state.tape.keep.append(gradient)
+    return gradient
+
+
 def fire_tensor(hooks: TensorHooks, gradient: Tensor, subject: str, loc: Loc | None) -> Tensor:
     """Run the hooks of a value on its total gradient; what the last one made of it."""
     for hook_fn in hooks.functions.firing():
+        held = _held((gradient,))
         with noting(hook_fn, subject, loc):
             returned = hook_fn(gradient)
         if returned is None:
+            gradient, = _untouched((gradient,), held)
             continue
         if not _is_tensor(returned):
             raise RuntimeError(f"Tensor hook should be return Tensor, but get type: {type(returned).__name__}. "
@@ -194,10 +224,11 @@ def fire_tensor(hooks: TensorHooks, gradient: Tensor, subject: str, loc: Loc | N
 def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[Tensor], loc: Loc | None) -> Sequence[Tensor]:
     """Run the function of a `HookBackward` on the gradients of its results: always a tuple."""
     where = _where(hook_fn, "HookBackward", loc)
+    held = _held(gradients)
     with noting(hook_fn, "HookBackward", loc):
         returned = hook_fn(tuple(gradients))
     if returned is None:
-        return gradients
+        return _untouched(gradients, held)
     name = described(hook_fn).split(" at ")[0]
     if len(gradients) == 1:
         one = returned[0] if isinstance(returned, tuple) and len(returned) == 1 else returned
@@ -215,10 +246,11 @@ def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[Tensor], loc: 
 def fire_gradient(hook_fn: Callable[[Any], Any], gradient: Tensor, loc: Loc | None) -> Tensor:
     """Run the function of an `InsertGradientOf` on the bare gradient."""
     where = _where(hook_fn, "InsertGradientOf", loc)
+    held = _held((gradient,))
     with noting(hook_fn, "InsertGradientOf", loc):
         returned = hook_fn(gradient)
     if returned is None:
-        return gradient
+        return _untouched((gradient,), held)[0]
     name = described(hook_fn).split(" at ")[0]
     _same_type(name, _tensor_or_error(name, returned, where), gradient.type, where)
     return returned
@@ -230,9 +262,10 @@ Gradients = tuple["Tensor | None", ...]
 def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None) -> Gradients:
     """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none."""
     for hook in _slot(cell, "backward_pre"):
+        held = _held(gradients)
         with noting(hook.function, cell, loc):
             returned = hook.function(cell_argument(cell), gradients)
-        gradients = _checked(hook, cell, returned, gradients, loc,
+        gradients = _checked(hook, cell, returned, _untouched(gradients, held), loc,
                              "hook_backward_pre_grad", "The backward pre hook return value size", "output")
     return gradients
 
@@ -240,13 +273,15 @@ def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None) -> Grad
 def fire_backward(cell: Cell, inputs: Gradients, outputs: Gradients, loc: Loc | None) -> Gradients:
     """Run a cell's backward hooks on the gradients of its arguments and of its outputs; the arguments' ones come back."""
     for hook in _slot(cell, "backward"):
+        held_inputs, held_outputs = _held(inputs), _held(outputs)
         with noting(hook.function, cell, loc):
             if context.hook_signature() == "cell":
                 returned = hook.function(cell, inputs, outputs)
             else:
                 # The older manual calls what flows into the cell backwards its grad_input.
                 returned = hook.function(cell_argument(cell), outputs, inputs)
-        inputs = _checked(hook, cell, returned, inputs, loc,
+        outputs = _untouched(outputs, held_outputs)
+        inputs = _checked(hook, cell, returned, _untouched(inputs, held_inputs), loc,
                           "hook_backward_grad", "The backward hook return value size", "grad input")
     return inputs
 

@@ -379,3 +379,35 @@ def test_hooks_in_branches_and_loops():
     assert log.take() == []
     assert plain(ms.grad(net)(T(1), 0)) == [2]
     assert log.take() == [("taken", [1])]
+
+
+def test_a_gradient_changed_in_place_is_the_hooks_own():
+    """Only what a hook returns counts, for hooks of every kind; also when the gradient is differentiated again."""
+    kept = []
+
+    def change(gradient):
+        gradient = gradient[0] if isinstance(gradient, tuple) else gradient
+        gradient.add_(100.0)
+        kept.append(gradient)
+
+    def tensor(y):
+        y.register_hook(change)
+        return y
+
+    def pre(y):
+        cell = nn.ReLU()
+        cell.register_backward_pre_hook(lambda cell, grad_output: change(grad_output))
+        return cell(y)
+
+    def backward(y):
+        cell = nn.ReLU()
+        cell.register_backward_hook(lambda cell, grad_input, grad_output: change(grad_input))
+        cell.register_backward_hook(lambda cell, grad_input, grad_output: change(grad_output))
+        return cell(y)
+
+    for through in (tensor, pre, backward, ops.HookBackward(change), ops.InsertGradientOf(change)):
+        f = lambda x, through=through: through(x * 2) * x * x  # noqa: E731
+        kept.clear()
+        assert plain(ms.grad(f)(T(2, 3))) == [24, 54], through
+        assert all(plain(g) == [104, 109] for g in kept) and kept
+        assert plain(ms.grad(ms.grad(f))(T(2, 3))) == [24, 36], through
