@@ -241,7 +241,7 @@ def _gradient_function(
         found = by_weight if grad_position is None else by_input if weights is None else (by_input, by_weight)
         if with_value:
             return result, found
-        return (found, *result[1:]) if has_aux and len(result) > 2 else (found, result[1]) if has_aux else found
+        return (found, tuple(result[1:])) if has_aux else found
 
     return gradient
 
@@ -255,7 +255,7 @@ def grad(
     fn             a function or Cell
     grad_position  which arguments: an int gives one gradient, a tuple a tuple of them; None: of the weights only
     weights        a Parameter (one gradient), or several (a tuple of gradients)
-    has_aux        `fn` returns (what is differentiated, aux ...); the gradient function returns (gradient, aux ...)
+    has_aux        `fn` returns (what is differentiated, aux ...); the gradient function returns (gradient, (aux ...))
     return_ids     each gradient comes as (position or parameter name, gradient)
 
     With both, the result is (gradients of arguments, gradients of weights).  TypeError or ValueError for bad arguments.

@@ -65,12 +65,12 @@ def test_aux() -> None:
     def f(x: Tensor) -> tuple[Any, ...]:
         return (x * x).sum(), x * 2, "note"
 
-    value, aux, note = ms.grad(f, has_aux=True)(X)
+    value, (aux, note) = ms.grad(f, has_aux=True)(X)
     assert value.tolist() == [4.0, 6.0] and aux.tolist() == [4.0, 6.0] and note == "note"
     result, found = ms.value_and_grad(f, has_aux=True)(X)
     assert result[0].tolist() == 13.0 and result[2] == "note" and found.tolist() == [4.0, 6.0]
     two = ms.grad(lambda x: (x * 3, x * 100), has_aux=True)(X)
-    assert lists(two) == ([3.0, 3.0], [200.0, 300.0])
+    assert lists(two) == ([3.0, 3.0], ([200.0, 300.0],))
 
 
 def test_results_are_summed() -> None:
