@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import dis
 import linecache
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -133,7 +134,7 @@ class Diagnostic:
         return "\n".join(lines)
 
     def _excerpt(self, place: At, label: str) -> list[str]:
-        text = (self.source.line(place.line) if self.source else linecache.getline(place.file, place.line)).rstrip("\n")
+        text = (self.source.line(place.line) if self.source else _source_line(place)).rstrip("\n")
         if not text:
             return [f"   | {label}"] if label else []
         gutter = " " * max(3, len(str(place.line)) + 1)
@@ -155,6 +156,12 @@ class InternalError(Exception):
 
     def __init__(self, message: str):
         super().__init__(f"{message}\nThis is a fault in adjoint, please report it.")
+
+
+def _source_line(place: At) -> str:
+    """The line of a file; empty where there is none.  `linecache` alone would also look for the name along `sys.path`."""
+    there = place.file.startswith("<") or os.path.exists(place.file)
+    return linecache.getline(place.file, place.line) if there else ""
 
 
 def missing_name(module: str, name: str, present: Iterable[str], planned: Mapping[str, str] | None = None) -> Exception:
