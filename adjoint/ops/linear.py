@@ -18,6 +18,7 @@ from adjoint.ops.arguments import ArgumentMistake, choice, integer, operand, pai
 from adjoint.ops.shapes import gathered, indices_argument, reshape
 from adjoint.runtime.interned import made
 from adjoint.runtime.plans import plans
+from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor, apply, binary, promoted
 
 __all__ = [
@@ -56,8 +57,13 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
 def matmul(input: Any, other: Any) -> Tensor:
     """The product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
     try:
-        if (_PRODUCT, input.type, other.type) in plans:  # types that were multiplied before fit
-            return binary(_PRODUCT, input, other)
+        plan = plans.get((_PRODUCT, input.type, other.type))
+        if plan is not None:  # types that were multiplied before fit
+            if state.tape is not None:
+                return binary(_PRODUCT, input, other)
+            out = object.__new__(Tensor)
+            out.type, out.memory = plan.type, plan.run(input.memory, other.memory)
+            return out
         if input.ndim == other.ndim == 2 and input.shape[1] == other.shape[0] and input.dtype is other.dtype is not BOOL:
             return apply(_PRODUCT, input, other)
     except AttributeError:
