@@ -34,6 +34,7 @@ enum {
     ADJOINT_LINES = 256, /* of a panel, unless the taps of one channel are more: what they hold for a tile fits a level-1 cache */
     ADJOINT_TAPS = 2048,           /* lines of a panel, at most */
     ADJOINT_SUM_BYTES = 262144,
+    ADJOINT_SOURCES = 16, /* channels of the source whose strips are a unit of work */
 };
 
 typedef int32_t adjoint_bits_f32 __attribute__((vector_size(ADJOINT_VECTOR)));
@@ -142,29 +143,38 @@ static inline struct adjoint_convolution TYPED(adjoint_convolution_of)(
 /* ---- filters ------------------------------------------------------------------------------------------------- */
 
 /* Strips of filters: for each phase, group, block of channels of the result and tile of it the tile's rows, element after
-   element: strip[k * height + row]. Units are the channels of the source. */
+   element: strip[k * height + row]. A unit is ADJOINT_SOURCES channels of the source. */
 static void TYPED(adjoint_convolution_strips)(
     const ELEMENT *filters, ELEMENT *strips, struct adjoint_convolution c, int64_t block, int64_t begin, int64_t end) {
-    const int64_t area = c.kernel[0] * c.kernel[1];
+    const int64_t area = c.kernel[0] * c.kernel[1], units = (c.sources + ADJOINT_SOURCES - 1) / ADJOINT_SOURCES;
     const int64_t by_result = c.backward ? area : c.sources * area, by_source = c.backward ? c.results * area : area;
     for (int64_t phase = 0; phase < adjoint_phases(&c, 0) * adjoint_phases(&c, 1); phase++) {
         const struct adjoint_axis y = adjoint_axis_of(&c, 0, phase / adjoint_phases(&c, 1));
         const struct adjoint_axis x = adjoint_axis_of(&c, 1, phase % adjoint_phases(&c, 1));
         const int64_t taps = y.taps * x.taps, k = c.sources * taps;
         for (int64_t unit = begin; unit < end; unit++) {
-            const int64_t group = unit / c.sources, source = unit % c.sources;
+            const int64_t group = unit / units, source = unit % units * ADJOINT_SOURCES;
+            const int64_t source_end = c.sources - source < ADJOINT_SOURCES ? c.sources : source + ADJOINT_SOURCES;
             for (int64_t channel = 0; channel < c.results; channel += block) {
                 const int64_t channels = c.results - channel < block ? c.results - channel : block;
                 for (int64_t tile = 0; tile < adjoint_tiles(channels); tile++) {
                     const int64_t row = adjoint_tile_row(channels, tile), height = adjoint_tile_row(channels, tile + 1) - row;
-                    ELEMENT *strip = strips + (group * adjoint_strip_rows(c.results) + channel + row) * k + source * taps * height;
+                    ELEMENT *strip = strips + (group * adjoint_strip_rows(c.results) + channel + row) * k;
                     for (int64_t i = 0; i < height; i++) {
-                        const ELEMENT *filter = filters + group * c.results * c.sources * area + source * by_source +
-                                                (channel + row + i) * by_result + y.tap * x.kernel + x.tap;
-                        ELEMENT *to = strip + i;
-                        for (int64_t a = 0; a < y.taps; a++, filter += y.tap_step * x.kernel) {
-                            for (int64_t b = 0; b < x.taps; b++, to += height) {
-                                *to = row + i < channels ? filter[b * x.tap_step] : 0;
+                        ELEMENT *to = strip + source * taps * height + i;
+                        if (row + i >= channels) {
+                            for (int64_t p = 0; p < (source_end - source) * taps; p++) to[p * height] = 0;
+                            continue;
+                        }
+                        const ELEMENT *filter = filters + group * c.results * c.sources * area + (channel + row + i) * by_result;
+                        for (int64_t s = source; s < source_end; s++) {
+                            const ELEMENT *from = filter + s * by_source + y.tap * x.kernel + x.tap;
+                            if (taps == area) {
+                                for (int64_t p = 0; p < area; p++, to += height) *to = from[p];
+                                continue;
+                            }
+                            for (int64_t a = 0; a < y.taps; a++, from += y.tap_step * x.kernel) {
+                                for (int64_t b = 0; b < x.taps; b++, to += height) *to = from[b * x.tap_step];
                             }
                         }
                     }
@@ -308,14 +318,14 @@ static void TYPED(adjoint_offsets)(
         return;
     }
     const struct adjoint_sharing sharing = adjoint_sharing_of(y, part->rows);
-    for (int64_t used = 0; start < stop; start += y->taps * x->taps, used += step) {
-        for (int64_t a = 0; a < y->taps; a++) {
-            const int64_t place = a / sharing.period * sharing.shift - sharing.low;
-            for (int64_t b = 0; b < x->taps; b++) {
-                *offset++ = used + (a % sharing.period * x->taps + b) * line + place * part->columns;
-            }
+    const int64_t taps = y->taps * x->taps;
+    for (int64_t a = 0; a < y->taps && stop > start; a++) {
+        const int64_t place = a / sharing.period * sharing.shift - sharing.low;
+        for (int64_t b = 0; b < x->taps; b++) {
+            offset[a * x->taps + b] = (a % sharing.period * x->taps + b) * line + place * part->columns;
         }
     }
+    for (int64_t k = taps; k < stop - start; k++) offset[k] = offset[k - taps] + step;
 }
 
 /* Fills a panel with the lines start..stop of the part; shared ones of its images one after the other. */
@@ -405,7 +415,9 @@ ADJOINT_INLINE void TYPED(adjoint_convolution_tile)(
 }
 
 /* Vectors of a tile: as many as keep multiply-adds under way. */
-static int TYPED(adjoint_tile_vectors)(int64_t channels) { return channels == 1 ? 8 : channels == 2 ? 4 : 2; }
+static int TYPED(adjoint_tile_vectors)(int64_t channels) {
+    return channels == 1 ? 8 : channels == 2 || (channels <= 6 && ADJOINT_ROWS == 14) ? 4 : 2;
+}
 
 static __attribute__((noinline)) void TYPED(adjoint_convolution_whole)(
     int64_t height, int vectors, int64_t k, const ELEMENT *strip, const int64_t *offset, const ELEMENT *panel,
@@ -424,6 +436,8 @@ static __attribute__((noinline)) void TYPED(adjoint_convolution_whole)(
         TILE(10, 1);
         TILE(8, 2);
         TILE(8, 1);
+        TILE(6, 4);
+        TILE(4, 4);
 #endif
         TILE(6, 2);
         TILE(6, 1);
@@ -439,12 +453,12 @@ static __attribute__((noinline)) void TYPED(adjoint_convolution_whole)(
 static void TYPED(adjoint_convolution_tiles)(
     int64_t height, int vectors, int64_t k, const ELEMENT *strip, const int64_t *offset, const ELEMENT *panel,
     ELEMENT *target, int64_t pitch, int64_t present, int64_t columns, bool resume) {
-    if (vectors == 2 && columns <= LANES) vectors = 1;
+    while (height > 2 && columns <= vectors / 2 * LANES) vectors /= 2;
     if (present >= height && columns >= vectors * LANES) {
         TYPED(adjoint_convolution_whole)(height, vectors, k, strip, offset, panel, target, pitch, resume);
         return;
     }
-    _Alignas(64) ELEMENT whole[2 * ADJOINT_ROWS * LANES];
+    _Alignas(64) ELEMENT whole[2 * ADJOINT_ROWS * LANES]; /* a tile is no larger */
     const int64_t width = vectors * LANES;
     if (present > height) present = height;
     if (columns > width) columns = width;

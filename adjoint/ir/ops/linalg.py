@@ -283,7 +283,8 @@ class _Convolution(Op):
             ("images", image[0]), ("image_block", plan.parts.images), ("row_block", plan.parts.rows),
             ("column_block", plan.parts.columns), ("shared", int(plan.parts.shared)))]
         strips = k.scratch(dtype, w.count // max(1, results) * (results if results == 1 else results + results % 2), "strips")
-        with k.stage_range(self.groups * sources, max(1, ELEMENTS_PER_THREAD * self.groups * sources // max(1, w.count))) as units:
+        fillings = self.groups * -(-sources // panels.SOURCES)
+        with k.stage_range(fillings, max(1, ELEMENTS_PER_THREAD * fillings // max(1, w.count))) as units:
             k.run(f"adjoint_convolution_strips_{dtype.name}", w, strips, geometry, block, *units)
         with k.stage_range(plan.units if out.count else 0, plan.grain) as units:
             k.run(f"adjoint_convolve_{dtype.name}", source, strips, out, geometry, block, *parts, *units)

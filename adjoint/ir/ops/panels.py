@@ -14,10 +14,12 @@ from typing import Final
 __all__ = ["Axis", "Correlated", "Convolved", "convolved", "correlated"]
 
 PANEL_BYTES: Final = 262144
-"""What a panel may hold: as in `convolution.h`, as the next three."""
+"""What a panel may hold: as in `convolution.h`, as what follows."""
 RESULT_BYTES: Final = 131072
+LINES: Final = 128
 TAPS: Final = 2048
 SUM_BYTES: Final = 262144
+SOURCES: Final = 16
 VECTOR_BYTES: Final = 64
 """On machines with the longest vectors; a line of a panel has room for up to two more than it has places."""
 SLACK_BYTES: Final = 8 * VECTOR_BYTES
@@ -30,7 +32,7 @@ SMALL: Final = 100
 """A plane of fewer places does not fill its last vector well: images are taken together, if there are channels enough to pay
 for longer lines."""
 MANY: Final = 32
-TOGETHER: Final = 192
+TOGETHER: Final = 256
 """Places of small images that are taken together, about."""
 WIDE: Final = 8
 """Channels of the results that are worth vectors of channels."""
@@ -96,7 +98,9 @@ class Parts:
         return self.images * self.rows * self.columns
 
 
-def _parts(images: int, y: Axis, x: Axis, size: int, *, places: int = PLACES, small: int = 1, together: int = 1) -> Parts:
+def _parts(
+    images: int, sources: int, y: Axis, x: Axis, size: int, *, places: int = PLACES, small: int = 1, together: int = 1
+) -> Parts:
     """Parts of about `places` places; not shared if a plane has fewer than `small`; images are taken together as long as they
     have `together` places in all. `size`: bytes of an element."""
     room, rows, columns = (PANEL_BYTES - SLACK_BYTES) // size, max(1, y.results), max(1, x.results)
@@ -106,7 +110,8 @@ def _parts(images: int, y: Axis, x: Axis, size: int, *, places: int = PLACES, sm
         return classes * x.taps * (lines * width + 2 * VECTOR_BYTES // size)
 
     height, width = min(rows, max(1, places // columns)), min(columns, places)
-    while per_channel(height, width) > room // 4 and height > 1:
+    channels = max(1, min(sources, LINES // max(1, y.taps * x.taps)))
+    while per_channel(height, width) * channels > room and height > 1:
         height -= 1
     shared = y.taps * x.taps <= TAPS // 2 and rows * columns >= small and per_channel(height, width) <= room
     if not shared:
@@ -134,9 +139,9 @@ class Convolved:
 
 
 def convolved(images: int, groups: int, sources: int, results: int, y: Axis, x: Axis, size: int) -> Convolved:
-    parts = _parts(images, y, x, size, small=SMALL if results >= MANY else 1)
+    parts = _parts(images, sources, y, x, size, small=SMALL if results >= MANY else 1)
     if not parts.shared:
-        parts = _parts(images, y, x, size, small=SMALL if results >= MANY else 1, together=TOGETHER)
+        parts = _parts(images, sources, y, x, size, small=SMALL if results >= MANY else 1, together=TOGETHER)
     others = max(1, parts.count * groups)
     most = max(ROWS, -(-results * others // UNITS))
     if parts.images > 1 or (x.backward and (x.stride, y.stride) != (1, 1)):
@@ -172,10 +177,10 @@ def correlated(images: int, groups: int, sources: int, results: int, y: Axis, x:
     wide, taps, room = results >= WIDE, max(1, y.taps * x.taps), (PANEL_BYTES - SLACK_BYTES) // size
     places = PLACES_WIDE if wide else PLACES
     small = 1 if wide else VECTOR_BYTES // size
-    parts = _parts(images, y, x, size, places=places, small=small, together=places)
+    parts = _parts(images, sources, y, x, size, places=places, small=small, together=places)
     if parts.shared:
         while parts.images > 1 and parts.images * parts.channel > room // 2:
-            parts = _parts(images, y, x, size, places=places, together=parts.images // 2 * parts.rows * parts.columns)
+            parts = _parts(images, sources, y, x, size, places=places, together=parts.images // 2 * parts.rows * parts.columns)
         line, lines, unit = -(-parts.images * parts.channel // taps), sources, taps
     else:
         line, lines, unit = parts.places + 2 * VECTOR_BYTES // size, sources * taps, 1
