@@ -1,7 +1,7 @@
 """Options and the cache of compiled kernels that all tests share.
 
-A session compiles into a directory of its own, so that a test never passes by what an earlier build left.  Set
-ADJOINT_TEST_CACHE to a directory to keep compiled kernels between sessions while working on tests.
+A run compiles into a directory of its own, so that a test never passes by what an earlier build left.  Set
+ADJOINT_TEST_CACHE to a directory to keep compiled kernels between runs while working on tests.
 """
 
 from __future__ import annotations

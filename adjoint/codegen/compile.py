@@ -478,14 +478,6 @@ class KernelCache:
             functions = self._made(kernel, key)
         return self._functions.setdefault(kernel.text, functions)
 
-    def compile_pack(self, pack: str, dtype: DType) -> None:
-        """Compiles what is missing of a pack, and waits for it."""
-        with self._lock:
-            units = self._plan(pack, dtype, {})
-            self._crew.add(units, first=True)
-        for unit in units:
-            unit.done.wait()
-
     def _found(self, key: str) -> tuple[Any, ...] | None:
         addresses = self.workshop.functions(key)
         return None if addresses is None else tuple(self._ffi.cast(self._type, address) for address in addresses)

@@ -134,7 +134,7 @@ def _smoothing(op: str, label_smoothing: Any) -> float:
     return share
 
 
-def _rows(op: str, x: Tensor, target: Tensor) -> tuple[Tensor, tuple[int, ...]]:
+def _rows(op: str, x: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     """Logits [n, k, ...] or [k] as rows [m, k], and the shape of the losses."""
     if x.ndim == 0:
         raise wrong(op, "input", "of at least 1 dimension", x)
@@ -162,7 +162,7 @@ def cross_entropy(
     x, labels = operand(op, input), operand(op, target, "target")
     if labels.dtype.is_integer:
         plain = weight is None and smoothing == 0.0
-        rows, shape = _rows(op, x, labels)
+        rows, shape = _rows(op, x)
         if labels.shape != shape:
             raise wrong(op, "target", f"of shape {shape}", labels)
         if plain:
@@ -198,7 +198,7 @@ def nll_loss(
     op = "NLLLoss"
     kind, smoothing, ignored = _reduction(op, reduction), _smoothing(op, label_smoothing), integer(op, "ignore_index", ignore_index)
     x, labels = operand(op, inputs, "inputs"), _labels(op, target)
-    rows, shape = _rows(op, x, labels)
+    rows, shape = _rows(op, x)
     if labels.shape != shape:
         raise wrong(op, "target", f"of shape {shape}", labels)
     classes = rows.shape[1]

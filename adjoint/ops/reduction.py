@@ -94,17 +94,17 @@ def max(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = 
     """The largest element along an axis and its place; without an axis, of the whole tensor, and 0."""
     if axis is None:
         return _extremum(ReduceMax, input, None, keepdims, initial, where), constant(0, I64)
-    return chosen(ArgMax, _with_initial(input, axis, initial, where, largest=True), axis, keepdims, I64)
+    return chosen(ArgMax, _with_initial(input, initial, where, largest=True), axis, keepdims, I64)
 
 
 def min(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> tuple[Tensor, Tensor]:
     """The smallest element along an axis and its place; without an axis, of the whole tensor, and 0."""
     if axis is None:
         return _extremum(ReduceMin, input, None, keepdims, initial, where), constant(0, I64)
-    return chosen(ArgMin, _with_initial(input, axis, initial, where, largest=False), axis, keepdims, I64)
+    return chosen(ArgMin, _with_initial(input, initial, where, largest=False), axis, keepdims, I64)
 
 
-def _with_initial(input: Any, axis: Any, initial: Any, condition: Any, *, largest: bool) -> Any:
+def _with_initial(input: Any, initial: Any, condition: Any, *, largest: bool) -> Any:
     name = "Max" if largest else "Min"
     if condition is not None:
         if initial is None:

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
-from compilers import CountedCompiler  # noqa: E402  (found beside this file)
+from compilers import CountedCompiler  # found beside this file
 
 
 @pytest.fixture

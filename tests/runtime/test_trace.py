@@ -110,7 +110,8 @@ def test_a_function_without_a_tensor_result():
 
 
 def test_load_ir_names_what_is_missing():
-    text = 'param @w : f32[2]\nhost @h = "x:y"\n\nfunc @f(x: f32[2]) -> f32[2] {\n  w: f32[2] = read @w\n  y: f32[2] = apply! @h(x)\n  return y\n}\n'
+    text = ('param @w : f32[2]\nhost @h = "x:y"\n\n'
+            'func @f(x: f32[2]) -> f32[2] {\n  w: f32[2] = read @w\n  y: f32[2] = apply! @h(x)\n  return y\n}\n')
     with pytest.raises(ValueError, match="@h"):
         load_ir(text)(draw(2))
     with pytest.raises(ValueError, match="no parameter @v"):

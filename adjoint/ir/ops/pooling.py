@@ -187,7 +187,7 @@ def _largest_of_four(k: Kernel, values: Sequence[Expr]) -> Expr:
     return best
 
 
-def _max_samples(*operands: TensorType, cotangent: bool) -> tuple[Any, ...]:
+def _max_samples(*, cotangent: bool) -> tuple[Any, ...]:
     """The geometries max-pooling is tried on."""
     note = "windows of distinct elements: no kink"
 
