@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from adjoint import compat
-from adjoint.codegen.emit import lower
+from adjoint.codegen.emit import lower, unit_text
 from adjoint.diagnostics import CompileError, user_place
 from adjoint.ir.core import Function, Module, Node, walk
 from adjoint.ir.parse import parse_module, parse_types
@@ -149,7 +149,7 @@ def _adjoint(module: Module, symbol: str, wrt: str) -> Module:
 
 
 def _kernels(*modules: Module) -> list[dict[str, Any]]:
-    """Each different kernel of the modules' nodes: its name, its C, and the nodes that it serves."""
+    """Each different kernel of the modules' nodes: its name, its C, a whole file that compiles, and the nodes that it serves."""
     found: dict[str, dict[str, Any]] = {}
     for module in modules:
         for function in module.functions.values():
@@ -166,6 +166,7 @@ def _kernels(*modules: Module) -> list[dict[str, Any]]:
     for entry in found.values():
         lines = entry["serves"][:4] + ([f"and {len(entry['serves']) - 4} more"] if len(entry["serves"]) > 4 else [])
         entry["text"] = "".join(f"// {line}\n" for line in lines) + entry["c"]
+        entry["unit"] = unit_text(entry["name"], entry["headers"], [entry["c"]])
     return list(found.values())
 
 

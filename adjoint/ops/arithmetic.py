@@ -18,7 +18,8 @@ from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant, divided, promoted
 
 __all__ = [
-    "abs", "absolute", "add", "addcdiv", "addcmul", "addn", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "clamp", "clip",
+    "abs", "absolute", "acos", "add", "addcdiv", "addcmul", "addn", "asin", "atan", "atan2", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "cast", "ceil", "clamp", "clip",
     "clip_by_value", "cos", "cosh", "div", "divide", "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "floor", "floor_div",
     "floor_divide", "floor_mod", "fmod", "ge", "greater", "greater_equal", "gt", "identity", "invert", "isclose", "isfinite", "isinf",
     "isnan", "le", "lerp", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
@@ -32,6 +33,7 @@ _MAXIMUM, _MINIMUM = ew.Maximum(), ew.Minimum()
 _NEG, _ABS, _SIGN, _SQRT, _RSQRT, _SQUARE = ew.Neg(), ew.Abs(), ew.Sign(), ew.Sqrt(), ew.Rsqrt(), ew.Square()
 _FLOOR, _CEIL, _ROUND = ew.Floor(), ew.Ceil(), ew.Round()
 _EXP, _EXPM1, _LOG, _LOG1P = ew.Exp(), ew.Expm1(), ew.Log(), ew.Log1p()
+_ASIN, _ACOS, _ATAN, _ATAN2 = ew.Asin(), ew.Acos(), ew.Atan(), ew.Atan2()
 _SIN, _COS, _TAN, _ERF = ew.Sin(), ew.Cos(), ew.Tan(), ew.Erf()
 _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = ew.Less(), ew.LessEqual(), ew.Greater(), ew.GreaterEqual()
 _EQUAL, _NOT_EQUAL = ew.Equal(), ew.NotEqual()
@@ -360,6 +362,26 @@ def sin(input: Any) -> Tensor:
     return apply(_SIN, operand(_SIN, input))
 
 
+def asin(input: Any) -> Tensor:
+    """The angle in -pi/2..pi/2 whose sine this is; NaN beyond -1..1."""
+    return apply(_ASIN, operand(_ASIN, input))
+
+
+def acos(input: Any) -> Tensor:
+    """The angle in 0..pi whose cosine this is; NaN beyond -1..1."""
+    return apply(_ACOS, operand(_ACOS, input))
+
+
+def atan(input: Any) -> Tensor:
+    """The angle in -pi/2..pi/2 whose tangent this is."""
+    return apply(_ATAN, operand(_ATAN, input))
+
+
+def atan2(input: Any, other: Any) -> Tensor:
+    """The angle of the point (other, input) in -pi..pi."""
+    return binary(_ATAN2, input, other)
+
+
 def cos(input: Any) -> Tensor:
     """The cosine of radians."""
     return apply(_COS, operand(_COS, input))
@@ -431,7 +453,9 @@ def identity(x: Any) -> Tensor:
 def stop_gradient(value: Any) -> Any:
     """The value, through which no gradient flows; tensors inside tuples and lists likewise, anything else as it is."""
     if isinstance(value, Tensor):
-        return apply(_STOP, value)
+        stopped = apply(_STOP, value)
+        stopped.requires_grad = False  # a hook on it would never run: registering one is an error
+        return stopped
     if isinstance(value, (tuple, list)):
         return type(value)(stop_gradient(item) for item in value)
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -389,7 +390,15 @@ class Cell:
     def __eq__(self, other: object) -> bool:
         return self is other
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Cell:
+        copied = type(self).__new__(type(self))
+        memo[id(self)] = copied
+        copied.__dict__.update({name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()})
+        return copied
+
     def __getstate__(self) -> dict[str, Any]:
+        if self._hooks is not None:
+            self._hooks.check_pickling(self)
         return self.__dict__
 
     def __setstate__(self, state_: dict[str, Any]) -> None:

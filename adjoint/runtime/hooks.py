@@ -114,6 +114,20 @@ class CellHooks:
     def __init__(self) -> None:
         self.forward_pre, self.forward, self.backward_pre, self.backward = HookList(), HookList(), HookList(), HookList()
 
+    def check_pickling(self, cell: Cell) -> None:
+        """PicklingError that names the first hook that cannot be pickled, and its cell."""
+        # Needed for this alone.
+        import pickle
+
+        for kind in CellHooks.__slots__:
+            for hook in getattr(self, kind).values():
+                try:
+                    pickle.dumps(hook)
+                except Exception as problem:
+                    raise pickle.PicklingError(
+                        f"{subject_of(cell)} cannot be pickled: its {kind} hook {described(hook.function)} cannot ({problem}). "
+                        "Remove the hook, or use a function of a module.") from problem
+
     def __deepcopy__(self, memo: dict[int, Any]) -> CellHooks:
         """The same functions in new slots: a copied cell keeps its hooks, and removing from one leaves the other."""
         copied = CellHooks()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import linecache
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from adjoint.diagnostics import UNKNOWN, At, Loc
 
-__all__ = ["definition", "user_location"]
+__all__ = ["definition", "receiver", "user_location"]
 
 _LIBRARY = str(Path(__file__).parents[1]) + os.sep
 
@@ -31,3 +33,11 @@ def definition(function: Any) -> Loc:
     """Where a function was defined."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return At(code.co_filename, code.co_firstlineno, 1) if code is not None else UNKNOWN
+
+
+def receiver(loc: Loc) -> str:
+    """The name that a method is called on, `h` of `h.register_hook(f)`; empty where it is no plain name."""
+    if not isinstance(loc, At):
+        return ""
+    called = re.match(r"([^\W\d]\w*)\.register_hook\b", linecache.getline(loc.file, loc.line)[loc.column - 1 :])
+    return called[1] if called else ""

@@ -84,7 +84,7 @@ class Program:
             call = self._host(node)
 
             def host(memories: list[Any], tape: Tape) -> None:
-                returned = call([wrap(t, memories[i]) for t, i in zip(types, operands)], tape)  # type: ignore[arg-type]  # noqa: B905
+                returned = call([wrap(t, memories[i]) for t, i in zip(types, operands)], tape)  # type: ignore[arg-type]
                 for i, x in zip(results, returned, strict=True):
                     memories[i] = x.memory
 

@@ -25,7 +25,7 @@ from adjoint.ir.core import Atom, Node, Value
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Attach, Hook, Outputs
-from adjoint.runtime.location import user_location
+from adjoint.runtime.location import receiver, user_location
 from adjoint.runtime.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -499,7 +499,7 @@ class _Assembler:
         self._emit(step, Outputs(self._symbol(f"{step.about}.pre", step.host)), hint="y")
 
     def _attach(self, index: int, step: Step) -> None:
-        op = Attach(self._symbol(f"{step.about or 'value'}.hook", step.host))
+        op = Attach(self._symbol(f"{step.about or receiver(step.loc) or 'value'}.hook", step.host))
         self.open[-1].builder.emit(op, self.value(step.operands[0]), loc=step.loc)
 
     def _enter(self, index: int, step: Step) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.storage import from_compute, to_compute
-from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, DType, TensorType, tensor
+from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
 from adjoint.runtime.display import represented, written
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
 from adjoint.runtime.machine import Memory, array_of, ffi, machine, memory_of
@@ -68,8 +68,10 @@ class Tensor:
         if init is not None:
             if shape is None or dtype is None:
                 raise ValueError("For 'Tensor', 'shape' and 'dtype' must be given together with 'init'.")
-            sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-            input_data = init.array(sizes, dtype)
+            # Initialisers are made of tensors: they are loaded when one is asked for.
+            from adjoint.runtime.initializer import initializer
+
+            input_data = initializer(init, shape, dtype)
         elif input_data is None:
             raise ValueError("For 'Tensor', 'input_data' or 'init' with 'shape' and 'dtype' must be given.")
         if isinstance(input_data, Tensor):
@@ -461,6 +463,8 @@ def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
             return promoted(op, a, Tensor(b))
         _check_number(op, b)
         dtype = scalar_dtype(a.dtype, b)
+        if isinstance(b, int) and not -(2**63) <= b < 2**63 + (2**63 if a.dtype is U64 else 0) and not dtype.is_float:
+            raise RuntimeError(f"For '{type(op).__name__}', the integer {b} is out of the range of {'UInt64' if a.dtype is U64 else 'Int64'}.")
         return _as_dtype(a, dtype), constant(b, dtype)
     if isinstance(b, Tensor):
         second, first = promoted(op, b, a)
@@ -522,9 +526,11 @@ def _number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, An
         return from_compute(np.asarray(value, dtype.compute.array), dtype)
     if isinstance(value, (float, np.floating)):
         raise TypeError(f"{value!r} is not an integer, but a {dtype} is needed.")
-    # Wraps as C does: a Python integer beyond the dtype keeps its low bits.
     if dtype is BOOL:
         return np.asarray(bool(value))
+    if not -(2**63) <= value < 2**64:
+        raise RuntimeError(f"The integer {value} is out of the range of 64 bits, where a {dtype} is needed.")
+    # Within 64 bits it wraps as C does: a Python integer beyond the dtype keeps its low bits.
     return np.asarray(int(value) & (2 ** (8 * dtype.size) - 1), f"u{dtype.size}").view(dtype.array)
 
 
@@ -575,6 +581,8 @@ def _array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
         found = dtype_of_array(array)
     elif isinstance(data, (bool, int, float)):
         found = BOOL if isinstance(data, bool) else I64 if isinstance(data, int) else F32
+        if found is I64 and dtype is None and not -(2**63) <= data < 2**63:
+            raise RuntimeError(f"For 'Tensor', the integer {data} is out of the range of Int64.")
         if dtype is not None:
             known = dtype.is_float or not isinstance(data, float)
             return _number_array(data, dtype) if known else _converted(np.asarray(data), dtype), dtype

@@ -73,8 +73,8 @@ def test_dump_ir_of_a_cell(capsys, net, name):
     for stage in ("forward", "adjoint"):
         assert print_module(parse_module(stages[stage])) == stages[stage]
     assert "param @fc.weight : f32[3, 4]" in stages["forward"] and "read @scale" in stages["forward"]
-    assert "attach! @value.hook" in stages["forward"] and 'cell "fc" with @fc' in stages["forward"]
-    assert "callback! @value.hook" in stages["adjoint"] and "backward! @fc" in stages["adjoint"]
+    assert "attach! @h.hook" in stages["forward"] and 'cell "fc" with @fc' in stages["forward"]
+    assert "callback! @h.hook" in stages["adjoint"] and "backward! @fc" in stages["adjoint"]
     line = NET[: NET.index("return ops.tanh")].count("\n") + 1
     assert f"at {net}:{line}:" in stages["forward"] and f"at grad[tanh]({net}:{line}:" in stages["adjoint"]
     assert "0.5_f32" in stages["forward"]

@@ -171,6 +171,19 @@ def test_what_takes_no_gradient_takes_no_hook():
     frozen = Parameter(T(1), name="frozen", requires_grad=False)
     with pytest.raises(RuntimeError, match="The tensor requires grad is false"):
         frozen.register_hook(print)
+    with pytest.raises(RuntimeError, match="The tensor requires grad is false"):
+        ms.grad(lambda x: ops.stop_gradient(x).register_hook(print))(T(1))
+
+
+def test_an_error_names_the_value():
+    """By the name it has in the user's line."""
+    def f(x):
+        product = x * 2
+        product.register_hook(lambda grad: 3)
+        return product
+
+    with pytest.raises(RuntimeError, match=r"on value 'product', forward at .*test_value_hooks.py"):
+        ms.grad(f)(T(1))
 
 
 def test_together_with_a_cells_hooks():

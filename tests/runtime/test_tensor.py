@@ -346,3 +346,17 @@ def test_many_threads_write_and_read() -> None:
     for thread in threads:
         thread.join()
     assert not wrong and (source.asnumpy() == 0).all()
+
+
+def test_integers_beyond_64_bits_are_errors():
+    """Within 64 bits they wrap, as MindSpore's do; beyond, nothing is silently another number."""
+    for wrong in (lambda: Tensor(2**70), lambda: Tensor([1], ms.int32) + 2**70, lambda: Tensor([1], ms.int64) * -(2**63 + 1)):
+        with pytest.raises(RuntimeError, match="out of the range"):
+            wrong()
+    assert (Tensor([1], ms.int8) + 1000).asnumpy().tolist() == [-23]
+
+
+def test_initialisers_by_name():
+    assert Tensor(shape=(2,), dtype=ms.float32, init="ones").asnumpy().tolist() == [1, 1]
+    with pytest.raises(TypeError, match="init"):
+        Tensor(shape=(2,), dtype=ms.float32, init=object())
