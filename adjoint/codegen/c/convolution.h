@@ -1,16 +1,16 @@
 /* Convolution of images [n, groups * c, h, w] with filters [groups * o, c, kernel_h, kernel_w], and its two gradients.
 
    The numbers. An element of a convolution, and of its gradient by the images, is one chain of fused multiply-adds that
-   begins with 0 and runs over the channels, for each over the tap rows, for each over the tap columns; where a tap meets
-   the padding it multiplies 0. In the gradient by the images only taps that fall on a place of the result count.
+   begins with 0 and runs over the channels, for each over the tap rows, for each over the tap columns; where a tap
+   meets the padding it multiplies 0. In the gradient by the images only taps that fall on a place of the result count.
 
-   An element of the gradient by the filters is a sum over all places of all images, which are cut into *pieces*, and these
-   into blocks; both depend on shapes alone. Where there are several channels of results (*wide*), a chain runs over the
-   places of a piece, and chains are added piece by piece, then block by block. Where there are few, each lane of a
-   vector holds one chain over every LANES-th place, image by image through all the pieces of a block (the last places of
-   an image, if they do not fill a vector, go to the last lanes); then the upper half of the lanes is added to the lower
-   until one is left; then the blocks are added in order. So no number depends on threads. A processor without fused
-   multiply-add rounds products first.
+   An element of the gradient by the filters is a sum over all places of all images, which are cut into *pieces*, and
+   these into blocks; both depend on shapes alone. Where there are several channels of results (*wide*), a chain runs
+   over the places of a piece, and chains are added piece by piece, then block by block. Where there are few, each lane
+   of a vector holds one chain over every LANES-th place, image by image through all the pieces of a block (the last
+   places of an image, if they do not fill a vector, go to the last lanes); then the upper half of the lanes is added to
+   the lower until one is left; then the blocks are added in order. So no number depends on threads. A processor without
+   fused multiply-add rounds products first.
 
    The work. Convolution and gradient by the images are both: for each place of the result, multiply what lies under the
    taps, see `adjoint_axis`. If a convolution moves by more than one element, the places of its gradient fall into
@@ -30,11 +30,11 @@
 enum {
     ADJOINT_PANEL_BYTES = 262144,
     ADJOINT_RESULT_BYTES = 131072, /* of results that are not yet where they belong */
+    ADJOINT_SUM_BYTES = 262144,    /* of sums of a gradient by the filters */
     ADJOINT_FRAME_BYTES = 32768,   /* of one channel's source, with the padding around it */
-    ADJOINT_LINES = 256, /* of a panel, unless the taps of one channel are more: what they hold for a tile fits a level-1 cache */
     ADJOINT_TAPS = 2048,           /* lines of a panel, at most */
-    ADJOINT_SUM_BYTES = 262144,
-    ADJOINT_SOURCES = 16, /* channels of the source whose strips are a unit of work */
+    ADJOINT_LINES = 256,           /* of one for tiles, or one channel's: a tile's piece of each fits a level-1 cache */
+    ADJOINT_SOURCES = 16,          /* channels of the source whose strips are a unit of work */
 };
 
 typedef int32_t adjoint_bits_f32 __attribute__((vector_size(ADJOINT_VECTOR)));
@@ -50,7 +50,8 @@ struct adjoint_axis {
     int64_t kernel;             /* elements of the filter */
 };
 
-/* How lines share memory along the rows: taps t and t + period meet the same rows of the source, `shift` places apart. */
+/* How lines share memory along the rows: taps t and t + period meet the same rows of the source, `shift` places
+   apart. */
 struct adjoint_sharing {
     int64_t period;
     int64_t classes; /* of taps that share; t belongs to class t % period */
@@ -142,12 +143,13 @@ static inline struct adjoint_convolution TYPED(adjoint_convolution_of)(
 
 /* ---- filters ------------------------------------------------------------------------------------------------- */
 
-/* Strips of filters: for each phase, group, block of channels of the result and tile of it the tile's rows, element after
-   element: strip[k * height + row]. A unit is ADJOINT_SOURCES channels of the source. */
+/* Strips of filters: for each phase, group, block of channels of the result and tile of it the tile's rows, element
+   after element: strip[k * height + row]. A unit is ADJOINT_SOURCES channels of the source. */
 static void TYPED(adjoint_convolution_strips)(
     const ELEMENT *filters, ELEMENT *strips, struct adjoint_convolution c, int64_t block, int64_t begin, int64_t end) {
     const int64_t area = c.kernel[0] * c.kernel[1], units = (c.sources + ADJOINT_SOURCES - 1) / ADJOINT_SOURCES;
-    const int64_t by_result = c.backward ? area : c.sources * area, by_source = c.backward ? c.results * area : area;
+    const int64_t by_group = c.results * c.sources * area, by_result = c.backward ? area : c.sources * area;
+    const int64_t by_source = c.backward ? c.results * area : area;
     for (int64_t phase = 0; phase < adjoint_phases(&c, 0) * adjoint_phases(&c, 1); phase++) {
         const struct adjoint_axis y = adjoint_axis_of(&c, 0, phase / adjoint_phases(&c, 1));
         const struct adjoint_axis x = adjoint_axis_of(&c, 1, phase % adjoint_phases(&c, 1));
@@ -158,7 +160,8 @@ static void TYPED(adjoint_convolution_strips)(
             for (int64_t channel = 0; channel < c.results; channel += block) {
                 const int64_t channels = c.results - channel < block ? c.results - channel : block;
                 for (int64_t tile = 0; tile < adjoint_tiles(channels); tile++) {
-                    const int64_t row = adjoint_tile_row(channels, tile), height = adjoint_tile_row(channels, tile + 1) - row;
+                    const int64_t row = adjoint_tile_row(channels, tile);
+                    const int64_t height = adjoint_tile_row(channels, tile + 1) - row;
                     ELEMENT *strip = strips + (group * adjoint_strip_rows(c.results) + channel + row) * k;
                     for (int64_t i = 0; i < height; i++) {
                         ELEMENT *to = strip + source * taps * height + i;
@@ -166,7 +169,7 @@ static void TYPED(adjoint_convolution_strips)(
                             for (int64_t p = 0; p < (source_end - source) * taps; p++) to[p * height] = 0;
                             continue;
                         }
-                        const ELEMENT *filter = filters + group * c.results * c.sources * area + (channel + row + i) * by_result;
+                        const ELEMENT *filter = filters + group * by_group + (channel + row + i) * by_result;
                         for (int64_t s = source; s < source_end; s++) {
                             const ELEMENT *from = filter + s * by_source + y.tap * x.kernel + x.tap;
                             if (taps == area) {
@@ -276,8 +279,8 @@ static void TYPED(adjoint_fill_frame)(
     TYPED(adjoint_clear_along)(room, LANES);
 }
 
-/* One line, or some rows of it: `rows` rows of places, of which the first has its source in row `top` of the plane and the
-   next ones `step` rows further on each. A vector beyond the line is written. */
+/* One line, or some rows of it: `rows` rows of places, of which the first has its source in row `top` of the plane
+   and the next ones `step` rows further on each. A vector beyond the line is written. */
 static void TYPED(adjoint_line)(
     ELEMENT *line, const struct TYPED(adjoint_frame) *frame, const ELEMENT *plane, const struct adjoint_axis *y,
     const struct adjoint_axis *x, int64_t top, int64_t rows, int64_t left, int64_t columns) {
@@ -295,9 +298,10 @@ static void TYPED(adjoint_line)(
 }
 
 /* Elements of a panel from one line to the next. */
-static int64_t TYPED(adjoint_line_length)(const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y, bool shared) {
-    const int64_t places = part->columns * (shared ? adjoint_sharing_of(y, part->rows).rows : part->images * part->rows);
-    return (places + 2 * LANES - 1) / LANES * LANES; /* whole vectors, and room for one beyond the last place */
+static int64_t TYPED(adjoint_line_length)(
+    const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y, bool shared) {
+    const int64_t rows = shared ? adjoint_sharing_of(y, part->rows).rows : part->images * part->rows;
+    return (rows * part->columns + 2 * LANES - 1) / LANES * LANES; /* whole vectors, with room for one */
 }
 
 /* Elements of a panel that the lines of one channel take, or if they are not shared those of one tap. */
@@ -307,12 +311,13 @@ static int64_t TYPED(adjoint_panel_step)(
     return lines * TYPED(adjoint_line_length)(part, y, shared);
 }
 
-/* Where the lines `start..stop` (of channels x tap rows x tap columns) begin in a panel; shared ones begin and end with a
-   channel. */
+/* Where the lines `start..stop` (of channels x tap rows x tap columns) begin in a panel; shared ones begin and end
+   with a channel. */
 static void TYPED(adjoint_offsets)(
     int64_t *offset, const struct TYPED(adjoint_part) *part, const struct adjoint_axis *y, const struct adjoint_axis *x,
     bool shared, int64_t start, int64_t stop) {
-    const int64_t line = TYPED(adjoint_line_length)(part, y, shared), step = TYPED(adjoint_panel_step)(part, y, x, shared);
+    const int64_t line = TYPED(adjoint_line_length)(part, y, shared);
+    const int64_t step = TYPED(adjoint_panel_step)(part, y, x, shared);
     if (!shared) {
         for (int64_t k = 0; k < stop - start; k++) offset[k] = k * line;
         return;
@@ -385,15 +390,17 @@ static int64_t TYPED(adjoint_panel_lines)(
 
 /* ---- convolution and its gradient by the images ---------------------------------------------------------------- */
 
-/* One tile of `rows` channels x `vectors` vectors of places: chains over k lines, begun with 0 or, to `resume`, with what
-   is in the target; written to target[i * pitch + j]. `rows` and `vectors` are constants wherever this is inlined. */
+/* One tile of `rows` channels x `vectors` vectors of places: chains over k lines, begun with 0 or, to `resume`, with
+   what is in the target; written to target[i * pitch + j]. `rows` and `vectors` are constants wherever this is
+   inlined. */
 ADJOINT_INLINE void TYPED(adjoint_convolution_tile)(
     const int rows, const int vectors, int64_t k, const ELEMENT *strip, const int64_t *offset, const ELEMENT *panel,
     ELEMENT *target, int64_t pitch, bool resume) {
     VECTOR sum[2 * ADJOINT_ROWS];
     if (resume) {
         for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < vectors; j++) sum[i * vectors + j] = TYPED(adjoint_load)(target + i * pitch + j * LANES);
+            const ELEMENT *from = target + i * pitch;
+            for (int j = 0; j < vectors; j++) sum[i * vectors + j] = TYPED(adjoint_load)(from + j * LANES);
         }
     } else {
         for (int i = 0; i < rows * vectors; i++) sum[i] = (VECTOR){0};
@@ -486,10 +493,11 @@ static void TYPED(adjoint_convolution_part)(
         TYPED(adjoint_fill_panel)(panel, part, y, x, shared, start, stop);
         for (int64_t p = 0; p < places; p += vectors * LANES) {
             for (int64_t tile = 0; tile < adjoint_tiles(channels); tile++) {
-                const int64_t row = adjoint_tile_row(channels, tile), height = adjoint_tile_row(channels, tile + 1) - row;
+                const int64_t row = adjoint_tile_row(channels, tile);
+                const int64_t height = adjoint_tile_row(channels, tile + 1) - row;
                 TYPED(adjoint_convolution_tiles)(
-                    height, vectors, stop - start, strips + row * k + start * height, offset, panel + p, target + row * pitch + p, pitch,
-                    channels - row, places - p, start > 0);
+                    height, vectors, stop - start, strips + row * k + start * height, offset, panel + p,
+                    target + row * pitch + p, pitch, channels - row, places - p, start > 0);
             }
         }
         start = stop;
@@ -505,6 +513,7 @@ static void TYPED(adjoint_convolve)(
     int64_t end) {
     _Alignas(64) ELEMENT local[RESULT_ELEMENTS];
     const int64_t source_area = c.backward ? c.places[0] * c.places[1] : c.size[0] * c.size[1];
+    const int64_t next = c.groups * c.sources * source_area;
     const int64_t width = c.backward ? c.size[1] : c.places[1], area = (c.backward ? c.size[0] : c.places[0]) * width;
     const struct adjoint_axis first_y = adjoint_axis_of(&c, 0, 0), first_x = adjoint_axis_of(&c, 1, 0);
     const int64_t blocks = (c.results + block - 1) / block;
@@ -521,8 +530,8 @@ static void TYPED(adjoint_convolve)(
         const int64_t group = rest % c.groups, image = rest / c.groups * image_block;
         const int64_t channels = c.results - channel < block ? c.results - channel : block;
         struct TYPED(adjoint_part) part = {
-            source + (image * c.groups + group) * c.sources * source_area, source + images * c.groups * c.sources * source_area,
-            images - image < image_block ? images - image : image_block, c.groups * c.sources * source_area, row, 0, column, 0};
+            source + image * next + group * c.sources * source_area, source + images * next,
+            images - image < image_block ? images - image : image_block, next, row, 0, column, 0};
         ELEMENT *target = result + ((image * c.groups + group) * c.results + channel) * area;
         const ELEMENT *strip = strips;
         for (int64_t phase = 0; phase < adjoint_phases(&c, 0) * adjoint_phases(&c, 1); phase++) {
@@ -557,10 +566,12 @@ static void TYPED(adjoint_convolve)(
 
 /* ---- gradient by the filters ----------------------------------------------------------------------------------- */
 
-/* The first `count` elements, then zeros. */
-static VECTOR TYPED(adjoint_load_first)(const ELEMENT *source, int64_t count) {
+/* What is left of `places` elements behind whole vectors, among zeros: in the last lanes, which `mask` keeps, of the
+   vector that ends with it, or if there is no such vector in the first lanes. */
+static inline VECTOR TYPED(adjoint_load_rest)(const ELEMENT *source, int64_t places, TYPED(adjoint_bits) mask) {
+    if (places >= LANES) return (VECTOR)((TYPED(adjoint_bits))TYPED(adjoint_load)(source + places - LANES) & mask);
     ELEMENT lane[LANES] = {0};
-    for (int64_t i = 0; i < count; i++) lane[i] = source[i];
+    for (int64_t i = 0; i < places; i++) lane[i] = source[i];
     return TYPED(adjoint_load)(lane);
 }
 
@@ -596,14 +607,9 @@ ADJOINT_INLINE void TYPED(adjoint_correlation_tile)(
             }
         }
         if (full == places) continue;
-        /* The rest: in the last lanes of the vector that ends with it, or, if there is no such vector, in the first. */
-        for (int i = 0; i < rows; i++) {
-            given[i] = full > 0 ? (VECTOR)((TYPED(adjoint_bits))TYPED(adjoint_load)(ct + i * row + places - LANES) & mask)
-                                : TYPED(adjoint_load_first)(ct + i * row, places);
-        }
+        for (int i = 0; i < rows; i++) given[i] = TYPED(adjoint_load_rest)(ct + i * row, places, mask);
         for (int j = 0; j < taps; j++) {
-            VECTOR place = full > 0 ? (VECTOR)((TYPED(adjoint_bits))TYPED(adjoint_load)(line[j] + places - LANES) & mask)
-                                    : TYPED(adjoint_load_first)(line[j], places);
+            VECTOR place = TYPED(adjoint_load_rest)(line[j], places, mask);
             for (int i = 0; i < rows; i++) {
                 sum[i * taps + j] = TYPED(adjoint_multiply_add)(given[i], place, sum[i * taps + j]);
             }
@@ -650,7 +656,8 @@ static __attribute__((noinline)) void TYPED(adjoint_correlation_tiles)(
 #undef TILE
 }
 
-/* The sums of `count` vectors' lanes to target; the upper half of the lanes is added to the lower, until one is left. */
+/* The sums of `count` vectors' lanes to target; the upper half of the lanes is added to the lower, until one is
+   left. */
 static void TYPED(adjoint_sum_lanes)(int64_t count, ELEMENT *sums, ELEMENT *target) {
     for (int half = LANES / 2; half > 1; half /= 2) {
         for (int64_t k = 0; k < count; k++) {
@@ -660,8 +667,9 @@ static void TYPED(adjoint_sum_lanes)(int64_t count, ELEMENT *sums, ELEMENT *targ
     for (int64_t k = 0; k < count; k++) target[k] = sums[k * LANES] + sums[k * LANES + 1];
 }
 
-/* Adds to sums[i * pitch + j] the products of line i of a panel with column j of the cotangents, which are transposed: a
-   row of `vectors` vectors for each place. `lines` and `vectors` are constants wherever this is inlined. */
+/* Adds to sums[i * pitch + j] the products of line i of a panel with column j of the cotangents, which are
+   transposed: a row of `vectors` vectors for each place. `lines` and `vectors` are constants wherever this is
+   inlined. */
 ADJOINT_INLINE void TYPED(adjoint_outer_tile)(
     const int lines, const int vectors, const struct TYPED(adjoint_places) *at, const ELEMENT *ct, int64_t width,
     const ELEMENT *panel, const int64_t *offset, ELEMENT *sums, int64_t pitch) {
@@ -721,9 +729,10 @@ static __attribute__((noinline)) void TYPED(adjoint_outer_tiles)(
 
 /* The cotangents of a part, transposed: for each `width` of `channels` channels, for each place a row of `width`. */
 static void TYPED(adjoint_transpose_cotangents)(
-    ELEMENT *target, const ELEMENT *ct, const struct TYPED(adjoint_part) *part, int64_t channels, int64_t width, int64_t area,
-    int64_t next, int64_t columns) {
-    const int64_t rows = part->columns == columns ? 1 : part->rows, length = part->columns == columns ? part->rows * columns : part->columns;
+    ELEMENT *target, const ELEMENT *ct, const struct TYPED(adjoint_part) *part, int64_t channels, int64_t width,
+    int64_t area, int64_t next, int64_t columns) {
+    const bool whole = part->columns == columns; /* rows: then they are one piece of memory */
+    const int64_t rows = whole ? 1 : part->rows, length = whole ? part->rows * columns : part->columns;
     for (int64_t channel = 0; channel < channels; channel += width) {
         const int64_t height = channels - channel < width ? channels - channel : width;
         for (int64_t image = 0; image < part->images; image++) {
@@ -738,10 +747,10 @@ static void TYPED(adjoint_transpose_cotangents)(
     }
 }
 
-/* Units begin..end of the gradient by the filters, summed in `blocks` blocks of pieces. A piece is at most image_block
-   images, row_block rows, column_block columns of places; a unit is a block of pieces for one of `parts` parts of a group's
-   channels x taps and result_block of its results' channels. `wide`: to sums[block][group][channel x tap][result's channel];
-   else to sums[block][filters]. */
+/* Units begin..end of the gradient by the filters, summed in `blocks` blocks of pieces. A piece is at most
+   image_block images, row_block rows, column_block columns of places; a unit is a block of pieces for one of `parts`
+   parts of a group's channels x taps and result_block of its results' channels. `wide`: to
+   sums[block][group][channel x tap][result's channel]; else to sums[block][filters]. */
 static void TYPED(adjoint_correlate)(
     const ELEMENT *source, const ELEMENT *ct, ELEMENT *result, struct adjoint_convolution c, int64_t images,
     int64_t image_block, int64_t row_block, int64_t column_block, int64_t result_block, int64_t parts, int64_t blocks,
@@ -751,7 +760,8 @@ static void TYPED(adjoint_correlate)(
     _Alignas(64) ELEMENT sums[SUM_ELEMENTS];
     int64_t offset[ADJOINT_TAPS];
     const struct adjoint_axis y = adjoint_axis_of(&c, 0, 0), x = adjoint_axis_of(&c, 1, 0);
-    const int64_t source_area = y.size * x.size, area = y.places * x.places, taps = y.taps * x.taps, k = c.sources * taps;
+    const int64_t source_area = y.size * x.size, area = y.places * x.places;
+    const int64_t taps = y.taps * x.taps, k = c.sources * taps;
     const int64_t result_blocks = (c.results + result_block - 1) / result_block;
     const int64_t row_blocks = (y.places + row_block - 1) / row_block;
     const int64_t column_blocks = (x.places + column_block - 1) / column_block;
@@ -762,7 +772,8 @@ static void TYPED(adjoint_correlate)(
         const int64_t first = rest % result_blocks * result_block;
         const int64_t results = c.results - first < result_block ? c.results - first : result_block;
         rest /= result_blocks;
-        const int64_t start = rest % parts * (k / step) / parts * step, stop = (rest % parts + 1) * (k / step) / parts * step;
+        const int64_t start = rest % parts * (k / step) / parts * step;
+        const int64_t stop = (rest % parts + 1) * (k / step) / parts * step;
         rest /= parts;
         const int64_t group = rest % c.groups, block = rest / c.groups, lines = stop - start;
         const int64_t width = results > LANES ? 2 * LANES : LANES, pitch = (results + width - 1) / width * width;
@@ -778,7 +789,7 @@ static void TYPED(adjoint_correlate)(
                 c.groups * c.sources * source_area,
                 row, y.places - row < row_block ? y.places - row : row_block,
                 column, x.places - column < column_block ? x.places - column : column_block};
-            const ELEMENT *given = ct + ((image * c.groups + group) * c.results + first) * area + row * x.places + column;
+            const ELEMENT *given = ct + image * next + (group * c.results + first) * area + row * x.places + column;
             struct TYPED(adjoint_places) at = {
                 part.images, part.rows * part.columns,
                 lines / step * TYPED(adjoint_panel_step)(&part, &y, &x, shared), next, area};
@@ -816,7 +827,8 @@ static void TYPED(adjoint_correlate)(
         }
         ELEMENT *to = result + (block * c.groups + group) * c.results * k;
         if (wide) {
-            for (int64_t i = 0; i < lines; i++) memcpy(to + (start + i) * c.results + first, sums + i * pitch, results * sizeof *to);
+            to += start * c.results + first;
+            for (int64_t i = 0; i < lines; i++) memcpy(to + i * c.results, sums + i * pitch, results * sizeof *to);
         } else {
             for (int64_t o = 0; o < results; o++) {
                 TYPED(adjoint_sum_lanes)(lines, sums + o * lines * LANES, to + (first + o) * k + start);
@@ -825,10 +837,11 @@ static void TYPED(adjoint_correlate)(
     }
 }
 
-/* Units begin..end, the rows of all groups, of what the blocks sum up to: result[group][i][row] is the sum over the blocks
-   of sums[block][group][row][i], for `rows` rows and i < n. */
+/* Units begin..end, the rows of all groups, of what the blocks sum up to: result[group][i][row] is the sum over the
+   blocks of sums[block][group][row][i], for `rows` rows and i < n. */
 static void TYPED(adjoint_add_blocks)(
-    const ELEMENT *sums, ELEMENT *result, int64_t groups, int64_t rows, int64_t n, int64_t blocks, int64_t begin, int64_t end) {
+    const ELEMENT *sums, ELEMENT *result, int64_t groups, int64_t rows, int64_t n, int64_t blocks, int64_t begin,
+    int64_t end) {
     for (int64_t unit = begin; unit < end; unit++) {
         const ELEMENT *from = sums + unit * n;
         ELEMENT *to = result + unit / rows * rows * n + unit % rows;

@@ -14,32 +14,32 @@ from typing import Final
 __all__ = ["Axis", "Correlated", "Convolved", "convolved", "correlated"]
 
 PANEL_BYTES: Final = 262144
-"""What a panel may hold: as in `convolution.h`, as what follows."""
 RESULT_BYTES: Final = 131072
-LINES: Final = 128
-TAPS: Final = 2048
 SUM_BYTES: Final = 262144
+TAPS: Final = 2048
 SOURCES: Final = 16
+"""As in `convolution.h`."""
 VECTOR_BYTES: Final = 64
-"""On machines with the longest vectors; a line of a panel has room for up to two more than it has places."""
-SLACK_BYTES: Final = 8 * VECTOR_BYTES
+COLUMNS: Final = 32
+"""On machines with the longest vectors: a vector, and channels in a tile of vectors of channels.  A line of a panel has room
+for up to two vectors more than it has places, a panel for eight more than its lines."""
 ROWS: Final = 28
-"""Channels that are worth a panel."""
-
+"""Channels that are worth a panel of their own."""
+LINES: Final = 128
+"""What a panel should have room for: sums that are taken up again later cost."""
 PLACES: Final = 1024
-"""Places of a part, about."""
-SMALL: Final = 100
-"""A plane of fewer places does not fill its last vector well: images are taken together, if there are channels enough to pay
-for longer lines."""
-MANY: Final = 32
-TOGETHER: Final = 256
-"""Places of small images that are taken together, about."""
+PLACES_WIDE: Final = 256
+"""Places of a part, about, and where vectors hold channels."""
 WIDE: Final = 8
 """Channels of the results that are worth vectors of channels."""
+MOST: Final = 64
 MOST_WIDE: Final = 128
-COLUMNS: Final = 32
-"""Channels of a tile then, on machines with the longest vectors."""
-PLACES_WIDE: Final = 256
+"""Channels of the results in a unit of a gradient by the filters."""
+SMALL: Final = 100
+MANY: Final = 32
+TOGETHER: Final = 256
+"""A plane of fewer places than SMALL does not fill its last vector well: with MANY channels of the result, which pay for longer
+lines, small images are taken together, with about so many places."""
 UNITS: Final = 16
 """As many as several threads need for a fair share each."""
 PRODUCTS: Final = 400_000
@@ -103,7 +103,7 @@ def _parts(
 ) -> Parts:
     """Parts of about `places` places; not shared if a plane has fewer than `small`; images are taken together as long as they
     have `together` places in all. `size`: bytes of an element."""
-    room, rows, columns = (PANEL_BYTES - SLACK_BYTES) // size, max(1, y.results), max(1, x.results)
+    room, rows, columns = (PANEL_BYTES - 8 * VECTOR_BYTES) // size, max(1, y.results), max(1, x.results)
 
     def per_channel(height: int, width: int) -> int:
         classes, lines = y.lines(height)
@@ -129,8 +129,12 @@ def _even(length: int, block: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Convolved:
-    """Of a convolution or its gradient by the images: its parts; channels of the results in a unit, an even number or all;
-    units, units worth a thread."""
+    """Of a convolution or its gradient by the images.
+
+    parts         of the places
+    channels      of the result in a unit: an even number, or all
+    units, grain  units; units worth a thread
+    """
 
     parts: Parts
     channels: int
@@ -139,9 +143,10 @@ class Convolved:
 
 
 def convolved(images: int, groups: int, sources: int, results: int, y: Axis, x: Axis, size: int) -> Convolved:
-    parts = _parts(images, sources, y, x, size, small=SMALL if results >= MANY else 1)
+    small = SMALL if results >= MANY else 1
+    parts = _parts(images, sources, y, x, size, small=small)
     if not parts.shared:
-        parts = _parts(images, sources, y, x, size, small=SMALL if results >= MANY else 1, together=TOGETHER)
+        parts = _parts(images, sources, y, x, size, small=small, together=TOGETHER)
     others = max(1, parts.count * groups)
     most = max(ROWS, -(-results * others // UNITS))
     if parts.images > 1 or (x.backward and (x.stride, y.stride) != (1, 1)):
@@ -156,12 +161,12 @@ def convolved(images: int, groups: int, sources: int, results: int, y: Axis, x: 
 class Correlated:
     """Of a gradient by the filters.
 
-    parts   pieces of the places
-    wide    whether vectors hold channels of the results, not places
-    results channels of the results in a unit
-    cuts    of a group's channels x taps
-    blocks  of pieces
-    units, grain   of the sums; units worth a thread
+    parts         the pieces of the places
+    wide          whether vectors hold channels of the results, not places
+    results       channels of the results in a unit
+    cuts          parts of a group's channels x taps
+    blocks        of pieces
+    units, grain  units; units worth a thread
     """
 
     parts: Parts
@@ -174,7 +179,7 @@ class Correlated:
 
 
 def correlated(images: int, groups: int, sources: int, results: int, y: Axis, x: Axis, size: int) -> Correlated:
-    wide, taps, room = results >= WIDE, max(1, y.taps * x.taps), (PANEL_BYTES - SLACK_BYTES) // size
+    wide, taps, room = results >= WIDE, max(1, y.taps * x.taps), (PANEL_BYTES - 8 * VECTOR_BYTES) // size
     places = PLACES_WIDE if wide else PLACES
     small = 1 if wide else VECTOR_BYTES // size
     parts = _parts(images, sources, y, x, size, places=places, small=small, together=places)
@@ -185,13 +190,14 @@ def correlated(images: int, groups: int, sources: int, results: int, y: Axis, x:
     else:
         line, lines, unit = parts.places + 2 * VECTOR_BYTES // size, sources * taps, 1
     if wide:
-        block = min(results, MOST_WIDE, *(room // COLUMNS * COLUMNS for room in (
-            RESULT_BYTES // size // parts.places, SUM_BYTES // size // unit)))
+        columns = min(RESULT_BYTES // parts.places, SUM_BYTES // unit) // size
+        block = min(results, MOST_WIDE, columns // COLUMNS * COLUMNS)
         sums = SUM_BYTES // size // (-(-block // COLUMNS) * COLUMNS)
     else:
-        block = max(1, min(results, 64 if parts.shared else RESULT_BYTES // size // parts.places, SUM_BYTES // VECTOR_BYTES // unit))
+        most = MOST if parts.shared else RESULT_BYTES // size // parts.places
+        block = max(1, min(results, most, SUM_BYTES // VECTOR_BYTES // unit))
         sums = SUM_BYTES // VECTOR_BYTES // block
-    cuts = max(1, -(-lines // max(1, min(room // line, sums, TAPS) // unit)))
+    cuts = max(1, -(-lines // max(1, min(room // max(1, line), sums, TAPS) // unit)))
     block = max(1, _even(results, block))
     units = max(1, groups * cuts * -(-results // block))
     if parts.shared and not wide:  # parts of the channels cost less than blocks
