@@ -302,11 +302,12 @@ class _Convolution(Op):
         sums = k.scratch(dtype, plan.blocks * out.count, "sums")
         with k.stage_range(plan.units if out.count else 0, plan.grain) as units:
             k.run(f"adjoint_correlate_{dtype.name}", x, ct, sums, geometry, *sizes, *units)
-        taps = kernel[1] * kernel[2] * kernel[3]
         groups, n = (self.groups, filters) if plan.wide else (1, 1)
-        rows = taps if plan.wide else out.count
+        rows = out.count // max(1, groups * n)
         totals = [k.size(value, name) for name, value in (("sum_groups", groups), ("sum_rows", rows), ("n", n))]
-        with k.stage_range(groups * rows if out.count else 0, max(1, ELEMENTS_PER_THREAD // (n * plan.blocks))) as units:
+        squares = groups * -(-rows // panels.SQUARE)
+        grain = max(1, ELEMENTS_PER_THREAD * squares // max(1, out.count * plan.blocks))
+        with k.stage_range(squares if out.count else 0, grain) as units:
             k.run(f"adjoint_add_blocks_{dtype.name}", sums, out, *totals, sizes[6], *units)
 
     @staticmethod
@@ -404,9 +405,18 @@ class ConvolutionInputGradient(_Convolution):
     def reference(self, ct: Array, w: Array) -> Array:
         n, c, height, width = self.to.sizes
         g, (kh, kw) = self.groups, w.shape[2:]
-        (top, bottom), (left, right) = self.padding
-        padded = np.zeros((n, c, height + top + bottom, width + left + right), ct.dtype)
+        (top, _), (left, _) = self.padding
+        # Beyond its ends the cotangent is zeros that are multiplied, as padding is in the convolution: for as many places on
+        # each side as any element of the images is met from.
+        before = [-(-dilation * (size - 1) // stride) for dilation, size, stride in zip(self.dilation, (kh, kw), self.stride, strict=True)]
+        after = [max(0, (size - 1 + lead) // stride - places + 1) for size, lead, stride, places in zip(
+            (height, width), (top, left), self.stride, ct.shape[2:], strict=True)]
+        ct = np.pad(ct, ((0, 0), (0, 0), (before[0], after[0]), (before[1], after[1])))
         rows, columns = ct.shape[2:]
+        start = [stride * places for stride, places in zip(self.stride, before, strict=True)]
+        ends = [stride * (places - 1) + dilation * (size - 1) + 1 for stride, places, dilation, size in zip(
+            self.stride, (rows, columns), self.dilation, (kh, kw), strict=True)]
+        padded = np.zeros((n, c, max(ends[0], start[0] + top + height), max(ends[1], start[1] + left + width)), ct.dtype)
         split = ct.reshape(n, g, ct.shape[1] // g, rows, columns)
         filters = w.reshape(g, w.shape[0] // g, *w.shape[1:])
         for i in range(kh):
@@ -414,6 +424,7 @@ class ConvolutionInputGradient(_Convolution):
                 part = np.einsum("ngoij,goc->ngcij", split, filters[..., i, j], optimize=True).reshape(n, c, rows, columns)
                 y, x = i * self.dilation[0], j * self.dilation[1]
                 padded[:, :, y : y + rows * self.stride[0] : self.stride[0], x : x + columns * self.stride[1] : self.stride[1]] += part
+        top, left = top + start[0], left + start[1]
         return padded[:, :, top : top + height, left : left + width]
 
     def lower(self, k: Kernel, ct: Buffer, w: Buffer, out: Buffer) -> None:
