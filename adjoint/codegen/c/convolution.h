@@ -34,7 +34,8 @@ enum {
     ADJOINT_FRAME_BYTES = 32768,   /* of one channel's source, with the padding around it */
     ADJOINT_TAPS = 2048,           /* lines of a panel, at most */
     ADJOINT_LINES = 256,           /* of one for tiles, or one channel's: a tile's piece of each fits a level-1 cache */
-    ADJOINT_SOURCES = 16,          /* channels of the source whose strips are a unit of work */
+    ADJOINT_SOURCES = 32,          /* channels of the source whose strips are a unit of work */
+    ADJOINT_SQUARE = 16,           /* rows that are transposed at a time */
 };
 
 typedef int32_t adjoint_bits_f32 __attribute__((vector_size(ADJOINT_VECTOR)));
@@ -837,18 +838,30 @@ static void TYPED(adjoint_correlate)(
     }
 }
 
-/* Units begin..end, the rows of all groups, of what the blocks sum up to: result[group][i][row] is the sum over the
-   blocks of sums[block][group][row][i], for `rows` rows and i < n. */
+/* Units begin..end of what the blocks sum up to: result[group][i][row] is the sum over the blocks of
+   sums[block][group][row][i], for `rows` rows and i < n. A unit is ADJOINT_SQUARE rows of a group. */
 static void TYPED(adjoint_add_blocks)(
     const ELEMENT *sums, ELEMENT *result, int64_t groups, int64_t rows, int64_t n, int64_t blocks, int64_t begin,
     int64_t end) {
+    const int64_t units = (rows + ADJOINT_SQUARE - 1) / ADJOINT_SQUARE, next = groups * rows * n;
     for (int64_t unit = begin; unit < end; unit++) {
-        const ELEMENT *from = sums + unit * n;
-        ELEMENT *to = result + unit / rows * rows * n + unit % rows;
-        for (int64_t i = 0; i < n; i++) {
-            ELEMENT total = from[i];
-            for (int64_t block = 1; block < blocks; block++) total += from[block * groups * rows * n + i];
-            to[i * rows] = total;
+        const int64_t group = unit / units, row = unit % units * ADJOINT_SQUARE;
+        const int64_t height = rows - row < ADJOINT_SQUARE ? rows - row : ADJOINT_SQUARE;
+        for (int64_t i = 0; i < n; i += ADJOINT_SQUARE) {
+            const int64_t width = n - i < ADJOINT_SQUARE ? n - i : ADJOINT_SQUARE;
+            ELEMENT total[ADJOINT_SQUARE][ADJOINT_SQUARE];
+            for (int64_t r = 0; r < height; r++) {
+                const ELEMENT *from = sums + (group * rows + row + r) * n + i;
+                for (int64_t j = 0; j < width; j++) total[r][j] = from[j];
+                for (int64_t block = 1; block < blocks; block++) {
+                    from += next;
+                    for (int64_t j = 0; j < width; j++) total[r][j] += from[j];
+                }
+            }
+            for (int64_t j = 0; j < width; j++) {
+                ELEMENT *to = result + (group * n + i + j) * rows + row;
+                for (int64_t r = 0; r < height; r++) to[r] = total[r][j];
+            }
         }
     }
 }

@@ -17,14 +17,16 @@ PANEL_BYTES: Final = 262144
 RESULT_BYTES: Final = 131072
 SUM_BYTES: Final = 262144
 TAPS: Final = 2048
-SOURCES: Final = 16
+SOURCES: Final = 32
+SQUARE: Final = 16
 """As in `convolution.h`."""
 VECTOR_BYTES: Final = 64
 COLUMNS: Final = 32
 """On machines with the longest vectors: a vector, and channels in a tile of vectors of channels.  A line of a panel has room
 for up to two vectors more than it has places, a panel for eight more than its lines."""
-ROWS: Final = 28
-"""Channels that are worth a panel of their own."""
+CHANNELS: Final = 64
+CHANNELS_ALONE: Final = 128
+"""Channels that are worth a panel of their own, and one whose lines are not shared."""
 LINES: Final = 128
 """What a panel should have room for: sums that are taken up again later cost."""
 PLACES: Final = 1024
@@ -148,7 +150,7 @@ def convolved(images: int, groups: int, sources: int, results: int, y: Axis, x: 
     if not parts.shared:
         parts = _parts(images, sources, y, x, size, small=small, together=TOGETHER)
     others = max(1, parts.count * groups)
-    most = max(ROWS, -(-results * others // UNITS))
+    most = max(CHANNELS if parts.shared else CHANNELS_ALONE, -(-results * others // UNITS))
     if parts.images > 1 or (x.backward and (x.stride, y.stride) != (1, 1)):
         most = min(most, RESULT_BYTES // size // parts.places)
     block = max(2, _even(-(-results // 2), max(1, most // 2)) * 2) if results > 1 else 1
