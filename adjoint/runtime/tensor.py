@@ -463,8 +463,9 @@ def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
             return promoted(op, a, Tensor(b))
         _check_number(op, b)
         dtype = scalar_dtype(a.dtype, b)
-        if isinstance(b, int) and not -(2**63) <= b < 2**63 + (2**63 if a.dtype is U64 else 0) and not dtype.is_float:
-            raise RuntimeError(f"For '{type(op).__name__}', the integer {b} is out of the range of {'UInt64' if a.dtype is U64 else 'Int64'}.")
+        widest = U64 if a.dtype is U64 else I64
+        if isinstance(b, int) and not dtype.is_float and not -(2**63) <= b < (2**64 if widest is U64 else 2**63):
+            raise RuntimeError(f"For '{type(op).__name__}', the integer {b} is out of the range of {widest}.")
         return _as_dtype(a, dtype), constant(b, dtype)
     if isinstance(b, Tensor):
         second, first = promoted(op, b, a)

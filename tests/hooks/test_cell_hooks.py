@@ -524,7 +524,7 @@ def test_pickling_says_which_hook_cannot_be_pickled():
     cell.register_backward_hook(_module_level_hook)
     assert pickle.loads(pickle.dumps(cell)).weight.shape == (1, 2)
     cell.register_backward_hook(lambda cell, gi, go: None)
-    with pytest.raises((pickle.PicklingError, AttributeError, TypeError), match="cell 'Dense' .* its backward hook <lambda> at .*test_cell_hooks.py"):
+    with pytest.raises(pickle.PicklingError, match=r"cell 'Dense' .* its backward hook <lambda> at .*test_cell_hooks\.py"):
         pickle.dumps(cell)
 
 
