@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from adjoint.ir.op import Op
 from adjoint.ir.ops.elementwise import Mul
 from adjoint.ir.ops.optimizers import AdamUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import boolean, number
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.interned import made
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full
 from adjoint.runtime.tensor import Tensor, constant, update
@@ -202,12 +202,11 @@ class Optimizer(Cell):
         self.begin()
         rates: dict[tuple[Any, DType], Tensor] = {}
         for index, (parameter, gradient, group) in enumerate(zip(self._parameters, gradients, self._group_of, strict=True)):
-            key = (group, parameter.dtype)
+            key = (group, parameter.dtype.compute)
             rate = rates.get(key)
             if rate is None:
-                rate = rates[key] = self._lr(group, parameter.dtype)
-            # The ops scale gradient and decay alike; the decay is of the parameter itself, whatever the loss was scaled by.
-            self.step(index, parameter, gradient, rate, group.decay(parameter) * self.loss_scale)
+                rate = rates[key] = self._lr(*key)
+            self.step(index, parameter, gradient, rate, group.decay(parameter))
         self.global_step.overwrite(Tensor([self.global_step.item() + 1], I32))
         return True
 
@@ -228,11 +227,15 @@ class Optimizer(Cell):
         """What a step does once, before the parameters."""
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
-        """Update one parameter with (gradient + weight_decay * parameter) / loss_scale; to be written by the subclass."""
+        """Update one parameter with gradient / loss_scale + weight_decay * parameter; to be written by the subclass.
+
+        learning_rate  0-d, of the dtype that the parameter is computed in: its own, Float32 for half precision
+        """
         raise NotImplementedError(f"For '{type(self).__name__}', the method 'step' is not defined.")
 
-    def _scale(self) -> float:
-        return 1.0 / self.loss_scale
+    def _decay_and_scale(self, weight_decay: float, dtype: DType) -> tuple[Tensor, Tensor]:
+        """The last operands of each step: weight decay, and what undoes the loss scale."""
+        return constant(weight_decay, dtype), constant(1.0 / self.loss_scale, dtype)
 
 
 def _not_negative(name: str, rate: Any) -> float:
@@ -272,15 +275,6 @@ def _at_least_zero(name: str, argument: str, value: Any) -> float:
     return float(value)
 
 
-_updates: dict[tuple[Any, ...], Op] = {}
-
-
-def _update_op(kind: Callable[..., Op], **attributes: Any) -> Op:
-    """The op of a step, made once for its attributes."""
-    key = (kind, *attributes.values())
-    return _updates.get(key) or _updates.setdefault(key, kind(**attributes))
-
-
 def _as(value: Tensor, dtype: DType) -> Tensor:
     return value if value.dtype is dtype else value.astype(dtype)
 
@@ -298,9 +292,9 @@ class Momentum(Optimizer):
         self.__dict__["moments"] = self.states("moments")
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
-        op = _update_op(MomentumUpdate, nesterov=self.use_nesterov, weight_decay=weight_decay, scale=self._scale())
-        moment = self.moments[index]
-        update(op, (parameter, moment), parameter, moment, gradient, learning_rate, _as(self.momentum, parameter.dtype))
+        moment, dtype = self.moments[index], parameter.dtype.compute
+        update(made(MomentumUpdate, self.use_nesterov), (parameter, moment), parameter, moment, gradient, learning_rate,
+               _as(self.momentum, dtype), *self._decay_and_scale(weight_decay, dtype))
 
 
 class SGD(Optimizer):
@@ -322,13 +316,14 @@ class SGD(Optimizer):
             self.__dict__["accum"], self.__dict__["stat"] = self.states("accum"), self.states("stat", 1.0)
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
+        dtype = parameter.dtype.compute
+        last = self._decay_and_scale(weight_decay, dtype)
         if self._plain:
-            update(_update_op(SgdUpdate, weight_decay=weight_decay, scale=self._scale()), (parameter,), parameter, gradient, learning_rate)
+            update(made(SgdUpdate), (parameter,), parameter, gradient, learning_rate, *last)
             return
-        op = _update_op(SgdMomentumUpdate, dampening=self.dampening, nesterov=self.nesterov, weight_decay=weight_decay, scale=self._scale())
         accumulator, first = self.accum[index], self.stat[index]
-        update(op, (parameter, accumulator, first), parameter, accumulator, first, gradient, learning_rate,
-               _as(self.momentum, parameter.dtype))
+        update(made(SgdMomentumUpdate, self.nesterov), (parameter, accumulator, first), parameter, accumulator, first, gradient,
+               learning_rate, _as(self.momentum, dtype), constant(self.dampening, dtype), *last)
 
 
 class Adam(Optimizer):
@@ -357,7 +352,7 @@ class Adam(Optimizer):
         update(_MUL, (self.beta2_power,), self.beta2_power, constant(self.beta2, F32))
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
-        op = _update_op(AdamUpdate, nesterov=self.use_nesterov, weight_decay=weight_decay, scale=self._scale())
-        m, v, dtype = self.moment1[index], self.moment2[index], parameter.dtype
-        update(op, (parameter, m, v), parameter, m, v, gradient, learning_rate, constant(self.beta1, dtype), constant(self.beta2, dtype),
-               constant(self.eps, dtype), _as(self.beta1_power, dtype), _as(self.beta2_power, dtype))
+        m, v, dtype = self.moment1[index], self.moment2[index], parameter.dtype.compute
+        update(made(AdamUpdate, self.use_nesterov), (parameter, m, v), parameter, m, v, gradient, learning_rate,
+               constant(self.beta1, dtype), constant(self.beta2, dtype), constant(self.eps, dtype), _as(self.beta1_power, dtype),
+               _as(self.beta2_power, dtype), *self._decay_and_scale(weight_decay, dtype))

@@ -102,6 +102,25 @@ def test_momentum_by_its_formula(nesterov: bool) -> None:
     np.testing.assert_allclose(got, momentum_by_hand(nesterov, 0.1, 4.0), rtol=1e-5)
 
 
+@pytest.mark.parametrize("scale", [1.0, 3.0, 1000.0])
+def test_a_loss_scale_is_taken_from_the_gradient_alone(scale: float) -> None:
+    """To the bit: the decay is of the parameter itself, whatever the loss was scaled by, and what is 0 adds nothing."""
+    w, b = pair()
+    optimizer = SGD([w, b], 0.1, weight_decay=0.1, loss_scale=scale)
+    before, made = [w.asnumpy().copy(), b.asnumpy().copy()], gradients(0)
+    optimizer(tuple(Tensor(made[p.name]) for p in (w, b)))
+    one, rate, decay = np.float32(1.0 / scale), np.float32(0.1), np.float32(0.1)
+    np.testing.assert_array_equal(w.asnumpy(), before[0] - rate * (made["w"] * one + before[0] * decay))
+    np.testing.assert_array_equal(b.asnumpy(), before[1] - rate * (made["bn.beta"] * one))
+
+
+def test_scalars_of_half_precision_keep_their_bits() -> None:
+    """An epsilon of 1e-8 is 0 in half precision, and 0 / 0 no number."""
+    p = Parameter(Tensor([1.0, -1.0], ms.float16), name="p")
+    Adam([p], 0.1)((Tensor([0.0, 0.0], ms.float16),))
+    assert p.tolist() == [1.0, -1.0]
+
+
 @pytest.mark.parametrize("dtype", [ms.float64, ms.float16])
 @pytest.mark.parametrize("make", ["SGD([p], 0.1)", "SGD([p], 0.1, 0.9)", "Momentum([p], 0.1, 0.9)", "Adam([p], 0.1)"])
 def test_parameters_of_other_dtypes(make: str, dtype: Any) -> None:

@@ -2,10 +2,11 @@
 
 Every step sees the gradient as
 
-    g = (gradient + weight_decay * parameter) * scale
+    g = gradient * scale + weight_decay * parameter
 
-which is how MindSpore's optimisers apply weight decay and undo a loss scale; a `weight_decay` of 0 and a `scale` of 1 are
-left out of the computation.  Scalars that change while training are operands, 0-d tensors of the parameter's dtype.
+which is how MindSpore's optimisers undo a loss scale, of which `scale` is the reciprocal, and apply weight decay; where
+`weight_decay` is 0 nothing is added.  All scalars are operands, 0-d tensors of the dtype that the parameter's numbers are
+computed in: Float32 for half precision, in which an epsilon of 1e-8 would be 0.  So one kernel serves all their values.
 
 A result may be written into the memory of the operand that `in_place` names for it.
 """
@@ -31,8 +32,6 @@ __all__ = ["AdamUpdate", "AdamWeightDecayUpdate", "MomentumUpdate", "SgdMomentum
 class _Update(Op):
     """Checks shared by the steps; `tensors` operands have the parameter's type, the others are scalars."""
 
-    weight_decay: float = 0.0
-    scale: float = 1.0
     pack = "optimizer"
     in_place: ClassVar[Mapping[int, int]] = {0: 0}
     """For a result the operand whose memory it may be written into."""
@@ -46,22 +45,23 @@ class _Update(Op):
         if not isinstance(parameter, TensorType) or not parameter.dtype.is_float:
             raise mistake(self, "parameter", "a tensor of floating point numbers", parameter, TypeError)
         for position, (name, operand) in enumerate(zip(self.names, operands, strict=True)):
-            expected = parameter if position < self.tensors else scalar(parameter.dtype)
+            expected = parameter if position < self.tensors else scalar(parameter.dtype.compute)
             if operand is not expected:
                 raise mistake(self, name, f"of type {expected}", operand)
         return parameter
 
-    def gradient(self, parameter: Array, gradient: Array) -> Array:
+    def gradient(self, parameter: Array, gradient: Array, weight_decay: Array, scale: Array) -> Array:
         """g of the module's docstring."""
-        if self.weight_decay:
-            gradient = gradient + parameter * gradient.dtype.type(self.weight_decay)
-        return gradient if self.scale == 1.0 else gradient * gradient.dtype.type(self.scale)
+        g = gradient * scale
+        return g + parameter * weight_decay if weight_decay != 0 else g
 
     def each(
         self, k: Kernel, parameter: Buffer, gradient: Buffer, scalars: Sequence[tuple[Buffer, str]],
-        outs: Sequence[Buffer], step: Callable[..., Sequence[Any]],
+        outs: Sequence[Buffer], step: Callable[..., Sequence[Any]], *, scale: Buffer, decay: Buffer | None,
     ) -> None:
         """A stage over all elements: `step` gives the new values, from index, parameter, g, and the scalars.
+
+        Without `decay`, g is gradient * scale.
 
         A block of elements is computed into arrays of its own and then copied out, since a compiler cannot know which
         of the results share memory with which operands.
@@ -69,18 +69,19 @@ class _Update(Op):
         dtype = parameter.dtype.compute
         with k.stage_range(k.size(parameter.count, "n"), WORK) as (begin, end):
             values = [k.let(buffer[0], name) for buffer, name in scalars]
+            factor = k.let(scale[0], "factor")
+            share = None if decay is None else k.let(decay[0], "decay")
+            decays = None if share is None else k.let(k.not_equal(share, 0.0), "decays")
             with k.loop(begin, end, "block", step=BLOCK) as block:
                 width = k.let(k.minimum_of(end - block, BLOCK), "width")
                 arrays = [k.array(dtype, BLOCK, f"new_{out.name.removesuffix('_out')}") for out in outs]
                 with k.loop(0, width, "j") as j:
                     i = k.let(block + j, "i")
                     before = k.let(parameter[i], "before")
-                    g: Any = gradient[i]
-                    if self.weight_decay:
-                        g = g + before * self.weight_decay
-                    if self.scale != 1.0:
-                        g = g * self.scale
-                    for array, value in zip(arrays, step(i, before, k.let(g, "g"), *values), strict=True):
+                    g = k.let(gradient[i] * factor, "scaled")
+                    if share is not None and decays is not None:
+                        g = k.let(k.select(decays, g + before * share, g), "g")
+                    for array, value in zip(arrays, step(i, before, g, *values), strict=True):
                         k.set(array[j], value)
                 for array, out in zip(arrays, outs, strict=True):
                     with k.loop(0, width, "j") as j:
@@ -94,7 +95,9 @@ WORK = 16384
 
 _WEIGHTS = tensor(F32, (3, 37))
 _SCALAR = tensor(F32, ())
-_RATES = ((0.0, 1.0),)
+_RATE = (0.0, 1.0)
+_TENSORS = ((-2.0, 2.0),) * 4
+_DECAYING = ((0.0, 0.1), (0.25, 1.0))
 
 
 @operation
@@ -103,32 +106,36 @@ class SgdUpdate(_Update):
 
     operands parameter      T[s], T a floating point type
              gradient       T[s]
-             learning_rate  T
+             learning_rate  C, which T computes in
+             weight_decay   C
+             scale          C
     result   T[s]: parameter - learning_rate * g
     gradient none: training does not look through a step
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    weight_decay: float = 0.0
-    scale: float = 1.0
     cuts = "an optimiser's step is not differentiated"
-    names = ("parameter", "gradient", "learning_rate")
+    names = ("parameter", "gradient", "learning_rate", "weight_decay", "scale")
     samples = (
-        sample(_WEIGHTS, _WEIGHTS, _SCALAR),
-        sample(_WEIGHTS, _WEIGHTS, _SCALAR, weight_decay=0.01, scale=0.5),
+        sample(*(_WEIGHTS,) * 2, *(_SCALAR,) * 3, domain=(*_TENSORS[:2], _RATE, *_DECAYING)),
+        sample(*(_WEIGHTS,) * 2, *(_SCALAR,) * 3, values={3: np.array(0.0), 4: np.array(1.0)}, note="without decay"),
     )
 
-    def infer(self, parameter: TensorType, gradient: TensorType, learning_rate: TensorType) -> TensorType:
-        return self.check((parameter, gradient, learning_rate))
+    def infer(
+        self, parameter: TensorType, gradient: TensorType, learning_rate: TensorType, weight_decay: TensorType, scale: TensorType
+    ) -> TensorType:
+        return self.check((parameter, gradient, learning_rate, weight_decay, scale))
 
-    def reference(self, parameter: Array, gradient: Array, learning_rate: Array) -> Array:
-        return parameter - learning_rate * self.gradient(parameter, gradient)
+    def reference(self, parameter: Array, gradient: Array, learning_rate: Array, weight_decay: Array, scale: Array) -> Array:
+        return parameter - learning_rate * self.gradient(parameter, gradient, weight_decay, scale)
 
-    def lower(self, k: Kernel, parameter: Buffer, gradient: Buffer, learning_rate: Buffer, out: Buffer) -> None:
+    def lower(
+        self, k: Kernel, parameter: Buffer, gradient: Buffer, learning_rate: Buffer, weight_decay: Buffer, scale: Buffer, out: Buffer
+    ) -> None:
         def step(i: Expr, before: Expr, g: Expr, rate: Expr) -> Sequence[Expr]:
             return (before - rate * g,)
 
-        self.each(k, parameter, gradient, ((learning_rate, "rate"),), (out,), step)
+        self.each(k, parameter, gradient, ((learning_rate, "rate"),), (out,), step, scale=scale, decay=weight_decay)
 
 
 @operation
@@ -139,8 +146,11 @@ class SgdMomentumUpdate(_Update):
              accumulator    T[s]
              first          T[s]: positive where no step was taken yet
              gradient       T[s]
-             learning_rate  T
-             momentum       T
+             learning_rate  C, which T computes in
+             momentum       C
+             dampening      C
+             weight_decay   C
+             scale          C
     result   parameter - learning_rate * a, or with `nesterov` - learning_rate * (g + momentum * a)
              a = g where first > 0, else accumulator * momentum + g * (1 - dampening)
              first: 0
@@ -149,54 +159,54 @@ class SgdMomentumUpdate(_Update):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    dampening: float = 0.0
     nesterov: bool = False
-    weight_decay: float = 0.0
-    scale: float = 1.0
     cuts = "an optimiser's step is not differentiated"
-    names = ("parameter", "accumulator", "first", "gradient", "learning_rate", "momentum")
+    names = (
+        "parameter", "accumulator", "first", "gradient", "learning_rate", "momentum", "dampening", "weight_decay", "scale")
     tensors = 4
     in_place = {0: 0, 1: 1, 2: 2}
     samples = (
-        sample(*(_WEIGHTS,) * 4, _SCALAR, _SCALAR, domain=((-2.0, 2.0),) * 4 + _RATES),
-        sample(*(_WEIGHTS,) * 4, _SCALAR, _SCALAR, domain=((-2.0, 2.0),) * 4 + _RATES, nesterov=True),
-        sample(*(_WEIGHTS,) * 4, _SCALAR, _SCALAR, domain=((-2.0, 2.0),) * 4 + _RATES, dampening=0.25, weight_decay=0.01,
-               scale=0.5),
-        sample(*(_WEIGHTS,) * 4, _SCALAR, _SCALAR, values={5: np.array(0.0)}, note="without momentum"),
+        sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, domain=(*_TENSORS, _RATE, _RATE, _RATE, *_DECAYING)),
+        sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, domain=(*_TENSORS, _RATE, _RATE, _RATE, *_DECAYING), nesterov=True),
+        sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, values={5: np.array(0.0)}, note="without momentum"),
+        sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, values={7: np.array(0.0)}, note="without decay"),
     )
 
     def infer(
-        self, parameter: TensorType, accumulator: TensorType, first: TensorType, gradient: TensorType,
-        learning_rate: TensorType, momentum: TensorType,
+        self, parameter: TensorType, accumulator: TensorType, first: TensorType, gradient: TensorType, learning_rate: TensorType,
+        momentum: TensorType, dampening: TensorType, weight_decay: TensorType, scale: TensorType,
     ) -> tuple[TensorType, ...]:
-        return (self.check((parameter, accumulator, first, gradient, learning_rate, momentum)),) * 3
+        scalars = (learning_rate, momentum, dampening, weight_decay, scale)
+        return (self.check((parameter, accumulator, first, gradient, *scalars)),) * 3
 
     def reference(
-        self, parameter: Array, accumulator: Array, first: Array, gradient: Array, learning_rate: Array, momentum: Array
+        self, parameter: Array, accumulator: Array, first: Array, gradient: Array, learning_rate: Array, momentum: Array,
+        dampening: Array, weight_decay: Array, scale: Array,
     ) -> tuple[Array, ...]:
-        g = self.gradient(parameter, gradient)
+        g = self.gradient(parameter, gradient, weight_decay, scale)
         if not momentum > 0:
             return parameter - learning_rate * g, accumulator, first
-        fresh = g * g.dtype.type(1.0 - self.dampening)
-        accumulator = np.where(first > 0, g, accumulator * momentum + fresh)
+        accumulator = np.where(first > 0, g, accumulator * momentum + g * (1 - dampening))
         step = g + accumulator * momentum if self.nesterov else accumulator
         return parameter - learning_rate * step, accumulator, np.where(first > 0, 0, first).astype(first.dtype)
 
     def lower(
         self, k: Kernel, parameter: Buffer, accumulator: Buffer, first: Buffer, gradient: Buffer, learning_rate: Buffer,
-        momentum: Buffer, parameter_out: Buffer, accumulator_out: Buffer, first_out: Buffer,
+        momentum: Buffer, dampening: Buffer, weight_decay: Buffer, scale: Buffer, parameter_out: Buffer, accumulator_out: Buffer,
+        first_out: Buffer,
     ) -> None:
-        def step(i: Expr, before: Expr, g: Expr, rate: Expr, m: Expr) -> Sequence[Expr]:
+        def step(i: Expr, before: Expr, g: Expr, rate: Expr, m: Expr, damp: Expr) -> Sequence[Expr]:
             old, state = k.let(accumulator[i], "old"), k.let(first[i], "state")
             fresh, with_momentum = k.let(k.greater(state, 0), "fresh"), k.let(k.greater(m, 0), "with_momentum")
-            summed = k.let(k.select(fresh, g, old * m + g * (1.0 - self.dampening)), "summed")
+            summed = k.let(k.select(fresh, g, old * m + g * (1.0 - damp)), "summed")
             taken = g + summed * m if self.nesterov else summed
             return (
                 before - rate * k.select(with_momentum, taken, g), k.select(with_momentum, summed, old),
                 k.select(k.both(with_momentum, fresh), 0, state))
 
-        scalars = ((learning_rate, "rate"), (momentum, "m"))
-        self.each(k, parameter, gradient, scalars, (parameter_out, accumulator_out, first_out), step)
+        scalars = ((learning_rate, "rate"), (momentum, "m"), (dampening, "dampening"))
+        outs = (parameter_out, accumulator_out, first_out)
+        self.each(k, parameter, gradient, scalars, outs, step, scale=scale, decay=weight_decay)
 
 
 @operation
@@ -206,8 +216,10 @@ class MomentumUpdate(_Update):
     operands parameter      T[s], T a floating point type
              accumulator    T[s]
              gradient       T[s]
-             learning_rate  T
-             momentum       T
+             learning_rate  C, which T computes in
+             momentum       C
+             weight_decay   C
+             scale          C
     result   parameter - learning_rate * a, or with `nesterov` parameter - (g * learning_rate + a * momentum * learning_rate)
              a = accumulator * momentum + g
     gradient none: training does not look through a step
@@ -215,28 +227,27 @@ class MomentumUpdate(_Update):
     """
 
     nesterov: bool = False
-    weight_decay: float = 0.0
-    scale: float = 1.0
     cuts = "an optimiser's step is not differentiated"
-    names = ("parameter", "accumulator", "gradient", "learning_rate", "momentum")
+    names = ("parameter", "accumulator", "gradient", "learning_rate", "momentum", "weight_decay", "scale")
     tensors = 3
     in_place = {0: 0, 1: 1}
     samples = (
-        sample(*(_WEIGHTS,) * 3, _SCALAR, _SCALAR),
-        sample(*(_WEIGHTS,) * 3, _SCALAR, _SCALAR, nesterov=True),
-        sample(*(_WEIGHTS,) * 3, _SCALAR, _SCALAR, weight_decay=0.01, scale=0.5),
+        sample(*(_WEIGHTS,) * 3, *(_SCALAR,) * 4, domain=(*_TENSORS[:3], _RATE, _RATE, *_DECAYING)),
+        sample(*(_WEIGHTS,) * 3, *(_SCALAR,) * 4, domain=(*_TENSORS[:3], _RATE, _RATE, *_DECAYING), nesterov=True),
+        sample(*(_WEIGHTS,) * 3, *(_SCALAR,) * 4, values={5: np.array(0.0), 6: np.array(1.0)}, note="without decay"),
     )
 
     def infer(
         self, parameter: TensorType, accumulator: TensorType, gradient: TensorType, learning_rate: TensorType,
-        momentum: TensorType,
+        momentum: TensorType, weight_decay: TensorType, scale: TensorType,
     ) -> tuple[TensorType, ...]:
-        return (self.check((parameter, accumulator, gradient, learning_rate, momentum)),) * 2
+        return (self.check((parameter, accumulator, gradient, learning_rate, momentum, weight_decay, scale)),) * 2
 
     def reference(
-        self, parameter: Array, accumulator: Array, gradient: Array, learning_rate: Array, momentum: Array
+        self, parameter: Array, accumulator: Array, gradient: Array, learning_rate: Array, momentum: Array, weight_decay: Array,
+        scale: Array,
     ) -> tuple[Array, ...]:
-        g = self.gradient(parameter, gradient)
+        g = self.gradient(parameter, gradient, weight_decay, scale)
         accumulator = accumulator * momentum + g
         if self.nesterov:
             return parameter - (g * learning_rate + accumulator * momentum * learning_rate), accumulator
@@ -244,14 +255,14 @@ class MomentumUpdate(_Update):
 
     def lower(
         self, k: Kernel, parameter: Buffer, accumulator: Buffer, gradient: Buffer, learning_rate: Buffer, momentum: Buffer,
-        parameter_out: Buffer, accumulator_out: Buffer,
+        weight_decay: Buffer, scale: Buffer, parameter_out: Buffer, accumulator_out: Buffer,
     ) -> None:
         def step(i: Expr, before: Expr, g: Expr, rate: Expr, m: Expr) -> Sequence[Expr]:
             summed = k.let(accumulator[i] * m + g, "summed")
             return before - (g * rate + summed * m * rate if self.nesterov else rate * summed), summed
 
         scalars = ((learning_rate, "rate"), (momentum, "m"))
-        self.each(k, parameter, gradient, scalars, (parameter_out, accumulator_out), step)
+        self.each(k, parameter, gradient, scalars, (parameter_out, accumulator_out), step, scale=scale, decay=weight_decay)
 
 
 class _Adam(_Update):
@@ -271,8 +282,9 @@ class _Adam(_Update):
         return k.let(m + (g - m) * (1.0 - betas[0]), "next_m"), k.let(v + (g * g - v) * (1.0 - betas[1]), "next_v")
 
 
-_VARIANTS: tuple[dict[str, Any], ...] = ({}, {"nesterov": True}, {"weight_decay": 0.01, "scale": 0.5})
-_BETAS = ((-2.0, 2.0), (-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0), (0.001, 0.1), (0.8, 0.95), (0.9, 0.999))
+_VARIANTS: tuple[dict[str, Any], ...] = ({}, {"nesterov": True})
+_MOMENTS = (*_TENSORS[:2], (0.0, 2.0), *_TENSORS[:1])
+_BETAS = ((0.001, 0.1), (0.8, 0.95), (0.9, 0.999), (1e-3, 1e-2))
 
 
 @operation
@@ -283,12 +295,14 @@ class AdamUpdate(_Adam):
              m               T[s], first moment
              v               T[s], second moment
              gradient        T[s]
-             learning_rate   T
-             beta1           T
-             beta2           T
-             epsilon         T
-             beta1_power     T: beta1 to the power of the number of this step, which counts from 1
-             beta2_power     T
+             learning_rate   C, which T computes in
+             beta1           C
+             beta2           C
+             epsilon         C
+             beta1_power     C: beta1 to the power of the number of this step, which counts from 1
+             beta2_power     C
+             weight_decay    C
+             scale           C
     result   parameter - l * m / (sqrt(v) + epsilon), with `nesterov` beta1 * m + (1 - beta1) * g in place of m
              m + (g - m) * (1 - beta1), used above
              v + (g * g - v) * (1 - beta2), used above
@@ -298,26 +312,27 @@ class AdamUpdate(_Adam):
     """
 
     nesterov: bool = False
-    weight_decay: float = 0.0
-    scale: float = 1.0
     cuts = "an optimiser's step is not differentiated"
-    names = ("parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "beta1_power", "beta2_power")
+    names = (
+        "parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "beta1_power", "beta2_power", "weight_decay",
+        "scale")
     samples = tuple(
-        sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 6, domain=(*_BETAS, (1e-3, 1e-2), (0.7, 0.8), (0.9, 0.99)), **attributes)
+        sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 8, domain=(*_MOMENTS, *_BETAS, (0.7, 0.8), (0.9, 0.99), *_DECAYING), **attributes)
         for attributes in _VARIANTS)
 
     def infer(
         self, parameter: TensorType, m: TensorType, v: TensorType, gradient: TensorType, learning_rate: TensorType,
         beta1: TensorType, beta2: TensorType, epsilon: TensorType, beta1_power: TensorType, beta2_power: TensorType,
+        weight_decay: TensorType, scale: TensorType,
     ) -> tuple[TensorType, ...]:
-        scalars = (learning_rate, beta1, beta2, epsilon, beta1_power, beta2_power)
+        scalars = (learning_rate, beta1, beta2, epsilon, beta1_power, beta2_power, weight_decay, scale)
         return (self.check((parameter, m, v, gradient, *scalars)),) * 3
 
     def reference(
         self, parameter: Array, m: Array, v: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array,
-        epsilon: Array, beta1_power: Array, beta2_power: Array,
+        epsilon: Array, beta1_power: Array, beta2_power: Array, weight_decay: Array, scale: Array,
     ) -> tuple[Array, ...]:
-        g = self.gradient(parameter, gradient)
+        g = self.gradient(parameter, gradient, weight_decay, scale)
         m, v = self.moments(m, v, g, beta1, beta2)
         rate = learning_rate * np.sqrt(1 - beta2_power) / (1 - beta1_power)
         ahead = m * beta1 + (1 - beta1) * g if self.nesterov else m
@@ -325,8 +340,8 @@ class AdamUpdate(_Adam):
 
     def lower(
         self, k: Kernel, parameter: Buffer, m: Buffer, v: Buffer, gradient: Buffer, learning_rate: Buffer, beta1: Buffer,
-        beta2: Buffer, epsilon: Buffer, beta1_power: Buffer, beta2_power: Buffer, parameter_out: Buffer, m_out: Buffer,
-        v_out: Buffer,
+        beta2: Buffer, epsilon: Buffer, beta1_power: Buffer, beta2_power: Buffer, weight_decay: Buffer, scale: Buffer,
+        parameter_out: Buffer, m_out: Buffer, v_out: Buffer,
     ) -> None:
         def step(
             i: Expr, before: Expr, g: Expr, rate: Expr, b1: Expr, b2: Expr, tiny: Expr, power1: Expr, power2: Expr
@@ -339,7 +354,7 @@ class AdamUpdate(_Adam):
         scalars = (
             (learning_rate, "rate"), (beta1, "b1"), (beta2, "b2"), (epsilon, "tiny"), (beta1_power, "power1"),
             (beta2_power, "power2"))
-        self.each(k, parameter, gradient, scalars, (parameter_out, m_out, v_out), step)
+        self.each(k, parameter, gradient, scalars, (parameter_out, m_out, v_out), step, scale=scale, decay=weight_decay)
 
 
 @operation
@@ -350,12 +365,13 @@ class AdamWeightDecayUpdate(_Adam):
              m               T[s], first moment
              v               T[s], second moment
              gradient        T[s]
-             learning_rate   T
-             beta1           T
-             beta2           T
-             epsilon         T
-             decay           T
-    result   parameter - learning_rate * (m / (sqrt(v) + epsilon) + decay * parameter)
+             learning_rate   C, which T computes in
+             beta1           C
+             beta2           C
+             epsilon         C
+             weight_decay    C
+             scale           C
+    result   parameter - learning_rate * (m / (sqrt(v) + epsilon) + weight_decay * parameter)
              m + (g - m) * (1 - beta1), used above
              v + (g * g - v) * (1 - beta2), used above
              with g = gradient * scale; moments are not corrected for beginning at zero
@@ -363,32 +379,31 @@ class AdamWeightDecayUpdate(_Adam):
     errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
     """
 
-    scale: float = 1.0
     cuts = "an optimiser's step is not differentiated"
-    names = ("parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "decay")
-    samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, domain=(*_BETAS, (1e-3, 1e-2), (0.0, 0.1))),)
+    names = ("parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "scale")
+    samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 6, domain=(*_MOMENTS, *_BETAS, *_DECAYING)),)
 
     def infer(
         self, parameter: TensorType, m: TensorType, v: TensorType, gradient: TensorType, learning_rate: TensorType,
-        beta1: TensorType, beta2: TensorType, epsilon: TensorType, decay: TensorType,
+        beta1: TensorType, beta2: TensorType, epsilon: TensorType, weight_decay: TensorType, scale: TensorType,
     ) -> tuple[TensorType, ...]:
-        return (self.check((parameter, m, v, gradient, learning_rate, beta1, beta2, epsilon, decay)),) * 3
+        return (self.check((parameter, m, v, gradient, learning_rate, beta1, beta2, epsilon, weight_decay, scale)),) * 3
 
     def reference(
         self, parameter: Array, m: Array, v: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array,
-        epsilon: Array, decay: Array,
+        epsilon: Array, weight_decay: Array, scale: Array,
     ) -> tuple[Array, ...]:
-        m, v = self.moments(m, v, self.gradient(parameter, gradient), beta1, beta2)
-        return parameter - learning_rate * (m / (np.sqrt(v) + epsilon) + decay * parameter), m, v
+        m, v = self.moments(m, v, gradient * scale, beta1, beta2)
+        return parameter - learning_rate * (m / (np.sqrt(v) + epsilon) + weight_decay * parameter), m, v
 
     def lower(
         self, k: Kernel, parameter: Buffer, m: Buffer, v: Buffer, gradient: Buffer, learning_rate: Buffer, beta1: Buffer,
-        beta2: Buffer, epsilon: Buffer, decay: Buffer, parameter_out: Buffer, m_out: Buffer, v_out: Buffer,
+        beta2: Buffer, epsilon: Buffer, weight_decay: Buffer, scale: Buffer, parameter_out: Buffer, m_out: Buffer, v_out: Buffer,
     ) -> None:
         def step(i: Expr, before: Expr, g: Expr, rate: Expr, b1: Expr, b2: Expr, tiny: Expr, share: Expr) -> Sequence[Expr]:
             next_m, next_v = self.new_moments(k, i, g, (b1, b2), (m, v))
             change = next_m / (k.call("sqrt", next_v) + tiny) + share * before
             return before - rate * change, next_m, next_v
 
-        scalars = ((learning_rate, "rate"), (beta1, "b1"), (beta2, "b2"), (epsilon, "tiny"), (decay, "share"))
-        self.each(k, parameter, gradient, scalars, (parameter_out, m_out, v_out), step)
+        scalars = ((learning_rate, "rate"), (beta1, "b1"), (beta2, "b2"), (epsilon, "tiny"), (weight_decay, "share"))
+        self.each(k, parameter, gradient, scalars, (parameter_out, m_out, v_out), step, scale=scale, decay=None)
