@@ -9,8 +9,8 @@ Arrays are stored as `ir.storage` says (bf16 as uint16); an op sees them in the 
 rounded to the result's dtype.  A tuple is a Python tuple.  A stack is a chain of pairs (rest, top), None when empty, so that
 `push` never disturbs a stack that someone holds.
 
-An executor is an `Interpreter` with `execute` replaced, and with `constant`, `truth` and `integer` if its arrays are not
-NumPy's.  If the two ever disagree beyond an op's stated error, this one is right.
+An executor is an `Interpreter` with `execute` replaced, and with `constant`, `truth`, `integer` and `draw` if its arrays are
+not NumPy's.  If the two ever disagree beyond an op's stated error, this one is right.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ import numpy as np
 from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
 from adjoint.ir.op import Op, with_sizes
-from adjoint.ir.ops.control import Call, Cell, For, If, While
+from adjoint.ir.ops.control import Call, Cell, For, Gradient, If, While
 from adjoint.ir.ops.host import Apply, Attach, Callback, CellCallback, Hook, Outputs, Pullback
+from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.ops.tuples import Group, Item
@@ -78,6 +79,7 @@ class Interpreter:
         self.state: MutableMapping[str, Any] = {} if state is None else state
         self.hosts: Mapping[str, Callable[..., Any]] = {} if hosts is None else hosts
         self._sizes: dict[str, int] = {}
+        self._draws = 0
 
     # what an executor replaces
 
@@ -114,6 +116,11 @@ class Interpreter:
     def zeros(self, type_: TensorType) -> Any:
         """Zeros of a static tensor type."""
         return np.zeros(type_.sizes, type_.dtype.array)
+
+    def draw(self, seed: int) -> Any:
+        """The key of the next random draw, u64[2]: the seed, and how many draws came before it."""
+        self._draws += 1
+        return np.array([seed, self._draws - 1], np.uint64)
 
     # walking
 
@@ -186,6 +193,11 @@ class Interpreter:
                 return (operands[0][index],)
             case Read(symbol=symbol):
                 return (self.state[symbol],)
+            case Draw(seed=seed):
+                return (self.draw(seed),)
+            case Gradient():
+                raise ValueError(f"`gradient` at {node.loc} has no meaning of its own: run the pass `differentiate` first, "
+                                 "which puts the nodes that compute it in its place")
             case Write(symbol=symbol):
                 self.state[symbol] = operands[0]
                 return ()

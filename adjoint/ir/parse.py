@@ -104,6 +104,7 @@ _WORDS: Final = {
     "DTYPE": "a type", "STACK": "a type", "TUPLE": "a type", "INT": "an integer", "FLOAT": "a number", "STRING": "a string",
     "PLACE": "a place such as net.py:3:4", "KIND": "a place such as net.py:3:4", "UNKNOWN": "a place such as net.py:3:4",
     "NONE": "`none`", "RETURN": "`return`", "YIELD": "`yield`", "IF": "an op", "FOR": "an op", "WHILE": "an op", "CELL": "an op",
+    "GRADIENT": "an op",
 }
 
 
@@ -418,6 +419,32 @@ class _FunctionReader:
         loc = self._module.location(block.children[0])
         return _op("cell", **attributes), initial, (self._region(block, params, loc),), loc
 
+    def _gradient(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
+        of, by, sens, carry, block = tree.children
+        symbols: list[str] = []
+        for token in by.children if by is not None else ():
+            name = self._module.declared(token, "param")
+            if name in symbols:
+                raise errors.WRONG_ATTRIBUTE.at(self._place(token), f"`@{name}` is given twice", self._source)
+            symbols.append(name)
+        cotangents = [self._atom(token) for token in sens.children] if sens is not None else []
+        params, initial = self._carried(carry)
+        loc = self._module.location(block.children[0])
+        region = self._region(block, params, loc)
+        count = self._module.integer(of)
+        if not 1 <= count <= len(region.results):
+            label = f"the region yields {_count(len(region.results), 'value')}, so `of` is in 1..{len(region.results)}"
+            raise errors.WRONG_COUNT.at(self._place(of), label, self._source)
+        if sens is not None and len(cotangents) != count:
+            label = f"{_count(count, 'value')} differentiated, {_count(len(cotangents), 'cotangent')} given"
+            raise errors.WRONG_COUNT.at(self._place(sens if sens.children else of), label, self._source)
+        for token, ct, y in zip(sens.children if sens is not None else (), cotangents, region.results, strict=False):
+            if ct.type is not y.type:
+                label = f"`{token}` is {ct.type}, the value it is the cotangent of is {y.type}"
+                raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
+        op = _op("gradient", of=count, by=tuple(symbols), weights=tuple(self._module.params[s] for s in symbols))
+        return op, [*initial, *cotangents], (region,), loc
+
     def _carried(self, carry: Any) -> tuple[list[Value], list[Atom]]:
         initial = [self._atom(binding.children[2]) for binding in carry.children]
         params: list[Value] = []
@@ -620,6 +647,7 @@ _REGION_OPS: Final[dict[str, Callable[[_FunctionReader, Any], tuple[Op, Sequence
     "for": _FunctionReader._for,  # type: ignore[reportPrivateUsage]
     "while": _FunctionReader._while,  # type: ignore[reportPrivateUsage]
     "cell": _FunctionReader._cell,  # type: ignore[reportPrivateUsage]
+    "gradient": _FunctionReader._gradient,  # type: ignore[reportPrivateUsage]
 }
 
 

@@ -33,8 +33,9 @@ MARGIN: Final = 75
 
 KEYWORDS: Final = frozenset(
     {
-        "at", "carry", "cell", "do", "else", "false", "for", "func", "host", "if", "in", "inf", "nan", "none", "param", "range",
-        "residuals", "return", "stack", "test", "true", "tuple", "unknown", "vjp", "while", "with", "yield", *DTYPES,
+        "at", "by", "carry", "cell", "do", "else", "false", "for", "func", "gradient", "host", "if", "in", "inf", "nan", "none", "of",
+        "param", "range", "residuals", "return", "sens", "stack", "test", "true", "tuple", "unknown", "vjp", "while", "with",
+        "yield", *DTYPES,
     }
 )
 """Words of the language: values are not called so."""
@@ -286,6 +287,18 @@ class _FunctionPrinter:
         self._block(body, "yield", depth + 1)
         self._write(depth, ["}"])
 
+    def _gradient(self, node: Node, results: list[Piece], depth: int) -> None:
+        (body,) = node.regions
+        gradient: Any = node.op
+        operands, sens = node.operands[: len(body.params)], node.operands[len(body.params) :]
+        head: list[Piece] = ["gradient ", Token("attribute", "of"), "=", Token("literal", str(gradient.of))]
+        if gradient.by:
+            head += [" ", Token("attribute", "by"), "=[", *_listed([_symbol(symbol)] for symbol in gradient.by), "]"]
+        head += [" sens ", "(", *_listed([self._atom(atom)] for atom in sens), ")"] if sens else []
+        self._open(depth, [*results, *head, *self._carry(body.params, operands), " {"], body, node.loc)
+        self._block(body, "yield", depth + 1)
+        self._write(depth, ["}"])
+
     def _carry(self, params: Sequence[Value], operands: Sequence[Atom]) -> list[Piece]:
         self._names.define(params)
         bindings = [
@@ -335,6 +348,7 @@ _FORMS: Final = {
     "for": _Form(1, _FunctionPrinter._for),  # type: ignore[reportPrivateUsage]
     "while": _Form(2, _FunctionPrinter._while),  # type: ignore[reportPrivateUsage]
     "cell": _Form(1, _FunctionPrinter._cell),  # type: ignore[reportPrivateUsage]
+    "gradient": _Form(1, _FunctionPrinter._gradient),  # type: ignore[reportPrivateUsage]
 }
 
 

@@ -14,7 +14,7 @@ from adjoint.ir import errors
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, walk
 from adjoint.ir.errors import Mistake
 from adjoint.ir.op import Effect, Op, registry
-from adjoint.ir.ops.control import Call, RegionOp
+from adjoint.ir.ops.control import Call, Gradient, RegionOp
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.print import Listing, listing
 from adjoint.ir.types import StackType, TensorType, Type
@@ -160,7 +160,13 @@ class _Verifier:
         for symbol in filter(None, named.values()):
             if symbol not in declared:
                 self.fail(errors.SYMBOL_MISSING, node, f"`@{symbol}` is not a {kind} of the module")
-        if isinstance(op, Call):
+        if isinstance(op, Gradient):
+            for symbol, type_ in zip(op.by, op.weights, strict=True):
+                if symbol not in module.params:
+                    self.fail(errors.SYMBOL_MISSING, node, f"`@{symbol}` is not a param of the module")
+                if module.params[symbol] is not type_:
+                    self.fail(errors.TYPE_DIFFERS, node, f"`@{symbol}` is {module.params[symbol]}, not {type_}")
+        elif isinstance(op, Call):
             self._check_call(node, module.functions[op.symbol])
         elif kind == "param":
             expected = module.params[op.symbol]

@@ -17,6 +17,7 @@ from adjoint.ir.parse import parse_module
 from adjoint.ir.types import I64, TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.runtime.program import zeros
+from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = ["Executor", "Loaded", "load_ir"]
@@ -43,6 +44,9 @@ class Executor(Interpreter):
 
     def zeros(self, type_: TensorType) -> Tensor:
         return zeros(type_)
+
+    def draw(self, seed: int) -> Tensor:
+        return next_key(seed or None)
 
 
 class Loaded:

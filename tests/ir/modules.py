@@ -26,10 +26,8 @@ FILES = st.one_of(
 SYMBOLS = st.one_of(
     st.sampled_from(["w", "f", "f.grad", "net.0.weight", "0.bias", "a b", "x/y", "f'", "@", '"', "日本"]), st.text(min_size=1, max_size=5)
 )
-TYPES = st.sampled_from(
-    [scalar(F32), scalar(BOOL), scalar(I64), tensor(F32, (symbol("b"), 3)), tensor(F32, (2 * symbol("b") + 1,)), tensor(F32, (0, 2)),
-     stack_of(scalar(F32)), tuple_of(()), tuple_of((scalar(F32), stack_of(scalar(I64))))]
-)
+TENSORS = [scalar(F32), scalar(BOOL), scalar(I64), tensor(F32, (symbol("b"), 3)), tensor(F32, (2 * symbol("b") + 1,)), tensor(F32, (0, 2))]
+TYPES = st.sampled_from([*TENSORS, stack_of(scalar(F32)), tuple_of(()), tuple_of((scalar(F32), stack_of(scalar(I64))))])
 ATTRIBUTES = {"kind": st.sampled_from(["value", "gradient"])}
 
 
@@ -83,7 +81,8 @@ class _Maker:
 
     def node(self, b: Builder, seen: list[Value], depth: int) -> None:
         draw = self.draw
-        forms = ["apply!", "hook", "attach!", "read", "write!", "call", "push", "add", *(["if", "for", "while", "cell"] if depth else [])]
+        forms = ["apply!", "hook", "attach!", "read", "write!", "call", "push", "add"]
+        forms += ["if", "for", "while", "cell", "gradient"] if depth else []
         name = draw(st.sampled_from(forms))
         make = registry()[name]
         loc = draw(locations())
@@ -118,6 +117,15 @@ class _Maker:
                 op, operands = make(), [self.atom(b, seen, scalar(BOOL))]
                 wanted = draw(st.lists(TYPES, max_size=2))
                 regions = [self.region(seen, wanted, depth=depth - 1) for _ in range(2)]
+            case "gradient":
+                by = draw(st.sampled_from([(), (param,)]))
+                outputs = draw(st.lists(st.sampled_from(TENSORS), min_size=1, max_size=3))
+                of = draw(st.integers(1, len(outputs)))
+                op = make(of=of, by=by, weights=tuple(self.module.params[symbol] for symbol in by))
+                taken = draw(st.lists(st.sampled_from(TENSORS), max_size=2))
+                operands = [self.atom(b, seen, t) for t in (*taken, *(outputs[:of] if draw(st.booleans()) else ()))]
+                params = [Value(t, draw(HINTS)) for t in taken]
+                regions = [self.region(seen, [*outputs, *draw(st.lists(TYPES, max_size=1))], params, depth - 1)]
             case _:
                 carried = draw(st.lists(TYPES, max_size=2))
                 operands = [self.atom(b, seen, t) for t in carried]

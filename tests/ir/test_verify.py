@@ -8,7 +8,7 @@ import pytest
 
 from adjoint.diagnostics import UNKNOWN, CompileError
 from adjoint.ir.core import Function, Literal, Module, Node, Region, Value
-from adjoint.ir.ops.control import Cell, For, If, While
+from adjoint.ir.ops.control import Cell, For, Gradient, If, While
 from adjoint.ir.ops.elementwise import Add, Neg
 from adjoint.ir.ops.host import Apply, Attach
 from adjoint.ir.ops.stack import Pop, Push
@@ -78,6 +78,16 @@ def loop_carries_another_type() -> Function:
     return function([n, x], [Node(For(), (n, n, n, x), (y,), (Region((i, a), (), (i,)),))], [y])
 
 
+def gradient_of_too_many() -> Function:
+    x, u, y, z = value("x"), value("u"), value("y"), value("z")
+    return function([x], [Node(Gradient(2), (x,), (y, z), (Region((u,), (), (u,)),))], [y])
+
+
+def cotangent_of_another_type() -> Function:
+    x, s, u, y, z = value("x"), value("s", scalar(F64)), value("u"), value("y"), value("z")
+    return function([x, s], [Node(Gradient(1), (x, s), (y, z), (Region((u,), (), (u,)),))], [y])
+
+
 def cell_takes_another_type() -> Function:
     x, a, y = value("x"), value("a", scalar(F64)), value("y", scalar(F64))
     return function([x], [Node(Cell("c"), (x,), (y,), (Region((a,), (), (a,)),))], [y])
@@ -144,7 +154,7 @@ CASES: dict[str, tuple[Callable[[], Function], ...]] = {
         stack_used_twice, stack_yielded_twice, stack_used_in_a_branch_and_after_it, stack_from_outside_in_a_loop,
         stack_in_the_test_of_a_while,
     ),
-    "E125": (branches_differ, loop_carries_another_type, cell_takes_another_type),
+    "E125": (branches_differ, loop_carries_another_type, cell_takes_another_type, gradient_of_too_many, cotangent_of_another_type),
     "E127": (literal_out_of_range, literal_that_is_no_scalar),
 }  # fmt: skip
 
@@ -197,16 +207,26 @@ def module_with(node: Node) -> Module:
     return Module({"w": X}, {}, {"f": function([], [node], [])})
 
 
+def gradient_by(symbol: str, type_: Type) -> Node:
+    body = Region((), (), (Literal(1.0, X),))
+    return Node(Gradient(1, (symbol,), (type_,)), (), (value("y"), value("v", type_)), (body,))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("code", "module"),
     [
         ("E126", module_with(Node(Read("v", (X,)), (), (value("v"),)))),
         ("E123", module_with(Node(Read("w", (scalar(F64),)), (), (value("v", scalar(F64)),)))),
+        ("E126", module_with(gradient_by("v", X))),
+        ("E123", module_with(gradient_by("w", scalar(F64)))),
         ("E126", module_with(Node(Attach("w"), (Literal(1.0, X),), ()))),
         ("E126", Module({}, {}, {"f": Function("f", Region((), (), ()), "g")})),
         ("E120", Module({}, {}, {"f": Function("g", Region((), (), ()))})),
     ],
-    ids=["no parameter", "parameter of another type", "no host", "no pullback", "another name"],
+    ids=[
+        "no parameter", "parameter of another type", "gradient by none", "gradient by another type", "no host", "no pullback",
+        "another name",
+    ],
 )
 def test_symbols_are_declared(code: str, module: Module) -> None:
     with pytest.raises(CompileError) as caught:

@@ -5,6 +5,7 @@
     y = while carry (a = a0) test { ... yield c } do { ... yield a1 }
     y = cell "relu" with @relu carry (x = a) { ... yield y1 }
     y = call @f(x)
+    y, x' = gradient of=1 carry (x = a) { ... yield y1 }
 
 Their gradients are transforms of regions and stand in `passes/autodiff_regions.py`.
 """
@@ -15,13 +16,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjoint.ir.op import NotDifferentiable, Op, mistake, operation
-from adjoint.ir.types import BOOL, I64, Type, scalar
+from adjoint.ir.types import BOOL, I64, TensorType, Type, scalar
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node, Region
 
-__all__ = ["Call", "Cell", "For", "If", "RegionOp", "While"]
+__all__ = ["Call", "Cell", "For", "Gradient", "If", "RegionOp", "While"]
 
 
 class RegionOp(Op):
@@ -146,6 +147,45 @@ class Call(RegionOp):
         return self.results
 
 
+@operation
+class Gradient(RegionOp):
+    """A region run, and its gradient: `y: f32, x': f32[3] = gradient of=1 sens (s) carry (x: f32[3] = a) { ... yield y1 }`.
+
+    The pass `differentiate` puts the nodes of the region and of its adjoint in its place.  What the region sees of the
+    regions around it is constant for it; to differentiate by it, pass it as an argument.
+
+    of       how many of the first values that the region yields are differentiated; the others are only passed on
+    by       symbols of parameters that the region is differentiated by as well, as in `by=[@w]`
+    weights  their types; in text they stand at the last binders and nowhere else
+    operands the arguments it is differentiated by, tensors; then either none, or the cotangents of the `of` first values in
+             their types (`sens`): without them ones
+    region   parameters: the arguments; yields the outputs
+    result   all that the region yields, then for each argument and each symbol of `by` its gradient; zeros where nothing flows
+    gradient that of the nodes that take its place: it may stand inside another one
+    errors   TypeError when the parameters do not have the operands' types, or no tensors are differentiated; ValueError when
+             `of` is not in 1..outputs, when a symbol stands in `by` twice or without its type
+    """
+
+    of: int
+    by: tuple[str, ...] = ()
+    weights: tuple[TensorType, ...] = ()
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        _expect_regions(self, regions, 1)
+        (body,) = regions
+        params, outputs = [p.type for p in body.params], [a.type for a in body.results]
+        if not 1 <= self.of <= len(outputs):
+            raise mistake(self, "of", f"in 1..{len(outputs)}", self.of)
+        if len(set(self.by)) != len(self.by) or len(self.weights) != len(self.by):
+            raise mistake(self, "by", "different symbols, each with its type", f"{self.by} of {_typed(self.weights)}")
+        if not all(isinstance(t, TensorType) for t in (*params, *outputs[: self.of])):
+            raise mistake(self, "region", "over tensors", _typed([*params, *outputs[: self.of]]), TypeError)
+        _expect_types(self, "parameters", list(operands[: len(params)]), params)
+        if len(operands) != len(params):
+            _expect_types(self, "sens", outputs[: self.of], list(operands[len(params) :]))
+        return (*outputs, *params, *self.weights)
+
+
 def _expect_regions(op: Op, regions: Sequence[Region], count: int) -> None:
     if len(regions) != count:
         raise mistake(op, "regions", f"{count} regions", len(regions), TypeError)
@@ -153,4 +193,8 @@ def _expect_regions(op: Op, regions: Sequence[Region], count: int) -> None:
 
 def _expect_types(op: Op, what: str, expected: Sequence[Type], got: Sequence[Type]) -> None:
     if list(expected) != list(got):
-        raise mistake(op, what, f"({', '.join(map(str, expected))})", f"({', '.join(map(str, got))})", TypeError)
+        raise mistake(op, what, _typed(expected), _typed(got), TypeError)
+
+
+def _typed(types: Sequence[Type]) -> str:
+    return f"({', '.join(map(str, types))})"

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.op import Effect, Op, mistake, operation, sample
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Array = Any
 
-__all__ = ["Dropout", "DropoutGradient", "RandomBits", "RandomInteger", "RandomNormal", "RandomUniform"]
+__all__ = ["Draw", "Dropout", "DropoutGradient", "RandomBits", "RandomInteger", "RandomNormal", "RandomUniform"]
 
 LANES = 16
 """Blocks whose words lie side by side."""
@@ -132,6 +132,30 @@ def _wide(k: Kernel, word: LocalArray) -> LocalArray:
         low = part * (2 * LANES) + lane
         k.set(wide[part * LANES + lane], k.cast(word[low], U64) | k.cast(word[low + LANES], U64) << 32)
     return wide
+
+
+@operation
+class Draw(Op):
+    """The key of the next random draw: `key: u64[2] = draw!(seed=3)`.
+
+    seed     takes the global seed's place, if it is not 0
+    result   u64[2]: seed and stream; each draw has a stream of its own
+    gradient none flows: there is no operand
+    errors   ValueError: seed not in [0, 2^64)
+    """
+
+    seed: int = 0
+
+    name: ClassVar[str] = "draw!"
+    effect: ClassVar[Effect] = Effect.HOST
+
+    def infer(self) -> TensorType:
+        if not 0 <= self.seed < 2**64:
+            raise mistake(self, "seed", "in [0, 2^64)", self.seed)
+        return KEY
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        return ()
 
 
 class _Random(Op):
