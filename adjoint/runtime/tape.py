@@ -113,6 +113,9 @@ class Tape:
     depth   gradients being taken, one inside the other
     """
 
+    emits = False
+    """Whether ops are emitted as nodes instead of being computed: so while a function is made into a graph."""
+
     def __init__(self) -> None:
         self.slots: dict[int, int] = {}
         self.values: list[Tensor] = []
