@@ -2,7 +2,7 @@
 
 A Python function, Cell class or instance is traced on example inputs of the types in `--args`; a `.ir` text is read as
 it is.  Stages: forward, adjoint (the forward copy and the reverse pass, hooks standing in it), c (one kernel for each
-different computation of both, with the lines it comes from).
+different computation of both, with the lines it comes from).  For the latter two, gradients inside of the function are expanded.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from adjoint.ir.print import listing
 from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.autodiff import Grad
+from adjoint.passes.differentiate import Differentiate
 from adjoint.passes.manager import Changes, Pipeline
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.executor import load_ir
@@ -120,6 +121,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any]]:
     if chosen.run:
         yield "results", _results(chosen, module, symbol, inputs)
     if chosen.stage in ("adjoint", "c", "all"):
+        module = Differentiate().on_module(module)
         adjoint = _adjoint(module, symbol, chosen.wrt)
         if chosen.stage != "c":
             if chosen.diff and not chosen.passes:

@@ -1,5 +1,5 @@
 """Transforms of the IR.  Importing this package makes every pass known to `Pipeline.parse`."""
 
-from adjoint.passes import autodiff, cse, dce, inline, lift_state, simplify, specialize
+from adjoint.passes import autodiff, cse, dce, differentiate, inline, lift_state, simplify, specialize
 
-__all__ = ["autodiff", "cse", "dce", "inline", "lift_state", "simplify", "specialize"]
+__all__ = ["autodiff", "cse", "dce", "differentiate", "inline", "lift_state", "simplify", "specialize"]

@@ -21,6 +21,8 @@ The walk is in `sweep`, the rules of nodes with regions in `autodiff_regions`, t
     Grad        function to function: forward copy and adjoint in one
     Pair        function to two: forward with residuals, and pullback
 
+Gradients that stand inside of the function, `gradient` nodes, are expanded first (see `differentiate`).
+
 Not done: nothing is rematerialised, and recursion has no gradient.
 """
 
@@ -35,35 +37,16 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.ops.host import Attach
 from adjoint.passes import errors
-from adjoint.passes.activity import Activity, Leaf, differentiable, differentiable_by_default
-from adjoint.passes.cotangent import Cotangent, Sometimes, presence, value_of
+from adjoint.passes.activity import Leaf, differentiable, differentiable_by_default
+from adjoint.passes.cotangent import Sometimes, presence, value_of
 from adjoint.passes.dce import living
+from adjoint.passes.differentiate import expanded, forward_and_adjoint
 from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Pass, chosen, with_replaced
 from adjoint.passes.residuals import extended
-from adjoint.passes.sweep import Sweep
+from adjoint.passes.sweep import swept
 
-__all__ = ["Grad", "Pair", "Pulled", "adjoint", "pair", "pullback", "swept"]
-
-
-def swept(
-    b: Builder,
-    nodes: Sequence[Node],
-    outputs: Sequence[Atom],
-    cotangents: Sequence[Cotangent | None],
-    wanted: Sequence[Leaf],
-    module: Module | None = None,
-) -> tuple[Sweep, list[Cotangent | None]]:
-    """Emit the reverse pass over `nodes` into `b`; the sweep, and for each wanted leaf its cotangent."""
-    sweep = Sweep(b, Activity(nodes, wanted, module))
-    leaves = set(wanted)
-    sweep.kept = {value: None for node in nodes for value in node.results if value in leaves}
-    for atom, ct in zip(outputs, cotangents, strict=True):
-        sweep.add(atom, ct)
-    sweep.pull_all(nodes)
-    rest = [leaf for leaf in dict.fromkeys(wanted) if leaf not in sweep.kept]
-    found = {**sweep.kept, **dict(zip(rest, sweep.take_all(rest, nodes), strict=True))}
-    return sweep, [found[leaf] for leaf in wanted]
+__all__ = ["Grad", "Pair", "Pulled", "adjoint", "pair", "pullback"]
 
 
 def adjoint(
@@ -170,18 +153,18 @@ class Grad(Pass):
     value: bool = False
 
     def on_module(self, module: Module) -> Module:
-        function = inlined(chosen(module, self.of), module)
+        function = expanded(inlined(chosen(module, self.of), module), module)
         body = function.body
         wanted = _wanted(function, module, self.wrt)
         seeds = [_seed(y) if there else None for y, there in zip(body.results, _seeded(body.results, wanted), strict=True)]
         b = Builder()
-        sweep, found = swept(b, body.nodes, body.results, seeds, wanted, module)
-        types = [module.params[leaf] if isinstance(leaf, str) else leaf.type for leaf in wanted]
-        cotangents = [sweep.or_zero(ct, type_) for ct, type_ in zip(found, types, strict=True)]
+        types = {leaf: module.params[leaf] if isinstance(leaf, str) else leaf.type for leaf in wanted}
+        forward, cotangents = forward_and_adjoint(b, body.nodes, body.results, seeds, types, module)
+        by_leaf = dict(zip(types, cotangents, strict=True))
+        cotangents = [by_leaf[leaf] for leaf in wanted]
 
         whole = Builder(body.loc)
-        extended(whole, body.nodes, sweep.looked, sweep.needed(free_values(b.nodes, cotangents)))
-        whole.nodes = _unattached(whole.nodes) + b.nodes
+        whole.nodes = _unattached(forward) + b.nodes
         params = [*body.params, *(seed for seed in seeds if seed is not None)]
         results = [*body.results, *cotangents] if self.value else cotangents
         return with_replaced(
@@ -208,7 +191,7 @@ class Pair(Pass):
     of: str = ""
 
     def on_module(self, module: Module) -> Module:
-        function = inlined(chosen(module, self.of), module)
+        function = expanded(inlined(chosen(module, self.of), module), module)
         forward, pulled = pair(function, _wanted(function, module, self.wrt), module)
         return with_replaced(module, function.symbol, forward, pulled.function)
 

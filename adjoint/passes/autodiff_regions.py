@@ -44,7 +44,7 @@ from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given, p
 from adjoint.passes.rebuild import fresh, renamed
 
 if TYPE_CHECKING:
-    from adjoint.passes.autodiff import Sweep
+    from adjoint.passes.sweep import Sweep
 
 __all__ = ["fire_branched", "fire_repeated", "pull_region"]
 

@@ -14,12 +14,12 @@ from typing import ClassVar
 
 from adjoint.diagnostics import Derived, Loc
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Node, walk
+from adjoint.ir.core import Atom, Function, Module, Node, Region, walk
 from adjoint.ir.ops.control import Call, Cell
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Known, Rewriter, became
 
-__all__ = ["Inline", "inlined"]
+__all__ = ["Inline", "inlined", "inlined_region"]
 
 
 def inlined(function: Function, module: Module, *, cells: bool = False, rules: bool = False) -> Function:
@@ -32,6 +32,13 @@ def inlined(function: Function, module: Module, *, cells: bool = False, rules: b
         return function
     rewriter = _Inliner(module, cells=cells, rules=rules, around=(function.symbol,))
     return replace(function, body=rewriter.body(function.body))
+
+
+def inlined_region(region: Region, module: Module, around: str) -> Region:
+    """The same for a region of the function called `around`; it goes on seeing what is outside of it."""
+    if not any(isinstance(node.op, Call) for node in walk(region)):
+        return region
+    return _Inliner(module, cells=False, rules=False, around=(around,)).body(region)
 
 
 class _Inliner(Rewriter):

@@ -6,7 +6,8 @@
 
 What a branch writes is yielded by the `if` (the other side yields what it was), what a loop writes is carried, what a cell
 writes is one of its last results.  A function that calls another passes the state on.  A parameter that is only read gets no
-result.  After this pass a function is pure in its parameters and may be differentiated by them.
+result.  After this pass a function is pure in its parameters and may be differentiated by them.  Gradients inside of a function, which
+name the parameters that they are taken by, are expanded before.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, walk
 from adjoint.ir.ops.control import Call, Cell, For, If, While
 from adjoint.ir.ops.state import Read, Write
 from adjoint.passes import errors
+from adjoint.passes.differentiate import Differentiate
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Known, Rewriter, became
 
@@ -37,6 +39,7 @@ class LiftState(Pass):
     symbols: tuple[str, ...] = ()
 
     def on_module(self, module: Module) -> Module:
+        module = Differentiate().on_module(module)
         chosen = {symbol.removeprefix("@") for symbol in self.symbols} or set(module.params)
         touched = {symbol: _touched(function, module, chosen) for symbol, function in module.functions.items()}
         functions = {symbol: _lifted(function, module, touched) for symbol, function in module.functions.items()}

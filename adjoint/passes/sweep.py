@@ -19,7 +19,7 @@ from typing import Any
 
 from adjoint.diagnostics import Derived, InternalError
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Literal, Node, Region, Value, defined, walk
+from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value, defined, walk
 from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.ops.control import If, RegionOp
 from adjoint.ir.ops.host import Attach, Callback
@@ -32,7 +32,7 @@ from adjoint.passes.autodiff_regions import fire_branched, fire_repeated, pull_r
 from adjoint.passes.cotangent import Cotangent, Sometimes, given, presence, undecided, value_of
 from adjoint.passes.residuals import Looked
 
-__all__ = ["Sweep"]
+__all__ = ["Sweep", "swept"]
 
 
 class Sweep:
@@ -253,6 +253,26 @@ class Sweep:
             if node in self.looked:
                 found.update(self.looked[node].outside())
         return found
+
+
+def swept(
+    b: Builder,
+    nodes: Sequence[Node],
+    outputs: Sequence[Atom],
+    cotangents: Sequence[Cotangent | None],
+    wanted: Sequence[Leaf],
+    module: Module | None = None,
+) -> tuple[Sweep, list[Cotangent | None]]:
+    """Emit the reverse pass over `nodes` into `b`; the sweep, and for each wanted leaf its cotangent."""
+    sweep = Sweep(b, Activity(nodes, wanted, module))
+    leaves = set(wanted)
+    sweep.kept = {value: None for node in nodes for value in node.results if value in leaves}
+    for atom, ct in zip(outputs, cotangents, strict=True):
+        sweep.add(atom, ct)
+    sweep.pull_all(nodes)
+    rest = [leaf for leaf in dict.fromkeys(wanted) if leaf not in sweep.kept]
+    found = {**sweep.kept, **dict(zip(rest, sweep.take_all(rest, nodes), strict=True))}
+    return sweep, [found[leaf] for leaf in wanted]
 
 
 def _nothing(b: Builder, type_: Type) -> Atom:

@@ -13,6 +13,7 @@ from adjoint.ir.interpret import UNDEFINED, Interpreter
 from adjoint.ir.ops.host import Apply, Callback, CellCallback, Pullback
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import Poly, StackType, TensorType, TupleType, Type, substituted
+from adjoint.passes.differentiate import Differentiate
 
 ROUNDS = 3
 """Random inputs tried."""
@@ -130,7 +131,11 @@ def same(one: Any, two: Any) -> bool:
 
 
 def compare(before: Module, after: Module, domain: tuple[float, float]) -> None:
-    """Every function of both modules that takes the same parameters gives the same, and calls Python the same."""
+    """Every function of both modules that takes the same parameters gives the same, and calls Python the same.
+
+    Gradients inside of functions mean what `differentiate` makes of them; a test of its own compares that with differences.
+    """
+    before, after = Differentiate().on_module(before), Differentiate().on_module(after)
     for symbol, function in before.functions.items():
         other = after.functions.get(symbol)
         if other is None or [p.type for p in other.params] != [p.type for p in function.params]:
@@ -146,6 +151,7 @@ def compare(before: Module, after: Module, domain: tuple[float, float]) -> None:
 
 def compare_gradient(before: Module, after: Module, step: Any, domain: tuple[float, float]) -> None:
     """What `grad` made agrees with finite differences along a random direction, callbacks changing nothing."""
+    before = Differentiate().on_module(before)
     symbol = step.of.removeprefix("@") or next(iter(before.functions))
     function, gradient = before.functions[symbol], after.functions[f"{symbol}.grad"]
     for part in before.functions.values():
