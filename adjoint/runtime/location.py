@@ -9,19 +9,25 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from adjoint.diagnostics import UNKNOWN, At, Loc
+from adjoint.diagnostics import UNKNOWN, At, Loc, user_place
 
 __all__ = ["definition", "receiver", "user_location"]
 
 _LIBRARY = str(Path(__file__).parents[1]) + os.sep
+_WALKER = str(Path(__file__).parent / "walk")
+"""How the names of the walker's files begin: their functions that run a node have it in the variable `node`."""
 
 
 def user_location() -> Loc:
-    """The line of the user's program that is running: the innermost frame outside of this library."""
+    """The line of the user's program that is running: the innermost frame outside of this library, or node of a graph."""
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith((_LIBRARY, "<frozen ")):
+        if code.co_filename.startswith(_WALKER):
+            node = frame.f_locals.get("node")
+            if node is not None and user_place(node.loc) is not None:
+                return node.loc
+        elif not code.co_filename.startswith((_LIBRARY, "<frozen ")):
             positions = list(code.co_positions())[frame.f_lasti // 2]
             line, _, column, end = positions
             return At(code.co_filename, line or frame.f_lineno, (column or 0) + 1, (end or 0) + 1 if end else 0)

@@ -111,12 +111,15 @@ class Tape:
     owners  slot -> the parameter
     hosts   cells and hook functions in the order in which they were met
     depth   gradients being taken, one inside the other
+    site    the node of a graph that the next event belongs to: it takes the place of the line of Python in keys and
+            locations; None outside of graphs, and while a graph runs Python of the user's
     """
 
     emits = False
     """Whether ops are emitted as nodes instead of being computed: so while a function is made into a graph."""
 
     def __init__(self) -> None:
+        self.site: Node | None = None
         self.slots: dict[int, int] = {}
         self.values: list[Tensor] = []
         self.owners: dict[int, Tensor] = {}
@@ -162,7 +165,8 @@ class Tape:
 
     def _grow(self, key: tuple[Any, ...], kind: str, about: Any, operands: Sequence[int], results: Sequence[int],
               host: int = -1, rule: int = -1) -> None:
-        step = Step(self.at, kind, about, tuple(operands), tuple(results), host, user_location(), rule)
+        loc = user_location() if self.site is None else self.site.loc
+        step = Step(self.at, kind, about, tuple(operands), tuple(results), host, loc, rule)
         _trie.count += 1
         self.at.children[key] = step
         self.at = step
@@ -170,7 +174,7 @@ class Tape:
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """An op has run.  Nothing is recorded when no operand is known here: its results are constants."""
         get = self.slots.get
-        parts: list[Any] = [op, sys._getframe(3).f_lasti]
+        parts: list[Any] = [op, self.site or sys._getframe(3).f_lasti]
         known = outside = False
         for x in operands:
             slot = get(id(x))
@@ -246,7 +250,7 @@ class Tape:
         if host is not None:
             position = len(self.hosts)
             self.hosts.append(host)
-        key = (kind, about, operands)
+        key = (kind, about, operands, self.site)
         step = self._step(key)
         first = len(self.values)
         if step is None:
@@ -305,7 +309,7 @@ class Tape:
         if rule is not None:
             rule_position = len(self.hosts)
             self.hosts.append(rule)
-        key = ("enter", sys._getframe(2).f_lasti, cell.title, hooked, rule is not None, operands)
+        key = ("enter", self.site or sys._getframe(2).f_lasti, cell.title, hooked, rule is not None, operands)
         step = self._step(key)
         first = len(self.values)
         if step is None:

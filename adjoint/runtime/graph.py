@@ -1,0 +1,115 @@
+"""Graphs: a function of the IR together with the tensors and the Python that its symbols stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from adjoint.ir.core import Function, Module, Node, Value
+from adjoint.ir.ops.control import Cell as CellOp
+
+if TYPE_CHECKING:
+    from adjoint.runtime.cell import Cell
+    from adjoint.runtime.tensor import Tensor
+
+__all__ = ["CellSite", "Deviation", "Graph", "Slots", "site_key"]
+
+
+class Slots(NamedTuple):
+    """Which hook slots of a cell are filled."""
+
+    forward_pre: bool = False
+    forward: bool = False
+    backward_pre: bool = False
+    backward: bool = False
+
+    @staticmethod
+    def of(cell: Cell) -> Slots:
+        """As they are now."""
+        hooks = cell._hooks
+        return _EMPTY if hooks is None else Slots(*(bool(getattr(hooks, name)) for name in Slots._fields))
+
+
+_EMPTY = Slots()
+
+
+@dataclass(frozen=True, eq=False)
+class CellSite:
+    """A call of a cell in a graph.
+
+    cell       the cell
+    arguments  tensors -> (positional arguments, keyword arguments): the call as the user wrote it.  The tensors are the
+               positional ones, in order: the parameters of the cell's region
+    output     tensors -> what construct returns.  The tensors are those at its top level, in order: the results of the
+               cell's region without its residuals
+    pattern    the slots that were filled when the graph was made: for these the graph has nodes beside the cell's
+    """
+
+    cell: Cell
+    arguments: Callable[[Sequence[Tensor]], tuple[tuple[Any, ...], dict[str, Any]]]
+    output: Callable[[Sequence[Tensor]], Any]
+    pattern: Slots = _EMPTY
+
+
+@dataclass(eq=False)
+class Graph:
+    """A function that can be walked.
+
+    module  the IR; the state's and the hosts' symbols are declared in it
+    symbol  the function of it that is run; its parameters are the tensor arguments
+    state   tensors by symbol: the very objects
+    hosts   what host nodes call, by symbol:
+              hook @h      (hook function, "value" or "gradient", title)
+              attach! @h   hook function
+              apply! @h    function of the operands; gives None, a Tensor or a sequence of them: the results
+              outputs @h   the Cell, or its CellSite
+    sites   the calls of cells, by `site_key` of their nodes; a cell without one means what its region means
+    """
+
+    module: Module
+    symbol: str
+    state: dict[str, Tensor] = field(default_factory=dict)
+    hosts: dict[str, Any] = field(default_factory=dict)
+    sites: dict[Value, CellSite] = field(default_factory=dict)
+
+    @property
+    def function(self) -> Function:
+        """The function that is run."""
+        return self.module.functions[self.symbol]
+
+    def site(self, node: Node) -> CellSite | None:
+        """The call of a cell that `node` stands for."""
+        key = site_key(node)
+        return None if key is None else self.sites.get(key)
+
+
+def site_key(node: Node) -> Value | None:
+    """What tells one call of a cell from the others: its first result, or its region's first parameter if it has none.
+
+    None for a cell that has neither, which means what its region means.
+    """
+    assert isinstance(node.op, CellOp)
+    return next(iter((*node.results, *node.regions[0].params)), None)
+
+
+class Deviation(Exception):
+    """Python of the user's gave something else than the graph was made for.
+
+    node      where: an `apply!`, a `cell` whose hooks it were, a `read` or `write!` of a tensor that has another type now
+    observed  what was returned: tensors for `apply!`; for a cell what its hooks made of `(args, kwargs)` or of the output
+    slot      for a cell the slot of its hooks: "forward_pre", "forward", "backward_pre"
+
+    The tape is as it was: cells that were entered are still open, so that the run may go on in another graph.  Who does not
+    go on calls `abandon`.
+    """
+
+    def __init__(self, node: Node, observed: Any, slot: str = ""):
+        super().__init__(f"the graph does not fit what was returned at {node.op.name}")
+        self.node, self.observed, self.slot = node, observed, slot
+        self.unwind: list[Callable[[], None]] = []
+
+    def abandon(self) -> None:
+        """End what is open, innermost first, as an exception does."""
+        while self.unwind:
+            self.unwind.pop(0)()

@@ -1,0 +1,274 @@
+"""Steps of the walker for cells and for gradients taken within a graph.
+
+A cell's step means what `Cell._call` means.  Hooks that were there when the graph was made have nodes of their own around
+the cell's, except for the backward hooks, which the tape runs.  Hooks that have come since run here, inline, as long as what
+they give back fits the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjoint.ir.core import Node
+from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.ops.control import Gradient
+from adjoint.runtime.cell import _replaced, _Rule, _tensors
+from adjoint.runtime.grad import _outputs, flat_tensors
+from adjoint.runtime.graph import CellSite, Deviation
+from adjoint.runtime.hooks import CellHooks
+from adjoint.runtime.program import gradients, zeros
+from adjoint.runtime.state import state
+from adjoint.runtime.tape import Step as TapeStep
+from adjoint.runtime.tape import Tape
+from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.walk_run import Block, Entered, Inline, Run, Step, moved
+
+__all__ = ["cell", "gradient"]
+
+
+# -- cells ---------------------------------------------------------------------------------------------------------------
+def cell(
+    node: Node, site: CellSite, block: Block, operands: tuple[int, ...], params: tuple[int, ...], yielded: tuple[int, ...],
+    results: range,
+) -> Step:
+    call = _Call(node, site, block, params, yielded)
+
+    def cell_(values: list[Any], run: Run) -> None:
+        hooks = site.cell._hooks
+        if hooks is None and run.tape is None and run.plain:
+            moved(values, operands, params)
+            block.run(values, run)
+            moved(values, yielded, results)
+            return
+        values[results.start : results.stop] = call.run(values, run, [values[i] for i in operands], hooks)
+
+    return cell_
+
+
+class _Call:
+    """A call of a cell, with all that may surround it."""
+
+    def __init__(self, node: Node, site: CellSite, block: Block, params: tuple[int, ...], yielded: tuple[int, ...]):
+        op = node.op
+        assert isinstance(op, CellOp)
+        self.node, self.site, self.cell, self.block, self.params = node, site, site.cell, block, params
+        count = len(yielded) - op.residuals
+        self.outputs, self.residuals = yielded[:count], yielded[count:]
+        self.taken = [atom.type for atom in node.operands]
+        self.given = [value.type for value in node.results[:count]]
+
+    def run(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Any]:
+        node = self.node
+        if not self.site.pattern.forward_pre:
+            given = self.before(run, given, hooks)
+        try:
+            results = self.inside(values, run, given, hooks)
+        except Deviation:
+            raise
+        except Exception:
+            self.always(hooks, given)
+            raise
+        residuals = [values[i] for i in self.residuals]
+        if hooks is None:
+            return [*results, *residuals]
+        pattern = self.site.pattern
+        if not pattern.forward:
+            results = self.after(run, given, hooks, results)
+        if run.tape is not None and not pattern.backward_pre:
+            entry = run.next_inline("backward_pre")
+            if entry is not None:
+                results = list(entry)
+            elif hooks.backward_pre and not run.replaying:
+                if pattern.forward:
+                    # The node of the forward hooks is still to come, and these belong behind it.
+                    raise Deviation(node, results, "backward_pre")
+                run.tape.site = node
+                results = run.tape.outputs(self.cell, results)
+                run.tape.site = None
+                self.inline(run, "backward_pre", results)
+        return [*results, *residuals]
+
+    def inside(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
+        """Run the region as `Cell._recorded` runs construct."""
+        tape, node = run.tape, self.node  # noqa: F841 - for whoever asks for the user's line
+        entered: Entered | None = run.taken()
+        if entered is None:
+            entered = self.entered(tape, given, hooks)
+            run.keep(entered)
+        for place, x in zip(self.params, entered, strict=True):
+            values[place] = x
+        ruled = entered.rule is not None
+        try:
+            self.block.run(values, run)
+        except Deviation as deviation:
+            deviation.unwind.append(lambda: self.abandoned(tape, ruled, hooks, given))
+            raise
+        except BaseException:
+            self.left(tape, (), ruled)
+            raise
+        left = run.taken()
+        if left is None:
+            results = [values[i] for i in self.outputs]
+            left = run.keep(tuple(self.left(tape, results, ruled)))
+            if ruled:
+                entered.rule.output = self.site.output(results)
+        return list(left)
+
+    def entered(self, tape: Tape | None, given: list[Tensor], hooks: CellHooks | None) -> Entered:
+        if tape is None:
+            return Entered(given)
+        # Looked up now: a bprop may be set, a hook registered or removed at any time.
+        rule = _Rule(self.cell, self.site.arguments(given)[0]) if self.cell.bprop is not None else None
+        tape.site = self.node
+        entered = Entered(tape.enter(self.cell, given, bool(hooks is not None and hooks.backward), rule))
+        tape.site = None
+        if rule is not None:
+            rule.arguments = self.site.arguments(entered)[0]
+            entered.rule = rule
+        return entered
+
+    def left(self, tape: Tape | None, results: Sequence[Tensor], ruled: bool) -> Sequence[Tensor]:
+        if tape is None:
+            return results
+        tape.site = self.node
+        outside = tape.leave(results, ruled)
+        tape.site = None
+        return outside
+
+    def abandoned(self, tape: Tape | None, ruled: bool, hooks: CellHooks | None, given: list[Tensor]) -> None:
+        """The region will not be finished."""
+        self.left(tape, (), ruled)
+        self.always(hooks, given)
+
+    def always(self, hooks: CellHooks | None, given: list[Tensor]) -> None:
+        """The region has raised: forward hooks with `always_call` run."""
+        node = self.node  # noqa: F841 - for whoever asks for the user's line
+        if hooks is not None:
+            args, kwargs = self.site.arguments(given)
+            self.cell._always(hooks, args, kwargs)
+
+    # -- hooks that have come since the graph was made
+    def before(self, run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
+        entry = run.next_inline("forward_pre")
+        if entry is not None:
+            return list(entry)
+        if hooks is None or not hooks.forward_pre or run.replaying:
+            return given
+        node = self.node
+        args, kwargs = self.site.arguments(given)
+        new_args, new_kwargs = self.cell._forward_pre(hooks, args, kwargs)
+        tensors = [x for x in new_args if isinstance(x, Tensor)]
+        fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), (new_args, new_kwargs))
+        self.inline(run, "forward_pre", tensors if fits else flat_tensors((new_args, new_kwargs)))
+        if not fits:
+            raise Deviation(node, (new_args, new_kwargs), "forward_pre")
+        return tensors
+
+    def after(self, run: Run, given: list[Tensor], hooks: CellHooks, results: list[Tensor]) -> list[Tensor]:
+        entry = run.next_inline("forward")
+        if entry is not None:
+            return list(entry)
+        if not hooks.forward or run.replaying:
+            return results
+        node = self.node
+        args, kwargs = self.site.arguments(given)
+        expected = self.site.output(results)
+        output = self.cell._forward(hooks, args, kwargs, expected)
+        tensors = _tensors(output)
+        fits = [x.type for x in tensors] == self.given and _alike(_replaced(expected, tensors), output)
+        self.inline(run, "forward", tensors if fits else flat_tensors(output))
+        if not fits:
+            raise Deviation(node, output, "forward")
+        return tensors
+
+    @staticmethod
+    def inline(run: Run, slot: str, tensors: Sequence[Tensor]) -> None:
+        entry = Inline(tensors)
+        entry.slot = slot
+        run.keep(entry)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two structures of tensors and other things are the same: the very tensors, equal numbers and strings."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(_alike(x, y) for x, y in zip(a.values(), b.values()))
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    return isinstance(a, (bool, int, float, complex, str, bytes)) and a == b
+
+
+# -- gradients -----------------------------------------------------------------------------------------------------------
+class _Opened(tuple[Any, ...]):
+    """In a log: a gradient was begun; the tensors are its arguments' names inside.
+
+    tape, start  what it is recorded on, and from where
+    slots        those of the arguments
+    watched      those of the parameters, None for one that takes no gradient
+    """
+
+    tape: Tape
+    start: TapeStep
+    slots: list[int]
+    watched: list[int | None]
+
+
+def gradient(
+    node: Node, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...], params: tuple[int, ...],
+    yielded: tuple[int, ...], results: range,
+) -> Step:
+    """A region, and its gradient, as `grad.differentiate` takes it; `symbols` are the tensors of the state."""
+    op = node.op
+    assert isinstance(op, Gradient)
+    count = len(params)
+
+    def begun(tape: Tape, given: Sequence[Tensor]) -> _Opened:
+        tape.site = node
+        start = tape.begin((id(node), count), node)
+        opened = _Opened([tape.leaf(x) for x in given])
+        opened.tape, opened.start = tape, start
+        opened.slots = [tape.slots[id(x)] for x in opened]
+        weights = [symbols[name] for name in op.by]
+        opened.watched = [tape.watch(w) if w.requires_grad else None for w in weights]
+        tape.site = None
+        return opened
+
+    def closed(opened: _Opened, outs: list[Tensor], sens: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        tape = opened.tape
+        slots, cotangents = _outputs(tape, tuple(outs[: op.of]), tuple(sens) or None, False)
+        wanted = list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
+        if tape.depth == 1:
+            # Hooks are free while the outermost gradient is computed.
+            state.tape = None
+        found = dict(zip(wanted, gradients(tape, opened.start, slots, wanted, cotangents), strict=True))
+        by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
+        return (*outs, *(found[s] for s in opened.slots), *by_weight)
+
+    def gradient_(values: list[Any], run: Run) -> None:
+        outer = run.tape
+        opened: _Opened | None = run.taken()
+        tape = opened.tape if opened is not None else outer if outer is not None else Tape()
+        depth = tape.depth
+        state.tape = run.tape = tape
+        try:
+            if opened is None:
+                opened = begun(tape, [values[i] for i in operands[:count]])
+                run.keep(opened)
+            else:
+                tape.depth += 1
+            for place, x in zip(params, opened, strict=True):
+                values[place] = x
+            block.run(values, run)
+            made = run.taken()
+            if made is None:
+                made = run.keep(closed(opened, [values[i] for i in yielded], [values[i] for i in operands[count:]]))
+            values[results.start : results.stop] = made
+        finally:
+            tape.depth = depth
+            state.tape = run.tape = outer
+
+    return gradient_

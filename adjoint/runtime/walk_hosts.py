@@ -1,0 +1,117 @@
+"""Steps of the walker that touch what is outside of the graph: parameters, the random stream, Python of the user's.
+
+Every function makes the step of one node; see `walk_run` for what a step is.  What a symbol stands for is looked up when the
+step runs.  Its variable `node` is what `location.user_location` finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjoint.ir.core import Literal, Node
+from adjoint.runtime.graph import CellSite, Deviation
+from adjoint.runtime.random import next_key
+from adjoint.runtime.tensor import Tensor, wrap
+from adjoint.runtime.walk_run import Run, Step
+
+__all__ = ["apply", "attach", "draw", "hook", "outputs", "read", "write"]
+
+
+def read(node: Node, state: Mapping[str, Tensor], results: range) -> Step:
+    symbol, type_, out = node.op.symbol, node.result.type, results.start
+
+    def read_(values: list[Any], run: Run) -> None:
+        values[out] = x = state[symbol]
+        if x.type is not type_:
+            run.keep((x,))
+            raise Deviation(node, (x,))
+
+    return read_
+
+
+def write(node: Node, state: Mapping[str, Tensor], operands: tuple[int, ...]) -> Step:
+    symbol, type_, (value,) = node.op.symbol, node.operands[0].type, operands
+
+    def write_(values: list[Any], run: Run) -> None:
+        target = state[symbol]
+        if target.type is not type_:
+            raise Deviation(node, ())
+        target.overwrite(values[value])
+
+    return write_
+
+
+def draw(seed: int, results: range) -> Step:
+    out = results.start
+
+    def draw_(values: list[Any], run: Run) -> None:
+        values[out] = next_key(seed or None)
+
+    return draw_
+
+
+def hook(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
+    symbol = node.op.symbol
+
+    def hook_(values: list[Any], run: Run) -> None:
+        given: Sequence[Tensor] = [values[i] for i in operands]
+        tape = run.tape
+        if tape is not None:
+            function, kind, title = hosts[symbol]
+            tape.site = node
+            given = tape.hook(kind, function, given, title)
+            tape.site = None
+        values[results.start : results.stop] = given
+
+    return hook_
+
+
+def attach(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...]) -> Step:
+    symbol, (x,) = node.op.symbol, operands
+
+    def attach_(values: list[Any], run: Run) -> None:
+        tape = run.tape
+        if tape is not None:
+            tape.site = node
+        values[x].register_hook(hosts[symbol])
+        if tape is not None:
+            tape.site = None
+
+    return attach_
+
+
+def outputs(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
+    symbol = node.op.symbol
+
+    def outputs_(values: list[Any], run: Run) -> None:
+        given = [values[i] for i in operands]
+        tape = run.tape
+        if tape is not None:
+            host = hosts[symbol]
+            cell = host.cell if isinstance(host, CellSite) else host
+            if cell._hooks is not None and cell._hooks.backward_pre:
+                tape.site = node
+                given = tape.outputs(cell, given)
+                tape.site = None
+        values[results.start : results.stop] = given
+
+    return outputs_
+
+
+def apply(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
+    symbol = node.op.symbol
+    types = [v.type for v in node.results]
+    literal = [isinstance(atom, Literal) for atom in node.operands]
+
+    def apply_(values: list[Any], run: Run) -> None:
+        # A constant's tensor is shared: Python is given one of its own.
+        given = [wrap(values[i].type, values[i].memory) if is_literal else values[i] for i, is_literal in zip(operands, literal)]
+        returned = hosts[symbol](*given)
+        made = () if returned is None else (returned,) if isinstance(returned, Tensor) else tuple(returned)
+        if len(made) != len(types) or any(not isinstance(x, Tensor) or x.type is not t for x, t in zip(made, types)):
+            run.keep(made)
+            raise Deviation(node, made)
+        values[results.start : results.stop] = made
+
+    return apply_
