@@ -251,7 +251,7 @@ def test_classes_out_of_range() -> None:
     loss = nn.SoftmaxCrossEntropyWithLogits(True)
     for label in (3, -1, 2**31 - 1):
         refused(lambda label=label: loss(F(2, 3), Tensor([0, label], ms.int32)), "softmax")
-    refused(lambda: nn.Embedding(3, 2)(Tensor([2**40])), "Gather")
+    refused(lambda: nn.Embedding(3, 2)(Tensor([2**40])), "Embedding")
     assert loss(F(2, 3), Tensor([0, 2], ms.int32)).shape == (2,)
 
 
@@ -375,7 +375,6 @@ OTHERWISE = {
     "ops.GradOperation(get_by_list=True)(net, [3])(f32([1.0, 2.0]))": "TypeError: the manual's for what is no Parameter",
     "nn.Dense(4, 3)(f32(1.0))": "ValueError, as for another shape",
     "nn.Conv2d(1, 2, 3)(f32(np.ones((1, 3, 5, 5))))": "ValueError, as for another shape",
-    "nn.Embedding(3, 2)(i32([5]))": "IndexError: Python's for an index",
     "nn.SGD(net.trainable_params(), 'a')": "TypeError: a str is no rate",
     "nn.SGD(net.trainable_params())(3)": "ValueError: one gradient for each parameter",
     "nn.SGD(net.trainable_params())((f32([1.0, 2.0]),))": "ValueError: one gradient for each parameter",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.ops import elementwise as ew
-from adjoint.ir.ops.softmax import LogSoftmax as LogSoftmaxOp
-from adjoint.ir.ops.softmax import Softmax as SoftmaxOp
 from adjoint.nn.checks import floating, integer, number
 from adjoint.ops import activations
 from adjoint.runtime.cell import Cell
@@ -103,7 +101,7 @@ class Softmax(Cell):
         self.axis = integer("Softmax", "axis", axis)
 
     def construct(self, input: Tensor) -> Tensor:
-        return apply(SoftmaxOp(axis=along(self, input, self.axis)), input)
+        return activations.softmax(input, self.axis)
 
 
 class LogSoftmax(Cell):
@@ -114,7 +112,7 @@ class LogSoftmax(Cell):
         self.axis = integer("LogSoftmax", "axis", axis)
 
     def construct(self, x: Tensor) -> Tensor:
-        return apply(LogSoftmaxOp(axis=along(self, x, self.axis)), x)
+        return activations.log_softmax(x, self.axis)
 
 
 class Identity(Cell):
@@ -125,14 +123,6 @@ class Identity(Cell):
 
     def construct(self, input: Any) -> Any:
         return input
-
-
-def along(cell: Cell, x: Tensor, axis: int) -> int:
-    """A non-negative axis of `x`; ValueError when there is none such."""
-    floating(cell, "input", x)
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"For '{type(cell).__name__}', the argument 'axis' must be in [{-x.ndim}, {x.ndim}), but got {axis}.")
-    return axis % x.ndim
 
 
 _RELU, _SIGMOID, _TANH = ew.Relu(), ew.Sigmoid(), ew.Tanh()

@@ -8,26 +8,18 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.ops import elementwise as ew
-from adjoint.ir.ops.linalg import Convolution
-from adjoint.ir.ops.shape import Reshape
 from adjoint.ir.types import F32, DType
 from adjoint.nn.checks import boolean, choice, floating, integer, pair, positive
 from adjoint.nn.linear import first_values
+from adjoint.ops import linear
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import Uniform
 from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, apply, promoted
+from adjoint.runtime.tensor import Tensor, promoted
 
-__all__ = ["Conv2d", "same_padding"]
+__all__ = ["Conv2d"]
 
 _ADD = ew.Add()
-Padding = tuple[tuple[int, int], tuple[int, int]]
-
-
-def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
-    """Padding before and after so that the output has ceil(size / stride) elements; the odd one goes after."""
-    total = max(0, (math.ceil(size / stride) - 1) * stride + dilation * (kernel - 1) + 1 - size)
-    return total // 2, total - total // 2
 
 
 class Conv2d(Cell):
@@ -62,9 +54,8 @@ class Conv2d(Cell):
         self.bias = None
         if has_bias:
             self.bias = Parameter(first_values("Conv2d", "bias_init", bias_init, shape[:1], dtype, Uniform(bound)), name="bias")
-        self._ops: dict[tuple[int, int], Convolution] = {}
 
-    def _padding(self, padding: Any) -> Padding:
+    def _padding(self, padding: Any) -> linear.Pairs:
         values = (padding,) * 4 if isinstance(padding, (int, np.integer)) else padding
         if not isinstance(values, (tuple, list)):
             raise TypeError(f"For 'Conv2d', the argument 'padding' must be an int or a tuple of 4, "
@@ -78,16 +69,6 @@ class Conv2d(Cell):
             raise ValueError(f"For 'Conv2d', 'padding' must be 0 when 'pad_mode' is {self.pad_mode!r}, but got {padding!r}.")
         return (top, bottom), (left, right)
 
-    def _op(self, height: int, width: int) -> Convolution:
-        op = self._ops.get((height, width))
-        if op is None:
-            padding = self._explicit
-            if self.pad_mode == "same":
-                sizes = zip((height, width), self.kernel_size, self.stride, self.dilation, strict=True)
-                padding = tuple(same_padding(*size) for size in sizes)  # type: ignore[assignment]
-            op = self._ops[height, width] = Convolution(stride=self.stride, padding=padding, dilation=self.dilation, groups=self.group)
-        return op
-
     def construct(self, x: Tensor) -> Tensor:
         floating(self, "x", x, 4)
         if x.shape[1] != self.in_channels:
@@ -95,10 +76,10 @@ class Conv2d(Cell):
         weight: Tensor = self.weight
         if x.dtype is not weight.dtype:
             x, weight = promoted(_ADD, x, weight)
-        y = apply(self._op(x.shape[2], x.shape[3]), x, weight)
-        if self.bias is None:
-            return y
-        return y + apply(Reshape(to=self.bias.type.with_shape((1, self.out_channels, 1, 1))), self.bias)
+        padding = self._explicit if self.pad_mode == "pad" else self.pad_mode
+        y = linear.convolution(
+            "Conv2d", x, weight, stride=self.stride, padding=padding, dilation=self.dilation, groups=self.group)
+        return y if self.bias is None else linear.bias_add(y, self.bias.astype(y.dtype, copy=False))
 
     def extend_repr(self) -> str:
         return (f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "

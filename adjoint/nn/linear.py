@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.linalg import MatMul as MatMulOp
 from adjoint.ir.ops.random import Dropout as DropoutOp
-from adjoint.ir.ops.shape import Gather, OneHot, Reshape
+from adjoint.ir.ops.shape import OneHot, Reshape
 from adjoint.ir.types import F32, DType
 from adjoint.nn.activation import get_activation
 from adjoint.nn.checks import boolean, floating, integer, number, positive, tensor_argument
+from adjoint.ops import linear, shapes
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import Uniform, initializer
 from adjoint.runtime.parameter import Parameter
@@ -21,7 +21,6 @@ from adjoint.runtime.tensor import Tensor, apply, promoted
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten", "MatMul", "first_values"]
 
 _TIMES_TRANSPOSED = MatMulOp(ta=False, tb=True)
-_ADD = ew.Add()
 
 
 class Dense(Cell):
@@ -96,17 +95,8 @@ class MatMul(Cell):
         self.transpose_x1, self.transpose_x2 = boolean(self, "transpose_x1", transpose_x1), boolean(self, "transpose_x2", transpose_x2)
 
     def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
-        x1, x2 = promoted(_TIMES_TRANSPOSED, tensor_argument(self, "x1", x1), tensor_argument(self, "x2", x2))
-        if not x1.ndim or not x2.ndim:
-            raise ValueError(f"For 'MatMul', the operands must have at least 1 dimension, but got shapes {x1.shape} and {x2.shape}.")
-        left, right = x1.ndim == 1, x2.ndim == 1
-        a = apply(Reshape(to=x1.type.with_shape((1, x1.size))), x1) if left else x1
-        b = apply(Reshape(to=x2.type.with_shape((x2.size, 1))), x2) if right else x2
-        y = apply(MatMulOp(ta=self.transpose_x1 and not left, tb=self.transpose_x2 and not right), a, b)
-        if not left and not right:
-            return y
-        shape = (*y.shape[:-2], *(() if left else y.shape[-2:-1]), *(() if right else y.shape[-1:]))
-        return apply(Reshape(to=y.type.with_shape(shape)), y)
+        a, b = tensor_argument(self, "x1", x1), tensor_argument(self, "x2", x2)
+        return linear.of_any_rank("MatMul", a, b, ta=self.transpose_x1, tb=self.transpose_x2)
 
 
 class Flatten(Cell):
@@ -117,16 +107,7 @@ class Flatten(Cell):
         self.start_dim, self.end_dim = integer(self, "start_dim", start_dim), integer(self, "end_dim", end_dim)
 
     def construct(self, x: Tensor) -> Tensor:
-        tensor_argument(self, "x", x)
-        rank = max(x.ndim, 1)
-        shape = x.shape or (1,)
-        if not -rank <= self.start_dim < rank or not -rank <= self.end_dim < rank:
-            raise ValueError(f"For 'Flatten', start_dim={self.start_dim} and end_dim={self.end_dim} do not fit a tensor "
-                             f"of shape {x.shape}.")
-        start, end = self.start_dim % rank, self.end_dim % rank
-        if start > end:
-            raise ValueError(f"For 'Flatten', 'start_dim' must not come after 'end_dim', but got {self.start_dim} and {self.end_dim}.")
-        return apply(Reshape(to=x.type.with_shape((*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))), x)
+        return shapes.joined("Flatten", tensor_argument(self, "x", x), self.start_dim, self.end_dim)
 
 
 class Dropout(Cell):
@@ -181,14 +162,11 @@ class Embedding(Cell):
         self.dtype = dtype
 
     def construct(self, ids: Tensor) -> Tensor:
-        if not tensor_argument(self, "ids", ids).dtype.is_integer:
-            raise TypeError(f"For 'Embedding', the argument 'ids' must be a Tensor of integers, but got {ids.dtype}.")
+        shapes.indices_argument("Embedding", "ids", ids)
         if not self.use_one_hot:
-            return apply(Gather(axis=0), self.embedding_table, ids)
-        flat = apply(Reshape(to=ids.type.with_shape((ids.size,))), ids)
-        chosen = apply(OneHot(depth=self.vocab_size, axis=1, to=self.dtype), flat)
-        rows = apply(MatMulOp(ta=False, tb=False), chosen, self.embedding_table)
-        return apply(Reshape(to=rows.type.with_shape((*ids.shape, self.embedding_size))), rows)
+            return shapes.gathered("Embedding", self.embedding_table, ids, 0, "ids")
+        chosen = apply(OneHot(depth=self.vocab_size, axis=1, to=self.dtype), shapes.reshape(ids, (ids.size,)))
+        return shapes.reshape(linear.matmul(chosen, self.embedding_table), (*ids.shape, self.embedding_size))
 
     def extend_repr(self) -> str:
         return (f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, use_one_hot={self.use_one_hot}, "

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
-from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.nn.checks import boolean, choice, floating, tensor_argument
+from adjoint.ops import losses as functional
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor import Tensor
 
 __all__ = ["L1Loss", "MSELoss", "SoftmaxCrossEntropyWithLogits"]
 
@@ -24,28 +23,21 @@ class LossBase(Cell):
         """The losses times `weights`, reduced."""
         if not (isinstance(weights, (int, float)) and weights == 1):
             losses = losses * weights
-        return self._reduced(losses)
-
-    def _reduced(self, losses: Tensor) -> Tensor:
-        axes = tuple(range(losses.ndim))
-        if self.reduction == "mean":
-            return apply(Mean(axes=axes, keepdims=False), losses)
-        return apply(Sum(axes=axes, keepdims=False), losses) if self.reduction == "sum" else losses
+        return functional.reduced(losses, self.reduction)
 
 
 class MSELoss(LossBase):
     """(logits - labels)^2."""
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        difference = tensor_argument(self, "logits", logits) - tensor_argument(self, "labels", labels)
-        return self._reduced(difference * difference)
+        return functional.mse_loss(tensor_argument(self, "logits", logits), tensor_argument(self, "labels", labels), self.reduction)
 
 
 class L1Loss(LossBase):
     """|logits - labels|."""
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return self._reduced(abs(tensor_argument(self, "logits", logits) - tensor_argument(self, "labels", labels)))
+        return functional.l1_loss(tensor_argument(self, "logits", logits), tensor_argument(self, "labels", labels), self.reduction)
 
 
 class SoftmaxCrossEntropyWithLogits(LossBase):
@@ -57,15 +49,9 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         floating(self, "logits", logits, 2)
-        tensor_argument(self, "labels", labels, 1 if self.sparse else 2)
         if self.sparse:
-            if not labels.dtype.is_integer:
-                raise TypeError("For 'SoftmaxCrossEntropyWithLogits', the argument 'labels' must be a Tensor of integers "
-                                f"when 'sparse' is True, but got {labels.dtype}.")
-            return self._reduced(apply(_SPARSE, logits, labels))
-        if labels.dtype is not logits.dtype:
-            labels = labels.astype(logits.dtype)
-        return self._reduced(apply(_DENSE, logits, labels))
-
-
-_SPARSE, _DENSE = SparseSoftmaxCrossEntropy(), SoftmaxCrossEntropy()
+            found = functional.sparse_softmax_cross_entropy_with_logits(logits, labels)
+        else:
+            shares = tensor_argument(self, "labels", labels).astype(logits.dtype, copy=False)
+            found = functional.softmax_cross_entropy_with_logits(logits, shares)
+        return functional.reduced(found, self.reduction)

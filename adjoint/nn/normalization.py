@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference
-from adjoint.ir.ops.normalize import LayerNorm as LayerNormOp
-from adjoint.ir.ops.shape import Reshape
 from adjoint.ir.types import F32, DType
 from adjoint.nn.checks import boolean, choice, floating, integer, number, positive
 from adjoint.nn.linear import first_values
+from adjoint.ops import network
+from adjoint.ops.creation import ones, zeros
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.program import full
-from adjoint.runtime.state import not_recording
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor import Tensor
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "LayerNorm"]
 
@@ -65,18 +62,9 @@ class _BatchNorm(Cell):
             gamma, beta = gamma.astype(x.dtype), beta.astype(x.dtype)
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if not batch:
-            return apply(BatchNormInference(epsilon=self.eps), x, gamma, beta, self.moving_mean, self.moving_variance)
-        y, mean, variance, _ = apply(BatchNorm(epsilon=self.eps), x, gamma, beta)
-        self._follow(mean, variance, x.size // self.num_features)
-        return y
-
-    def _follow(self, mean: Tensor, variance: Tensor, count: int) -> None:
-        """Move the running statistics towards the batch's; the variance as estimated for the population."""
-        with not_recording():
-            new, old = 1.0 - self.momentum, self.momentum
-            unbiased = variance * (count / (count - 1)) if count > 1 else variance
-            self.moving_mean.overwrite(self.moving_mean * old + mean * new)
-            self.moving_variance.overwrite(self.moving_variance * old + unbiased * new)
+            return network.batch_norm(x, self.moving_mean, self.moving_variance, gamma, beta, eps=self.eps)
+        return network.batch_normalized(
+            x, self.moving_mean, self.moving_variance, gamma, beta, self.eps, self.momentum, 1.0 - self.momentum)[0]
 
     def extend_repr(self) -> str:
         return (f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, beta={self.beta}, "
@@ -131,17 +119,14 @@ class LayerNorm(Cell):
         if gamma.dtype is not x.dtype:
             gamma, beta = gamma.astype(x.dtype), beta.astype(x.dtype)
         if params == begin and x.shape[begin:] == gamma.shape:
-            return apply(LayerNormOp(begin=begin, epsilon=self.epsilon), x, gamma, beta)[0]
+            return network.normalized(x, gamma, beta, begin, self.epsilon)[0]
         if x.shape[params:] != gamma.shape:
             raise ValueError(f"For 'LayerNorm', gamma and beta must have the shape {x.shape[params:]} of 'input_x' from axis {params} on, "
                              f"but got {gamma.shape}.")
         # Parameters over other axes than are normalised: normalise plainly, then scale with broadcasting.
-        over = x.type.with_shape(x.shape[begin:])
-        one, zero = full(constant(1.0, x.dtype), over), full(constant(0.0, x.dtype), over)
-        plain = apply(LayerNormOp(begin=begin, epsilon=self.epsilon), x, one, zero)[0]
-        lead = (1,) * (x.ndim - len(gamma.shape))
-        wide = gamma.type.with_shape((*lead, *gamma.shape))
-        return plain * apply(Reshape(to=wide), gamma) + apply(Reshape(to=wide), beta)
+        over = x.shape[begin:]
+        plain = network.normalized(x, ones(over, x.dtype), zeros(over, x.dtype), begin, self.epsilon)[0]
+        return plain * gamma + beta
 
     def extend_repr(self) -> str:
         return (f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "

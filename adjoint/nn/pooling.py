@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.ops.pooling import AvgPool, MaxPool
-from adjoint.ir.ops.shape import Reshape
 from adjoint.nn.checks import boolean, choice, floating, pair, positive
-from adjoint.nn.convolution import same_padding
+from adjoint.ops import network
+from adjoint.ops.linear import Pairs, same_padding
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor import Tensor
 
 __all__ = ["AvgPool2d", "MaxPool2d"]
 
@@ -19,6 +19,9 @@ class _Pool2d(Cell):
 
     pad_mode  "valid" (default): whole windows only; "same": as many as ceil(size / stride); "pad": `padding` on each side
     """
+
+    _pooling: tuple[Any, ...]
+    """The op, and its attributes behind kernel, stride and padding."""
 
     def __init__(self, kernel_size: Any, stride: Any, pad_mode: str, padding: Any, ceil_mode: bool, data_format: str):
         super().__init__()
@@ -30,28 +33,18 @@ class _Pool2d(Cell):
         if self.pad_mode != "pad" and any(self._padding):
             raise ValueError(f"For '{type(self).__name__}', 'padding' needs pad_mode 'pad', but got {padding!r} with {pad_mode!r}.")
         self.format = choice(self, "data_format", data_format, ("NCHW",))
-        self._ops: dict[tuple[int, int], Any] = {}
 
-    def _sides(self, height: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        if self.pad_mode == "same":
-            return (same_padding(height, self._kernel[0], self._stride[0]), same_padding(width, self._kernel[1], self._stride[1]))
-        (top, left) = self._padding
-        return ((top, top), (left, left))
-
-    def _op(self, height: int, width: int) -> Any:
-        raise AssertionError
+    def _sides(self, x: Tensor) -> Pairs:
+        """The padding on both sides of both axes."""
+        if self.pad_mode != "same":
+            return network.symmetric(self._padding)
+        floating(self, "x", x, (3, 4))
+        top, left = (same_padding(*sizes) for sizes in zip(x.shape[-2:], self._kernel, self._stride, strict=True))
+        return top, left
 
     def construct(self, x: Tensor) -> Tensor:
-        floating(self, "x", x, (3, 4))
-        shape = x.shape
-        if len(shape) == 3:
-            x = apply(Reshape(to=x.type.with_shape((1, *shape))), x)
-        size = shape[-2], shape[-1]
-        op = self._ops.get(size)
-        if op is None:
-            op = self._ops[size] = self._op(*size)
-        y = apply(op, x)
-        return y if len(shape) == 4 else apply(Reshape(to=y.type.with_shape(y.shape[1:])), y)
+        kind, *options = self._pooling
+        return network.pooled(type(self).__name__, kind, x, self._kernel, self._stride, self._sides(x), *options)
 
     def extend_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode.upper()}"
@@ -71,10 +64,8 @@ class MaxPool2d(_Pool2d):
                              f"but got {dilation} and {ceil_mode} with {pad_mode!r}.")
         if boolean(self, "return_indices", return_indices):
             raise ValueError("For 'MaxPool2d', 'return_indices' is not supported: the operation MaxPoolIndices gives them.")
+        self._pooling = (MaxPool, self._dilation, self.ceil_mode)
 
-    def _op(self, height: int, width: int) -> MaxPool:
-        padding = self._sides(height, width)
-        return MaxPool(kernel=self._kernel, stride=self._stride, padding=padding, dilation=self._dilation, ceil=self.ceil_mode)
 
 
 class AvgPool2d(_Pool2d):
@@ -88,7 +79,4 @@ class AvgPool2d(_Pool2d):
         self.count_include_pad = boolean(self, "count_include_pad", count_include_pad)
         self.divisor_override = 0 if divisor_override is None else positive(self, "divisor_override", divisor_override)
 
-    def _op(self, height: int, width: int) -> AvgPool:
-        counted = self.count_include_pad and self.pad_mode == "pad"
-        return AvgPool(kernel=self._kernel, stride=self._stride, padding=self._sides(height, width), ceil=self.ceil_mode,
-                       count_padding=counted, divisor=self.divisor_override)
+        self._pooling = (AvgPool, self.ceil_mode, self.count_include_pad and self.pad_mode == "pad", self.divisor_override)

@@ -68,15 +68,19 @@ def matmul(input: Any, other: Any) -> Tensor:
             return apply(_PRODUCT, input, other)
     except AttributeError:
         pass
-    a, b = operand("MatMul", input), operand("MatMul", other, "other")
+    return of_any_rank("MatMul", operand("MatMul", input), operand("MatMul", other, "other"))
+
+
+def of_any_rank(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False) -> Tensor:
+    """As `product`, where a tensor of one axis is a row on the left and a column on the right, which the result lacks."""
     if a.ndim == 0 or b.ndim == 0:
-        raise wrong("MatMul", "input" if a.ndim == 0 else "other", "of at least 1 dimension", a if a.ndim == 0 else b)
+        raise wrong(op, "input" if a.ndim == 0 else "other", "of at least 1 dimension", a if a.ndim == 0 else b)
     left, right = a.ndim == 1, b.ndim == 1
     if left:
         a = apply(made(Reshape, tensor(a.dtype, (1, a.shape[0]))), a)
     if right:
         b = apply(made(Reshape, tensor(b.dtype, (b.shape[0], 1))), b)
-    out = product("MatMul", a, b)
+    out = product(op, a, b, ta=ta and not left, tb=tb and not right)
     if left or right:
         sizes = out.shape[:-2] + (() if left else out.shape[-2:-1]) + (() if right else out.shape[-1:])
         out = apply(made(Reshape, tensor(out.dtype, sizes)), out)

@@ -34,7 +34,8 @@ def _reduction(op: str, reduction: Any) -> str:
     return choice(op, "reduction", reduction, _REDUCTIONS)
 
 
-def _reduced(x: Tensor, reduction: str) -> Tensor:
+def reduced(x: Tensor, reduction: str) -> Tensor:
+    """Losses averaged, summed or as they are."""
     if reduction == "none":
         return x
     return apply(made(Mean if reduction == "mean" else Sum, tuple(range(x.ndim))), x)
@@ -43,13 +44,13 @@ def _reduced(x: Tensor, reduction: str) -> Tensor:
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """(input - target) ** 2."""
     kind = _reduction("MSELoss", reduction)
-    return _reduced(square(sub(operand("MSELoss", input), operand("MSELoss", target, "target"))), kind)
+    return reduced(square(sub(operand("MSELoss", input), operand("MSELoss", target, "target"))), kind)
 
 
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """|input - target|."""
     kind = _reduction("L1Loss", reduction)
-    return _reduced(abs(sub(operand("L1Loss", input), operand("L1Loss", target, "target"))), kind)
+    return reduced(abs(sub(operand("L1Loss", input), operand("L1Loss", target, "target"))), kind)
 
 
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
@@ -58,7 +59,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
     if width <= 0:
         raise wrong("SmoothL1Loss", "beta", "more than 0", width)
     distance = abs(sub(operand("SmoothL1Loss", input), operand("SmoothL1Loss", target, "target")))
-    return _reduced(where(less(distance, width), square(distance) * (0.5 / width), distance - 0.5 * width), kind)
+    return reduced(where(less(distance, width), square(distance) * (0.5 / width), distance - 0.5 * width), kind)
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
@@ -67,7 +68,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     if width <= 0:
         raise wrong("HuberLoss", "delta", "more than 0", width)
     distance = abs(sub(operand("HuberLoss", input), operand("HuberLoss", target, "target")))
-    return _reduced(where(less(distance, width), square(distance) * 0.5, (distance - 0.5 * width) * width), kind)
+    return reduced(where(less(distance, width), square(distance) * 0.5, (distance - 0.5 * width) * width), kind)
 
 
 # Classes ------------------------------------------------------------------------------------------------------------
@@ -170,9 +171,9 @@ def cross_entropy(
             flat = reshape(labels, (-1,)) if labels.ndim != 1 else labels
             losses = sparse_losses(op, rows, flat, (ignored,))
             if kind != "mean":
-                return reshape(losses, shape) if kind == "none" else _reduced(losses, kind)
+                return reshape(losses, shape) if kind == "none" else reduced(losses, kind)
             counted = sum(not_equal(labels, ignored)).astype(x.dtype)
-            return _reduced(losses, "sum") / counted
+            return reduced(losses, "sum") / counted
         return nll_loss(log_softmax(x, 1 if x.ndim > 1 else 0), labels, weight, ignore_index, kind, smoothing)
     if labels.shape != x.shape:
         raise wrong(op, "target", f"classes, or of the shape of the input, {x.shape}", labels)
@@ -187,8 +188,8 @@ def cross_entropy(
         scores = scores * (weights if axis == 0 else reshape(weights, (classes, *(1,) * (x.ndim - 2))))
     losses = -sum(scores * shares, axis)
     if kind == "mean":
-        return _reduced(losses, "sum") / float(max(1, losses.size))
-    return _reduced(losses, kind)
+        return reduced(losses, "sum") / float(max(1, losses.size))
+    return reduced(losses, kind)
 
 
 def nll_loss(
@@ -224,7 +225,7 @@ def nll_loss(
     losses = squeeze(losses, 1)
     if kind == "none":
         return reshape(losses, shape)
-    total = _reduced(losses, "sum")
+    total = reduced(losses, "sum")
     return total if kind == "sum" else total / sum(shares)
 
 
@@ -241,7 +242,7 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
     y = y.astype(x.dtype, copy=False)
     tiny = 6e-8 if x.dtype is F16 else 1e-24
     losses = -(y * log(x + tiny) + (1.0 - y) * log(1.0 - x + tiny))
-    return _reduced(losses if weight is None else losses * operand(op, weight, "weight"), kind)
+    return reduced(losses if weight is None else losses * operand(op, weight, "weight"), kind)
 
 
 def binary_cross_entropy_with_logits(
@@ -260,7 +261,7 @@ def binary_cross_entropy_with_logits(
         losses = (1.0 - y) * x + tail
     else:
         losses = (1.0 - y) * x + ((operand(op, pos_weight, "pos_weight") - 1.0) * y + 1.0) * tail
-    return _reduced(losses if weight is None else mul(losses, operand(op, weight, "weight")), kind)
+    return reduced(losses if weight is None else mul(losses, operand(op, weight, "weight")), kind)
 
 
 def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
@@ -272,8 +273,8 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
     if kind == "batchmean":
         if x.ndim == 0:
             raise wrong(op, "logits", "of at least 1 dimension", x)
-        return _reduced(losses, "sum") / float(x.shape[0])
-    return _reduced(losses, kind)
+        return reduced(losses, "sum") / float(x.shape[0])
+    return reduced(losses, kind)
 
 
 # Distances ----------------------------------------------------------------------------------------------------------
@@ -295,7 +296,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     cosine = sum(a * b, 1) / norm_product(a, b)
     zero = constant(0.0, cosine.dtype)
     losses = where(wanted == 1, 1.0 - cosine, where(wanted == -1, maximum(cosine - float(margin), zero), zero))
-    return _reduced(losses, kind)
+    return reduced(losses, kind)
 
 
 def norm_product(a: Tensor, b: Tensor) -> Tensor:
@@ -309,4 +310,4 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
     kind = _reduction(op, reduction)
     distance = operand(op, input1, "input1") - operand(op, input2, "input2")
     losses = -operand(op, target, "target") * distance + float(number(op, "margin", margin))
-    return _reduced(maximum(losses, constant(0.0, losses.dtype)), kind)
+    return reduced(maximum(losses, constant(0.0, losses.dtype)), kind)

@@ -8,7 +8,7 @@ from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.reduce import Mean
 from adjoint.ops.arguments import flag, integer, number, operand, pair, sizes_argument, wrong
-from adjoint.ops.arithmetic import cast, rsqrt, square
+from adjoint.ops.arithmetic import rsqrt, square
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import Pairs, same_padding
 from adjoint.ops.shapes import reshape
@@ -48,6 +48,13 @@ def window_padding(op: str, x: Tensor, pad_mode: str, kernel: tuple[int, int], s
     return top, left
 
 
+def pooled(op: str, kind: type[MaxPool] | type[MaxPoolIndices] | type[AvgPool], x: Any, *geometry: Any, argument: str = "x") -> Tensor:
+    """A pooling of images [n, c, h, w] or [c, h, w]."""
+    image, batched = images(op, x, argument)
+    out = apply(made(kind, *geometry), image)
+    return out if batched else reshape(out, out.shape[1:])
+
+
 def max_pool2d(
     x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False
 ) -> Any:
@@ -56,17 +63,12 @@ def max_pool2d(
     With `return_indices` also where it stands in its plane read row by row (Int64).
     """
     op = "MaxPool"
-    image, batched = images(op, x)
     kernel = pair(op, "kernel_size", kernel_size)
     step = kernel if stride is None else pair(op, "stride", stride)
     geometry = (kernel, step, symmetric(pair(op, "padding", padding, least=0)), pair(op, "dilation", dilation),
                 flag(op, "ceil_mode", ceil_mode))
-    out = [apply(made(MaxPool, *geometry), image)]
-    if flag(op, "return_indices", return_indices):
-        out.append(apply(made(MaxPoolIndices, *geometry), image))
-    if not batched:
-        out = [reshape(y, y.shape[1:]) for y in out]
-    return out[0] if len(out) == 1 else tuple(out)
+    out = pooled(op, MaxPool, x, *geometry)
+    return (out, pooled(op, MaxPoolIndices, x, *geometry)) if flag(op, "return_indices", return_indices) else out
 
 
 def avg_pool2d(
@@ -75,7 +77,6 @@ def avg_pool2d(
 ) -> Tensor:
     """The average of each window; elements in the padding count with `count_include_pad`, `divisor_override` takes their number's place."""
     op = "AvgPool"
-    image, batched = images(op, input_x, "input_x")
     divisor = integer(op, "divisor_override", divisor_override)
     if divisor < 0:
         raise wrong(op, "divisor_override", "at least 0", divisor)
@@ -83,9 +84,8 @@ def avg_pool2d(
     if len(widths) not in (1, 2, 4):
         raise wrong(op, "padding", "an int, or a tuple of 2 or 4 ints", padding)
     sides = ((widths[0], widths[1]), (widths[2], widths[3])) if len(widths) == 4 else symmetric(pair(op, "padding", padding, least=0))
-    out = apply(made(AvgPool, pair(op, "kernel_size", kernel_size), pair(op, "stride", stride), sides, flag(op, "ceil_mode", ceil_mode),
-                        flag(op, "count_include_pad", count_include_pad), divisor), image)
-    return out if batched else reshape(out, out.shape[1:])
+    return pooled(op, AvgPool, input_x, pair(op, "kernel_size", kernel_size), pair(op, "stride", stride), sides,
+                  flag(op, "ceil_mode", ceil_mode), flag(op, "count_include_pad", count_include_pad), divisor, argument="input_x")
 
 
 def avg_pool1d(
@@ -195,14 +195,20 @@ def batch_norm(
     epsilon, share = float(number(op, "eps", eps)), float(number(op, "momentum", momentum))
     if not flag(op, "training", training):
         return apply(made(BatchNormInference, epsilon), x, gamma, beta, mean, variance)
+    return batch_normalized(x, mean, variance, gamma, beta, epsilon, 1.0 - share, share)[0]
+
+
+def batch_normalized(
+    x: Tensor, mean: Tensor, variance: Tensor, gamma: Tensor, beta: Tensor, epsilon: float, old: float, new: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`x` normalised with the statistics of the batch, and these; running = old * running + new * batch's.
+
+    No gradient flows to the running statistics.  Their variance is divided by the count less one.
+    """
     y, batch_mean, batch_variance, _ = apply(made(BatchNorm, epsilon), x, gamma, beta)
-    follow(mean, variance, batch_mean, batch_variance, share, x.size // x.shape[1])
-    return y
-
-
-def follow(mean: Tensor, variance: Tensor, batch_mean: Tensor, batch_variance: Tensor, share: float, count: int) -> None:
-    """Move running statistics towards those of a batch of `count` elements a channel; no gradient flows there."""
+    count = x.size // x.shape[1]
     with not_recording():
         unbiased = batch_variance * (count / max(1, count - 1))
-        mean.overwrite(mean * (1.0 - share) + cast(batch_mean, mean.dtype) * share)
-        variance.overwrite(variance * (1.0 - share) + cast(unbiased, variance.dtype) * share)
+        mean.overwrite(mean * old + batch_mean.astype(mean.dtype, copy=False) * new)
+        variance.overwrite(variance * old + unbiased.astype(variance.dtype, copy=False) * new)
+    return y, batch_mean, batch_variance

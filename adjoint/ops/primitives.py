@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Cast as CastOp
-from adjoint.ir.ops.normalize import BatchNorm as BatchNormOp
 from adjoint.ir.ops.normalize import BatchNormInference
 from adjoint.ir.ops.pooling import AvgPool as AvgPoolOp
 from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
@@ -896,8 +895,8 @@ class BatchNorm(Primitive):
         network.check_channels(op, x, scale=gamma, bias=beta, mean=center, variance=spread)
         if not self.is_training:
             return apply(made(BatchNormInference, self.epsilon), x, gamma, beta, center, spread), center, spread, center, spread
-        y, batch_mean, batch_variance, _ = apply(made(BatchNormOp, self.epsilon), x, gamma, beta)
-        network.follow(center, spread, batch_mean, batch_variance, self.momentum, x.size // x.shape[1])
+        y, batch_mean, batch_variance = network.batch_normalized(
+            x, center, spread, gamma, beta, self.epsilon, 1.0 - self.momentum, self.momentum)
         return y, batch_mean, batch_variance, batch_mean, batch_variance
 
 

@@ -112,12 +112,16 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
         x = transpose(x, tuple(reversed(range(x.ndim))))
     if x.ndim < 2 and start_dim == 1 and end_dim == -1:
         return reshape(x, (-1,))
-    if x.ndim == 0:
-        x = reshape(x, (1,))
-    first, last = axis_argument("Flatten", start_dim, x.ndim, "start_dim"), axis_argument("Flatten", end_dim, x.ndim, "end_dim")
+    return joined("Flatten", x, start_dim, end_dim)
+
+
+def joined(op: str, x: Tensor, start_dim: Any, end_dim: Any) -> Tensor:
+    """The axes from `start_dim` to `end_dim` made one; a tensor without dimensions has one axis then."""
+    first, last = axis_argument(op, start_dim, x.ndim, "start_dim"), axis_argument(op, end_dim, x.ndim, "end_dim")
     if first > last:
-        raise wrong("Flatten", "start_dim", f"not behind end_dim, axis {last}", start_dim)
-    return reshape(x, (*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]))
+        raise wrong(op, "start_dim", f"not behind end_dim, axis {last}", start_dim)
+    sizes = x.shape or (1,)
+    return apply(made(Reshape, tensor(x.dtype, (*sizes[:first], math.prod(sizes[first : last + 1]), *sizes[last + 1 :]))), x)
 
 
 def transpose(input: Any, dims: Any) -> Tensor:
@@ -587,12 +591,12 @@ def indices_argument(op: str, argument: str, indices: Any) -> Tensor:
     return found
 
 
-def gathered(op: str, x: Tensor, indices: Tensor, along: int) -> Tensor:
+def gathered(op: str, x: Tensor, indices: Tensor, along: int, argument: str = "indices") -> Tensor:
     """The slices along an axis that the indices name; an IndexMistake for one out of range."""
     try:
         return apply(made(Gather, along), x, indices)
     except (IndexError, RuntimeError):
-        raise wrong(op, "indices", f"in [{-x.shape[along]}, {x.shape[along]})", _outside(indices, x.shape[along]), IndexMistake) from None
+        raise wrong(op, argument, f"in [{-x.shape[along]}, {x.shape[along]})", _outside(indices, x.shape[along]), IndexMistake) from None
 
 
 def _outside(indices: Tensor, length: int) -> Any:

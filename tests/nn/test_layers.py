@@ -377,6 +377,45 @@ def test_a_wide_range_of_logits() -> None:
     np.testing.assert_allclose(loss(Tensor([[1e4, -1e4]]), Tensor([1], ms.int32)).asnumpy(), [2e4])
 
 
+# -- layers and functions -----------------------------------------------------------------------------------------------
+def numbers(*shape: int) -> Tensor:
+    return Tensor(np.random.default_rng(5).normal(size=shape).astype(np.float32))
+
+
+CONV, NORM = nn.Conv2d(2, 4, 3, pad_mode="pad", padding=1, has_bias=True), nn.LayerNorm((5, 4), 2, 2)
+SAME: list[tuple[Callable[..., Tensor], Callable[..., Tensor], tuple[Tensor, ...]]] = [
+    (CONV, lambda x: ops.conv2d(x, CONV.weight, CONV.bias, 1, "pad", 1), (numbers(2, 2, 5, 4),)),
+    (NORM, lambda x: ops.layer_norm(x, (5, 4), NORM.gamma, NORM.beta, 1e-7), (numbers(2, 2, 5, 4),)),
+    (nn.MaxPool2d(2, 2, "pad", 1), lambda x: ops.max_pool2d(x, 2, 2, 1), (numbers(2, 2, 5, 4),)),
+    (nn.AvgPool2d(2, 2, "pad", 1), lambda x: ops.avg_pool2d(x, 2, 2, 1), (numbers(2, 5, 4),)),
+    (nn.MatMul(), ops.matmul, (numbers(2, 3, 5), numbers(5, 4))),
+    (nn.MatMul(False, True), lambda x, y: ops.matmul(x, y.T), (numbers(3, 5), numbers(4, 5))),
+    (nn.MSELoss(), ops.mse_loss, (numbers(2, 3), numbers(3))),
+    (nn.L1Loss("sum"), lambda x, y: ops.l1_loss(x, y, "sum"), (numbers(2, 3), numbers(2, 3))),
+    (nn.Softmax(0), lambda x: ops.softmax(x, 0), (numbers(2, 3),)),
+    (nn.Flatten(0, 1), lambda x: ops.flatten(x, start_dim=0, end_dim=1), (numbers(2, 3, 4),)),
+]
+
+
+@pytest.mark.parametrize("case", range(len(SAME)))
+def test_layers_are_their_functions(case: int) -> None:
+    """To the bit, gradients too."""
+    layer, function, given = SAME[case]
+    np.testing.assert_array_equal(layer(*given).asnumpy(), function(*given).asnumpy())
+    positions = tuple(range(len(given)))
+    found, wanted = (ms.grad(lambda *x, f=f: (f(*x) * 0.7).sum(), positions)(*given) for f in (layer, function))  # noqa: B023
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
+def test_labels_take_no_gradient() -> None:
+    """Recorded from MindSpore 2.10.0: zeros for the labels of the dense cross entropy."""
+    loss = nn.SoftmaxCrossEntropyWithLogits()
+    gradients = ms.grad(lambda x, y: loss(x, y).sum(), (0, 1))(Tensor([[1.0, 2.0, 0.5]]), Tensor([[0.2, 0.3, 0.5]]))
+    np.testing.assert_allclose(gradients[0].asnumpy(), [[0.03122389, 0.3285317, -0.3597556]], rtol=1e-5)
+    assert gradients[1].tolist() == [[0.0, 0.0, 0.0]]
+
+
 # -- dropout ------------------------------------------------------------------------------------------------------------
 def test_dropout() -> None:
     x = Tensor(np.ones((100, 100), np.float32))
