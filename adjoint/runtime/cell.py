@@ -12,6 +12,7 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.host import Pullback
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BF16, F16, F32, DType, Type
+from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import zeros
@@ -22,6 +23,7 @@ from adjoint.runtime.tensor import Tensor, apply
 __all__ = ["Cell"]
 
 _OWN = frozenset({"_cells", "_params", "_hooks", "title"})
+_UNSET = object()
 
 
 class Cell:
@@ -35,6 +37,9 @@ class Cell:
     """Where the cell stands in its network, `block.relu`; the class's name for the outermost."""
 
     bprop: Callable[..., Any] | None = None
+
+    _watched: bool = False
+    """Whether a graph depends on this cell: then the epoch moves when an attribute changes."""
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
         own = self.__dict__
@@ -50,6 +55,12 @@ class Cell:
 
     # -- attributes -------------------------------------------------------------------------------------------------
     def __setattr__(self, name: str, value: Any) -> None:
+        changed = self._watched and self.__dict__.get(name, _UNSET) is not value
+        self._assign(name, value)
+        if changed:
+            epoch.move()
+
+    def _assign(self, name: str, value: Any) -> None:
         own = self.__dict__
         if isinstance(value, Parameter):
             self._adopt_parameter(name, value)
@@ -100,6 +111,7 @@ class Cell:
         own.get("_cells", {}).pop(name, None)
         own.get("_params", {}).pop(name, None)
         object.__delattr__(self, name)
+        epoch.move()
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
@@ -298,6 +310,7 @@ class Cell:
         if not isinstance(param, Parameter):
             raise TypeError(f"For 'insert_param_to_cell', the argument 'param' must be a Parameter, but got {type(param).__name__}.")
         self._adopt_parameter(param_name, param)
+        epoch.move()
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Name all parameters by `prefix` and their paths of attributes."""

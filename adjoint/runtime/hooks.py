@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from adjoint.diagnostics import Loc, user_place
 from adjoint.ir.types import TensorType
 from adjoint.runtime import context
+from adjoint.runtime.epoch import epoch
 from adjoint.runtime.location import user_location
 from adjoint.runtime.state import state
 
@@ -84,6 +85,31 @@ class HookList(dict[int, Any]):
                 yield hook
 
 
+class CellSlot(HookList):
+    """One slot of a cell: the epoch moves when it is filled or empty again, since graphs depend on that."""
+
+    __slots__ = ()
+
+    def __setitem__(self, handle_id: int, hook: Any) -> None:
+        filled = bool(self)
+        super().__setitem__(handle_id, hook)
+        if not filled:
+            epoch.move()
+
+    def pop(self, handle_id: int, *default: Any) -> Any:
+        filled = bool(self)
+        hook = super().pop(handle_id, *default)
+        if filled and not self:
+            epoch.move()
+        return hook
+
+    def clear(self) -> None:
+        filled = bool(self)
+        super().clear()
+        if filled:
+            epoch.move()
+
+
 class TensorHooks:
     """The backward hooks of one value."""
 
@@ -112,7 +138,7 @@ class CellHooks:
     __slots__ = ("backward", "backward_pre", "forward", "forward_pre")
 
     def __init__(self) -> None:
-        self.forward_pre, self.forward, self.backward_pre, self.backward = HookList(), HookList(), HookList(), HookList()
+        self.forward_pre, self.forward, self.backward_pre, self.backward = CellSlot(), CellSlot(), CellSlot(), CellSlot()
 
     def check_pickling(self, cell: Cell) -> None:
         """PicklingError that names the first hook that cannot be pickled, and its cell."""

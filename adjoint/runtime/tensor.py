@@ -21,6 +21,7 @@ from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
 from adjoint.runtime.display import represented, written
+from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
 from adjoint.runtime.machine import Memory, array_of, ffi, machine, memory_of
 from adjoint.runtime.plans import plan_for, plans
@@ -232,7 +233,10 @@ class Tensor:
             raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {data!r} of type {type(data).__name__}.")
         if state.tape is not None:
             state.tape.overwritten(self, data)
+        changed = data.type is not self.type
         self.type, self.memory = data.type, memory_of(array_of(data.memory, data.type))
+        if changed:
+            epoch.move()
         return self
 
     assign_value = set_data
