@@ -1,0 +1,165 @@
+"""Programs that raise, and those that could."""
+
+from __future__ import annotations
+
+from programs.program import f32, f64, i32, program
+
+from adjoint import Parameter, Tensor, nn, ops
+
+
+@program(f32(1.0, -2.0), 3, raises=(ValueError, "at most 2, but got 3"))
+def raise_on_number(x, n):
+    """A condition of Python numbers."""
+    if n > 2:
+        raise ValueError(f"n must be at most 2, but got {n}.")
+    return x * n
+
+
+@program(f32(1.0, -2.0), 2, wrt=0)
+def raise_not_reached(x, n):
+    """The same, not raised."""
+    if n > 2:
+        raise ValueError(f"n must be at most 2, but got {n}.")
+    return x * n
+
+
+@program(f32(-1.0), raises=(ValueError, "must be positive"), features="tensor raise, tensor if")
+def raise_on_tensor(x):
+    """A tensor decides to raise."""
+    if x < 0:
+        raise ValueError("x must be positive")
+    return ops.sqrt(x)
+
+
+@program(f64(2.0), wrt=0, features="tensor raise, tensor if")
+def raise_on_tensor_not_reached(x):
+    """It does not."""
+    if x < 0:
+        raise ValueError("x must be positive")
+    return ops.sqrt(x)
+
+
+@program(f64(2.0), wrt=0, features="tensor raise, tensor elif")
+def raise_in_last_branch(x):
+    """The last branch raises, so the others give the result."""
+    if x > 1:
+        y = x * 3
+    elif x > 0:
+        y = x * x
+    else:
+        raise RuntimeError("x must not be negative")
+    return y + 1
+
+
+@program(f32(1.0, -2.0), raises=(AssertionError, "two elements or fewer"))
+def assert_on_shape(x):
+    """An assertion about a shape."""
+    assert len(x) > 2, "not two elements or fewer"
+    return x
+
+
+@program(f32(-1.0), raises=(AssertionError, "x must be positive"), features="tensor assert")
+def assert_on_tensor(x):
+    """An assertion about a tensor."""
+    assert x > 0, "x must be positive"
+    return ops.sqrt(x)
+
+
+@program(f64(0.5, 2.0), wrt=0, features="tensor assert, any and all")
+def assert_holds(x):
+    """Assertions that hold."""
+    assert x.ndim == 1
+    assert (x > 0).all(), f"negative elements in {x}"
+    return ops.log(x)
+
+
+@program(f64(0.5), raises=(RuntimeError, "does not converge"), features="tensor raise, for else, tensor break")
+def raise_in_loop(x):
+    """Raised when a loop ends without result."""
+    for _ in range(5):
+        x = x * x + 1
+        if x < 0.25:
+            break
+    else:
+        raise RuntimeError("the iteration does not converge")
+    return x
+
+
+@program(i32(3), raises=(IndexError, "beyond 2"), features="tensor raise, tensor while, nested tensor if")
+def raise_in_while(n):
+    """Raised in a branch of a tensor loop, after some rounds."""
+    while n > 0:
+        n = n - 1
+        if n < 2:
+            if n == 1:
+                raise IndexError("gone beyond 2")
+    return n
+
+
+@program(f32(1.0, -2.0), f32(1.0, 2.0, 3.0), raises=(ValueError, ""))
+def shapes_that_do_not_fit(x, y):
+    """The operators' own errors come out."""
+    return x + y
+
+
+@program(f32(1.0, -2.0), raises=(KeyError, "sigmoid"))
+def missing_key(x):
+    """A key that a dict does not have."""
+    return {"relu": x}["sigmoid"]
+
+
+@program(f32(1.0, -2.0), raises=(IndexError, "out of bounds"))
+def index_out_of_range(x):
+    """An index beyond a tensor."""
+    return x[2]
+
+
+@program(f32(1.0, -2.0), raises=(AttributeError, "bias"), features="constants from self")
+class MissingAttribute(nn.Cell):
+    """An attribute that a cell does not have."""
+
+    def construct(self, x):
+        return x + self.bias
+
+
+@program(f32(1.0, -2.0), raises=(TypeError, ""))
+def missing_argument(x):
+    """A function called without one of its arguments."""
+
+    def scaled(y, by):
+        return y * by
+
+    return scaled(x)
+
+
+class Divergence(ArithmeticError):
+    """Raised by a program."""
+
+
+@program(f32(3.0), raises=(Divergence, "after 2 rounds"), features="tensor raise, tensor while, number computed in loop")
+def raise_own_exception(x):
+    """An exception class of the user's, with a number from the loop in its message."""
+    k = 0
+    while x > 1:
+        x = x * x
+        k += 1
+        if x > 50:
+            raise Divergence(f"x is too large after {k} rounds")
+    return x
+
+
+@program(f32(-3.0), raises=(ValueError, "negative"), features="tensor raise, parameters written, printing")
+class RaisesAfterWriting(nn.Cell):
+    """What was printed and written before an exception stays."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = Parameter(Tensor(0.0), name="calls")
+
+    def construct(self, x):
+        self.calls = self.calls + 1
+        print("looking at", x)
+        if x < 0:
+            raise ValueError("x is negative")
+        self.calls = self.calls * 10
+        return x

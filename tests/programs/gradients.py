@@ -1,0 +1,378 @@
+"""Gradients taken inside a program, hooks registered inside, gradients that are cut, inserted or written by hand."""
+
+from __future__ import annotations
+
+from programs.program import f32, f64, grid, program
+
+import adjoint
+from adjoint import Parameter, ParameterTuple, Tensor, grad, nn, ops, value_and_grad
+from adjoint.ops import GradOperation
+
+
+def cubic(x):
+    return (x**3).sum()
+
+
+def product(x, y):
+    return (x * y * y).sum()
+
+
+# Gradients inside ------------------------------------------------------------------------------------------------------
+
+
+@program(f64(1.0, -2.0), wrt=0, features="grad, second order")
+def gradient_inside(x):
+    """The gradient of a function as part of another, which is differentiated too."""
+    return grad(cubic)(x) * x
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="grad, second order")
+def gradient_by_several(x, y):
+    """Gradients by two arguments, and by the second alone."""
+    dx, dy = adjoint.grad(product, grad_position=(0, 1))(x, y)
+    return dx * dy + grad(product, 1)(x, y)
+
+
+@program(f64(1.0, -2.0), wrt=0, features="value_and_grad, second order")
+def value_and_gradient_inside(x):
+    """Value and gradient together."""
+    value, gradient = value_and_grad(cubic)(x)
+    return value * gradient.sum()
+
+
+@program(f64(1.0, -2.0), wrt=0, features="value_and_grad, has_aux")
+def gradient_with_more_results(x):
+    """Results that are passed on and not differentiated."""
+
+    def loss(y):
+        squares = y * y
+        return squares.sum(), squares, 3
+
+    (value, squares, three), gradient = value_and_grad(loss, has_aux=True)(x)
+    return value + (squares * gradient).sum() * three
+
+
+@program(f64(0.7), wrt=0, features="grad, second order, third order")
+def derivatives_of_derivatives(x):
+    """Three gradients inside each other, and one more around."""
+    return grad(grad(grad(lambda y: ops.sin(y) * y)))(x)
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="GradOperation")
+def grad_operation(x, y):
+    """GradOperation for the first and for all arguments."""
+    first = GradOperation()(product)(x, y)
+    by_x, by_y = ops.GradOperation(get_all=True)(product)(x, y)
+    return first * by_y - by_x
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="GradOperation, cotangents")
+def vector_jacobian_product(x, v):
+    """A cotangent given to a gradient."""
+    pull = GradOperation(sens_param=True)
+    return pull(lambda y: y * y.sum())(x, v) + pull(ops.tanh)(x, sens=v)
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="GradOperation, cotangents, second order")
+def jacobian_vector_product(x, v):
+    """A derivative along a direction: the gradient of a vector-Jacobian product by its cotangent."""
+    pull = GradOperation(sens_param=True)
+
+    def pulled(cotangent):
+        return pull(lambda y: y * y * y.sum())(x, cotangent)
+
+    return pull(pulled)(ops.ones_like(x), v)
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="grad, second order")
+def hessian_vector_product(x, v):
+    """The gradient of a gradient's product with a vector."""
+    return grad(lambda y: (grad(cubic)(y) * v).sum())(x)
+
+
+@program(f64(1.3), wrt=0, features="grad, tensor if, tensor while")
+def gradient_of_control_flow(x):
+    """The gradient of a function with a branch and a loop."""
+
+    def grown(y):
+        while y < 10:
+            y = y * y if y > 2 else y + 1
+        return y
+
+    return grad(grown)(x) + x
+
+
+@program(f64(1.3), wrt=0, features="grad, for tensor rows, tensor if, tensor while")
+def gradient_inside_control_flow(x):
+    """Gradients taken in a branch and in loops."""
+    if x > 0:
+        x = x - 0.1 * grad(lambda y: y * y)(x)
+    for _ in range(2):
+        x = x + 0.01 * grad(cubic)(x)
+    while x > 1:
+        x = x - 0.25 * grad(lambda y: ops.exp(y))(x)
+    return x * x
+
+
+@program(f64(1.0, -2.0), wrt=0, features="grad, closures", made=True)
+def gradient_outside():
+    """A gradient function made outside of the program."""
+    slope = grad(cubic)
+
+    def run(x):
+        return slope(x) + slope(x * x)
+
+    return run
+
+
+@program(grid(2, 3), grid(2, 2, 1), wrt=(), features="value_and_grad, parameters read", differences=False)
+class GradientByWeights(nn.Cell):
+    """Gradients by the parameters of a network, inside a cell."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Dense(3, 2, weight_init=Tensor(grid(2, 3, 5)), bias_init="zeros")
+        self.weights = ParameterTuple(self.net.trainable_params())
+
+    def construct(self, x, target):
+        def loss(data):
+            return ((self.net(data) - target) ** 2).mean()
+
+        value, gradients = value_and_grad(loss, None, self.weights)(x)
+        by_list = GradOperation(get_by_list=True)(self.net, self.weights)(x)
+        return value, gradients, by_list
+
+
+@program(grid(2, 3), wrt=0, features="grad, cells")
+class GradientOfACell(nn.Cell):
+    """A cell that holds a network and returns its gradient."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.SequentialCell(nn.Dense(3, 2, Tensor(grid(2, 3, 5)), "zeros"), nn.Tanh())
+
+    def construct(self, x):
+        return grad(self.net)(x)
+
+
+# Cut and inserted gradients ---------------------------------------------------------------------------------------------
+
+
+@program(f32(1.0, -2.0), wrt=0, features="stop_gradient", differences=False)
+def stopped_gradient(x):
+    """What stop_gradient gives counts as a constant."""
+    scale = ops.stop_gradient(x * x)
+    return x * scale + ops.stop_gradient(x)
+
+
+@program(f32(1.0, -2.0), wrt=0, features="stop_gradient, functions", differences=False)
+def straight_through(x):
+    """Rounding with the gradient of the identity."""
+    return x + ops.stop_gradient(ops.round(x * 3) - x)
+
+
+@program(f32(1.0, -2.0), f32(0.5, 3.0), wrt=(0, 1), features="unused arguments")
+def unused_argument(x, y):
+    """An argument that nothing uses has a gradient of zeros."""
+    z = y * 2
+    return x * x
+
+
+@program(f32(1.0, -2.0), wrt=0, features="gradient by constants")
+def constant_result(x):
+    """A result that depends on nothing."""
+    return ops.ones(3) * 2, x * 0
+
+
+def double_gradient(gradient):
+    return gradient * 2
+
+
+def print_gradient(gradient):
+    print("gradient", gradient)
+
+
+@program(f32(1.0, -2.0), wrt=0, features="register_hook", differences=False)
+def tensor_hook(x):
+    """A hook on a value: it sees the whole gradient, also of uses before it."""
+    y = x * 3
+    z = y * x
+    y.register_hook(double_gradient)
+    return z + y
+
+
+@program(f32(1.0, -2.0), wrt=0, features="register_hook, printing", differences=False)
+def printing_hooks(x):
+    """Hooks that print run in reverse order."""
+    y = x * 3
+    y.register_hook(print_gradient)
+    z = ops.tanh(y)
+    z.register_hook(print_gradient)
+    return z * z
+
+
+@program(f32(2.0), wrt=0, features="register_hook, tensor if, closures", differences=False)
+def tensor_hook_in_branch(x):
+    """A hook registered in a branch, which keeps a limit from around it."""
+    limit = 0.5
+
+    def clipped(gradient):
+        return ops.clamp(gradient, -limit, limit)
+
+    y = x * x
+    if x > 1:
+        y.register_hook(clipped)
+    return y * 3
+
+
+@program(f32(0.5, 1.5), wrt=0, features="register_hook, nested loops, for tensor rows", differences=False)
+def tensor_hook_in_loop(x):
+    """A hook on the value of each round."""
+    total = x.sum()
+    for element in x:
+        total = total * element
+        total.register_hook(lambda gradient: gradient + 1)
+    return total
+
+
+@program(f32(1.0, -2.0), f32(0.5, 3.0), wrt=(0, 1), features="HookBackward", differences=False)
+def hook_backward(x, y):
+    """HookBackward on one tensor and on two."""
+
+    def scaled(gradients):
+        return gradients[0] * 2
+
+    def exchanged(gradients):
+        return gradients[1], gradients[0]
+
+    one = ops.HookBackward(scaled)
+    a, b = ops.HookBackward(exchanged)(x * y, x + y)
+    return one(x) * y + a * 3 + b
+
+
+@program(f32(1.0, -2.0), wrt=0, features="HookBackward, printing, cells", differences=False)
+class HookBackwardInACell(nn.Cell):
+    """HookBackward kept in a cell; it prints."""
+
+    def __init__(self):
+        super().__init__()
+        self.hook = ops.HookBackward(self.show)
+
+    def show(self, gradients):
+        print("seen", gradients[0])
+        return (gradients[0] * 0.5,)
+
+    def construct(self, x):
+        return self.hook(x * x) * 3
+
+
+@program(f32(1.0, -2.0), wrt=0, features="InsertGradientOf", differences=False)
+def insert_gradient(x):
+    """InsertGradientOf replaces or looks at a gradient."""
+    clip = ops.InsertGradientOf(lambda gradient: ops.clamp(gradient, -1.0, 1.0))
+    look = ops.InsertGradientOf(print_gradient)
+    return look(clip(x * x) * 3)
+
+
+@program(f32(1.5), wrt=0, features="InsertGradientOf, tensor if, tensor while", differences=False)
+def insert_gradient_in_loop(x):
+    """A gradient halved in every round of a tensor loop."""
+    halve = ops.InsertGradientOf(lambda gradient: gradient / 2)
+    while x < 10:
+        x = halve(x * x) if x > 2 else x + 1
+    return x
+
+
+@program(f32(1.0, -2.0), wrt=0, features="cell hooks", differences=False)
+class HookedCells(nn.Cell):
+    """Cells with backward hooks registered in __init__."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Tanh(), nn.Sigmoid()
+        self.first.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 2,))
+        self.second.register_forward_hook(lambda cell, args, output: output * 3)
+        self.second.register_backward_pre_hook(lambda cell, grad_output: grad_output[0] + 1)
+
+    def construct(self, x):
+        return self.second(self.first(x) + self.first(x * 2))
+
+
+@program(f32(1.0, -2.0), wrt=0, features="bprop", differences=False)
+class ClippedGradient(nn.Cell):
+    """A cell that writes its own gradient."""
+
+    def construct(self, x):
+        return x * x
+
+    def bprop(self, x, out, dout):
+        return (ops.clamp(dout * 2 * x, -1.5, 1.5),)
+
+
+class ScaledProduct(nn.Cell):
+    """x * y * factor, whose gradient is written by hand."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def construct(self, x, y):
+        return x * y * self.factor
+
+    def bprop(self, x, y, out, dout):
+        return dout * y * self.factor, dout * x * self.factor
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="bprop, cells")
+class CellsWithTheirOwnGradients(nn.Cell):
+    """Cells with bprop inside a larger one, called twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.product = ScaledProduct(1.5)
+
+    def construct(self, x, y):
+        return ops.exp(self.product(x, y)) + self.product(y, x * x)
+
+
+@program(f64(1.5), f64(0.5), wrt=(0, 1), features="bprop, tensor if, tensor while")
+class OwnGradientInControlFlow(nn.Cell):
+    """A cell with bprop inside a branch and a loop."""
+
+    def __init__(self):
+        super().__init__()
+        self.product = ScaledProduct(2.0)
+
+    def construct(self, x, y):
+        while x < 10:
+            x = self.product(x, y) + 1.5
+            if x > 4:
+                x = x + self.product(y, y)
+        return x
+
+
+@program(f64(0.5, -1.0), wrt=0, features="bprop, grad, second order")
+class SecondOrderOfBprop(nn.Cell):
+    """The gradient of a cell with bprop, inside another."""
+
+    def __init__(self):
+        super().__init__()
+        self.product = ScaledProduct(0.5)
+
+    def construct(self, x):
+        return grad(lambda y: self.product(y, y * y).sum())(x)
+
+
+@program(f32(1.0, -2.0), wrt=0, features="parameters read, cells, grad")
+class ParameterAsArgument(nn.Cell):
+    """Parameters passed to functions, and taken in a loop."""
+
+    def __init__(self):
+        super().__init__()
+        self.weights = ParameterTuple([Parameter(Tensor([0.5, 1.5]), "first"), Parameter(Tensor([-1.0, 0.25]), "second")])
+        self.gain = Parameter(Tensor(2.0), "gain")
+
+    def construct(self, x):
+        for weight in self.weights:
+            x = product(x, weight) * x * self.gain
+        return x

@@ -1,0 +1,335 @@
+"""The programs of tests/programs, run in every way there is: all must agree, to the bit.
+
+Op by op is what the others are held against: there a program is plain Python.  Values are compared by dtype, shape and bytes,
+so that a NaN equals itself and -0.0 is not 0.0; what is printed, the parameters afterwards, and exceptions are compared too.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import io
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import PROGRAMS, Program
+
+import adjoint
+from adjoint import Parameter, Tensor, nn
+from adjoint.runtime.grad import flat_tensors
+
+JIT_READY = hasattr(adjoint, "jit")
+needs_jit = pytest.mark.skipif(not JIT_READY, reason="functions are not parsed into graphs yet")
+
+every_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+differentiated = pytest.mark.parametrize(
+    "program", [p for p in PROGRAMS.values() if p.wrt is not None], ids=[p.name for p in PROGRAMS.values() if p.wrt is not None])
+smooth = pytest.mark.parametrize(
+    "program", [p for p in PROGRAMS.values() if p.differences], ids=[p.name for p in PROGRAMS.values() if p.differences])
+
+
+# Running --------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Outcome:
+    """What a call did: its result, what it printed, how it ended, and the parameters afterwards."""
+
+    result: Any
+    printed: str
+    raised: Exception | None
+    parameters: dict[str, Any]
+
+    def compare(self, other: Outcome) -> None:
+        """An AssertionError where `other` did something else."""
+        if self.raised is not None or other.raised is not None:
+            if self.raised is None and other.raised is not None:
+                raise other.raised
+            assert type(other.raised) is type(self.raised), f"raised {other.raised!r}, not {self.raised!r}"
+        same(self.result, other.result, "result")
+        assert other.printed == self.printed
+        same(self.parameters, other.parameters, "parameters")
+
+
+def same(expected: Any, found: Any, where: str) -> None:
+    """An AssertionError that says where, unless both are the same to the bit.
+
+    A Python number that a tensor had a say in (a counter in a tensor loop) may come out of a graph as a 0-d tensor.
+    """
+    if isinstance(expected, Tensor):
+        assert isinstance(found, Tensor), f"{where}: {found!r} is no Tensor"
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape), f"{where}: {found.dtype}{found.shape}"
+        assert bits(found) == bits(expected), f"{where}: {found!r} is not {expected!r}"
+    elif isinstance(expected, (tuple, list)):
+        assert type(found) is type(expected), f"{where}: {found!r}"
+        assert len(found) == len(expected), f"{where}: {found!r}"
+        for i, (a, b) in enumerate(zip(expected, found, strict=True)):
+            same(a, b, f"{where}[{i}]")
+    elif isinstance(expected, dict):
+        assert list(found) == list(expected), f"{where}: {found!r}"
+        for key in expected:
+            same(expected[key], found[key], f"{where}[{key!r}]")
+    elif isinstance(expected, (bool, int, float)) and isinstance(found, Tensor) and found.shape == ():
+        assert found.item() == expected, f"{where}: {found!r} is not {expected!r}"
+    elif isinstance(expected, float):
+        assert type(found) is float and struct.pack("d", found) == struct.pack("d", expected), f"{where}: {found!r} is not {expected!r}"
+    else:
+        assert type(found) is type(expected) and found == expected, f"{where}: {found!r} is not {expected!r}"
+
+
+def bits(x: Tensor) -> bytes:
+    return x.asnumpy().tobytes()
+
+
+def parameters_of(fn: Any) -> dict[str, Parameter]:
+    return dict(fn.parameters_and_names()) if isinstance(fn, nn.Cell) else {}
+
+
+def outcome(fn: Any, call: Callable[..., Any], program: Program, wide: bool = False) -> Outcome:
+    """Call `call`, which stands for `fn`, on fresh arguments."""
+    arguments, keywords = program.arguments(wide)
+    adjoint.set_seed(7)
+    printed = io.StringIO()
+    result, raised = None, None
+    with contextlib.redirect_stdout(printed):
+        try:
+            result = call(*arguments, **keywords)
+        except Exception as error:  # programs may raise anything
+            raised = error
+    parameters = {name: Tensor(p.asnumpy().copy()) for name, p in parameters_of(fn).items()}
+    return Outcome(result, printed.getvalue(), raised, parameters)
+
+
+def gradient_of(program: Program, fn: Any, called: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Value and gradients of `fn`, by its arguments and its trainable parameters; `called` stands for it."""
+    weights = fn.trainable_params() if isinstance(fn, nn.Cell) else []
+    return adjoint.value_and_grad(called or fn, program.wrt or None, weights or None)
+
+
+def compiled(fn: Any) -> Callable[..., Any]:
+    """The function as a graph; of a Cell, a function that calls it."""
+    if not isinstance(fn, nn.Cell):
+        return adjoint.jit(fn)
+    cell = fn
+
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        return cell(*arguments, **keywords)
+
+    return adjoint.jit(called)
+
+
+@contextlib.contextmanager
+def graph_mode() -> Iterator[None]:
+    before = adjoint.get_context("mode")
+    adjoint.set_context(mode=adjoint.GRAPH_MODE)
+    try:
+        yield
+    finally:
+        adjoint.set_context(mode=before)
+
+
+@functools.cache
+def eager(name: str, gradient: bool) -> tuple[Outcome, Outcome]:
+    """Two calls, op by op, of one callable."""
+    program = PROGRAMS[name]
+    fn = program.make()
+    call = gradient_of(program, fn) if gradient else fn
+    return outcome(fn, call, program), outcome(fn, call, program)
+
+
+def agrees(program: Program, fn: Any, call: Callable[..., Any], gradient: bool) -> None:
+    """The first and the second call are as they are op by op."""
+    for expected in eager(program.name, gradient):
+        expected.compare(outcome(fn, call, program))
+
+
+# Op by op -------------------------------------------------------------------------------------------------------------------
+
+
+@every_program
+def test_runs_op_by_op(program: Program) -> None:
+    first, _ = eager(program.name, False)
+    fn = program.make()
+    first.compare(outcome(fn, fn, program))
+    if program.raises is None:
+        assert first.raised is None, repr(first.raised)
+        return
+    kind, message = program.raises
+    assert type(first.raised) is kind, repr(first.raised)
+    assert message in str(first.raised)
+
+
+@differentiated
+def test_gradient_op_by_op(program: Program) -> None:
+    first, _ = eager(program.name, True)
+    if first.raised is not None:
+        raise first.raised
+    value, _ = eager(program.name, False)
+    same(value.result, first.result[0], "value")
+    same(value.parameters, first.parameters, "parameters")
+    fn = program.make()
+    first.compare(outcome(fn, gradient_of(program, fn), program))
+
+
+@smooth
+def test_gradient_is_that_of_finite_differences(program: Program) -> None:
+    """Along a random direction of all arguments and parameters, in float64."""
+
+    def widened() -> tuple[Any, tuple[Any, ...], dict[str, Any], list[Tensor]]:
+        fn = program.make()
+        weights = fn.trainable_params() if isinstance(fn, nn.Cell) else []
+        for parameter in parameters_of(fn).values():
+            if parameter.dtype.is_float:
+                parameter.set_dtype(adjoint.float64)
+        arguments, keywords = program.arguments(wide=True)
+        leaves = [x for place in program.wrt or () for x in flat_tensors(arguments[place])] + weights
+        return fn, arguments, keywords, leaves
+
+    def moved(step: float) -> float:
+        fn, arguments, keywords, leaves = widened()
+        for leaf, direction in zip(leaves, directions, strict=True):
+            leaf.set_data(Tensor(leaf.asnumpy() + step * direction))
+        adjoint.set_seed(7)
+        with contextlib.redirect_stdout(io.StringIO()):
+            result = fn(*arguments, **keywords)
+        return sum(float(x.asnumpy().sum()) for x in flat_tensors(result) if x.dtype.is_float)
+
+    fn, arguments, keywords, leaves = widened()
+    rng = np.random.default_rng(3)
+    directions = [rng.standard_normal(leaf.shape) for leaf in leaves]
+    adjoint.set_seed(7)
+    with contextlib.redirect_stdout(io.StringIO()):
+        _, gradients = gradient_of(program, fn)(*arguments, **keywords)
+    found = sum(float((g.asnumpy() * d).sum()) for g, d in zip(flat_tensors(gradients), directions, strict=True))
+    step = 1e-6
+    expected = (moved(step) - moved(-step)) / (2 * step)
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+# As graphs ------------------------------------------------------------------------------------------------------------------
+
+
+@needs_jit
+@every_program
+def test_as_a_graph(program: Program) -> None:
+    fn = program.make()
+    agrees(program, fn, compiled(fn), gradient=False)
+
+
+@needs_jit
+@differentiated
+def test_gradient_of_a_graph(program: Program) -> None:
+    fn = program.make()
+    agrees(program, fn, gradient_of(program, fn, compiled(fn)), gradient=True)
+
+
+@needs_jit
+@differentiated
+def test_gradient_within_a_graph(program: Program) -> None:
+    fn = program.make()
+    gradient = gradient_of(program, fn)
+
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        return gradient(*arguments, **keywords)
+
+    agrees(program, fn, adjoint.jit(called), gradient=True)
+
+
+@needs_jit
+@every_program
+def test_in_graph_mode(program: Program) -> None:
+    with graph_mode():
+        fn = program.make()
+        agrees(program, fn, fn, gradient=False)
+
+
+@needs_jit
+@differentiated
+def test_gradient_in_graph_mode(program: Program) -> None:
+    with graph_mode():
+        fn = program.make()
+        agrees(program, fn, gradient_of(program, fn), gradient=True)
+
+
+@needs_jit
+@every_program
+def test_text_of_the_graph(program: Program) -> None:
+    """The graph printed, parsed back, and run by the executor, which knows nothing of Python."""
+    from adjoint.ir.parse import parse_module
+    from adjoint.ir.print import print_module
+    from adjoint.runtime.executor import load_ir
+
+    if program.raises is not None:
+        pytest.skip("raises")
+    fn = program.make()
+    arguments, keywords = program.arguments()
+    graph = compiled(fn).graph(*arguments, **keywords)
+    text = print_module(graph.module)
+    assert print_module(parse_module(text)) == text
+    if graph.module.hosts:
+        pytest.skip("calls Python")
+    adjoint.set_seed(7)
+    loaded = load_ir(text, state={symbol: Tensor(x.asnumpy().copy()) for symbol, x in graph.state.items()})
+    results = loaded(*flat_tensors([*arguments, *keywords.values()]))
+    expected, _ = eager(program.name, False)
+    same(flat_tensors(expected.result), flat_tensors(results), "results")
+
+
+# The corpus -----------------------------------------------------------------------------------------------------------------
+
+
+def shown(program: Program) -> set[str]:
+    """What a program shows: the features it names, and its syntax: node types, `len()`, `.astype`."""
+    found = set(program.features)
+    for node in ast.walk(ast.parse(program.text)):
+        found.add(type(node).__name__)
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                found.add(f"{name}()")
+            case ast.Attribute(attr=name):
+                found.add(f".{name}")
+            case ast.For(iter=ast.Call(func=ast.Name(id=name))):
+                found.add(f"for {name}")
+            case ast.AugAssign(op=op):
+                found.add(f"augmented {type(op).__name__}")
+            case ast.arguments(vararg=rest, kwarg=named, defaults=defaults, kwonlyargs=only):
+                found |= {kind for kind, there in (("*args", rest), ("**kwargs", named), ("defaults", defaults), ("keyword only", only)) if there}
+            case _:
+                pass
+    return found
+
+
+REQUIRED = """
+    *args, **kwargs, defaults, keyword only, keyword, Starred, starred, Assign, AugAssign, AnnAssign, NamedExpr, Delete, Nonlocal,
+    Add, Sub, Mult, Div, FloorDiv, Mod, Pow, MatMult, USub, UAdd, Invert, Not, And, Or, BitAnd, BitOr, BitXor, LShift, RShift,
+    Lt, LtE, Gt, GtE, Eq, NotEq, In, NotIn, Is, IsNot, chained comparison, tensor logic, in, is None,
+    ops functions, primitives, cells, functions, nested functions, closures, Lambda, methods, partial, recursion, globals, constants from self,
+    higher-order functions, grad, value_and_grad, GradOperation, cotangents, second order, has_aux,
+    If, IfExp, For, While, Break, Continue, Return, tensor if, tensor elif, nested tensor if, tensor conditional expression,
+    tensor early return, tensor while, tensor break, tensor continue, for tensor rows, nested loops, zero rounds, for else, while else,
+    for range, for enumerate, for zip, CellList, dicts, tuples, named tuples, list methods, ListComp, DictComp, SetComp, GeneratorExp,
+    JoinedStr, Slice, f-strings, range of a tensor, number computed in loop, results of dtype int, Python number in tensor branch,
+    len(), range(), min(), max(), abs(), sum(), isinstance(), int(), float(), bool(), zip(), map(), filter(), all(), any(), round(), type(),
+    getattr(), hasattr(), sorted(), reversed(), tuple(), list(), enumerate(), print(), any and all,
+    .append, .extend, .insert, .pop, .index, .reverse, .sort, .items, .values, .keys, .get, .update,
+    reads: int, reads: slice, reads: negative step, reads: ellipsis, reads: new axis, reads: tensor index, reads: loop variable,
+    writes: int, writes: slice, writes: ellipsis, writes: negative step, writes: tensor index, writes: mask, writes: loop variable,
+    .shape, .dtype, .ndim, .size, .T, .astype, .reshape, .sum, .mean, .max, .transpose, .view, .tanh, .item,
+    parameters read, parameters written, parameters written: assign, moving average, random numbers, training, printing, aliases,
+    Assert, Raise, tensor assert, tensor raise, promotion, broadcasting, empty, register_hook, HookBackward, InsertGradientOf, cell hooks,
+    stop_gradient, bprop, MLP, conv net, RNN, attention, residual network, gated unit, optimiser, Newton iteration, fixed-point iteration,
+    bisection, power iteration, simulation, cumulative products, piecewise functions, early stopping
+"""
+
+
+def test_the_corpus_shows_everything_twice() -> None:
+    counts = Counter(feature for program in PROGRAMS.values() for feature in shown(program))
+    required = [feature.strip() for feature in REQUIRED.replace("\n", " ").split(",")]
+    assert len(PROGRAMS) >= 170
+    assert {feature: counts[feature] for feature in required if counts[feature] < 2} == {}
