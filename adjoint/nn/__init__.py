@@ -6,9 +6,12 @@ from adjoint.diagnostics import missing_name
 from adjoint.nn.activation import (
     ELU,
     GELU,
+    HSigmoid,
+    HSwish,
     Identity,
     LeakyReLU,
     LogSoftmax,
+    PReLU,
     ReLU,
     ReLU6,
     Sigmoid,
@@ -30,9 +33,9 @@ from adjoint.runtime.cell import Cell
 
 __all__ = [
     "ELU", "GELU", "SGD", "Adam", "AvgPool2d", "BatchNorm1d", "BatchNorm2d", "Cell", "CellList", "Conv2d", "Dense", "Dropout", "Embedding",
-    "Flatten", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "LogSoftmax", "LossBase", "MSELoss", "MatMul", "MaxPool2d", "Momentum",
-    "Optimizer", "ReLU", "ReLU6", "SequentialCell", "SiLU", "Sigmoid", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softplus", "Tanh",
-    "TrainOneStepCell", "WithEvalCell", "WithLossCell", "get_activation",
+    "Flatten", "HSigmoid", "HSwish", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "LogSoftmax", "LossBase", "MSELoss", "MatMul",
+    "MaxPool2d", "Momentum", "Optimizer", "PReLU", "ReLU", "ReLU6", "SequentialCell", "SiLU", "Sigmoid", "Softmax",
+    "SoftmaxCrossEntropyWithLogits", "Softplus", "Tanh", "TrainOneStepCell", "WithEvalCell", "WithLossCell", "get_activation",
 ]
 
 

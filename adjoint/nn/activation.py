@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.ops import elementwise as ew
-from adjoint.nn.checks import floating, integer, number
+from adjoint.ir.types import F32
+from adjoint.nn.checks import floating, integer, number, positive
 from adjoint.ops import activations
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor, apply
 
 __all__ = [
-    "ELU", "GELU", "Identity", "LeakyReLU", "LogSoftmax", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh",
-    "get_activation",
+    "ELU", "GELU", "HSigmoid", "HSwish", "Identity", "LeakyReLU", "LogSoftmax", "PReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax",
+    "Softplus", "Tanh", "get_activation",
 ]
 
 
@@ -39,6 +41,43 @@ class LeakyReLU(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return activations.leaky_relu(floating(self, "x", x, integers=True), self.alpha)
+
+
+class PReLU(Cell):
+    """x where x >= 0, else w * x, where w is trained.
+
+    channel  how many weights: 1, or one for each channel (axis 1)
+    w        their first values: a number, a list or a Tensor of so many
+    """
+
+    def __init__(self, channel: int = 1, w: Any = 0.25):
+        super().__init__()
+        count = positive(self, "channel", channel)
+        if isinstance(w, (list, Tensor)):
+            first = w if isinstance(w, Tensor) else Tensor([number(self, "w", item) for item in w], F32)
+            if first.shape != (count,):
+                raise ValueError(f"For 'PReLU', the argument 'w' must have the shape ({count},) of 'channel', but got {first.shape}.")
+            floating(self, "w", first)
+        else:
+            first = Tensor([number(self, "w", w)] * count, F32)
+        self.w = Parameter(first, name="a")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.prelu(floating(self, "x", x), self.w.astype(x.dtype, copy=False))
+
+
+class HSwish(Cell):
+    """x * min(max(x + 3, 0), 6) / 6."""
+
+    def construct(self, input: Tensor) -> Tensor:
+        return activations.hardswish(floating(self, "input", input))
+
+
+class HSigmoid(Cell):
+    """min(max(x + 3, 0), 6) / 6."""
+
+    def construct(self, input: Tensor) -> Tensor:
+        return activations.hardsigmoid(floating(self, "input", input))
 
 
 class ELU(Cell):
@@ -129,7 +168,7 @@ _RELU, _SIGMOID, _TANH = ew.Relu(), ew.Sigmoid(), ew.Tanh()
 
 _ACTIVATIONS: dict[str, type[Cell]] = {
     "relu": ReLU, "relu6": ReLU6, "leakyrelu": LeakyReLU, "elu": ELU, "sigmoid": Sigmoid, "silu": SiLU, "softplus": Softplus,
-    "tanh": Tanh, "gelu": GELU, "softmax": Softmax, "logsoftmax": LogSoftmax,
+    "tanh": Tanh, "gelu": GELU, "softmax": Softmax, "logsoftmax": LogSoftmax, "prelu": PReLU, "hswish": HSwish, "hsigmoid": HSigmoid,
 }
 
 

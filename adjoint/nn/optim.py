@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Mul
-from adjoint.ir.ops.optimizers import AdamUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
+from adjoint.ir.ops.optimizers import AdamUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import boolean, number
 from adjoint.runtime.cell import Cell
@@ -327,7 +327,11 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba 2014): moments of the gradient and of its square, corrected for beginning at zero."""
+    """Adam (Kingma and Ba 2014): moments of the gradient and of its square, corrected for beginning at zero.
+
+    use_nesterov  look one step of the first moment ahead
+    use_amsgrad   divide by the largest second moment there was (Reddi, Kale and Kumar 2018); `use_nesterov` has no meaning then
+    """
 
     def __init__(
         self, params: Iterable[Any], learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
@@ -340,19 +344,23 @@ class Adam(Optimizer):
         if not 0 < eps < math.inf:
             raise ValueError(f"For 'Adam', the argument 'eps' must be greater than 0, but got {eps}.")
         self.use_nesterov = boolean(self, "use_nesterov", use_nesterov)
-        if boolean(self, "use_amsgrad", use_amsgrad):
-            raise ValueError("For 'Adam', 'use_amsgrad' is not supported: Adam without it, or Momentum, is.")
+        self.use_amsgrad = boolean(self, "use_amsgrad", use_amsgrad)
         boolean(self, "use_locking", use_locking)
         self.scalar("beta1_power", 1.0)
         self.scalar("beta2_power", 1.0)
         self.__dict__["moment1"], self.__dict__["moment2"] = self.states("moment1"), self.states("moment2")
+        if use_amsgrad:
+            self.__dict__["vhat"] = self.states("vhat")
 
     def begin(self) -> None:
         update(_MUL, (self.beta1_power,), self.beta1_power, constant(self.beta1, F32))
         update(_MUL, (self.beta2_power,), self.beta2_power, constant(self.beta2, F32))
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
-        m, v, dtype = self.moment1[index], self.moment2[index], parameter.dtype.compute
-        update(made(AdamUpdate, self.use_nesterov), (parameter, m, v), parameter, m, v, gradient, learning_rate,
+        dtype = parameter.dtype.compute
+        op, states = made(AdamUpdate, self.use_nesterov), (parameter, self.moment1[index], self.moment2[index])
+        if self.use_amsgrad:
+            op, states = made(AmsgradUpdate), (*states, self.vhat[index])
+        update(op, states, *states, gradient, learning_rate,
                constant(self.beta1, dtype), constant(self.beta2, dtype), constant(self.eps, dtype), _as(self.beta1_power, dtype),
                _as(self.beta2_power, dtype), *self._decay_and_scale(weight_decay, dtype))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.ops.pooling import AvgPool, MaxPool
+from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.nn.checks import boolean, choice, floating, pair, positive
 from adjoint.ops import network
 from adjoint.ops.linear import Pairs, same_padding
@@ -42,16 +42,21 @@ class _Pool2d(Cell):
         top, left = (same_padding(*sizes) for sizes in zip(x.shape[-2:], self._kernel, self._stride, strict=True))
         return top, left
 
-    def construct(self, x: Tensor) -> Tensor:
-        kind, *options = self._pooling
+    def _pooled(self, x: Tensor, kind: Any, *options: Any) -> Tensor:
         return network.pooled(type(self).__name__, kind, x, self._kernel, self._stride, self._sides(x), *options)
+
+    def construct(self, x: Tensor) -> Any:
+        return self._pooled(x, *self._pooling)
 
     def extend_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode.upper()}"
 
 
 class MaxPool2d(_Pool2d):
-    """The largest element of each window; padding does not count."""
+    """The largest element of each window; padding does not count.
+
+    return_indices  give also where it stands in its plane read row by row (Int64); only with pad_mode "pad"
+    """
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
@@ -59,12 +64,16 @@ class MaxPool2d(_Pool2d):
     ):
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         self._dilation = pair(self, "dilation", dilation)
-        if self.pad_mode != "pad" and (ceil_mode or self._dilation != (1, 1)):
-            raise ValueError(f"For 'MaxPool2d', 'dilation' and 'ceil_mode' need pad_mode 'pad', "
-                             f"but got {dilation} and {ceil_mode} with {pad_mode!r}.")
-        if boolean(self, "return_indices", return_indices):
-            raise ValueError("For 'MaxPool2d', 'return_indices' is not supported: the operation MaxPoolIndices gives them.")
+        self.return_indices = boolean(self, "return_indices", return_indices)
+        if self.pad_mode != "pad" and (ceil_mode or return_indices or self._dilation != (1, 1)):
+            raise ValueError(f"For 'MaxPool2d', 'dilation', 'return_indices' and 'ceil_mode' need pad_mode 'pad', "
+                             f"but got {dilation}, {return_indices} and {ceil_mode} with {pad_mode!r}.")
         self._pooling = (MaxPool, self._dilation, self.ceil_mode)
+
+    def construct(self, x: Tensor) -> Any:
+        if not self.return_indices:
+            return self._pooled(x, *self._pooling)
+        return self._pooled(x, *self._pooling), self._pooled(x, MaxPoolIndices, *self._pooling[1:])
 
 
 

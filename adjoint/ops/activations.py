@@ -14,7 +14,7 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.random import Dropout
 from adjoint.ir.types import BOOL, DType
 from adjoint.ops.arguments import ArgumentMistake, axis_argument, dtype_or, flag, number, operand, wrong
-from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, log1p, maximum, minimum, where
+from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, less_equal, log1p, maximum, minimum, where
 from adjoint.ops.shapes import parted, reshape
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
@@ -39,9 +39,18 @@ def _float_operand(op: str, x: Any, argument: str = "input") -> Tensor:
 
 
 def relu(input: Any, inplace: bool = False) -> Tensor:
-    """The element, or 0 where it is negative; the gradient at 0 is 0."""
+    """The element, or 0 where it is negative; the gradient at 0 is 0.
+
+    inplace  write the result into `input`, and return that
+    """
     x = operand("ReLU", input)
-    return apply(_IDENTITY if x.dtype is BOOL else _RELU, x)
+    if inplace.__class__ is not bool:
+        flag("ReLU", "inplace", inplace)
+    out = apply(_IDENTITY if x.dtype is BOOL else _RELU, x)
+    if not inplace:
+        return out
+    x.overwrite(out)
+    return x
 
 
 def relu6(x: Any) -> Tensor:
@@ -66,8 +75,8 @@ def prelu(input: Any, weight: Any) -> Tensor:
     x, slope = _float_operand("PReLU", input), _float_operand("PReLU", weight, "weight")
     if slope.ndim != 1 or slope.size not in (1, x.shape[1] if x.ndim > 1 else 1):
         raise wrong("PReLU", "weight", "one number, or one for each channel", slope)
-    if x.ndim > 2 and slope.size > 1:
-        slope = reshape(slope, (slope.size, *(1,) * (x.ndim - 2)))
+    if x.ndim != 2:
+        slope = reshape(slope, (slope.size, *(1,) * (x.ndim - 2)) if slope.size > 1 else ())
     return where(less(x, constant(0.0, x.dtype)), x * slope, x)
 
 
@@ -164,15 +173,19 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
 
 
 def hardsigmoid(input: Any) -> Tensor:
-    """x / 6 + 1/2, brought between 0 and 1."""
+    """x / 6 + 1/2, brought between 0 and 1; the gradient at -3 and 3 is 0."""
     x = _float_operand("HSigmoid", input)
-    return clip_by_value(x / 6.0 + 0.5, 0.0, 1.0)
+    zero, one, bound = (constant(v, x.dtype) for v in (0.0, 1.0, 3.0))
+    return where(less_equal(x, -bound), zero, where(less_equal(bound, x), one, x / 6.0 + 0.5))
 
 
 def hardswish(input: Any) -> Tensor:
-    """x times `hardsigmoid` of it."""
+    """x times `hardsigmoid` of it; the gradient at -3 is -1/2, at 3 it is 3/2."""
     x = _float_operand("HSwish", input)
-    return x * clip_by_value(x / 6.0 + 0.5, 0.0, 1.0)
+    zero, bound = constant(0.0, x.dtype), constant(3.0, x.dtype)
+    # The product is taken where it is used, so that an infinity makes no NaN.
+    inner = where(greater(abs(x), bound), zero, x)
+    return where(less(x, -bound), zero, where(greater(x, bound), x, inner * (inner / 6.0 + 0.5)))
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:

@@ -18,14 +18,13 @@ from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant, divided, promoted
 
 __all__ = [
-    "abs", "absolute", "acos", "add", "addcdiv", "addcmul", "addn", "asin", "atan", "atan2", "bitwise_and", "bitwise_or",
-    "bitwise_xor", "cast", "ceil", "clamp", "clip",
-    "clip_by_value", "cos", "cosh", "div", "divide", "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "floor", "floor_div",
-    "floor_divide", "floor_mod", "fmod", "ge", "greater", "greater_equal", "gt", "identity", "invert", "isclose", "isfinite", "isinf",
-    "isnan", "le", "lerp", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "lt", "masked_fill", "maximum", "minimum", "mod", "mul", "multiply", "nan_to_num", "ne", "neg", "negative", "not_equal",
-    "pow", "reciprocal", "remainder", "round", "rsqrt", "select", "sign", "sin", "sinh", "sqrt", "square", "stop_gradient", "sub",
-    "subtract", "tan", "true_divide", "trunc", "type_as", "where", "xlogy",
+    "abs", "absolute", "acos", "add", "addcdiv", "addcmul", "addn", "asin", "atan", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "cast", "ceil", "clamp", "clip", "clip_by_value", "cos", "cosh", "depend", "div", "divide", "eq", "equal", "erf", "erfc", "exp",
+    "exp2", "expm1", "floor", "floor_div", "floor_divide", "floor_mod", "fmod", "ge", "greater", "greater_equal", "gt", "identity",
+    "invert", "isclose", "isfinite", "isinf", "isnan", "le", "lerp", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "lt", "masked_fill", "maximum", "minimum", "mod", "mul", "multiply", "nan_to_num", "ne",
+    "neg", "negative", "not_equal", "pow", "reciprocal", "remainder", "round", "rsqrt", "select", "sign", "sin", "sinh", "sqrt", "square",
+    "stop_gradient", "sub", "subtract", "tan", "true_divide", "trunc", "type_as", "where", "xlogy",
 ]
 
 _ADD, _SUB, _MUL, _POW, _MOD, _FLOOR_DIV = ew.Add(), ew.Sub(), ew.Mul(), ew.Pow(), ew.Mod(), ew.FloorDiv()
@@ -448,6 +447,11 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
 def identity(x: Any) -> Tensor:
     """x itself; gradients flow through."""
     return apply(_IDENTITY, operand(_IDENTITY, x, "x"))
+
+
+def depend(value: Any, expr: Any) -> Any:
+    """The value; `expr`, an argument, has been computed before.  Effects run in the order in which they are written anyway."""
+    return value
 
 
 def stop_gradient(value: Any) -> Any:

@@ -14,7 +14,7 @@ from adjoint.ir.ops.linalg import MatMul as Product
 from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Reshape, Transpose
 from adjoint.ir.types import BOOL, broadcast_shapes, tensor
-from adjoint.ops.arguments import ArgumentMistake, choice, integer, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import ArgumentMistake, choice, flag, integer, number, operand, pair, sizes_argument, wrong
 from adjoint.ops.shapes import gathered, indices_argument, reshape
 from adjoint.runtime.interned import made
 from adjoint.runtime.plans import plans
@@ -306,12 +306,20 @@ def embedding(
     input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
 ) -> Tensor:
-    """The rows of `weight` that the indices name; no gradient flows to the row `padding_idx`."""
+    """The rows of `weight` that the indices name; no gradient flows to the row `padding_idx`.
+
+    norm_type  which norm `max_norm` would bound: without that it has no meaning
+    """
     ids, table = indices_argument("Embedding", "input", input), operand("Embedding", weight, "weight")
     if table.ndim != 2:
         raise wrong("Embedding", "weight", "of 2 dimensions", table)
-    if max_norm is not None or scale_grad_by_freq:
-        raise ValueError("For 'Embedding', 'max_norm' and 'scale_grad_by_freq' are not supported.")
+    number("Embedding", "norm_type", norm_type)
+    if max_norm is not None:
+        raise ValueError("For 'Embedding', 'max_norm' is not supported: scale the rows of 'weight' before, for instance with "
+                         "ops.assign(weight, weight * ops.minimum(1.0, max_norm / ops.norm(weight, dim=1, keepdim=True))).")
+    if flag("Embedding", "scale_grad_by_freq", scale_grad_by_freq):
+        raise ValueError("For 'Embedding', 'scale_grad_by_freq' is not supported: divide the gradient of 'weight' by "
+                         "ops.one_hot(input, rows).sum() over the indices.")
     rows = gathered("Embedding", table, ids, 0)
     if padding_idx is None:
         return rows

@@ -61,8 +61,12 @@ def _ranking(x: Tensor, along: int, descending: bool) -> Tensor:
 
 
 def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The `k` largest (or smallest) elements along an axis, in order, and their places (Int32)."""
+    """The `k` largest (or smallest) elements along an axis, and their places (Int32).
+
+    sorted  they stand in order; otherwise in any order, which here is the same
+    """
     x = operand("TopK", input)
+    flag("TopK", "sorted", sorted)
     along = axis_argument("TopK", -1 if dim is None else dim, x.ndim, "dim")
     count = integer("TopK", "k", k)
     if not 0 <= count <= (x.shape[along] if x.ndim else 1):
@@ -76,7 +80,7 @@ def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorte
 
 
 def top_k(input_x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The `k` largest elements along the last axis, in order, and their places (Int32)."""
+    """The `k` largest elements along the last axis, and their places (Int32); `sorted` as for `topk`."""
     return topk(input_x, k, sorted=sorted)
 
 

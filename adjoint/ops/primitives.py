@@ -20,22 +20,34 @@ from adjoint.ir.ops.reduce import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.reduce import ReduceMin as ReduceMinOp
 from adjoint.ir.types import BOOL, F32, I32, I64, DType
 from adjoint.ops import activations, arithmetic, creation, linear, losses, network, ordering, random_numbers, reduction, shapes, state
-from adjoint.ops.arguments import axes_argument, axis_argument, choice, dtype_or, integer, number, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import (
+    axes_argument,
+    axis_argument,
+    choice,
+    dtype_or,
+    flag,
+    integer,
+    number,
+    operand,
+    pair,
+    sizes_argument,
+    wrong,
+)
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
-    "Abs", "Add", "AddN", "ApproximateEqual", "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "Assign", "AssignAdd",
-    "AssignSub", "AvgPool", "BCEWithLogitsLoss", "BatchMatMul", "BatchNorm", "BiasAdd", "BinaryCrossEntropy", "BitwiseAnd", "BitwiseOr",
-    "BitwiseXor", "BroadcastTo", "Cast", "Ceil", "Concat", "Conv2D", "Cos", "Cosh", "CumSum", "Depend", "Div", "DivNoNan", "Dropout",
-    "Elu", "Equal", "Erf", "Erfc", "Exp", "ExpandDims", "Expm1", "Eye", "FastGeLU", "Fill", "FillV2", "Flatten", "Floor", "FloorDiv",
-    "FloorMod", "GELU", "Gather", "GatherD", "GatherNd", "GeLU", "Gelu", "Greater", "GreaterEqual", "HSigmoid", "HSwish", "Identity",
-    "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "KLDivLoss", "L2Loss", "L2Normalize", "LayerNorm", "Lerp", "Less", "LessEqual",
-    "LinSpace", "Log", "Log1p", "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "MaskedFill", "MatMul", "MaxPool",
-    "MaxPoolWithArgmax", "Maximum", "Meshgrid", "Minimum", "MirrorPad", "Mish", "Mod", "Mul", "NLLLoss", "Neg", "NotEqual", "OneHot",
-    "Ones", "OnesLike", "PReLU", "Pad", "Pow", "Print", "Range", "Rank", "ReLU", "ReLU6", "RealDiv", "Reciprocal", "ReduceAll",
+    "ACos", "Abs", "Add", "AddN", "ApproximateEqual", "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "Asin", "Assign",
+    "AssignAdd", "AssignSub", "Atan", "Atan2", "AvgPool", "BCEWithLogitsLoss", "BatchMatMul", "BatchNorm", "BiasAdd", "BinaryCrossEntropy",
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BroadcastTo", "Cast", "Ceil", "Concat", "Conv2D", "Cos", "Cosh", "CumSum", "Depend", "Div",
+    "DivNoNan", "Dropout", "Elu", "Equal", "Erf", "Erfc", "Exp", "ExpandDims", "Expm1", "Eye", "FastGeLU", "Fill", "FillV2", "Flatten",
+    "Floor", "FloorDiv", "FloorMod", "GELU", "Gather", "GatherD", "GatherNd", "GeLU", "Gelu", "Greater", "GreaterEqual", "HSigmoid",
+    "HSwish", "Identity", "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "KLDivLoss", "L2Loss", "L2Normalize", "LayerNorm", "Lerp", "Less",
+    "LessEqual", "LinSpace", "Log", "Log1p", "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "MaskedFill", "MatMul",
+    "MaxPool", "MaxPoolWithArgmax", "Maximum", "Meshgrid", "Minimum", "MirrorPad", "Mish", "Mod", "Mul", "NLLLoss", "Neg", "NotEqual",
+    "OneHot", "Ones", "OnesLike", "PReLU", "Pad", "Pow", "Print", "Range", "Rank", "ReLU", "ReLU6", "RealDiv", "Reciprocal", "ReduceAll",
     "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "ReverseV2", "Rint", "Round", "Rsqrt",
     "ScalarToTensor", "SeLU", "Select", "Shape", "Sigmoid", "SigmoidCrossEntropyWithLogits", "Sign", "Sin", "Sinh", "Size", "Slice",
     "SmoothL1Loss", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softplus", "Softsign", "Sort", "SparseSoftmaxCrossEntropyWithLogits",
@@ -123,6 +135,10 @@ Cos = plain("Cos", arithmetic.cos)
 Tan = plain("Tan", arithmetic.tan)
 Sinh = plain("Sinh", arithmetic.sinh)
 Cosh = plain("Cosh", arithmetic.cosh)
+Asin = plain("Asin", arithmetic.asin)
+ACos = plain("ACos", arithmetic.acos)
+Atan = plain("Atan", arithmetic.atan)
+Atan2 = plain("Atan2", arithmetic.atan2)
 Erf = plain("Erf", arithmetic.erf)
 Erfc = plain("Erfc", arithmetic.erfc)
 Maximum = plain("Maximum", arithmetic.maximum)
@@ -178,11 +194,7 @@ Identity = plain("Identity", arithmetic.identity)
 StopGradient = plain("StopGradient", arithmetic.stop_gradient)
 
 
-class Depend(_Plain):
-    """The first operand; the second has been computed before."""
-
-    def __call__(self, value: Any, expr: Any) -> Any:
-        return value
+Depend = plain("Depend", arithmetic.depend)
 
 
 # Reductions ---------------------------------------------------------------------------------------------------------
@@ -353,10 +365,10 @@ class TopK(Primitive):
     """The `k` largest elements along the last axis, and their places."""
 
     def __init__(self, sorted: bool = True):
-        super().__init__(sorted=sorted)
+        super().__init__(sorted=flag("TopK", "sorted", sorted))
 
     def __call__(self, input_x: Any, k: Any) -> tuple[Tensor, Tensor]:
-        return ordering.top_k(input_x, k)
+        return ordering.top_k(input_x, k, self.sorted)
 
 
 class Sort(Primitive):

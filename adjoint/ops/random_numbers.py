@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.random import RandomInteger, RandomNormal, RandomUniform
 from adjoint.ir.types import F32, F64, I32, I64, DType, broadcast_shapes, tensor
@@ -14,7 +16,7 @@ from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argu
 from adjoint.ops.arithmetic import cast, less, log
 from adjoint.ops.ordering import sort
 from adjoint.ops.reduction import argmax
-from adjoint.ops.shapes import reshape
+from adjoint.ops.shapes import index_select, reshape
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply
@@ -138,17 +140,31 @@ def bernoulli(input: Any, p: Any = 0.5, seed: int | None = None) -> Tensor:
 
 
 def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: DType = I64) -> Tensor:
-    """The numbers 0..n-1 in random order."""
-    count = integer("RandPerm", "n", n)
-    if count < 0:
-        raise wrong("RandPerm", "n", "at least 0", count)
-    return cast(sort(_uniform((count,), F64, _seed("RandPerm", seed)))[1], dtype_or("RandPerm", dtype, I64))
+    """The numbers 0..n-1 in random order.
+
+    seed, offset  unless both are 0, they alone say which order: the same with every call
+    """
+    count, first, second = integer("RandPerm", "n", n), integer("RandPerm", "seed", seed), integer("RandPerm", "offset", offset)
+    for name, value in (("n", count), ("offset", second)):
+        if value < 0:
+            raise wrong("RandPerm", name, "at least 0", value)
+    key = _fixed_key(first, second) if first or second else next_key()
+    return cast(_permutation(count, key), dtype_or("RandPerm", dtype, I64))
+
+
+def _fixed_key(seed: int, offset: int) -> Tensor:
+    """A key apart from those of the streams, whose draws are counted from 0."""
+    return Tensor(np.array([seed % 2**64, offset % 2**63 | 1 << 63], np.uint64))
+
+
+def _permutation(count: int, key: Tensor) -> Tensor:
+    return sort(apply(made(RandomUniform, tensor(F64, (count,))), key))[1]
 
 
 def shuffle(x: Any, seed: int | None = None) -> Tensor:
     """The slices along the first axis in random order."""
     x = operand("Shuffle", x, "x")
-    return x[randperm(x.shape[0], seed or 0)] if x.ndim else x
+    return index_select(x, 0, _permutation(x.shape[0], next_key(_seed("Shuffle", seed)))) if x.ndim else x
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType
 from adjoint.ops import activations, arithmetic, creation, linear, ordering, random_numbers, reduction, shapes
 from adjoint.ops.arguments import flag, operand, wrong
 from adjoint.runtime.indexing import iterated, taken, write
@@ -367,10 +367,10 @@ _FUNCTIONS: dict[str, Any] = {
     function.__name__: function
     for module, names in (
         (arithmetic,
-         "abs add addcdiv addcmul bitwise_and bitwise_or bitwise_xor ceil clamp clip cos cosh div equal erf erfc exp exp2 expm1 floor "
-         "floor_divide fmod greater greater_equal isclose isfinite isinf isnan lerp less less_equal log log10 log1p log2 logical_and "
-         "logical_not logical_or logical_xor masked_fill maximum minimum mul nan_to_num neg not_equal pow reciprocal remainder round "
-         "rsqrt sign sin sinh sqrt square sub subtract tan true_divide trunc type_as xlogy"),
+         "abs acos add addcdiv addcmul asin atan atan2 bitwise_and bitwise_or bitwise_xor ceil clamp clip cos cosh div equal erf erfc exp "
+         "exp2 expm1 floor floor_divide fmod greater greater_equal isclose isfinite isinf isnan lerp less less_equal log log10 log1p log2 "
+         "logical_and logical_not logical_or logical_xor masked_fill maximum minimum mul nan_to_num neg not_equal pow reciprocal "
+         "remainder round rsqrt sign sin sinh sqrt square sub subtract tan true_divide trunc type_as xlogy"),
         (activations, "sigmoid tanh hardshrink softmax log_softmax"),
         (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
         (ordering, "argsort median sort top_k topk"),
@@ -417,8 +417,19 @@ def _in_place(name: str, function: Any) -> Callable[..., Tensor]:
     return changed
 
 
+def _called(type_: TensorType, dtype: Any = None) -> str:
+    """`x.type()`: the name of the dtype.
+
+    `type` of a tensor is its type, so that it is the type which is called; it knows of no tensor that could be cast.
+    """
+    if dtype is not None:
+        raise TypeError("For 'Tensor.type', the argument 'dtype' is not supported: use Tensor.astype(dtype).")
+    return type_.dtype.long_name
+
+
 def attach() -> None:
     """Give Tensor its methods."""
+    TensorType.__call__ = _called  # pyright: ignore[reportAttributeAccessIssue]
     for name, method in vars(_Methods).items():
         if name not in vars(object) and (callable(method) or isinstance(method, property)):
             setattr(Tensor, name, method)

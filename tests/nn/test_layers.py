@@ -122,11 +122,33 @@ def test_kinks() -> None:
     assert ms.grad(nn.ELU())(Tensor([0.0])).tolist() == [1.0]
 
 
+def test_hard_activations() -> None:
+    """Gradients at the kinks recorded from MindSpore 2.10.0; infinities make no NaN."""
+    x = Tensor([-4.0, -3.0, 0.0, 3.0, 4.0, math.inf, -math.inf])
+    assert nn.HSwish()(x).tolist() == [0.0, 0.0, 0.0, 3.0, 4.0, math.inf, 0.0]
+    assert ms.grad(nn.HSwish())(x).tolist() == [0.0, -0.5, 0.5, 1.5, 1.0, 1.0, 0.0]
+    assert nn.HSigmoid()(x).tolist() == [0.0, 0.0, 0.5, 1.0, 1.0, 1.0, 0.0]
+    np.testing.assert_allclose(ms.grad(nn.HSigmoid())(x).asnumpy(), [0.0, 0.0, 1 / 6, 0.0, 0.0, 0.0, 0.0])
+
+
+def test_prelu() -> None:
+    agree(in_float64(nn.PReLU()), lambda x, w: np.where(x > 0, x, w * x), random.normal(size=(2, 3)))
+    agree(in_float64(nn.PReLU(3, [0.1, 0.2, 0.3])), lambda x, w: np.where(x > 0, x, w[:, None] * x), random.normal(size=(2, 3, 2)))
+    assert nn.PReLU(1, 0.5)(Tensor(-2.0)).tolist() == -1.0
+    assert [(p.name, p.shape) for p in nn.PReLU(2, Tensor([0.1, 0.2])).get_parameters()] == [("a", (2,))]
+    for wrong, kind in (((2, [0.1]), ValueError), ((2, "a"), TypeError), ((0,), ValueError), ((1, ["a"]), TypeError)):
+        with pytest.raises(kind, match="PReLU"):
+            nn.PReLU(*wrong)
+
+
 def test_relu_of_integers() -> None:
     assert nn.ReLU()(Tensor([-1, 2], ms.int32)).tolist() == [0, 2]
 
 
-@pytest.mark.parametrize("name", ["relu", "sigmoid", "tanh", "softmax", "gelu", "leakyrelu", "elu", "relu6", "silu", "logsoftmax"])
+NAMES = ["relu", "sigmoid", "tanh", "softmax", "gelu", "leakyrelu", "elu", "relu6", "silu", "logsoftmax", "prelu", "hswish", "hsigmoid"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_activations_by_name(name: str) -> None:
     assert type(nn.get_activation(name)).__name__.lower() == name
 
@@ -271,6 +293,16 @@ def test_pooling(name: str, x: Array, expected: Any) -> None:
     agree(pool, lambda x: pool(Tensor(x)).asnumpy(), mixed)
 
 
+def test_places_of_the_largest() -> None:
+    """Recorded from MindSpore 2.10.0."""
+    values, places = nn.MaxPool2d(2, 2, "pad", 1, return_indices=True)(Tensor(SIXTEEN))
+    assert values[0, 0].tolist() == [[0, 2, 3], [8, 10, 11], [12, 14, 15]] and places.dtype is ms.int64
+    assert places[0, 0].tolist() == [[0, 2, 3], [8, 10, 11], [12, 14, 15]]
+    assert nn.MaxPool2d(2, 1, "pad", dilation=2, return_indices=True)(Tensor(SIXTEEN[0]))[1].tolist() == [[[10, 11], [14, 15]]]
+    with pytest.raises(ValueError, match="return_indices"):
+        nn.MaxPool2d(2, 2, return_indices=True)
+
+
 # -- normalisation ------------------------------------------------------------------------------------------------------
 def normalised(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + epsilon)
@@ -403,7 +435,7 @@ def test_layers_are_their_functions(case: int) -> None:
     layer, function, given = SAME[case]
     np.testing.assert_array_equal(layer(*given).asnumpy(), function(*given).asnumpy())
     positions = tuple(range(len(given)))
-    found, wanted = (ms.grad(lambda *x, f=f: (f(*x) * 0.7).sum(), positions)(*given) for f in (layer, function))  # noqa: B023
+    found, wanted = (ms.grad(lambda *x, f=f: (f(*x) * 0.7).sum(), positions)(*given) for f in (layer, function))
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
 

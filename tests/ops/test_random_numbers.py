@@ -57,6 +57,11 @@ def test_moments() -> None:
 def test_permutations_and_choices() -> None:
     assert sorted(ops.randperm(50).tolist()) == list(range(50))
     assert ops.randperm(0).shape == (0,)
+    # As MindSpore's: seed and offset alone say which order.
+    assert ops.randperm(50, 7).tolist() == ops.randperm(50, 7).tolist() != ops.randperm(50, 7, 1).tolist()
+    assert ops.randperm(50, offset=2).tolist() == ops.randperm(50, 0, 2).tolist() != ops.randperm(50, 2).tolist()
+    with pytest.raises(ValueError, match="offset"):
+        ops.randperm(5, 1, -1)
     weights = Tensor([0.0, 1.0, 3.0, 0.0])
     drawn = ops.multinomial(weights, 4000, seed=1).asnumpy()
     assert set(drawn.tolist()) == {1, 2}

@@ -435,3 +435,51 @@ def test_names_that_scripts_import() -> None:
     assert set(ops.__all__) <= set(dir(ops))
     with pytest.raises(AttributeError, match=r"'relu7'.*Close to it are: .*ReLU"):
         ops.relu7  # noqa: B018 - asking is the test
+
+
+def test_relu_in_place() -> None:
+    """The result is in the operand, and the gradient knows."""
+    x = Tensor([-1.0, 2.0])
+    assert ops.relu(x, inplace=True) is x and x.tolist() == [0.0, 2.0]
+
+    def f(x: Tensor) -> Tensor:
+        y = x * 1.0
+        ops.relu(y, inplace=True)
+        return (y * 3.0).sum()
+
+    assert adjoint.grad(f)(Tensor([-1.0, 2.0])).tolist() == [0.0, 3.0]
+    with pytest.raises(TypeError, match="inplace"):
+        ops.relu(x, inplace=1)
+
+
+def test_angles() -> None:
+    x, y = Tensor([0.5, -0.25]), Tensor([-1.0, 2.0])
+    for kind, wanted in ((P.Asin, np.arcsin), (P.ACos, np.arccos), (P.Atan, np.arctan)):
+        np.testing.assert_allclose(kind()(x).asnumpy(), wanted(x.asnumpy()), rtol=1e-6)
+    np.testing.assert_allclose(P.Atan2()(x, y).asnumpy(), np.arctan2(x.asnumpy(), y.asnumpy()), rtol=1e-6)
+    assert x.asin().tolist() == P.Asin()(x).tolist() and str(P.ACos()) == "Prim[ACos]"
+
+
+def test_depend() -> None:
+    x = Tensor([1.0])
+    assert ops.depend(x, x + 1) is x and P.Depend()(x, None) is x
+    assert adjoint.grad(lambda x: ops.depend(x * 2.0, x * 3.0))(x).tolist() == [2.0]
+
+
+def test_the_largest_few_in_any_order() -> None:
+    for make in (lambda: ops.topk(Tensor([3.0, 1.0, 2.0]), 2, sorted=False), lambda: P.TopK(False)(Tensor([3.0, 1.0, 2.0]), 2)):
+        assert sorted(make()[0].tolist()) == [2.0, 3.0]
+    with pytest.raises(TypeError, match="sorted"):
+        ops.topk(Tensor([3.0]), 1, sorted="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("options", [{"max_norm": 1.0}, {"scale_grad_by_freq": True}])
+def test_an_embedding_says_what_it_cannot_do(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=rf"Embedding.*{next(iter(options))}.*not supported: "):
+        ops.embedding(Tensor([0]), Tensor([[1.0]]), **options)
+
+
+def test_the_name_of_the_dtype() -> None:
+    assert Tensor([1.0]).type() == "Float32" and Tensor([1]).type() == "Int64"
+    with pytest.raises(TypeError, match="astype"):
+        Tensor([1.0]).type(adjoint.float16)

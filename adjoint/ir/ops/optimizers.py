@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Array = Any
 
-__all__ = ["AdamUpdate", "AdamWeightDecayUpdate", "MomentumUpdate", "SgdMomentumUpdate", "SgdUpdate"]
+__all__ = ["AdamUpdate", "AdamWeightDecayUpdate", "AmsgradUpdate", "MomentumUpdate", "SgdMomentumUpdate", "SgdUpdate"]
 
 
 class _Update(Op):
@@ -355,6 +355,80 @@ class AdamUpdate(_Adam):
             (learning_rate, "rate"), (beta1, "b1"), (beta2, "b2"), (epsilon, "tiny"), (beta1_power, "power1"),
             (beta2_power, "power2"))
         self.each(k, parameter, gradient, scalars, (parameter_out, m_out, v_out), step, scale=scale, decay=weight_decay)
+
+
+@operation
+class AmsgradUpdate(_Adam):
+    """A step of Adam that divides by the largest second moment there was (Reddi, Kale and Kumar 2018).
+
+    operands parameter       T[s], T a floating point type
+             m               T[s], first moment
+             v               T[s], second moment
+             largest         T[s], the largest v so far
+             gradient        T[s]
+             learning_rate   C, which T computes in
+             beta1           C
+             beta2           C
+             epsilon         C
+             beta1_power     C: beta1 to the power of the number of this step, which counts from 1
+             beta2_power     C
+             weight_decay    C
+             scale           C
+    result   parameter - l * m / (sqrt(largest) + epsilon)
+             m + (g - m) * (1 - beta1), used above
+             v + (g * g - v) * (1 - beta2)
+             largest, or v where that is not less, used above
+             l = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+    gradient none: training does not look through a step
+    errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
+    """
+
+    cuts = "an optimiser's step is not differentiated"
+    names = (
+        "parameter", "m", "v", "largest", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "beta1_power", "beta2_power",
+        "weight_decay", "scale")
+    tensors = 5
+    in_place = {0: 0, 1: 1, 2: 2, 3: 3}
+    samples = (
+        sample(*(_WEIGHTS,) * 5, *(_SCALAR,) * 8,
+               domain=(*_MOMENTS[:3], (0.0, 2.0), _MOMENTS[3], *_BETAS, (0.7, 0.8), (0.9, 0.99), *_DECAYING)),)
+
+    def infer(
+        self, parameter: TensorType, m: TensorType, v: TensorType, largest: TensorType, gradient: TensorType, learning_rate: TensorType,
+        beta1: TensorType, beta2: TensorType, epsilon: TensorType, beta1_power: TensorType, beta2_power: TensorType,
+        weight_decay: TensorType, scale: TensorType,
+    ) -> tuple[TensorType, ...]:
+        scalars = (learning_rate, beta1, beta2, epsilon, beta1_power, beta2_power, weight_decay, scale)
+        return (self.check((parameter, m, v, largest, gradient, *scalars)),) * 4
+
+    def reference(
+        self, parameter: Array, m: Array, v: Array, largest: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array,
+        epsilon: Array, beta1_power: Array, beta2_power: Array, weight_decay: Array, scale: Array,
+    ) -> tuple[Array, ...]:
+        m, v = self.moments(m, v, self.gradient(parameter, gradient, weight_decay, scale), beta1, beta2)
+        largest = np.where(v < largest, largest, v)
+        rate = learning_rate * np.sqrt(1 - beta2_power) / (1 - beta1_power)
+        return parameter - rate * m / (np.sqrt(largest) + epsilon), m, v, largest
+
+    def lower(
+        self, k: Kernel, parameter: Buffer, m: Buffer, v: Buffer, largest: Buffer, gradient: Buffer, learning_rate: Buffer, beta1: Buffer,
+        beta2: Buffer, epsilon: Buffer, beta1_power: Buffer, beta2_power: Buffer, weight_decay: Buffer, scale: Buffer,
+        parameter_out: Buffer, m_out: Buffer, v_out: Buffer, largest_out: Buffer,
+    ) -> None:
+        def step(
+            i: Expr, before: Expr, g: Expr, rate: Expr, b1: Expr, b2: Expr, tiny: Expr, power1: Expr, power2: Expr
+        ) -> Sequence[Expr]:
+            next_m, next_v = self.new_moments(k, i, g, (b1, b2), (m, v))
+            old = k.let(largest[i], "old_largest")
+            peak = k.let(k.select(k.less(next_v, old), old, next_v), "peak")
+            corrected = rate * k.call("sqrt", 1.0 - power2) / (1.0 - power1)
+            return before - corrected * next_m / (k.call("sqrt", peak) + tiny), next_m, next_v, peak
+
+        scalars = (
+            (learning_rate, "rate"), (beta1, "b1"), (beta2, "b2"), (epsilon, "tiny"), (beta1_power, "power1"),
+            (beta2_power, "power2"))
+        outs = (parameter_out, m_out, v_out, largest_out)
+        self.each(k, parameter, gradient, scalars, outs, step, scale=scale, decay=weight_decay)
 
 
 @operation
