@@ -7,6 +7,6 @@ from programs import arguments, branches, containers, errors, gradients, indexin
 from programs.program import PROGRAMS, Program
 
 __all__ = [
-    "PROGRAMS", "Program", "arguments", "branches", "containers", "errors", "gradients", "indexing", "loops", "methods", "networks", "numerics",
-    "operators", "state",
+    "PROGRAMS", "Program", "arguments", "branches", "containers", "errors", "gradients", "indexing", "loops", "methods", "networks",
+    "numerics", "operators", "state",
 ]

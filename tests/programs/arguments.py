@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 from functools import partial
 
-from programs.program import f32, f64, grid, i32, program
-
 from adjoint import Tensor, nn, ops
 from adjoint.ops import operations as P
+from programs.program import f32, f64, grid, i32, program
 
 SCALE = 0.75
 TWISTS = (1.0, -2.0, 0.5)
@@ -445,3 +444,21 @@ def is_odd(n):
 def mutual_recursion(x, n):
     """Two functions that call each other, with Python numbers."""
     return x * 2 if is_even(n) else x * 3 - n
+
+
+@program(f32(1.0, -2.0), wrt=0, features="nested functions, closures")
+def counter_in_closure(x):
+    """A function that counts its own calls, made by a function."""
+
+    def counting(function):
+        calls = 0
+
+        def called(y):
+            nonlocal calls
+            calls += 1
+            return function(y) * calls
+
+        return called
+
+    tanh = counting(ops.tanh)
+    return tanh(x) + tanh(x) + tanh(tanh(x))

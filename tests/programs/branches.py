@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from programs.program import boolean, f16, f32, f64, grid, i32, program
-
 from adjoint import Tensor, nn, ops
+from programs.program import boolean, f16, f32, f64, grid, i32, program
 
 
 @program(f32(1.0, -2.0), 0, wrt=0)

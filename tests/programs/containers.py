@@ -1,12 +1,12 @@
+# ruff: noqa: C408, C417 - programs stay as users write them
 """Tuples, lists, dicts, named tuples, comprehensions, strings, and the builtins that work on them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from programs.program import f32, f64, grid, i32, program
-
 from adjoint import Tensor, nn, ops
+from programs.program import f32, f64, grid, i32, program
 
 
 class Line(NamedTuple):
@@ -301,3 +301,50 @@ def tensors_from_lists(x, y):
     """New tensors from Python numbers, and stacks of tensors."""
     weights = Tensor([[1.0, 2.0], [-0.5, 0.0]])
     return weights @ ops.stack([x, y]), ops.ones(2) * Tensor(3), Tensor([1, 2, 3])
+
+
+@program([f32(1.0, -2.0), f32(0.5, 3.0)], [f32(2.0, 2.0)], wrt=(0, 1), features="list methods")
+def queue(parts, more):
+    """A list used as a queue and as a stack."""
+    waiting = list(parts)
+    waiting.extend(part * 2 for part in more)
+    waiting.insert(0, waiting[-1] + 1)
+    waiting.reverse()
+    done = []
+    while waiting:
+        done.append(waiting.pop(0) * len(waiting))
+    return sum(done), done.index(done[0])
+
+
+@program(f32(1.0, -2.0), wrt=0, features="dicts")
+def registry(x):
+    """A dict of functions, updated, and read by keys and values."""
+    table = {"square": lambda y: y * y}
+    table.update({"halve": lambda y: y / 2})
+    powers = {key: len(key) for key in table.keys() if not key.startswith("_")}  # noqa: SIM118
+    lengths = {size for size in powers.values()}  # noqa: C416
+    for function in table.values():
+        x = function(x)
+    return x * max(lengths) + len(lengths)
+
+
+@program([f32(1.0, -2.0), 2.0, f32(0.5, 3.0), 7], wrt=0)
+def mixed_list(parts):
+    """Tensors and numbers told apart by filter, isinstance and type."""
+    arrays = list(filter(lambda part: isinstance(part, Tensor), parts))
+    numbers = [part for part in parts if type(part) in (int, float)]
+    scaled = map(lambda part, by: part * by, arrays, reversed(numbers))
+    total = sum(scaled)
+    if all([len(arrays) == 2, any(number > 5 for number in numbers)]):
+        total = total * round(sum(numbers) / 2.0)
+    return total
+
+
+@program(f32(1.0, -2.0), wrt=0, features="getattr and hasattr, f-strings")
+def operators_by_name(x):
+    """Operators looked up by name."""
+    for name in ("tanh", "no_such_operator", "exp"):
+        if hasattr(ops, name):
+            x = getattr(ops, name)(x)
+    method = f"{'cl'}{'amp'}"
+    return getattr(x, method)(0.5, 1.5)

@@ -1,10 +1,10 @@
+# ruff: noqa: SIM102 - programs stay as users write them
 """Programs that raise, and those that could."""
 
 from __future__ import annotations
 
-from programs.program import f32, f64, i32, program
-
 from adjoint import Parameter, Tensor, nn, ops
+from programs.program import f32, f64, i32, program
 
 
 @program(f32(1.0, -2.0), 3, raises=(ValueError, "at most 2, but got 3"))

@@ -1,12 +1,12 @@
+# ruff: noqa: F841 - programs stay as users write them
 """Gradients taken inside a program, hooks registered inside, gradients that are cut, inserted or written by hand."""
 
 from __future__ import annotations
 
-from programs.program import f32, f64, grid, program
-
 import adjoint
 from adjoint import Parameter, ParameterTuple, Tensor, grad, nn, ops, value_and_grad
 from adjoint.ops import GradOperation
+from programs.program import f32, f64, grid, program
 
 
 def cubic(x):
@@ -376,3 +376,40 @@ class ParameterAsArgument(nn.Cell):
         for weight in self.weights:
             x = product(x, weight) * x * self.gain
         return x
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="grad, has_aux, second order")
+def gradients_with_more_results(x, y):
+    """grad with results that are only passed on, a tuple of them."""
+
+    def loss(a, b):
+        mixed = a * b
+        return (mixed * a).sum(), mixed, (mixed + 1).sum()
+
+    (dx, dy), (mixed, total) = grad(loss, (0, 1), has_aux=True)(x, y)
+    return dx * dy + mixed * total
+
+
+@program(grid(2, 3), wrt=0, features="cell hooks, printing, tensor if", differences=False)
+class HookedBranches(nn.Cell):
+    """Hooked cells in branches: the hooks of the branch taken run, in reverse order."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Dense(3, 3, Tensor(grid(3, 3, 5)), "zeros")
+        self.small, self.large = nn.Tanh(), nn.Sigmoid()
+        for cell in (self.inner, self.small, self.large):
+            cell.register_backward_hook(self.show)
+        self.inner.register_forward_pre_hook(self.halve)
+
+    def show(self, cell, grad_input, grad_output):
+        print(cell.title, grad_output[0].shape)
+
+    def halve(self, cell, args):
+        return args[0] * 0.5
+
+    def construct(self, x):
+        y = self.inner(x)
+        if y.sum() > 0:
+            return self.large(y)
+        return self.small(y)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from programs.program import boolean, f32, f64, grid, i32, i64, program
 
 from adjoint import Tensor, ops
+from programs.program import boolean, f32, f64, grid, i32, i64, program
 
 CUBE = np.linspace(-1.3, 2.1, 24).astype(np.float32).reshape(2, 3, 4)
 
@@ -219,3 +219,21 @@ def index_of_constants(x):
     for i in range(2):
         total = total * table[i] + table[i, 1 - i]
     return total
+
+
+@program(CUBE, f32(1.0, -1.0), wrt=(0, 1), features="reads: ellipsis, reads: new axis, writes: ellipsis, writes: negative step")
+def every_kind_at_once(x, pair):
+    """New axes, ellipses and steps, read and written."""
+    y = x[None, ..., ::-1] * pair[:, None, None, None]
+    y[..., 1] = pair[0]
+    y[1, ..., 3:1:-1] = x[..., :2] * 2
+    return y * y
+
+
+@program(f32(1.0, -2.0, 3.0, 0.5), i64(3, 1), wrt=0, features="reads: tensor index, writes: tensor index")
+def swap_by_index(x, places):
+    """Elements that a tensor names change places."""
+    y = x * 1
+    y[places] = y[places[::-1]]
+    y[places[0]] = y[places[0]] * 10
+    return y * x

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from programs.program import f32, grid, i32, program
-
 import adjoint
 from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
+from programs.program import f32, grid, i32, program
 
 
 def dense(inputs, outputs, seed, activation=None):
@@ -307,3 +306,13 @@ def clipped_gradients(x, w):
     if length > 0.5:
         gradient = gradient * (0.5 / length)
     return w - gradient
+
+
+@program(grid(3, 2), grid(4, 2, 1), grid(4, 3, 2), wrt=(0, 1, 2), features="attention, default arguments")
+def weighted_memory(query, keys, values, mask=None):
+    """Attention as a plain function."""
+    scores = query @ keys.T * keys.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores + mask
+    weights = ops.softmax(scores, -1)
+    return weights @ values, weights

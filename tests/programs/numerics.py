@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from programs.program import f16, f32, f64, grid, i32, program
-
 from adjoint import grad, ops
+from programs.program import f16, f32, f64, grid, i32, program
 
 
 @program(f64(7.0), wrt=0, features="Newton iteration, tensor while")

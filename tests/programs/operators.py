@@ -1,12 +1,13 @@
+# ruff: noqa: SIM201 - programs stay as users write them
 """Operators of the language on tensors and on Python numbers, assignment, promotion."""
 
 from __future__ import annotations
 
 import numpy as np
-from programs.program import boolean, f16, f32, f64, grid, i32, i64, program
 
 import adjoint
 from adjoint import Tensor, ops
+from programs.program import boolean, f16, f32, f64, grid, i32, i64, program
 
 
 @program(f32(1.5, -2.0, 0.5), f32(2.0, 3.0, -0.25), wrt=(0, 1))
@@ -30,7 +31,7 @@ def integers(x, y):
 @program(f32(1.0, -2.0, np.nan), f32(1.0, 3.0, 0.0))
 def comparisons(x, y):
     """All comparisons, also with a NaN."""
-    return x < y, x <= y, x > y, x >= y, x == y, x != y, 1 < x, x == 1
+    return x < y, x <= y, x > y, x >= y, x == y, x != y, x > 1, x == 1
 
 
 @program(i32(12, -5, 0), i32(10, 3, -1))
@@ -56,7 +57,7 @@ def python_arithmetic(x, m, n, half):
 @program(f32(1.5, -2.0), 3, wrt=0)
 def python_logic(x, n):
     """Comparisons and logic of Python numbers."""
-    if n > 2 and not n == 5 or n < -7:
+    if (n > 2 and not n == 5) or n < -7:
         x = x * 2
     if n >= 3 and n <= 3 and n != 4:
         x = x + 1
@@ -91,7 +92,7 @@ def tensor_logic(x, y):
     return x + y
 
 
-@program(f32(0.0), f32(3.0), wrt=(0, 1), features="tensor logic")
+@program(f32(0.0), f32(3.0), wrt=(0, 1), features="tensor logic", differences=False)
 def value_of_logic(x, y):
     """`x or y` gives one of the two tensors."""
     return (x or y) * 2 + (x and y)
@@ -223,7 +224,6 @@ def deleted_names(x):
 def annotated(x: Tensor, scale: float = 2.0) -> Tensor:
     """Annotations say nothing to the compiler."""
     y: Tensor = x * scale
-    pass
     return y
 
 
@@ -295,3 +295,13 @@ def empty_loop(x):
     if total > 0:
         return total
     return total - 1.0
+
+
+@program(f32(1.0, -2.0), f32(0.5), wrt=(0, 1))
+def walrus_in_loops(x, y) -> Tensor:
+    """Names given in a condition and in a comprehension."""
+    rounds: int = 0
+    while (rounds := rounds + 1) < 4:
+        x = x * y
+    parts = [(part := x * i) + part for i in range(1, 3)]
+    return parts[0] * parts[1]

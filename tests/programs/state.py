@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from programs.program import f32, f64, grid, i32, program
-
 import adjoint
 from adjoint import Parameter, Tensor, nn, ops
 from adjoint.ops import operations as P
+from programs.program import f32, f64, grid, i32, program
 
 
 @program(f32(1.0, -2.0), wrt=0, features="parameters read")
