@@ -271,23 +271,17 @@ ADJOINT_INLINE void TYPED(adjoint_transpose)(
 }
 
 /* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. The columns are filled up to
-   a multiple of eight with copies of the last one. A line of the cache is read as a whole before the next one, and
-   the lines that the next call will read, below these, are asked for. */
+   a multiple of eight with copies of the last one. Eight rows are read from end to end, as a processor fetches ahead by
+   itself what lies in so few rows. */
 static void TYPED(adjoint_copy_transposed)(
     int64_t rows, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width) {
-    for (int64_t start = 0; start < k; start += LINE) {
-        const int64_t stop = k - start < LINE ? k : start + LINE;
-        for (int64_t i = 0; i < rows; i += 8) {
-            const ELEMENT *from[8];
-            for (int j = 0; j < 8; j++) {
-                from[j] = source + (i + j < rows ? i + j : rows - 1) * row;
-                __builtin_prefetch(from[j] + rows * row + start);
-            }
-            int64_t p = start;
-            for (; p + 4 <= stop; p += 4) TYPED(adjoint_transpose)(from, p, target + p * width + i, width);
-            for (; p < stop; p++) {
-                for (int j = 0; j < 8; j++) target[p * width + i + j] = from[j][p];
-            }
+    for (int64_t i = 0; i < rows; i += 8) {
+        const ELEMENT *from[8];
+        for (int j = 0; j < 8; j++) from[j] = source + (i + j < rows ? i + j : rows - 1) * row;
+        int64_t p = 0;
+        for (; p + 4 <= k; p += 4) TYPED(adjoint_transpose)(from, p, target + p * width + i, width);
+        for (; p < k; p++) {
+            for (int j = 0; j < 8; j++) target[p * width + i + j] = from[j][p];
         }
     }
 }
