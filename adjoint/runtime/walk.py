@@ -31,7 +31,7 @@ from adjoint.runtime.machine import Memory, ffi, machine
 from adjoint.runtime.plans import plan_for
 from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor, constant, wrap
-from adjoint.runtime.walk_run import Block, Run, Step, moved
+from adjoint.runtime.walk_run import Block, Run, Step, mover
 
 __all__ = ["Walk", "bind"]
 
@@ -65,7 +65,10 @@ class Walk:
             raise InternalError(f"a graph of {self.types} was run on {[x.type for x in arguments]}")
         values = self.template.copy()
         values[: len(arguments)] = arguments
-        self.block.run(values, Run(state.tape, log, replay))
+        run = Run(state.tape, log, replay)
+        self.block.run(values, run)
+        if run.replaying:
+            raise InternalError("the run that is replayed was longer than the graph")
         return [wrap(values[i].type, values[i].memory) if literal else values[i] for i, literal in self.results]
 
 
@@ -317,39 +320,43 @@ def _index(value: int) -> Tensor:
 
 
 def _inlined(operands: Sequence[int], params: Sequence[int], block: Block, yielded: Sequence[int], results: range) -> Step:
+    enter, leave = mover(operands, params), mover(yielded, results)
+
     def inlined(values: list[Any], run: Run) -> None:
-        moved(values, operands, params)
+        enter(values)
         block.run(values, run)
-        moved(values, yielded, results)
+        leave(values)
 
     return inlined
 
 
 def _if(condition: int, blocks: Sequence[Block], yields: Sequence[Sequence[int]], results: range) -> Step:
-    (then, otherwise), (then_yields, otherwise_yields) = blocks, yields
+    then, otherwise = blocks
+    then_leave, otherwise_leave = (mover(positions, results) for positions in yields)
 
     def branch(values: list[Any], run: Run) -> None:
         if _truth(values[condition]):
             then.run(values, run)
-            moved(values, then_yields, results)
+            then_leave(values)
         else:
             otherwise.run(values, run)
-            moved(values, otherwise_yields, results)
+            otherwise_leave(values)
 
     return branch
 
 
 def _for(operands: Sequence[int], params: Sequence[int], block: Block, yielded: Sequence[int], results: range) -> Step:
-    start, stop, step, *initial = operands
+    start, stop, step = operands[:3]
     index, *carried = params
+    enter, turn, leave = mover(operands[3:], carried), mover(yielded, carried), mover(carried, results)
 
     def rounds(values: list[Any], run: Run) -> None:
-        moved(values, initial, carried)
+        enter(values)
         for i in range(_integer(values[start]), _integer(values[stop]), _integer(values[step])):
             values[index] = _index(i)
             block.run(values, run)
-            moved(values, yielded, carried)
-        moved(values, carried, results)
+            turn(values)
+        leave(values)
 
     return rounds
 
@@ -358,15 +365,16 @@ def _while(
     operands: Sequence[int], params: Sequence[int], blocks: Sequence[Block], yields: Sequence[Sequence[int]], results: range
 ) -> Step:
     (test, body), ((condition,), yielded) = blocks, yields
+    enter, turn, leave = mover(operands, params), mover(yielded, params), mover(params, results)
 
     def loop(values: list[Any], run: Run) -> None:
-        moved(values, operands, params)
+        enter(values)
         while True:
             test.run(values, run)
             if not _truth(values[condition]):
                 break
             body.run(values, run)
-            moved(values, yielded, params)
-        moved(values, params, results)
+            turn(values)
+        leave(values)
 
     return loop

@@ -22,7 +22,7 @@ from adjoint.runtime.state import state
 from adjoint.runtime.tape import Step as TapeStep
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor
-from adjoint.runtime.walk_run import Block, Entered, Inline, Run, Step, moved
+from adjoint.runtime.walk_run import Block, Entered, Inline, Run, Step, mover
 
 __all__ = ["cell", "gradient"]
 
@@ -33,13 +33,14 @@ def cell(
     results: range,
 ) -> Step:
     call = _Call(node, site, block, params, yielded)
+    owner, enter, leave = site.cell, mover(operands, params), mover(yielded, results)
 
     def cell_(values: list[Any], run: Run) -> None:
-        hooks = site.cell._hooks
+        hooks = owner._hooks
         if hooks is None and run.tape is None and run.plain:
-            moved(values, operands, params)
+            enter(values)
             block.run(values, run)
-            moved(values, yielded, results)
+            leave(values)
             return
         values[results.start : results.stop] = call.run(values, run, [values[i] for i in operands], hooks)
 
@@ -60,7 +61,7 @@ class _Call:
 
     def run(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Any]:
         node = self.node
-        if not self.site.pattern.forward_pre:
+        if not self.site.pattern.forward_pre and (hooks is not None or not run.plain):
             given = self.before(run, given, hooks)
         try:
             results = self.inside(values, run, given, hooks)
@@ -92,7 +93,7 @@ class _Call:
     def inside(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
         """Run the region as `Cell._recorded` runs construct."""
         tape, node = run.tape, self.node  # noqa: F841 - for whoever asks for the user's line
-        entered: Entered | None = run.taken()
+        entered = run.taken(Entered)
         if entered is None:
             entered = self.entered(tape, given, hooks)
             run.keep(entered)
@@ -107,7 +108,7 @@ class _Call:
         except BaseException:
             self.left(tape, (), ruled)
             raise
-        left = run.taken()
+        left = run.taken(tuple)
         if left is None:
             results = [values[i] for i in self.outputs]
             left = run.keep(tuple(self.left(tape, results, ruled)))
@@ -250,7 +251,7 @@ def gradient(
 
     def gradient_(values: list[Any], run: Run) -> None:
         outer = run.tape
-        opened: _Opened | None = run.taken()
+        opened = run.taken(_Opened)
         tape = opened.tape if opened is not None else outer if outer is not None else Tape()
         depth = tape.depth
         state.tape = run.tape = tape
@@ -263,7 +264,7 @@ def gradient(
             for place, x in zip(params, opened, strict=True):
                 values[place] = x
             block.run(values, run)
-            made = run.taken()
+            made = run.taken(tuple)
             if made is None:
                 made = run.keep(closed(opened, [values[i] for i in yielded], [values[i] for i in operands[count:]]))
             values[results.start : results.stop] = made

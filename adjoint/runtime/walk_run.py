@@ -6,7 +6,7 @@ A step is a closure over positions in one list of values.  It holds nothing of a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjoint.diagnostics import Diagnostic, InternalError, user_place
 from adjoint.ir.core import Node
@@ -15,7 +15,10 @@ from adjoint.runtime.graph import Deviation
 if TYPE_CHECKING:
     from adjoint.runtime.tape import Tape
 
-__all__ = ["Block", "Entered", "Inline", "Run", "Step", "fits", "moved"]
+__all__ = ["Block", "Entered", "Inline", "Run", "Step", "fits", "mover"]
+
+
+_Entry = TypeVar("_Entry", bound=tuple[Any, ...])
 
 
 class Entered(tuple[Any, ...]):
@@ -59,11 +62,13 @@ class Run:
         self.at += 1
         return self.keep(entry)
 
-    def taken(self) -> Any:
-        """The next result to replay, kept in the log; None when there is none left."""
+    def taken(self, kind: type[_Entry]) -> _Entry | None:
+        """The next result to replay, kept in the log; None when there is none left.  InternalError for another kind."""
         if not self.replaying:
             return None
         entry = self.replay[self.at]
+        if not isinstance(entry, kind):
+            raise InternalError("the run that is replayed is not one of a graph that begins with the same nodes")
         self.at += 1
         return self.keep(entry)
 
@@ -108,7 +113,7 @@ class Block:
             for step, node, made in zip(self.steps, self.nodes, self.made, strict=True):
                 if made is None or node is None:
                     step(values, run)
-                elif (entry := run.taken()) is not None:
+                elif (entry := run.taken(tuple)) is not None:
                     if not fits(entry, [v.type for v in node.results]):
                         raise InternalError(f"what is replayed at {node.op.name} ({node.loc}) does not fit it")
                     values[made.start : made.stop] = entry
@@ -139,7 +144,28 @@ def _note(raised: BaseException, node: Node) -> None:
         raised.add_note(f"raised by '{node.op.name}' of a graph\n{shown}")
 
 
-def moved(values: list[Any], sources: Sequence[int], targets: Sequence[int]) -> None:
-    """Values from some positions to others, as if at once."""
-    for target, value in zip(targets, [values[i] for i in sources], strict=True):
-        values[target] = value
+def mover(sources: Sequence[int], targets: Sequence[int]) -> Callable[[list[Any]], None]:
+    """What moves values from some positions to others, as if at once."""
+    pairs = tuple((s, t) for s, t in zip(sources, targets, strict=True) if s != t)
+    if not pairs:
+        return lambda values: None
+    if len(pairs) == 1:
+        ((source, target),) = pairs
+
+        def one(values: list[Any]) -> None:
+            values[target] = values[source]
+
+        return one
+    if not {s for s, _ in pairs} & {t for _, t in pairs}:
+
+        def apart(values: list[Any]) -> None:
+            for s, t in pairs:
+                values[t] = values[s]
+
+        return apart
+
+    def crossing(values: list[Any]) -> None:
+        for (_, t), value in zip(pairs, [values[s] for s, _ in pairs]):
+            values[t] = value
+
+    return crossing
