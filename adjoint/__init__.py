@@ -34,7 +34,9 @@ from adjoint.common.dtype import (
 from adjoint.diagnostics import missing_name
 from adjoint.runtime.context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
+from adjoint.runtime.mutable import mutable
 from adjoint.runtime.parameter import Parameter, ParameterTuple
+from adjoint.runtime.pullbacks import jvp, vjp
 from adjoint.runtime.random import get_seed, set_seed
 from adjoint.runtime.tensor import Tensor
 
@@ -42,9 +44,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "common", "context", "double", "dtype",
-    "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad", "get_seed", "grad", "half", "int16",
-    "int32", "int64", "int8", "nn", "ops", "pytype_to_dtype", "set_context", "set_seed", "single", "uint16", "uint32", "uint64", "uint8",
-    "value_and_grad",
+    "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad", "get_seed", "grad", "half",
+    "int16", "int32", "int64", "int8", "jvp", "mutable", "nn", "ops", "pytype_to_dtype", "set_context", "set_seed", "single", "uint16",
+    "uint32", "uint64", "uint8", "value_and_grad", "vjp",
 ]
 
 

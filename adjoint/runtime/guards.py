@@ -20,7 +20,7 @@ import types
 import weakref
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import attrgetter, is_, itemgetter
 from typing import Any, Literal
 
 from adjoint.runtime.cell import Cell
@@ -28,7 +28,7 @@ from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHooks
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor
-from adjoint.runtime.values import described, is_light, is_still, key
+from adjoint.runtime.values import described, is_light, is_rooted, is_still, key
 
 __all__ = ["Guards"]
 
@@ -49,8 +49,11 @@ class Guards:
         self._by_epoch: list[_Place] = []
         self._by_identity: list[_Place] = []
         self._by_value: list[_Place] = []
-        self._groups: list[_Group] = []
-        self._absent: list[_Absences] = []
+        self._kept_groups: list[tuple[_Read, tuple[Any, ...]]] = []
+        """What reads some places at once, and the very objects that must be there."""
+        self._other_groups: list[tuple[_Read, tuple[int, ...]]] = []
+        """The same with the ids of objects that are not kept alive."""
+        self._absent: list[tuple[Callable[[Iterable[str]], bool], frozenset[str]]] = []
 
     # -- recording ----------------------------------------------------------------------------------------------------
     def of_name(self, namespace: dict[str, Any], name: str) -> None:
@@ -107,12 +110,14 @@ class Guards:
         """Bring the places that are told by identity together by what they are read from."""
         together: dict[Hashable, list[_Place]] = {}
         for place in self._by_identity:
-            together.setdefault(place.source(), []).append(place)
+            together.setdefault((place.source(), place.value is None), []).append(place)
         groups: list[_Group] = []
         absent: list[_Absences] = []
         for places in together.values():
             places[0].group(places, groups, absent)
-        self._groups, self._absent = groups, absent
+        self._kept_groups = [(read, tuple([p.value for p in places])) for read, places in groups if places[0].value is not None]
+        self._other_groups = [(read, tuple([p.value_id for p in places])) for read, places in groups if places[0].value is None]
+        self._absent = [(namespace.keys().isdisjoint, names) for namespace, names in absent]
 
     # -- asking -------------------------------------------------------------------------------------------------------
     def holds(self) -> bool:
@@ -132,11 +137,14 @@ class Guards:
 
     def _identical(self) -> bool:
         """Whether the places that are told by identity hold the very objects that they held."""
-        for namespace, names in self._absent:
-            if not namespace.keys().isdisjoint(names):
+        for is_disjoint, names in self._absent:
+            if not is_disjoint(names):
                 return False
         try:
-            for read, ids in self._groups:
+            for read, values in self._kept_groups:
+                if not all(map(is_, read(), values)):
+                    return False
+            for read, ids in self._other_groups:
                 if tuple(map(id, read())) != ids:
                     return False
         except (KeyError, AttributeError, ValueError):
@@ -192,8 +200,9 @@ class _Strong:
 
 
 _Reference = Callable[[], Any]
-_Group = tuple[Callable[[], Iterable[Any]], tuple[int, ...]]
-"""What reads some places at once, and the ids of what must be there."""
+_Read = Callable[[], Iterable[Any]]
+_Group = tuple[_Read, "list[_Place]"]
+"""What reads some places at once, and the places in the order in which it gives their values."""
 _Absences = tuple[dict[str, Any], frozenset[str]]
 """A namespace and the names that must not be in it."""
 
@@ -233,16 +242,18 @@ class _Place:
     key    that of the value there when it was taken (`adjoint.runtime.values.key`)
     was    that value in words
     kept   references to all objects that the key means by identity
-    value_id  the value's own id
+    value     the value itself, if that can be kept without harm; else None
+    value_id  its id
     """
 
-    __slots__ = ("key", "kept", "label", "value_id", "was")
+    __slots__ = ("key", "kept", "label", "value", "value_id", "was")
 
     def __init__(self, label: str):
         self.label = label
         self.key: Hashable = None
         self.was = ""
         self.kept: list[object] = []
+        self.value: Any = None
         self.value_id = 0
 
     def parts(self) -> list[_Place]:
@@ -271,7 +282,7 @@ class _Place:
         if is_light(value):
             hold(value)
         self.was = self.shown(value)
-        self.kept, self.value_id = kept, id(value)
+        self.kept, self.value, self.value_id = kept, value if is_rooted(value) else None, id(value)
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
         return key(value, hold)
@@ -313,13 +324,9 @@ def _words(value: Any) -> str:
     return value.word if isinstance(value, _Missing) else described(value)
 
 
-def _ids(places: list[_Place]) -> tuple[int, ...]:
-    # Getters of one name alone do not give a tuple: the first one is asked for twice.
-    return (*[place.value_id for place in places], places[0].value_id)
-
-
-def _getting(getter: Callable[..., Any], names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    return getter(*names, names[0])
+def _twice(names: list[Any]) -> list[Any]:
+    """A getter of one name alone does not give a tuple: the first one is asked for twice."""
+    return [*names, names[0]]
 
 
 class _Name(_Place):
@@ -349,7 +356,7 @@ class _Name(_Place):
             absent.append((self.namespace, frozenset(place.name for place in below)))
         for found, namespace in ((here, self.namespace), (below, self._builtins())):
             if found:
-                groups.append((partial(_getting(itemgetter, [place.name for place in found]), namespace), _ids([*found])))
+                groups.append((partial(itemgetter(*_twice([place.name for place in found])), namespace), _twice([*found])))
 
 
 _contents = attrgetter("cell_contents")
@@ -374,7 +381,7 @@ class _Closure(_Place):
         return _Closure
 
     def group(self, places: list[_Closure], groups: list[_Group], absent: list[_Absences]) -> None:
-        groups.append((partial(map, _contents, [place.cell for place in places]), tuple([place.value_id for place in places])))
+        groups.append((partial(map, _contents, [place.cell for place in places]), [*places]))
 
 
 class _Attribute(_Place):
@@ -428,8 +435,8 @@ class _Attribute(_Place):
         return _Attribute, _mark(self.held)
 
     def group(self, places: list[_Attribute], groups: list[_Group], absent: list[_Absences]) -> None:
-        getter = _getting(attrgetter, [place.name for place in places])
-        groups.append((partial(_all_of, self.held, getter), _ids([*places])))
+        getter = attrgetter(*_twice([place.name for place in places]))
+        groups.append((partial(_all_of, self.held, getter), _twice([*places])))
 
 
 def _all_of(held: _Reference, getter: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:

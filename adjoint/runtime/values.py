@@ -21,7 +21,7 @@ from adjoint.runtime.hooks import subject_of
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["described", "is_light", "is_still", "key"]
+__all__ = ["described", "is_light", "is_rooted", "is_still", "key"]
 
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 _ITEMS = (tuple, list, collections.deque)
@@ -124,6 +124,18 @@ def is_light(value: Any) -> bool:
         return all(type(item) in _PLAIN or issubclass(type(item), type) or (issubclass(type(item), _ATOMS) and is_light(item))
                    for item in value)
     return issubclass(kind, _BY_VALUE) or (kind is types.BuiltinMethodType and isinstance(value.__self__, types.ModuleType))
+
+
+_ROOTED = (types.ModuleType, type, types.BuiltinFunctionType)
+
+
+def is_rooted(value: Any) -> bool:
+    """Whether to keep it alive keeps no cell alive: numbers and what stands in modules."""
+    kind = type(value)
+    if not is_light(value):
+        return False
+    return issubclass(kind, _STRUCTURED) or kind in _PLAIN or issubclass(kind, _ROOTED) or (
+        kind is types.FunctionType and value.__closure__ is None)
 
 
 _MOST = 4
