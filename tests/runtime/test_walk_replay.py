@@ -1,0 +1,242 @@
+"""A run that cannot go on in its graph goes on in another one, as if it had been in that one from the start."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adjoint import Parameter, ops
+from adjoint.runtime.graph import Deviation, Slots
+from adjoint.runtime.state import state
+from adjoint.runtime.tape import Tape
+from adjoint.runtime.walk import bind
+from tests.runtime.walks import CELL, N, Square, T, function, logging, made, same, site
+
+
+def continued(graphs, arguments):
+    """Run the first graph; after each deviation go on in the next one.  The results, and the deviations."""
+    replay, deviations = None, []
+    for graph in graphs:
+        log = []
+        try:
+            return bind(graph).run(arguments, log, replay), deviations
+        except Deviation as deviation:
+            deviations.append(deviation)
+            replay = log
+    raise deviations[-1]
+
+
+def tape_steps(run):
+    """The kinds of steps that `run` leaves on a new tape, and its result."""
+    tape = Tape()
+    start = tape.begin("test", None)
+    state.tape = tape
+    try:
+        result = run(tape)
+    finally:
+        state.tape = None
+    assert not tape.calls
+    return [(step.kind, step.about if step.kind != "begin" else None, step.operands, step.results) for step in tape.path(start)], result
+
+
+DEVIATING = """
+param @w : f32[2]
+host @count = ""
+host @make = ""
+host @cell = ""
+func @f(x: f32[2]) -> f32[] {
+  w: f32[2] = read @w
+  a: f32[2] = mul(x, w)
+  apply! @count(a)
+  write! @w(a)
+  y: T = cell "Square" with @cell carry (p: f32[2] = a) {
+    q: f32[2] = mul(p, p)
+    r: T = apply! @make(q)
+    s: T = sin(r)
+    yield s
+  }
+  t: f32[] = sum(y, axes=[0])
+  return t
+}
+""".replace("f32[]", "f32")
+
+
+@pytest.mark.parametrize("within", ["", "gradient"])
+def test_another_graph_goes_on_where_one_has_to_stop(within):
+    """Effects run once, and the tape is that of a run that had the right graph from the start."""
+    text = DEVIATING
+    if within:
+        # The cell inside of a gradient that is begun before the deviation and closed after it.
+        text = text.replace("y: T = cell", "o: T, u: f32[2] = gradient of=1 carry (v: f32[2] = a) {\n y: T = cell")
+        text = text.replace("f32[2] = a) {\n    q", "f32[2] = v) {\n    q").replace("  t: f32", "  yield y\n }\n t: f32")
+        text = text.replace("sum(y", "sum(u")
+    cell = Square()
+    cell.register_backward_hook(lambda cell, gi, go: fired.append(repr((gi, go))))
+
+    def run_on(types):
+        def run(tape):
+            x = tape.leaf(T(1, 2)) if tape is not None else T(1, 2)
+            w.set_data(T(2, 3))
+            counted.clear()
+            graphs = [
+                made(text.replace(": T", f": {t}"), {"w": w}, {"count": lambda a: counted.append("count"), "make": make}, [site(cell)])
+                for t in types]
+            return continued(graphs, [x])
+
+        return run
+
+    def make(q):
+        counted.append("make")
+        return ops.concat((q, q))
+
+    w, counted, fired = Parameter(T(2, 3), name="w"), [], []
+    results = []
+    for record in (lambda run: (None, run(None)), tape_steps):
+        (expected_steps, (expected, none)) = record(run_on(["f32[4]"]))
+        assert counted == ["count", "make"] and not none
+        expected_fired = fired[:]
+        fired.clear()
+        (steps, (found, deviations)) = record(run_on(["f32[2]", "f32[4]"]))
+        assert counted == ["count", "make"]
+        assert [d.node.op.name for d in deviations] == ["apply!"] and deviations[0].observed[0].shape == (4,)
+        same(found, expected)
+        same(w, T(2, 6))
+        assert steps == expected_steps and fired == expected_fired and bool(fired) == bool(within)
+        fired.clear()
+        results.append(found)
+    same(*results)
+
+
+def test_a_run_that_does_not_go_on_leaves_the_tape_closed():
+    cell, log = Square(), []
+    cell.register_forward_hook(logging(log, "always"), always_call=True)
+
+    def run(tape):
+        x = tape.leaf(T(1, 2))
+        graph = made(DEVIATING.replace(": T", ": f32[2]"), {"w": Parameter(T(1, 1), name="w")},
+                     {"count": lambda a: None, "make": lambda q: None}, [site(cell)])
+        with pytest.raises(Deviation) as raised:
+            bind(graph).run([x])
+        assert not log and len(tape.calls) == 1
+        raised.value.abandon()
+        assert len(log) == 1 and not tape.calls and tape.site is None
+
+    tape_steps(run)
+
+
+def test_hooks_that_have_come_since_are_replayed():
+    """A hook of a cell that ran inline in the first graph has a node in the second."""
+    cell, log = Square(), []
+
+    def register(*given):
+        log.append("register")
+        cell.register_forward_hook(logging(log, "forward", lambda cell, args, output: ops.concat((output, output))))
+
+    text = """
+host @register = ""
+host @forward = ""
+func @f(x: f32[2]) -> f32 {
+  apply! @register(x)
+  y: f32[2] = cell "Square" carry (p: f32[2] = x) {
+    q: f32[2] = mul(p, p)
+    yield q
+  }
+  %after%
+  t: f32 = sum(z, axes=[0])
+  return t
+}
+"""
+    first = made(text.replace("%after%", "z: f32[2] = identity(y)"), hosts={"register": register}, cells=[site(cell, Slots())])
+    second = made(text.replace("%after%", "z: f32[4] = apply! @forward(y)"), hosts={"register": register, "forward": None},
+                  cells=[site(cell, Slots(forward=True))])
+    (found,), (deviation,) = continued([first, second], [T(1, 2)])
+    assert found.asnumpy() == 10
+    assert deviation.slot == "forward" and deviation.observed.shape == (4,)
+    assert [entry if isinstance(entry, str) else entry[0] for entry in log] == ["register", "forward"]
+
+
+def test_a_cell_s_arguments_are_changed_beyond_the_graph():
+    cell = Square()
+    f = function(made(CELL.replace("%with%", "").replace("%before%", "").replace("%after%", "").replace("a1", "a").replace("y1", "y")
+                      .replace("b2", "b"), cells=[site(cell)]))
+    cell.register_forward_pre_hook(lambda cell, args: (args[0], 3.0))
+    with pytest.raises(Deviation) as raised:
+        f(T(1, 2), T(3, 4))
+    assert raised.value.slot == "forward_pre" and raised.value.observed[0][1] == 3.0
+
+
+ANYWHERE = """
+param @w : f32
+host @cell = ""
+host @h = ""
+host @step = ""
+func @f(x: f32, n: i64) -> (f32, f32, f32) {
+  w: f32 = read @w
+  a: f32 = mul(x, w)
+  a1: f32 = apply! @step(a)
+  y: f32, more: f32, p': f32, w': f32 = gradient of=1 by=[@w] carry (p: f32 = a1) {
+    b: f32 = for i in range(0, n, 1) carry (c: f32 = p) {
+      d: f32 = cell "Square" with @cell carry (e: f32 = c, k: f32 = w) {
+        m: f32 = mul(e, k)
+        o: f32 = apply! @step(m)
+        z: f32 = hook @h(o)
+        yield z
+      }
+      t: bool = greater(d, 1.0_f32)
+      u: f32 = if t {
+        d1: f32 = sin(d)
+        d2: f32 = apply! @step(d1)
+        yield d2
+      } else {
+        yield d
+      }
+      yield u
+    }
+    q: f32 = apply! @step(b)
+    yield q, w
+  }
+  r: f32 = apply! @step(p')
+  write! @w(r)
+  return y, r, w'
+}
+"""
+
+
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("recording", [False, True])
+def test_going_on_from_anywhere(number, recording):
+    """Stopped at any of its calls of Python, with what that call gave put right: in loops, branches, cells and gradients."""
+    log = []
+    cell = Square()
+    cell.register_backward_hook(logging(log, "backward"))
+    calls = []
+
+    def run(stopping):
+        def within(tape):
+            w.set_data(N(1.5))
+            calls.clear()
+            log.clear()
+
+            def step(x):
+                calls.append(x)
+                log.append(("step", repr(x)))
+                return T(0, 0) if stopping and len(calls) == number + 1 else x
+
+            hosts = {"step": step, "h": (lambda gradients: log.append(repr(gradients)), "value", "h")}
+            first, second = (made(ANYWHERE, {"w": w}, hosts, [site(cell)]) for _ in range(2))
+            x = N(0.4) if tape is None else tape.leaf(N(0.4))
+            given, replay = [x, N(3, np.int64)], []
+            if stopping:
+                with pytest.raises(Deviation):
+                    bind(first).run(given, replay)
+                replay[-1] = (calls[number],)
+            return bind(second).run(given, None, replay), w.asnumpy().tobytes(), log[:]
+
+        return tape_steps(within) if recording else ([], within(None))
+
+    w = Parameter(N(1.5), name="w")
+    (expected_steps, (expected, *others)), (steps, (found, *others_found)) = run(False), run(True)
+    assert len(calls) == 8
+    same(found, expected)
+    assert others_found == others
+    assert steps == expected_steps
