@@ -13,14 +13,15 @@ from adjoint.ops.reduction import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
 from adjoint.ops.state import assign, assign_add, assign_sub
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
+from adjoint.runtime.pullbacks import jvp, vjp
 
 tensor_add, tensor_sub, tensor_mul, tensor_div, tensor_pow = arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, arithmetic.pow
 tensor_lt, tensor_le, tensor_gt, tensor_ge = arithmetic.less, arithmetic.less_equal, arithmetic.greater, arithmetic.greater_equal
 tensor_floordiv, tensor_mod = arithmetic.floor_div, arithmetic.mod
 
 __all__ = [
-    "assign", "assign_add", "assign_sub", "get_grad", "grad", "tensor_add", "tensor_div", "tensor_floordiv", "tensor_ge", "tensor_gt",
-    "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub", "value_and_grad",
+    "assign", "assign_add", "assign_sub", "get_grad", "grad", "jvp", "tensor_add", "tensor_div", "tensor_floordiv", "tensor_ge",
+    "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub", "value_and_grad", "vjp",
 ]
 __all__ += activations.__all__
 __all__ += arithmetic.__all__

@@ -99,34 +99,65 @@ def differentiate(
     state.tape = tape
     depth = tape.depth
     try:
-        identity = function_identity(fn)
-        start = tape.begin((id(identity), len(args)), identity)
-        given = list(args)
-        leaves: list[_Leaf] = []
-        for position in positions:
-            leaf = _Leaf(tape, args[position])
-            given[position] = leaf.value
-            leaves.append(leaf)
-        watched = [tape.watch(p) if p.requires_grad else None for p in weights]
-        result = fn(*given, **kwargs)
+        run = recorded(tape, fn, args, kwargs, positions, weights)
         if sens_of is not None:
             with not_recording():
-                sens = sens_of(result)
-        outputs, cotangents = _outputs(tape, result, sens, has_aux)
-        wanted = list(dict.fromkeys([s for leaf in leaves for s in leaf.slots] + [s for s in watched if s is not None]))
+                sens = sens_of(run.result)
+        outputs, cotangents = _outputs(tape, run.result, sens, has_aux)
         if tape.depth == 1:
             state.tape = None
-        found = dict(zip(wanted, gradients(tape, start, outputs, wanted, cotangents), strict=True))
-        by_position = [leaf.structured(args[p], found) for leaf, p in zip(leaves, positions, strict=True)]
-        by_weight = [found[s] if s is not None else zeros(p.type) for s, p in zip(watched, weights, strict=True)]
-        return result, by_position, by_weight
+        found = dict(zip(run.wanted, gradients(tape, run.start, outputs, run.wanted, cotangents), strict=True))
+        return run.result, *run.structured(found)
     finally:
         tape.depth = depth
         state.tape = outer
 
 
-def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
-    """Slots of the results that depend on a leaf, and their cotangents."""
+class Recorded:
+    """A function that has run on the tape, its adjoint still to come.
+
+    start   where its steps begin
+    result  what it returned
+    wanted  the slots of its leaves
+    """
+
+    __slots__ = ("args", "leaves", "positions", "result", "start", "wanted", "watched", "weights")
+
+    def __init__(self, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter]):
+        self.args, self.positions, self.weights = args, positions, weights
+        self.start: Any = None
+        self.leaves: list[_Leaf] = []
+        self.watched: list[int | None] = []
+        self.wanted: list[int] = []
+        self.result: Any = None
+
+    def structured(self, found: dict[int, Tensor]) -> tuple[list[Any], list[Tensor]]:
+        """The gradients by slot as those of the arguments, each in its structure, and those of the weights."""
+        by_position = [leaf.structured(self.args[p], found) for leaf, p in zip(self.leaves, self.positions, strict=True)]
+        by_weight = [found[s] if s is not None else zeros(p.type) for s, p in zip(self.watched, self.weights, strict=True)]
+        return by_position, by_weight
+
+
+def recorded(
+    tape: Tape, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter]
+) -> Recorded:
+    """Run `fn` on the tape, which is the thread's, one gradient deeper than before; the arguments at `positions` are leaves."""
+    run = Recorded(args, positions, weights)
+    identity = function_identity(fn)
+    run.start = tape.begin((id(identity), len(args)), identity)
+    given = list(args)
+    for position in positions:
+        leaf = _Leaf(tape, args[position])
+        given[position] = leaf.value
+        run.leaves.append(leaf)
+    run.watched = [tape.watch(p) if p.requires_grad else None for p in weights]
+    run.wanted = list(dict.fromkeys([s for leaf in run.leaves for s in leaf.slots] + [s for s in run.watched if s is not None]))
+    run.result = fn(*given, **kwargs)
+    return run
+
+
+def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
+    """The tensors of a result that are differentiated; ValueError when `has_aux` asks for more, TypeError when there are none."""
     if has_aux:
         if not isinstance(result, tuple) or len(result) < 2:
             raise ValueError("When 'has_aux' is True, the function must return a tuple of at least two values: what is "
@@ -136,6 +167,12 @@ def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[in
     if not tensors:
         raise TypeError("A gradient is taken of a function that returns at least one Tensor, "
                         f"but it returned {result!r} of type {type(result).__name__}.")
+    return tensors
+
+
+def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
+    """Slots of the results that depend on a leaf, and their cotangents."""
+    tensors = differentiated(result, has_aux)
     if sens is None:
         given: list[Tensor | None] = [None] * len(tensors)
     else:

@@ -129,6 +129,14 @@ class Program:
             tensors.update(zip(node.results, made if isinstance(made, (tuple, list)) else (made,), strict=True))
         return [of(x) for x in self.function.body.results]
 
+    def gradients(self, tape: Tape, wanted: Sequence[int], cotangents: Sequence[Tensor], *, recorded: bool) -> list[Tensor]:
+        """One for each of the wanted slots, zeros where nothing flows."""
+        found = self.run_recorded(tape, cotangents) if recorded else self.run(tape, cotangents)
+        if not any(self.missing):
+            return found
+        left = iter(found)
+        return [zeros(tape.values[slot].type) if absent else next(left) for slot, absent in zip(wanted, self.missing, strict=True)]
+
     # -- host ops ---------------------------------------------------------------------------------------------------
     def _host(self, node: Node) -> Callable[[list[Tensor], Tape], Sequence[Tensor]]:
         """The Python that a host op runs: looked up among the run's hosts each time."""
@@ -265,14 +273,7 @@ def _built(tape: Tape, assembled: Assembled, outputs: tuple[int, ...], wanted: t
 def gradients(tape: Tape, start: Step, outputs: Sequence[int], wanted: Sequence[int], cotangents: Sequence[Tensor]) -> list[Tensor]:
     """Gradients of the wanted slots, zeros where nothing flows; recorded when another gradient is around."""
     program = program_for(tape, start, tuple(outputs), tuple(wanted))
-    if tape.depth > 1:
-        found = program.run_recorded(tape, cotangents)
-    else:
-        found = program.run(tape, cotangents)
-    if not any(program.missing):
-        return found
-    left = iter(found)
-    return [zeros(tape.values[slot].type) if absent else next(left) for slot, absent in zip(wanted, program.missing, strict=True)]
+    return program.gradients(tape, wanted, cotangents, recorded=tape.depth > 1)
 
 
 def zeros(type_: TensorType) -> Tensor:

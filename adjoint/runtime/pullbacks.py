@@ -1,0 +1,204 @@
+"""`vjp` and `jvp`: a function's result, and products of vectors with its Jacobian.
+
+    y, pull = vjp(f, x)         x' = pull(y')         f runs at once, its adjoint whenever `pull` is called
+    y, dy = jvp(f, x, dx)       pull is linear, so its own pullback takes dx to dy
+
+The tape of the forward run is kept by what is returned: the adjoint sees the numbers as they were, hooks run each time it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.ir.types import BOOL
+from adjoint.runtime.grad import (
+    Recorded,
+    _check_function,  # type: ignore[reportPrivateUsage] - the same checks
+    _mapped,  # type: ignore[reportPrivateUsage]
+    _weights,  # type: ignore[reportPrivateUsage]
+    differentiate,
+    differentiated,
+    flat_tensors,
+    ones,
+    recorded,
+)
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.program import Program, program_for
+from adjoint.runtime.state import state
+from adjoint.runtime.tape import Tape
+from adjoint.runtime.tensor import Tensor, wrap
+
+__all__ = ["jvp", "vjp"]
+
+
+class _Pullback:
+    """A function that has run, and its adjoint, which may run any number of times: also inside of a gradient, and recorded there.
+
+    result   what the function returned
+    outputs  the tensors of it that are differentiated
+    """
+
+    def __init__(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool):
+        outer = state.tape
+        tape = outer if outer is not None else Tape()
+        state.tape = tape
+        depth = tape.depth
+        try:
+            self._run: Recorded = recorded(tape, fn, args, {}, positions, weights)
+            self.result = self._run.result
+            self.outputs = differentiated(self.result, has_aux)
+            slots = [None if x.dtype is BOOL else tape.slot_of(x) for x in self.outputs]
+        finally:
+            tape.depth = depth
+            state.tape = outer
+        self._tape, self._end, self._slots = tape, tape.at, slots
+        self._program: Program | None = None
+        if outer is None:
+            # Nobody tells this tape any more when a tensor that it has seen is overwritten: it keeps the memories themselves.
+            tape.values = [wrap(x.type, x.memory) for x in tape.values]
+
+    def __call__(self, cotangents: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
+        """The gradients of the arguments and of the weights, for one cotangent of each output."""
+        tape, run = self._tape, self._run
+        if self._program is None:
+            # The path ends where the function had returned, wherever the tape has got to since.
+            at, tape.at = tape.at, self._end
+            try:
+                self._program = program_for(tape, run.start, tuple(s for s in self._slots if s is not None), tuple(run.wanted))
+            finally:
+                tape.at = at
+        given = [ct for ct, slot in zip(cotangents, self._slots, strict=True) if slot is not None]
+        found = self._program.gradients(tape, run.wanted, given, recorded=state.tape is not None)
+        return run.structured(dict(zip(run.wanted, found, strict=True)))
+
+
+def _check_has_aux(name: str, has_aux: Any) -> None:
+    if not isinstance(has_aux, bool):
+        raise TypeError(f"For '{name}', the argument 'has_aux' must be a bool, but got {has_aux!r} of type {type(has_aux).__name__}.")
+
+
+def _only_tensors(value: Any) -> bool:
+    return isinstance(value, Tensor) or (isinstance(value, (tuple, list)) and all(map(_only_tensors, value)))
+
+
+def _check_tensors(name: str, what: str, values: Sequence[Any]) -> None:
+    for value in values:
+        if not _only_tensors(value):
+            raise TypeError(f"For '{name}', the {what} must be Tensors, or tuples or lists of them, "
+                            f"but got {value!r} of type {type(value).__name__}.")
+
+
+def _check_vector(name: str, what: str, given: Tensor, wanted: Tensor) -> None:
+    if given.dtype is not wanted.dtype:
+        raise TypeError(f"For '{name}', a vector must have the dtype of its {what}, {wanted.dtype}, but got {given.dtype}.")
+    if given.type is not wanted.type:
+        raise ValueError(f"For '{name}', a vector must have the shape of its {what}, {wanted.shape}, but got {given.shape}.")
+
+
+def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
+    """What is differentiated, and for `has_aux` what is only passed on: one value, or a tuple of several."""
+    if not has_aux:
+        return result, ()
+    return result[0], (result[1] if len(result) == 2 else tuple(result[1:]),)
+
+
+Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
+"""Cotangents of the outputs to gradients of the arguments and of the weights."""
+
+
+def _ran(
+    fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
+) -> tuple[Any, list[Tensor], Pull]:
+    """What `fn` returns, the tensors of that which are differentiated, and the pullback."""
+    if state.tape is not None and state.tape.emits:
+        # In a graph the pullback is a gradient of the function anew: without effects it is the same function.
+        result = fn(*args)
+        pull = lambda cotangents: differentiate(fn, args, {}, positions, weights, sens=tuple(cotangents), has_aux=has_aux)[1:]  # noqa: E731
+        return result, differentiated(result, has_aux), pull
+    ran = _Pullback(fn, args, positions, weights, has_aux)
+    return ran.result, ran.outputs, ran
+
+
+def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:
+    """The result of `fn(*inputs)`, and the function that takes cotangents of it to gradients of the inputs.
+
+    fn       a function or Cell
+    inputs   Tensors, or tuples or lists of them
+    weights  a Parameter (one gradient) or several (a tuple): the gradients are then (of the inputs, of the weights)
+    has_aux  `fn` returns (what is differentiated, aux ...)
+    result   (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux).  `vjp_fn(v)` takes one cotangent for each tensor of the
+             outputs and returns a tuple with one gradient for each input; it may be called again.  Backward hooks run then.
+
+    TypeError when something is no Tensor, or of another dtype; ValueError for a cotangent of another shape; RuntimeError for
+    another number of cotangents.
+    """
+    _check_function("vjp", fn)
+    _check_tensors("vjp", "inputs", inputs)
+    _check_has_aux("vjp", has_aux)
+    asked, single = _weights("vjp", () if weights is None else weights)
+    result, outputs, pull = _ran(fn, inputs, range(len(inputs)), asked, has_aux)
+
+    def vjp_fn(*v: Any) -> Any:
+        _check_tensors("vjp", "cotangents", v)
+        cotangents = flat_tensors(v)
+        if len(cotangents) != len(outputs):
+            raise RuntimeError(f"For 'vjp', the function must be called with one cotangent for each of the {len(outputs)} outputs, "
+                               f"but got {len(cotangents)}.")
+        for given, x in zip(cotangents, outputs, strict=True):
+            _check_vector("vjp", "output", given, x)
+        by_input, by_weight = pull(cotangents)
+        if weights is None:
+            return tuple(by_input)
+        return tuple(by_input), by_weight[0] if single else tuple(by_weight)
+
+    first, aux = _parts(result, has_aux)
+    return first, vjp_fn, *aux
+
+
+def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The result of `fn`, and its derivative along the direction `v`.
+
+    fn       a function or Cell
+    inputs   a Tensor, or a tuple or list with the arguments of `fn`
+    v        the direction: a Tensor, or a tuple or list with one for each argument, of its shape and dtype
+    has_aux  `fn` returns (what is differentiated, aux ...)
+    result   (outputs, derivative), the latter in the structure of the outputs; with `has_aux` (outputs, derivative, aux)
+
+    TypeError when something is no Tensor or of another dtype; ValueError for another number or shape.
+    """
+    _check_function("jvp", fn)
+    _check_has_aux("jvp", has_aux)
+    for what, value in (("inputs", inputs), ("v", v)):
+        if not isinstance(value, (Tensor, tuple, list)):
+            raise TypeError(f"For 'jvp', the argument '{what}' must be a Tensor, or a tuple or list of Tensors, "
+                            f"but got {value!r} of type {type(value).__name__}.")
+    args, vectors = (tuple(x) if isinstance(x, (tuple, list)) else (x,) for x in (inputs, v))
+    if len(args) != len(vectors):
+        raise ValueError(f"For 'jvp', 'v' must have as many vectors as there are inputs, {len(args)}, but got {len(vectors)}.")
+    positions = [i for i, x in enumerate(args) if flat_tensors(x)]
+    if not positions:
+        raise TypeError(f"For 'jvp', there must be a Tensor among the 'inputs', but got {inputs!r}.")
+    direction = [s for i in positions for s in _direction(args[i], vectors[i])]
+    result, outputs, pull = _ran(fn, args, positions, (), has_aux)
+
+    def pulled(*cotangents: Tensor) -> Any:
+        return tuple(flat_tensors(pull(cotangents)[0]))
+
+    # Where the pullback is taken does not matter: it is linear.
+    there = tuple(ones(x) for x in outputs)
+    along = differentiate(pulled, there, {}, range(len(there)), (), sens=tuple(direction))[1]
+    first, aux = _parts(result, has_aux)
+    left = iter(along)
+    return first, _mapped(first, lambda x: next(left)), *aux
+
+
+def _direction(x: Any, vector: Any) -> list[Tensor]:
+    """The tensors of one vector, checked against those of its input."""
+    _check_tensors("jvp", "vectors", [vector])
+    wanted, given = flat_tensors(x), flat_tensors(vector)
+    if len(wanted) != len(given):
+        raise ValueError(f"For 'jvp', a vector must have as many tensors as its input, {len(wanted)}, but got {len(given)}.")
+    for s, a in zip(given, wanted, strict=True):
+        _check_vector("jvp", "input", s, a)
+    return given
