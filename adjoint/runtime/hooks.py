@@ -80,6 +80,9 @@ class HookList(dict[int, Any]):
 
     def firing(self) -> Iterator[Any]:
         """The hooks as they are now; one that is removed while they fire is left out."""
+        return self._present() if len(self) > 1 else iter(tuple(self.values()))
+
+    def _present(self) -> Iterator[Any]:
         for key, hook in list(self.items()):
             if key in self:
                 yield hook
@@ -203,8 +206,11 @@ class noting:  # read as a statement: `with noting(hook, subject):`
 
     def __exit__(self, kind: object, raised: BaseException | None, traceback: object) -> None:
         if raised is not None:
-            loc = user_location() if self.loc is None else self.loc
-            raised.add_note(f"raised in {_where(self.hook_fn, self.subject, loc)}")
+            _note(raised, self.hook_fn, self.subject, self.loc)
+
+
+def _note(raised: BaseException, hook_fn: Any, subject: str | Cell, loc: Loc | None) -> None:
+    raised.add_note(f"raised in {_where(hook_fn, subject, user_location() if loc is None else loc)}")
 
 
 def cell_argument(cell: Cell) -> Any:
@@ -220,12 +226,14 @@ def subject_of(cell: Cell) -> str:
 def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] | None]:
     """What the gradients are before a hook runs: holding the memory keeps a hook's in-place change out of it."""
     tape = state.tape
-    return [None if g is None else (g.type, g.memory, None if tape is None else tape.slots.get(id(g))) for g in gradients]
+    if tape is None:
+        return [None if g is None else (g.type, g.memory, None) for g in gradients]
+    return [None if g is None else (g.type, g.memory, tape.slots.get(id(g))) for g in gradients]
 
 
 def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None] | None]) -> Any:
     """The gradients as they were: a hook that changed one in place changed its own tensor, only what it returns counts."""
-    for g, before in zip(gradients, held, strict=True):
+    for g, before in zip(gradients, held):
         if before is not None and g.memory is not before[1]:
             break
     else:
@@ -313,16 +321,23 @@ def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None) -> Grad
 def fire_backward(cell: Cell, inputs: Gradients, outputs: Gradients, loc: Loc | None) -> Gradients:
     """Run a cell's backward hooks on the gradients of its arguments and of its outputs; the arguments' ones come back."""
     for hook in _slot(cell, "backward"):
-        held_inputs, held_outputs = _held(inputs), _held(outputs)
-        with noting(hook.function, cell, loc):
+        gradients = (*inputs, *outputs)
+        held = _held(gradients)
+        try:  # as `noting`, which costs what a hook costs that does little
             if context.hook_signature() == "cell":
                 returned = hook.function(cell, inputs, outputs)
             else:
                 # The older manual calls what flows into the cell backwards its grad_input.
                 returned = hook.function(cell_argument(cell), outputs, inputs)
-        outputs = _untouched(outputs, held_outputs)
-        inputs = _checked(hook, cell, returned, _untouched(inputs, held_inputs), loc,
-                          "hook_backward_grad", "The backward hook return value size", "grad input")
+        except BaseException as raised:
+            _note(raised, hook.function, cell, loc)
+            raise
+        untouched = _untouched(gradients, held)
+        if untouched is not gradients:
+            inputs, outputs = untouched[:len(inputs)], untouched[len(inputs):]
+        if returned is not None:
+            inputs = _checked(hook, cell, returned, inputs, loc,
+                              "hook_backward_grad", "The backward hook return value size", "grad input")
     return inputs
 
 
