@@ -3,10 +3,24 @@
 Each is a function or a Cell that says in a sentence what it is about; see `program.Program`.
 """
 
-from programs import arguments, branches, containers, errors, gradients, indexing, loops, methods, networks, numerics, operators, state
+from programs import (
+    arguments,
+    branches,
+    containers,
+    corners,
+    errors,
+    gradients,
+    indexing,
+    loops,
+    methods,
+    networks,
+    numerics,
+    operators,
+    state,
+)
 from programs.program import PROGRAMS, Program
 
 __all__ = [
-    "PROGRAMS", "Program", "arguments", "branches", "containers", "errors", "gradients", "indexing", "loops", "methods", "networks",
-    "numerics", "operators", "state",
+    "PROGRAMS", "Program", "arguments", "branches", "containers", "corners", "errors", "gradients", "indexing", "loops", "methods",
+    "networks", "numerics", "operators", "state",
 ]

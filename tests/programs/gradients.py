@@ -84,6 +84,49 @@ def jacobian_vector_product(x, v):
     return pull(pulled)(ops.ones_like(x), v)
 
 
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, second order")
+def vjp_inside(x, v):
+    """vjp gives the result, and a function from cotangents to gradients that may be called again."""
+    y, pull = ops.vjp(lambda a, b: a * b * b, x, v)
+    by_x, by_v = pull(ops.ones_like(y))
+    return y * by_x + by_v + pull(y)[0]
+
+
+@program(f64(1.3), f64(0.5), wrt=(0, 1), features="vjp, tensor while, tensor if")
+def vjp_of_control_flow(x, v):
+    """vjp of a function with a loop, its pullback called in a branch."""
+
+    def grown(a):
+        while a < 10:
+            a = a * a + 1
+        return a
+
+    y, pull = ops.vjp(grown, x)
+    if y > 5:
+        y = y + pull(v)[0]
+    return y
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="jvp, second order")
+def jvp_inside(x, v):
+    """jvp gives the result and its derivative along a direction."""
+    y, dy = ops.jvp(lambda a: ops.sin(a) * a.sum(), x, v)
+    return y * dy
+
+
+@program(f64(1.3), f64(0.5), wrt=(0, 1), features="jvp, tensor if, tensor while")
+def jvp_by_several(x, v):
+    """jvp along two directions at once, of a function with a branch, in a loop."""
+
+    def bent(a, b):
+        return a * b if a > 1 else a - b
+
+    while x < 3:
+        y, dy = adjoint.jvp(bent, (x, v), (v, x))
+        x = x + 0.5 * abs(dy) + 0.25
+    return x * y
+
+
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="grad, second order")
 def hessian_vector_product(x, v):
     """The gradient of a gradient's product with a vector."""
