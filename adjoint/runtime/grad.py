@@ -19,7 +19,10 @@ from adjoint.runtime.state import not_recording, state
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, constant, wrap
 
-__all__ = ["GradOperation", "differentiate", "flat_tensors", "function_identity", "get_grad", "grad", "value_and_grad"]
+__all__ = [
+    "GradOperation", "checked_sens", "differentiate", "differentiated", "flat_tensors", "function_identity", "get_grad",
+    "grad", "mapped_tensors", "value_and_grad",
+]
 
 
 def _check_function(name: str, fn: Any) -> None:
@@ -45,12 +48,12 @@ def flat_tensors(value: Any) -> list[Tensor]:
     return [tensor for item in items for tensor in flat_tensors(item)]
 
 
-def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
+def mapped_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
     """A container with its tensors replaced; other things are left out of tuples and lists."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, (tuple, list)):
-        return tuple(_mapped(item, change) for item in value if isinstance(item, (Tensor, tuple, list)))
+        return tuple(mapped_tensors(item, change) for item in value if isinstance(item, (Tensor, tuple, list)))
     return value
 
 
@@ -74,7 +77,7 @@ class _Leaf:
 
     def structured(self, original: Any, found: dict[int, Tensor]) -> Any:
         left = iter(self.slots)
-        return _mapped(original, lambda x: found[next(left)])
+        return mapped_tensors(original, lambda x: found[next(left)])
 
 
 def differentiate(
@@ -170,23 +173,25 @@ def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
     return tensors
 
 
+def checked_sens(tensors: Sequence[Tensor], sens: Any) -> list[Tensor]:
+    """The sensitivities of the outputs `tensors`; TypeError or ValueError when they do not fit."""
+    given = list(flat_tensors(sens))
+    if not given:
+        raise TypeError("The sensitivity 'sens' must be a Tensor, or a tuple of Tensors, "
+                        f"but got {sens!r} of type {type(sens).__name__}.")
+    if len(given) != len(tensors):
+        raise ValueError(f"The sensitivity 'sens' must have one tensor for each of the {len(tensors)} outputs, but got {len(given)}.")
+    for x, s in zip(tensors, given, strict=True):
+        if s.type is not x.type:
+            raise ValueError(f"The sensitivity 'sens' must have the shape and dtype of the output, {x.shape} of {x.dtype}, "
+                             f"but got {s.shape} of {s.dtype}.")
+    return given
+
+
 def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
     """Slots of the results that depend on a leaf, and their cotangents."""
     tensors = differentiated(result, has_aux)
-    if sens is None:
-        given: list[Tensor | None] = [None] * len(tensors)
-    else:
-        given = list(flat_tensors(sens))
-        if not given:
-            raise TypeError("The sensitivity 'sens' must be a Tensor, or a tuple of Tensors, "
-                            f"but got {sens!r} of type {type(sens).__name__}.")
-        if len(given) != len(tensors):
-            raise ValueError(f"The sensitivity 'sens' must have one tensor for each of the {len(tensors)} outputs, but got {len(given)}.")
-        for x, s in zip(tensors, given, strict=True):
-            assert s is not None
-            if s.type is not x.type:
-                raise ValueError(f"The sensitivity 'sens' must have the shape and dtype of the output, {x.shape} of {x.dtype}, "
-                                 f"but got {s.shape} of {s.dtype}.")
+    given = [None] * len(tensors) if sens is None else checked_sens(tensors, sens)
     slots: list[int] = []
     cotangents: list[Tensor] = []
     for x, s in zip(tensors, given, strict=True):

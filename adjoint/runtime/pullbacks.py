@@ -15,11 +15,11 @@ from adjoint.ir.types import BOOL
 from adjoint.runtime.grad import (
     Recorded,
     _check_function,  # type: ignore[reportPrivateUsage] - the same checks
-    _mapped,  # type: ignore[reportPrivateUsage]
     _weights,  # type: ignore[reportPrivateUsage]
     differentiate,
     differentiated,
     flat_tensors,
+    mapped_tensors,
     ones,
     recorded,
 )
@@ -190,7 +190,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     along = differentiate(pulled, there, {}, range(len(there)), (), sens=tuple(direction))[1]
     first, aux = _parts(result, has_aux)
     left = iter(along)
-    return first, _mapped(first, lambda x: next(left)), *aux
+    return first, mapped_tensors(first, lambda x: next(left)), *aux
 
 
 def _direction(x: Any, vector: Any) -> list[Tensor]:
