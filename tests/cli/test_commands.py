@@ -91,6 +91,19 @@ def test_dump_ir_stages_as_text(capsys, net):
     assert code == 0 and "-  " in out and "after cse" in out
 
 
+def test_dump_ir_expands_gradients_inside_of_a_function(capsys, tmp_path):
+    text = tmp_path / "f.ir"
+    text.write_text(
+        "func @f(a: f32) -> f32 {\n  y: f32, x': f32 = gradient of=1 carry (x: f32 = a) {\n    s: f32 = sin(x)\n    yield s\n  }\n"
+        "  return x'\n}\n"
+    )
+    code, out, _ = run(capsys, "dump-ir", str(text), "--run")
+    assert code == 0
+    forward, adjoint = out.split("# adjoint")
+    assert "gradient of=1" in forward and "0.991" in forward and "gradient of=1" not in adjoint
+    assert "// cos(f32) -> f32" in adjoint and "// neg(f32) -> f32" in adjoint
+
+
 def test_dump_ir_of_text_and_its_run(capsys, tmp_path):
     text = tmp_path / "f.ir"
     text.write_text('host @h = "hooks:h"\n\nfunc @f(x: f32[2]) -> f32[2] {\n  y: f32[2] = apply! @h(x)\n  return y\n}\n')
