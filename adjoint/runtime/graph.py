@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from adjoint.runtime.cell import Cell
     from adjoint.runtime.tensor import Tensor
 
-__all__ = ["CellSite", "Deviation", "Graph", "Slots", "site_key"]
+__all__ = ["CellSite", "Deviation", "Graph", "Slots", "Unfitting", "site_key"]
 
 
 class Slots(NamedTuple):
@@ -34,11 +34,22 @@ class Slots(NamedTuple):
 _EMPTY = Slots()
 
 
+class Unfitting(tuple["Tensor", ...]):
+    """What an `apply!` gives when the tensors may be of the right types, but the structure around them is another."""
+
+    outline: Any
+
+    def __new__(cls, tensors: Sequence[Tensor], outline: Any) -> Unfitting:
+        made = super().__new__(cls, tensors)
+        made.outline = outline
+        return made
+
+
 @dataclass(frozen=True, eq=False)
 class CellSite:
-    """A call of a cell in a graph.
+    """A call of a cell in a graph, which does not keep the cell alive.
 
-    cell       the cell
+    reference  gives the cell
     arguments  tensors -> (positional arguments, keyword arguments): the call as the user wrote it.  The tensors are the
                positional ones, in order: the parameters of the cell's region
     output     tensors -> what construct returns.  The tensors are those at its top level, in order: the results of the
@@ -46,10 +57,18 @@ class CellSite:
     pattern    the slots that were filled when the graph was made: for these the graph has nodes beside the cell's
     """
 
-    cell: Cell
+    reference: Callable[[], Cell | None]
     arguments: Callable[[Sequence[Tensor]], tuple[tuple[Any, ...], dict[str, Any]]]
     output: Callable[[Sequence[Tensor]], Any]
     pattern: Slots = _EMPTY
+
+    @property
+    def cell(self) -> Cell:
+        """The cell; RuntimeError when it is gone."""
+        cell = self.reference()
+        if cell is None:
+            raise RuntimeError("this graph belongs to a cell that is gone")
+        return cell
 
 
 @dataclass(eq=False)
@@ -62,8 +81,8 @@ class Graph:
     hosts   what host nodes call, by symbol:
               hook @h      (hook function, "value" or "gradient", title)
               attach! @h   hook function
-              apply! @h    function of the operands; gives None, a Tensor or a sequence of them: the results
-              outputs @h   the Cell, or its CellSite
+              apply! @h    function of the operands; gives None, a Tensor or a sequence of them: the results; or Unfitting
+              outputs @h   the CellSite, or another object with the Cell as its `cell`
     sites   the calls of cells, by `site_key` of their nodes; a cell without one means what its region means
     """
 
@@ -97,7 +116,8 @@ class Deviation(Exception):
     """Python of the user's gave something else than the graph was made for.
 
     node      where: an `apply!`, a `cell` whose hooks it were, a `read` or `write!` of a tensor that has another type now
-    observed  what was returned: tensors for `apply!`; for a cell what its hooks made of `(args, kwargs)` or of the output
+    observed  what was returned: tensors for `apply!`, or the Unfitting; for a cell what its hooks made of `(args, kwargs)` or of
+              the output
     slot      for a cell the slot of its hooks: "forward_pre", "forward", "backward_pre"
 
     The tape is as it was: cells that were entered are still open, so that the run may go on in another graph.  Who does not

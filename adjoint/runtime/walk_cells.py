@@ -33,9 +33,10 @@ def cell(
     results: range,
 ) -> Step:
     call = _Call(node, site, block, params, yielded)
-    owner, enter, leave = site.cell, mover(operands, params), mover(yielded, results)
+    reference, enter, leave = site.reference, mover(operands, params), mover(yielded, results)
 
     def cell_(values: list[Any], run: Run) -> None:
+        owner = reference() or site.cell
         hooks = owner._hooks
         if hooks is None and run.tape is None and run.plain:
             enter(values)
@@ -53,7 +54,7 @@ class _Call:
     def __init__(self, node: Node, site: CellSite, block: Block, params: tuple[int, ...], yielded: tuple[int, ...]):
         op = node.op
         assert isinstance(op, CellOp)
-        self.node, self.site, self.cell, self.block, self.params = node, site, site.cell, block, params
+        self.node, self.site, self.block, self.params = node, site, block, params
         count = len(yielded) - op.residuals
         self.outputs, self.residuals = yielded[:count], yielded[count:]
         self.taken = [atom.type for atom in node.operands]
@@ -85,7 +86,7 @@ class _Call:
                     # The node of the forward hooks is still to come, and these belong behind it.
                     raise Deviation(node, results, "backward_pre")
                 run.tape.site = node
-                results = run.tape.outputs(self.cell, results)
+                results = run.tape.outputs(self.site.cell, results)
                 run.tape.site = None
                 self.inline(run, "backward_pre", results)
         return [*results, *residuals]
@@ -120,9 +121,10 @@ class _Call:
         if tape is None:
             return Entered(given)
         # Looked up now: a bprop may be set, a hook registered or removed at any time.
-        rule = _Rule(self.cell, self.site.arguments(given)[0]) if self.cell.bprop is not None else None
+        cell = self.site.cell
+        rule = _Rule(cell, self.site.arguments(given)[0]) if cell.bprop is not None else None
         tape.site = self.node
-        entered = Entered(tape.enter(self.cell, given, bool(hooks is not None and hooks.backward), rule))
+        entered = Entered(tape.enter(cell, given, bool(hooks is not None and hooks.backward), rule))
         tape.site = None
         if rule is not None:
             rule.arguments = self.site.arguments(entered)[0]
@@ -147,7 +149,7 @@ class _Call:
         node = self.node  # noqa: F841 - for whoever asks for the user's line
         if hooks is not None:
             args, kwargs = self.site.arguments(given)
-            self.cell._always(hooks, args, kwargs)
+            self.site.cell._always(hooks, args, kwargs)
 
     # -- hooks that have come since the graph was made
     def before(self, run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
@@ -158,7 +160,7 @@ class _Call:
             return given
         node = self.node
         args, kwargs = self.site.arguments(given)
-        new_args, new_kwargs = self.cell._forward_pre(hooks, args, kwargs)
+        new_args, new_kwargs = self.site.cell._forward_pre(hooks, args, kwargs)
         tensors = [x for x in new_args if isinstance(x, Tensor)]
         fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), (new_args, new_kwargs))
         self.inline(run, "forward_pre", tensors if fits else flat_tensors((new_args, new_kwargs)))
@@ -175,7 +177,7 @@ class _Call:
         node = self.node
         args, kwargs = self.site.arguments(given)
         expected = self.site.output(results)
-        output = self.cell._forward(hooks, args, kwargs, expected)
+        output = self.site.cell._forward(hooks, args, kwargs, expected)
         tensors = _tensors(output)
         fits = [x.type for x in tensors] == self.given and _alike(_replaced(expected, tensors), output)
         self.inline(run, "forward", tensors if fits else flat_tensors(output))

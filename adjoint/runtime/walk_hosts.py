@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjoint.ir.core import Literal, Node
-from adjoint.runtime.graph import CellSite, Deviation
+from adjoint.runtime.graph import Deviation, Unfitting
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, wrap
 from adjoint.runtime.walk_run import Run, Step
@@ -88,8 +88,7 @@ def outputs(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], res
         given = [values[i] for i in operands]
         tape = run.tape
         if tape is not None:
-            host = hosts[symbol]
-            cell = host.cell if isinstance(host, CellSite) else host
+            cell = hosts[symbol].cell
             if cell._hooks is not None and cell._hooks.backward_pre:
                 tape.site = node
                 given = tape.outputs(cell, given)
@@ -108,6 +107,9 @@ def apply(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], resul
         # A constant's tensor is shared: Python is given one of its own.
         given = [wrap(values[i].type, values[i].memory) if is_literal else values[i] for i, is_literal in zip(operands, literal)]
         returned = hosts[symbol](*given)
+        if isinstance(returned, Unfitting):
+            run.keep(returned)
+            raise Deviation(node, returned)
         made = () if returned is None else (returned,) if isinstance(returned, Tensor) else tuple(returned)
         if len(made) != len(types) or any(not isinstance(x, Tensor) or x.type is not t for x, t in zip(made, types)):
             run.keep(made)

@@ -161,7 +161,7 @@ def test_a_bprop_of_its_own():
     log = []
     own = Own()
     own.register_backward_hook(logging(log, "backward"))
-    here = CellSite(own, lambda tensors: ((tensors[0], 2.0), {}), lambda tensors: tensors[0], Slots.of(own))
+    here = CellSite(lambda: own, lambda tensors: ((tensors[0], 2.0), {}), lambda tensors: tensors[0], Slots.of(own))
     f = function(made("""
 host @own = ""
 host @rule = ""
@@ -192,7 +192,7 @@ def test_residuals_go_out_under_their_own_names():
 
     cell = Nested()
     cell.register_backward_hook(logging(log := [], "backward"))
-    here = CellSite(cell, lambda tensors: (tuple(tensors), {}), lambda tensors: (tensors[0], ()), Slots.of(cell))
+    here = CellSite(lambda: cell, lambda tensors: (tuple(tensors), {}), lambda tensors: (tensors[0], ()), Slots.of(cell))
     f = function(made("""
 host @cell = ""
 func @f(x: f32[2]) -> f32[2] {
@@ -243,7 +243,7 @@ func @f(x: f32[2]) -> f32[2] {
   return y1
 }
 """, hosts={"fail": fail, "forward": lambda y, z: cell._forward(cell._hooks, (z, None), {}, y)},
-        cells=[CellSite(cell, lambda tensors: ((tensors[0], None), {}), lambda tensors: tensors[0], Slots.of(cell))]))
+        cells=[CellSite(lambda: cell, lambda tensors: ((tensors[0], None), {}), lambda tensors: tensors[0], Slots.of(cell))]))
     for run in (f, lambda x: cell(x * x, None), ms.grad(f), ms.grad(lambda x: cell(x * x, None))):
         with pytest.raises(KeyError, match="mine"):
             run(T(1, 2))
@@ -279,3 +279,14 @@ def test_a_hook_that_comes_during_the_run():
         handles.pop().remove()
     same(*results)
     assert len(log) == 2 and log[0] == log[1]
+
+
+def test_a_graph_does_not_keep_its_cell():
+    cell = Square()
+    graph = squared(cell)
+    graph.hosts.clear()
+    f = function(graph)
+    same(f(T(1, 2), T(3, 4)), cell(T(1, 2) * T(3, 4), T(3, 4)) * 3.0)
+    del cell
+    with pytest.raises(RuntimeError, match="gone"):
+        f(T(1, 2), T(3, 4))

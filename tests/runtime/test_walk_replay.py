@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adjoint import Parameter, ops
-from adjoint.runtime.graph import Deviation, Slots
+from adjoint.runtime.graph import Deviation, Slots, Unfitting
 from adjoint.runtime.state import state
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.walk import bind
@@ -240,3 +240,14 @@ def test_going_on_from_anywhere(number, recording):
     same(found, expected)
     assert others_found == others
     assert steps == expected_steps
+
+
+def test_python_that_knows_that_it_does_not_fit():
+    """The types fit, but what stands around the tensors is another structure."""
+    graph = made('host @h = ""\nfunc @f(x: f32[2]) -> f32[2] {\n  y: f32[2] = apply! @h(x)\n  return y\n}')
+    graph.hosts["h"] = lambda x: Unfitting((x,), "a list")
+    log = []
+    with pytest.raises(Deviation) as raised:
+        bind(graph).run([T(1, 2)], log)
+    assert raised.value.observed.outline == "a list"
+    same(bind(graph).run([T(1, 2)], None, log), [T(1, 2)])

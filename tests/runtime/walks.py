@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 
 from adjoint import Tensor, nn, ops
@@ -40,7 +42,7 @@ def function(graph):
 
 def site(cell, pattern=None):
     """The call of a cell with tensors alone, and one result."""
-    return CellSite(cell, lambda tensors: (tuple(tensors), {}), lambda tensors: tensors[0], pattern or Slots.of(cell))
+    return CellSite(weakref.ref(cell), lambda tensors: (tuple(tensors), {}), lambda tensors: tensors[0], pattern or Slots.of(cell))
 
 
 def same(a, b):
@@ -103,7 +105,7 @@ def squared(cell):
     def forward(output, *given):
         return cell._forward(cell._hooks, given, {}, output)
 
-    return made(text, hosts={"cell.pre": cell, "cell.forward_pre": forward_pre, "cell.forward": forward}, cells=[site(cell)])
+    return made(text, hosts={"cell.pre": site(cell), "cell.forward_pre": forward_pre, "cell.forward": forward}, cells=[site(cell)])
 
 
 def logging(log, name, change=None):
