@@ -34,6 +34,7 @@ from adjoint.common.dtype import (
 from adjoint.diagnostics import missing_name
 from adjoint.runtime.context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
+from adjoint.runtime.jit import jit, ms_function
 from adjoint.runtime.mutable import mutable
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.pullbacks import jvp, vjp
@@ -45,15 +46,10 @@ __version__ = "0.1.0"
 __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "common", "context", "double", "dtype",
     "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad", "get_seed", "grad", "half",
-    "int16", "int32", "int64", "int8", "jvp", "mutable", "nn", "ops", "pytype_to_dtype", "set_context", "set_seed", "single", "uint16",
+    "int16", "int32", "int64", "int8", "jit", "jvp", "ms_function", "mutable", "nn", "ops", "pytype_to_dtype", "set_context", "set_seed", "single", "uint16",
     "uint32", "uint64", "uint8", "value_and_grad", "vjp",
 ]
 
 
-_EAGER = ("Functions are not parsed into graphs yet: leave the decorator out, "
-          "and the function runs op by op with the same numbers and hooks.")
-_PLANNED = {"jit": _EAGER, "ms_function": _EAGER, "jit_class": _EAGER}
-
-
 def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name, globals(), _PLANNED)
+    raise missing_name(__name__, name, globals())

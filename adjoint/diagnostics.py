@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
-    "missing_name", "user_place",
+    "missing_name", "noted", "placed", "user_place",
 ]
 
 
@@ -141,6 +141,19 @@ class Diagnostic:
         width = max(1, (place.end or place.column + 1) - place.column)
         pad = "".join("\t" if c == "\t" else " " for c in text[: place.column - 1]).ljust(place.column - 1)
         return [f"{gutter}|", f"{place.line:<{len(gutter)}}| {text}", f"{gutter}| {pad}{'^' * width} {label}".rstrip()]
+
+
+def placed(loc: Loc) -> str:
+    """A place with its source line and a caret, as it stands in a diagnostic; empty where no place is known."""
+    shown = Diagnostic("", "", "", loc).render().partition("\n")[2]
+    return shown
+
+
+def noted(raised: BaseException, loc: Loc) -> None:
+    """Show the user's line with an exception that is passing through, once: the innermost place is the one to see."""
+    text = placed(loc)
+    if text and not any(note.startswith("  --> ") for note in getattr(raised, "__notes__", ())):
+        raised.add_note(text)
 
 
 class CompileError(Exception):

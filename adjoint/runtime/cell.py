@@ -12,6 +12,7 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.host import Pullback
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BF16, F16, F32, DType, Type
+from adjoint.runtime import graphs
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
 from adjoint.runtime.parameter import Parameter
@@ -127,11 +128,15 @@ class Cell:
         raise AttributeError(f"For 'Cell', the method 'construct' is not defined in '{type(self).__name__}'.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooks is None and state.tape is None and self._compute is None:
+        if self._hooks is None and state.tape is None and self._compute is None and not graphs.mode:
             return self.construct(*args, **kwargs)
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if state.tape is not None and state.tape.emits:
+            return state.tape.cell(self, args, kwargs)
+        if graphs.mode:
+            return graphs.run_cell(self, args, kwargs)
         hooks = self._hooks
         if hooks is not None and hooks.forward_pre:
             args, kwargs = self._forward_pre(hooks, args, kwargs)

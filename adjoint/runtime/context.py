@@ -11,6 +11,8 @@ import os
 import sys
 from typing import Any
 
+from adjoint.runtime import graphs
+
 __all__ = ["GRAPH_MODE", "PYNATIVE_MODE", "get_context", "hook_signature", "set_context"]
 
 GRAPH_MODE = 0
@@ -61,7 +63,8 @@ def _warn(key: str, message: str) -> None:
 def set_context(**settings: Any) -> None:
     """Change settings by name; without arguments nothing happens.
 
-    mode                 PYNATIVE_MODE (1): Python runs as it is, the default; GRAPH_MODE (0)
+    mode                 PYNATIVE_MODE (1): Python runs as it is, the default; GRAPH_MODE (0): cells, and functions whose
+                         gradient is taken, are parsed and run as graphs
     device_target        "CPU"; "GPU" and "Ascend" run on the CPU after one warning on stderr
     hook_signature       "cell" (hooks are given the cell) or "cell_id" (the older manual: its name, and grad_input and
                          grad_output the other way round); the default is ADJOINT_HOOK_SIGNATURE or "cell"
@@ -77,8 +80,8 @@ def set_context(**settings: Any) -> None:
             _accepted[name] = value
             _warn(name, f"set_context({name}=...) means nothing here: it is accepted and has no effect.")
             continue
-        if name == "mode" and value == GRAPH_MODE:
-            _warn("mode", "mode=GRAPH_MODE: functions are not parsed into graphs yet, everything runs op by op as in PYNATIVE_MODE.")
+        if name == "mode":
+            graphs.set_mode(value == GRAPH_MODE)
         if name == "device_target" and value != "CPU":
             _warn("device_target", f"device_target={value!r}: there is no such device here, everything runs on the CPU.")
         _settings[name] = value

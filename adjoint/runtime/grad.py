@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.ir.types import BOOL
+from adjoint.runtime import graphs
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full, gradients, zeros
@@ -97,6 +98,7 @@ def differentiate(
     """
     if state.tape is not None and state.tape.emits:
         return state.tape.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux)  # type: ignore[attr-defined]
+    fn = graphs.of_function(fn)
     outer = state.tape
     tape = outer if outer is not None else Tape()
     state.tape = tape

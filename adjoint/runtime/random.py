@@ -13,6 +13,7 @@ import numpy as np
 
 from adjoint.ir.types import U64, tensor
 from adjoint.runtime.machine import memory_of
+from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor, wrap
 
 __all__ = ["get_seed", "next_key", "set_seed"]
@@ -60,4 +61,6 @@ def key_numbers(seed: int | None = None) -> tuple[int, int]:
 
 def next_key(seed: int | None = None) -> Tensor:
     """The key of the next draw, u64[2]."""
+    if state.tape is not None and state.tape.emits:
+        return state.tape.draw(seed)
     return wrap(_KEY, memory_of(np.array(key_numbers(seed), np.uint64)))

@@ -221,6 +221,9 @@ class Tensor:
         """
         tape = state.tape
         if tape is not None:
+            if tape.emits:
+                tape.write(self, value)
+                return
             tape.overwritten(self, value)
         if sys.getrefcount(self.memory) <= _HELD_ALONE:
             ffi.memmove(self.memory, value.memory, self.type.nbytes)
@@ -254,6 +257,8 @@ class Tensor:
         """
         if not self.requires_grad:
             raise RuntimeError("The tensor requires grad is false, which can not register tensor hook")
+        if state.tape is not None and state.tape.emits:
+            return state.tape.attach(self, hook_fn)
         if self._hooks is None:
             self._hooks = TensorHooks()
         handle = self._hooks.register(hook_fn)
@@ -359,10 +364,10 @@ class Tensor:
         return binary(ew.GreaterEqual(), self, other)
 
     def __eq__(self, other: object) -> Any:
-        return binary(ew.Equal(), self, other) if isinstance(other, (Tensor, *Number, np.ndarray)) else False
+        return binary(ew.Equal(), self, other) if _comparable(other) else False
 
     def __ne__(self, other: object) -> Any:
-        return binary(ew.NotEqual(), self, other) if isinstance(other, (Tensor, *Number, np.ndarray)) else True
+        return binary(ew.NotEqual(), self, other) if _comparable(other) else True
 
     def __and__(self, other: Any) -> Tensor:
         return logical(ew.LogicalAnd(), ew.BitwiseAnd(), self, other)
@@ -391,6 +396,10 @@ class Tensor:
         return self / other
 
 
+def _comparable(x: object) -> bool:
+    return isinstance(x, (Tensor, *Number, np.ndarray)) or getattr(x, "is_run_time_number", False)
+
+
 _new = object.__new__
 _HELD_ALONE = 2
 """References of a memory that one tensor holds: the tensor's and getrefcount's argument."""
@@ -405,7 +414,13 @@ def wrap(type_: TensorType, memory: Memory) -> Tensor:
 
 
 def apply(op: Op, *operands: Tensor) -> Any:
-    """Run an op at once, and record it when a gradient is being taken; a Tensor, or a tuple of them."""
+    """Run an op at once, and record it when a gradient is being taken; a Tensor, or a tuple of them.
+
+    While a function is made into a graph, the op becomes a node of it instead, here as in `binary`, `update` and `overwrite`.
+    """
+    tape = state.tape
+    if tape is not None and tape.emits:
+        return tape.emit(op, operands)
     plan = plans.get((op, *[x.type for x in operands]))
     if plan is None:
         plan = plan_for(op, [x.type for x in operands])
@@ -413,19 +428,24 @@ def apply(op: Op, *operands: Tensor) -> Any:
     if plan.type is not None:
         result = _new(Tensor)
         result.type, result.memory = plan.type, made
-        if state.tape is not None:
-            state.tape.record(op, operands, (result,))
+        if tape is not None:
+            tape.record(op, operands, (result,))
         return result
     results = tuple(wrap(t, m) for t, m in zip(plan.types, made, strict=True))
-    if state.tape is not None:
-        state.tape.record(op, operands, results)
+    if tape is not None:
+        tape.record(op, operands, results)
     return results
 
 
 def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
     """Run an op whose results are the new numbers of `targets`: in place where a target alone holds its memory."""
-    plan = plan_for(op, [x.type for x in operands])
     tape = state.tape
+    if tape is not None and tape.emits:
+        made_ = tape.emit(op, operands)
+        for target, value in zip(targets, made_ if isinstance(made_, tuple) else (made_,), strict=True):
+            target.overwrite(value)
+        return
+    plan = plan_for(op, [x.type for x in operands])
     given = [x.memory for x in operands]
     made: list[Memory] = []
     for target in targets:
@@ -442,6 +462,9 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
 
 def binary(op: Op, a: Any, b: Any) -> Tensor:
     """An op on two operands, tensors or numbers, brought to their common dtype first."""
+    tape = state.tape
+    if tape is not None and tape.emits:
+        return tape.emit(op, promoted(op, a, b))
     try:
         plan = plans[op, a.type, b.type]
     except (KeyError, AttributeError):
@@ -450,8 +473,8 @@ def binary(op: Op, a: Any, b: Any) -> Tensor:
     result = _new(Tensor)
     result.type = plan.type
     result.memory = plan.run(a.memory, b.memory)
-    if state.tape is not None:
-        state.tape.record(op, (a, b), (result,))
+    if tape is not None:
+        tape.record(op, (a, b), (result,))
     return result
 
 
@@ -465,6 +488,8 @@ def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     if isinstance(a, Tensor):
         if isinstance(b, np.ndarray):
             return promoted(op, a, Tensor(b))
+        if getattr(b, "is_run_time_number", False):
+            return promoted(op, a, state.tape.as_tensor(b, a))  # type: ignore[union-attr] - such a number belongs to a graph that is being made
         _check_number(op, b)
         dtype = scalar_dtype(a.dtype, b)
         widest = U64 if a.dtype is U64 else I64

@@ -1,0 +1,292 @@
+"""Control that a tensor decides: branches lowered from one state and merged, loops whose changes are carried.
+
+    if c: y = a          y = if c { yield a }          what both branches leave is merged: values of one kind become
+    else: y = b              else { yield b }          results of the node, equal constants stay constants
+
+A branch may end in `return`, `break`, `continue` or `raise`.  How a list of statements ended is an *outcome*: a code, known
+while parsing or itself a run-time number, and for `return` a value.  What follows an `if` of which one branch leaves is
+lowered inside the other branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adjoint.diagnostics import Loc, Note
+from adjoint.frontend import errors
+from adjoint.frontend.frame import UNBOUND, Unusable
+from adjoint.frontend.journal import Changes, Journal, NamesPlace, Place
+from adjoint.frontend.world import Kind, World
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom
+from adjoint.ir.ops.control import If
+from adjoint.ir.ops.stack import Undef
+
+__all__ = ["BREAK", "CONTINUE", "NEXT", "RETURN", "Branch", "Branching", "Difference", "Outcome", "Unreachable"]
+
+NEXT, BREAK, CONTINUE, RETURN = range(4)
+
+
+class Unreachable(Exception):
+    """What stands behind a `raise`: the region that is being lowered ends here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How statements ended: `code` an int or a run-time number, `value` what is returned."""
+
+    code: Any
+    value: Any = UNBOUND
+
+    @property
+    def is_known(self) -> bool:
+        return isinstance(self.code, int)
+
+
+@dataclass(eq=False)
+class Branch:
+    """A branch that has been lowered: its nodes, what it changed, how it ended (`dead`: in a `raise`)."""
+
+    builder: Builder
+    changes: Changes
+    result: Any
+    dead: bool
+    loc: Loc
+
+
+class Difference(Exception):
+    """Two values that cannot be one: a Python object that differs, or values of two kinds."""
+
+    def __init__(self, name: str, first: Any, second: Any):
+        super().__init__(name)
+        self.name, self.first, self.second = name, first, second
+
+
+DEAD: Any = type("Dead", (), {"__repr__": lambda self: "dead"})()
+"""Stands for a value of a branch that does not arrive."""
+
+_Made = Callable[[Sequence[Any]], Any]
+
+
+class Merge:
+    """Pairs of values that become results of a node, and how the merged values are built of them."""
+
+    def __init__(self, world: World):
+        self.world = world
+        self.pairs: list[tuple[Any, Any, Kind, str]] = []
+
+    def value(self, a: Any, b: Any, name: str) -> _Made:
+        """How the value is made that is `a` on one path and `b` on the other; Difference when there is no such value."""
+        if a is DEAD and b is DEAD:
+            return lambda made: UNBOUND
+        if a is b or (a is not DEAD and b is not DEAD and self._same(a, b)):
+            return lambda made: a
+        if isinstance(a, Unusable) or isinstance(b, Unusable):
+            kept = a if isinstance(a, Unusable) else b
+            return lambda made: kept
+        known = b if a is DEAD else a
+        if a is not DEAD and b is not DEAD and (a is UNBOUND or b is UNBOUND):
+            raise Difference(name, a, b)
+        kind = self._kind(a, b, known)
+        if kind is not None:
+            index = len(self.pairs)
+            self.pairs.append((a, b, kind, name))
+            return lambda made: made[index]
+        if (a is DEAD or b is DEAD) and not isinstance(known, (list, tuple, dict)):
+            return lambda made: known
+        if isinstance(known, (list, tuple)):
+            other = known if a is DEAD or b is DEAD else b
+            if type(other) is not type(known) or len(other) != len(known):
+                raise Difference(name, a, b)
+            firsts = [DEAD] * len(known) if a is DEAD else a
+            seconds = [DEAD] * len(known) if b is DEAD else b
+            parts = [self.value(x, y, name) for x, y in zip(firsts, seconds, strict=True)]
+            if hasattr(known, "_fields"):
+                return lambda made: type(known)(*(part(made) for part in parts))
+            return lambda made: type(known)(part(made) for part in parts)
+        if isinstance(known, dict):
+            if a is not DEAD and b is not DEAD and (type(a) is not type(b) or list(a) != list(b)):
+                raise Difference(name, a, b)
+            entries = {key: self.value(DEAD if a is DEAD else a[key], DEAD if b is DEAD else b[key], name) for key in known}
+            return lambda made: {key: part(made) for key, part in entries.items()}
+        raise Difference(name, a, b)
+
+    def _kind(self, a: Any, b: Any, known: Any) -> Kind | None:
+        """The kind that both have."""
+        if a is DEAD or b is DEAD:
+            return self.world.kind(known) if self.world.is_dynamic(known) else None
+        first, second = self.world.kind(a), self.world.kind(b)
+        return first if first == second else None
+
+    def _same(self, a: Any, b: Any) -> bool:
+        """Whether two values are one, known while parsing."""
+        if self.world.is_dynamic(a) or self.world.is_dynamic(b):
+            return self.world.is_dynamic(a) and self.world.is_dynamic(b) and _one_atom(a, b)
+        if type(a) is not type(b):
+            return False
+        if isinstance(a, (bool, int, str, bytes, type(None))):
+            return bool(a == b)
+        if isinstance(a, float):
+            return repr(a) == repr(b)
+        return False
+
+
+def _one_atom(a: Any, b: Any) -> bool:
+    first = getattr(a, "atom", None)
+    return first is not None and first is getattr(b, "atom", None)
+
+
+class Branching:
+    """Lowers branches from one state and merges them."""
+
+    def __init__(self, world: World, journal: Journal):
+        self.world, self.journal = world, journal
+        self.local_names: dict[str, Any] = {}
+        """The names of the function whose statements are being lowered."""
+
+    def branch(self, run: Callable[[], Any]) -> Branch:
+        """Lower `run` into a region of its own; its changes are taken back."""
+        self.world.open()
+        self.journal.open()
+        return self._lowered(run, self.world.loc)
+
+    def resume(self, branch: Branch, run: Callable[[], Any]) -> Branch:
+        """Go on in a branch where it ended."""
+        self.world.reopen(branch.builder)
+        self.journal.open(branch.changes)
+        return self._lowered(run, branch.loc)
+
+    def _lowered(self, run: Callable[[], Any], loc: Loc) -> Branch:
+        dead, result = False, None
+        try:
+            result = run()
+        except Unreachable:
+            dead = True
+        finally:
+            changes = self.journal.close()
+            builder = self.world.close()
+        return Branch(builder, changes, result, dead, loc)
+
+    # -- merging ----------------------------------------------------------------------------------------------------
+    def differences(self, a: Branch, b: Branch, leaving: Callable[[Branch], bool]) -> set[str]:
+        """The names that the two branches leave in a way that cannot be merged."""
+        found: set[str] = set()
+        self._places(Merge(self.world), a, b, leaving, found.add)
+        return found
+
+    def merged(self, condition: Atom, a: Branch, b: Branch, leaving: Callable[[Branch], bool], result: bool = True) -> Any:
+        """Emit the `if`, set what both have changed, and give back the merged result of the two.
+
+        leaving  whether a branch leaves the function, so that its local names do not matter
+        """
+        if a.dead and b.dead:
+            self._emit(condition, a, b, Merge(self.world))
+            raise Unreachable
+        merge = Merge(self.world)
+        places = self._places(merge, a, b, leaving, None)
+        outcome = self._result(merge, a, b) if result else (lambda made: None)
+        made = self._emit(condition, a, b, merge)
+        for place, build in places:
+            self.journal.write(place, build(made))
+        return outcome(made)
+
+    def _result(self, merge: Merge, a: Branch, b: Branch) -> _Made:
+        first, second = (DEAD if branch.dead else branch.result for branch in (a, b))
+        if isinstance(first, Outcome) or isinstance(second, Outcome):
+            return self._outcome(merge, first, second)
+        return merge.value(first, second, "the value")
+
+    def _outcome(self, merge: Merge, a: Any, b: Any) -> _Made:
+        """Two outcomes as one; None is falling through to what follows."""
+        if a is DEAD or b is DEAD:
+            known = b if a is DEAD else a
+            if known is None:
+                return lambda made: None
+            code = merge.value(*((DEAD, known.code) if a is DEAD else (known.code, DEAD)), "return")
+            value = merge.value(*((DEAD, known.value) if a is DEAD else (known.value, DEAD)), "return")
+            return lambda made: Outcome(code(made), value(made))
+        codes = [NEXT if x is None else x.code for x in (a, b)]
+        values = [DEAD if x is None or x.value is UNBOUND else x.value for x in (a, b)]
+        code = merge.value(codes[0], codes[1], "the way out")
+        value = merge.value(values[0], values[1], "return")
+        return lambda made: Outcome(code(made), value(made))
+
+    def _places(self, merge: Merge, a: Branch, b: Branch, leaving: Callable[[Branch], bool],
+                report: Callable[[str], None] | None) -> list[tuple[Place, _Made]]:
+        made: list[tuple[Place, _Made]] = []
+        for key in {**a.changes, **b.changes}:
+            place, before, _ = a.changes.get(key) or b.changes[key]
+            ends = [branch.changes[key][2] if key in branch.changes else before for branch in (a, b)]
+            local = isinstance(place, NamesPlace)
+            for i, branch in enumerate((a, b)):
+                if branch.dead or (local and place.container is self.local_names and leaving(branch)):
+                    ends[i] = DEAD
+            if all(end is DEAD for end in ends):
+                continue
+            if local:
+                made.append((place, self._names(merge, ends[0], ends[1], report)))
+                continue
+            pairs = len(merge.pairs)
+            try:
+                made.append((place, merge.value(ends[0], ends[1], "the value")))
+            except Difference as differ:
+                del merge.pairs[pairs:]
+                if report is None:
+                    raise self._mistake(differ)("what both branches change", self.world.loc) from None
+                report("")
+        return made
+
+    def _names(self, merge: Merge, a: Any, b: Any, report: Callable[[str], None] | None) -> _Made:
+        """The local names after two branches; one that they leave different cannot be used until it is assigned again."""
+        entries: dict[str, _Made] = {}
+        for name in dict.fromkeys([*(() if a is DEAD else a), *(() if b is DEAD else b)]):
+            pairs = len(merge.pairs)
+            try:
+                entries[name] = merge.value(*(DEAD if end is DEAD else end.get(name, UNBOUND) for end in (a, b)), name)
+            except Difference as differ:
+                del merge.pairs[pairs:]
+                if report is not None:
+                    report(name)
+                entries[name] = lambda made, unusable=Unusable(self._mistake(differ)): unusable
+        return lambda made: {name: build(made) for name, build in entries.items()}
+
+    def _mistake(self, differ: Difference) -> Callable[[str, Loc], Exception]:
+        first, second = (self.described(x) for x in (differ.first, differ.second))
+        decided = self.world.loc
+
+        def make(name: str, loc: Loc) -> Exception:
+            notes = (Note("both branches are part of the graph, because a tensor decides here", decided),)
+            if differ.first is UNBOUND or differ.second is UNBOUND:
+                return errors.MAYBE_UNASSIGNED.at(loc, f"`{name}` is assigned on one path only", notes=notes,
+                                                  help=f"give `{name}` a value before")
+            return errors.BRANCHES_DIFFER.at(loc, f"`{name}` is {first} on one path and {second} on the other", notes=notes,
+                                             help="bring both to one dtype and shape")
+
+        return make
+
+    def described(self, x: Any) -> str:
+        """A value, for a message."""
+        if self.world.is_dynamic(x):
+            return str(self.world.kind(x))
+        text = repr(x)
+        return text if len(text) < 40 else f"{type(x).__name__} {text[:30]}..."
+
+    def _emit(self, condition: Atom, a: Branch, b: Branch, merge: Merge) -> Sequence[Any]:
+        yields: list[list[Atom]] = []
+        for side, branch in enumerate((a, b)):
+            self.world.reopen(branch.builder)
+            atoms: list[Atom] = []
+            for pair in merge.pairs:
+                value, kind = pair[side], pair[2]
+                atoms.append(self.world.builder.emit(Undef((kind.type,)), hint="undefined") if value is DEAD else self.world.atom(value))
+            self.world.close()
+            yields.append(atoms)
+        regions = [branch.builder.finish(atoms) for branch, atoms in zip((a, b), yields, strict=True)]
+        values = self.world.emit_region(If(), [condition], regions, [_hint(name) for *_, name in merge.pairs])
+        return [self.world.wrapped(kind, value) for (_, _, kind, _), value in zip(merge.pairs, values, strict=True)]
+
+
+def _hint(name: str) -> str:
+    return name if name.isidentifier() else "y"

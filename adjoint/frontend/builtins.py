@@ -1,0 +1,275 @@
+"""Python's built-in functions where a dynamic value, or a function of the user's, may be among the arguments."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import types
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.frame import Closure
+from adjoint.frontend.journal import AttributePlace
+from adjoint.frontend.numbers import RunTimeRange
+from adjoint.frontend.text import RunTimeText
+
+if TYPE_CHECKING:
+    from adjoint.frontend.calls import Lowerer
+
+__all__ = ["PYTHON"]
+
+Special = Callable[["Lowerer", tuple[Any, ...], dict[str, Any]], Any]
+
+PYTHON: dict[Any, Special] = {}
+"""What is done in place of a function of Python's."""
+
+
+def _for(*functions: Any) -> Callable[[Special], Special]:
+    def register(special: Special) -> Special:
+        PYTHON.update(dict.fromkeys(functions, special))
+        return special
+
+    return register
+
+
+@_for(print)
+def _print(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """At run time, in its place among the effects."""
+
+    def shown(*values: Any) -> None:
+        builtins.print(*values, **kwargs)
+
+    on.world.effect("print", shown, args)
+
+
+def _number(kind: type) -> Special:
+    def convert(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) == 1 and not kwargs and on.world.is_dynamic(args[0]):
+            return on.world.number(kind.__name__, args[0])
+        return kind(*args, **kwargs)
+
+    return convert
+
+
+PYTHON.update({kind: _number(kind) for kind in (int, float, bool)})
+
+
+@_for(range)
+def _range(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not any(on.world.is_dynamic(x) for x in args):
+        return range(*args, **kwargs)
+    if not 1 <= len(args) <= 3 or kwargs:
+        raise TypeError(f"range expected 1 to 3 arguments, got {len(args)}")
+    whole = [on.world.number("int", x) if on.world.is_dynamic(x) else x for x in args]
+    start, stop, step = (0, whole[0], 1) if len(whole) == 1 else (*whole, 1) if len(whole) == 2 else whole
+    return RunTimeRange(start, stop, step)
+
+
+@_for(isinstance)
+def _isinstance(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    x, kinds = args
+    return issubclass(_python_type(on, x), kinds)
+
+
+@_for(type)
+def _type(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _python_type(on, args[0]) if len(args) == 1 else type(*args, **kwargs)
+
+
+def _python_type(on: Lowerer, x: Any) -> type:
+    if isinstance(x, RunTimeText):
+        return str
+    if isinstance(x, Closure):
+        return types.FunctionType
+    kind = on.world.kind(x) if on.world.is_dynamic(x) else None
+    if kind is not None and kind.category != "tensor":
+        return {"int": int, "float": float, "bool": bool}[kind.category]
+    return on.world.python_type(x)
+
+
+@_for(len)
+def _len(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 1 and isinstance(args[0], RunTimeText):
+        raise errors.VALUE_NEEDED.at(on.world.loc, "the length of a text with a tensor in it is not known while parsing")
+    return len(*args, **kwargs)
+
+
+@_for(str)
+def _str(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if args and on.is_late(args[0]):
+        return RunTimeText(((args[0], "", args[1] if len(args) > 1 else ""),))
+    return str(*args, **kwargs)
+
+
+@_for(repr)
+def _repr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return RunTimeText(((args[0], "r", ""),)) if on.is_late(args[0]) else repr(args[0])
+
+
+@_for(format)
+def _format(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return RunTimeText(((args[0], "", args[1] if len(args) > 1 else ""),)) if on.is_late(args[0]) else format(*args, **kwargs)
+
+
+def _extreme(function: Any, better: Callable[[Any, Any], Any]) -> Special:
+    """`max` and `min`: the first of the best, as Python takes it."""
+
+    def extreme(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        items = list(_items(on, args[0])) if len(args) == 1 else list(args)
+        key = kwargs.get("key")
+        if not items:
+            return function(*args, **kwargs)
+        ranked = [(x if key is None else on.call(key, (x,), {}), x) for x in items]
+        if not any(on.world.is_dynamic(rank) for rank, _ in ranked):
+            return function(ranked, key=lambda pair: pair[0])[1]
+        best_rank, best = ranked[0]
+        for rank, x in ranked[1:]:
+            wins = better(rank, best_rank)
+            best, best_rank = _chosen(on, wins, (x, rank), (best, best_rank))
+        return best
+
+    return extreme
+
+
+def _chosen(on: Lowerer, condition: Any, first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
+    known = on.world.truth(condition)
+    if isinstance(known, bool):
+        return first if known else second
+    a, b = on.branching.branch(lambda: first), on.branching.branch(lambda: second)
+    return on.branching.merged(known, a, b, lambda branch: False)
+
+
+PYTHON[max] = _extreme(max, lambda a, b: a > b)
+PYTHON[min] = _extreme(min, lambda a, b: a < b)
+
+
+def _quantified(until: bool) -> Special:
+    """`any` and `all` over items of which some are dynamic."""
+
+    def quantified(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        (items,) = args
+        found: Any = None
+        for item in _items(on, items):
+            known = on.world.truth(item)
+            if isinstance(known, bool):
+                if known is until:
+                    return until
+                continue
+            number = on.world.number("bool", item)
+            found = number if found is None else found.either(number) if until else found.both(number)
+        return (not until) if found is None else found
+
+    return quantified
+
+
+PYTHON[any] = _quantified(True)
+PYTHON[all] = _quantified(False)
+
+
+def _items(on: Lowerer, x: Any) -> Iterable[Any]:
+    return on.world.rows(x) if on.world.is_tensor(x) else x
+
+
+@_for(sum)
+def _sum(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    items = list(_items(on, args[0]))
+    total = args[1] if len(args) > 1 else kwargs.get("start", 0)
+    for item in items:
+        total = total + item
+    return total
+
+
+@_for(map)
+def _map(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    function, *sequences = args
+    return [on.call(function, items, {}) for items in zip(*(_items(on, s) for s in sequences))]  # noqa: B905 - map stops at the shortest
+
+
+@_for(filter)
+def _filter(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    function, sequence = args
+    kept: list[Any] = []
+    for item in _items(on, sequence):
+        known = on.world.truth(item if function is None else on.call(function, (item,), {}))
+        if not isinstance(known, bool):
+            raise errors.VALUE_NEEDED.at(on.world.loc, "a tensor decides how long a list is",
+                                         help="use `ops.where`, or keep all items and weigh them")
+        if known:
+            kept.append(item)
+    return kept
+
+
+@_for(functools.reduce)
+def _reduce(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    function, sequence, *first = args
+    items = [*first, *_items(on, sequence)]
+    if not items:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    return functools.reduce(lambda a, b: on.call(function, (a, b), {}), items)
+
+
+def _over_rows(function: Any) -> Special:
+    """A function of sequences: a tensor is the sequence of its rows."""
+
+    def over(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = tuple(on.world.rows(x) if on.world.is_tensor(x) else x for x in args)
+        if any(isinstance(x, RunTimeRange) for x in given):
+            raise errors.VALUE_NEEDED.at(on.world.loc, "a range whose length is not known while parsing is used as a sequence",
+                                         help="loop over it with `for i in range(n)`")
+        return on.native(function, given, kwargs)
+
+    return over
+
+
+PYTHON.update({function: _over_rows(function) for function in (zip, enumerate, list, tuple, reversed, itertools.chain, itertools.accumulate)})
+
+
+@_for(getattr)
+def _getattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    holder, name, *default = args
+    if not on.world.is_dynamic(holder):
+        on.world.read_attribute(holder, name)
+    return getattr(holder, name, *default)
+
+
+@_for(hasattr)
+def _hasattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    holder, name = args
+    if not on.world.is_dynamic(holder):
+        on.world.read_attribute(holder, name)
+    return hasattr(holder, name)
+
+
+@_for(setattr)
+def _setattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    holder, name, value = args
+    if not on.world.store_attribute(holder, name, value):
+        on.journal.write(AttributePlace(holder, name), value)
+
+
+@_for(callable)
+def _callable(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return callable(*args)
+
+
+@_for(super)
+def _super(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if args:
+        return super(*args)
+    frame = on.frame
+    while frame.outer is not None and "__class__" not in frame.cells:
+        frame = frame.outer
+    cell = frame.cells.get("__class__")
+    if cell is None:
+        raise RuntimeError("super(): no arguments")
+    return super(cell.cell_contents, frame.first)
+
+
+@_for(round)
+def _round(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    x = args[0]
+    if on.world.is_dynamic(x) and not on.world.is_tensor(x):
+        return x.rounded(*args[1:], **kwargs)
+    return round(*args, **kwargs)

@@ -1,0 +1,244 @@
+"""Calls: of the library (its Python runs as it is), of the user's functions (their trees are run), of cells, of Python's own.
+
+A function of Python or NumPy is called while parsing if its result depends on its arguments alone; others would be frozen into
+the graph and are refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.branches import RETURN, Outcome
+from adjoint.frontend.builtins import PYTHON
+from adjoint.frontend.frame import Closure, Frame
+from adjoint.frontend.journal import ContentsPlace, NamesPlace
+from adjoint.frontend.scope import declared, local_names
+from adjoint.frontend.source import Source, definition_of
+from adjoint.frontend.statements import Statements
+
+__all__ = ["Lowerer"]
+
+_PURE_MODULES = frozenset({
+    "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy", "typing",
+    "string", "re", "enum", "dataclasses", "fractions", "decimal", "statistics", "numbers", "types", "abc", "_abc", "textwrap", "bisect",
+    "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect",
+})
+"""Modules of functions whose result depends on their arguments alone."""
+
+_IMPURE = frozenset({"input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "breakpoint", "__import__", "id"})
+"""Those of the built-in functions that are not like that."""
+
+
+class Lowerer(Statements):
+    """Runs a function on its tree."""
+
+    depth = 0
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What `function(*args, **kwargs)` gives, whatever kind of callable it is."""
+        function = self.world.parsed_function(function)
+        if isinstance(function, functools.partial):
+            return self.call(function.func, (*function.args, *args), {**function.keywords, **kwargs})
+        if isinstance(function, Closure):
+            return self.run_closure(function, args, kwargs)
+        if self.world.is_cell(function):
+            return self.world.call_cell(function, args, kwargs)
+        if isinstance(function, types.MethodType):
+            bound = self.world.parsed_function(function.__func__)
+            if self.world.is_library(bound) or not isinstance(bound, (types.FunctionType, functools.partial, Closure)):
+                return self.native(function, args, kwargs)
+            return self.call(bound, (function.__self__, *args), kwargs)
+        special = PYTHON.get(function) if _hashable(function) else None
+        if special is not None:
+            return special(self, args, kwargs)
+        if self.world.is_library(function):
+            return self.world.convert(function, args, kwargs) if isinstance(function, type) else self.native(function, args, kwargs)
+        if isinstance(function, types.FunctionType):
+            if _is_pure(function):
+                return self.native(function, args, kwargs)
+            return self.run_function(function, args, kwargs)
+        if isinstance(function, type):
+            return self._made(function, args, kwargs)
+        if isinstance(function, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)) \
+                or _is_pure(function):
+            self._check_pure(function)
+            return self.native(function, args, kwargs)
+        called = getattr(type(function), "__call__", None)
+        if isinstance(called, types.FunctionType) and not self.world.is_library(called):
+            return self.call(called, (function, *args), kwargs)
+        return self.native(function, args, kwargs)
+
+    # -- Python's own -------------------------------------------------------------------------------------------------
+    def native(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call Python: functions of the user's among the arguments are parsed when they are called back."""
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, (list, dict, set)):
+            self.journal.touch(ContentsPlace(owner))
+        place = self.world.place(owner) if owner is not None else None
+        if place is not None:
+            self.journal.touch(place)
+        if not self.world.is_library(function):
+            args = tuple(self._called_back(x) for x in args)
+            kwargs = {name: self._called_back(x) for name, x in kwargs.items()}
+        found = function(*args, **kwargs)
+        if isinstance(function, type) and isinstance(found, (list, dict, set)):
+            self.journal.born(ContentsPlace(found))
+        return found
+
+    def _called_back(self, x: Any) -> Any:
+        if isinstance(x, types.FunctionType) and not self.world.is_library(x) and not _is_pure(x):
+            return functools.partial(self._back, x)
+        return x
+
+    def _back(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.call(function, args, kwargs)
+
+    def _check_pure(self, function: Any) -> None:
+        owner = getattr(function, "__self__", None)
+        name = getattr(function, "__qualname__", repr(function))
+        module = getattr(function, "__module__", None)
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            module = type(owner).__module__
+        elif isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+            module = function.__objclass__.__module__
+        root = (module or "builtins").partition(".")[0]
+        if root in _PURE_MODULES and name not in _IMPURE and not (module or "").startswith("numpy.random"):
+            return
+        raise errors.FROZEN_CALL.at(self.world.loc, f"`{name}` would be called once, while the graph is built",
+                                    help="call it outside, and pass the result as an argument")
+
+    def _made(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An instance of a class: of the user's own, its `__init__` is parsed."""
+        if self.world.is_library(cls) or issubclass(cls, BaseException) or cls.__module__.partition(".")[0] in _PURE_MODULES:
+            return self.native(cls, args, kwargs)
+        if any(self.world.is_library(base) for base in cls.__mro__ if base is not object):
+            raise errors.UNSUPPORTED.at(self.world.loc, f"a {cls.__name__} is made inside of the graph", help="make it outside, once")
+        init = cls.__init__
+        own_new = cls.__new__ is not object.__new__
+        if own_new or not isinstance(init, types.FunctionType) or hasattr(cls, "__dataclass_fields__") or type(cls) is not type:
+            return self.native(cls, args, kwargs)
+        made = cls.__new__(cls)
+        self.call(init, (made, *args), kwargs)
+        return made
+
+    # -- the user's functions -----------------------------------------------------------------------------------------
+    def closure(self, node: ast.Lambda | ast.FunctionDef) -> Closure:
+        """A function defined in parsed code: it sees the names around it."""
+        name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+        return Closure(node, self.frame, self._signature(node), self.run_closure, name)
+
+    def _signature(self, node: ast.Lambda | ast.FunctionDef) -> inspect.Signature:
+        given = node.args
+        parameters: list[inspect.Parameter] = []
+        positional = [*given.posonlyargs, *given.args]
+        defaults = [inspect.Parameter.empty] * (len(positional) - len(given.defaults)) + [self.value(d) for d in given.defaults]
+        for i, (argument, default) in enumerate(zip(positional, defaults, strict=True)):
+            kind = inspect.Parameter.POSITIONAL_ONLY if i < len(given.posonlyargs) else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            parameters.append(inspect.Parameter(argument.arg, kind, default=default))
+        if given.vararg is not None:
+            parameters.append(inspect.Parameter(given.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
+        for argument, default_node in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+            default = inspect.Parameter.empty if default_node is None else self.value(default_node)
+            parameters.append(inspect.Parameter(argument.arg, inspect.Parameter.KEYWORD_ONLY, default=default))
+        if given.kwarg is not None:
+            parameters.append(inspect.Parameter(given.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
+        return inspect.Signature(parameters)
+
+    def run_closure(self, function: Closure, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function that parsed code has defined."""
+        outer = function.frame
+        frame = self._frame(function.node, outer.source, outer.space)
+        frame.outer = outer
+        return self._run(frame, function.node, function.signature, function.__name__, args, kwargs)
+
+    def run_function(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function of Python's by its tree."""
+        node, source = definition_of(function)
+        frame = self._frame(node, source, function.__globals__)
+        frame.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        return self._run(frame, node, inspect.Signature.from_callable(function, follow_wrapped=False), function.__name__, args, kwargs)
+
+    @staticmethod
+    def _frame(node: ast.Lambda | ast.FunctionDef, source: Source, space: dict[str, Any]) -> Frame:
+        body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+        return Frame(source, local_names(node), space, nonlocals=frozenset(declared(body, ast.Nonlocal)),
+                     globals_=frozenset(declared(body, ast.Global)))
+
+    def _run(self, frame: Frame, node: ast.Lambda | ast.FunctionDef, signature: inspect.Signature, name: str,
+             args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as wrong:
+            raise TypeError(f"{name}() {wrong}") from None
+        bound.apply_defaults()
+        if isinstance(node, ast.FunctionDef):
+            self._check_generator(node, frame.source)
+        with self._entered(frame, name):
+            frame.names.update(bound.arguments)
+            for parameter in signature.parameters.values():
+                if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                    self.journal.born(ContentsPlace(frame.names[parameter.name]))
+            frame.first = args[0] if args else None
+            if isinstance(node, ast.Lambda):
+                return self.value(node.body)
+            outcome = self.block(node.body)
+            return self._returned(outcome, node)
+
+    def _returned(self, outcome: Outcome | None, node: ast.FunctionDef) -> Any:
+        if outcome is None:
+            return None
+        if outcome.is_known:
+            return outcome.value
+        returned = self.truth(outcome.code == RETURN, node)
+        a = self.branching.branch(lambda: outcome.value)
+        b = self.branching.branch(lambda: None)
+        merged = self._merged(returned, a, b, node)
+        return merged
+
+    def _check_generator(self, node: ast.FunctionDef, source: Source) -> None:
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Yield, ast.YieldFrom)):
+                raise errors.UNSUPPORTED.at(source.at(inner), "a generator is not parsed", help="return a list")
+
+    @contextlib.contextmanager
+    def _entered(self, frame: Frame, name: str) -> Iterator[None]:
+        if self.depth >= self.world.call_depth():
+            raise errors.TOO_DEEP.at(self.world.loc, f"`{name}` is called at a depth of {self.depth}",
+                                     help="let a Python value end the recursion, write a loop, or raise max_call_depth")
+        before, names, loc = self.frame, self.branching.local_names, self.world.loc
+        self.frame = frame
+        self.depth += 1
+        self.journal.born(NamesPlace(frame.names))
+        try:
+            yield
+        except RecursionError:
+            raise errors.TOO_DEEP.at(loc, f"`{name}` calls itself too often", help="let a Python value end the recursion, or write a loop") \
+                from None
+        finally:
+            self.depth -= 1
+            self.frame, self.branching.local_names, self.world.loc = before, names, loc
+
+    def source_of(self, function: Callable[..., Any]) -> Source:
+        """Where a function's text stands."""
+        return definition_of(getattr(function, "__func__", function))[1]  # type: ignore[arg-type]
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_pure(function: Any) -> bool:
+    """Whether it is a function of Python's library whose result depends on its arguments alone."""
+    module = getattr(function, "__module__", None) or ""
+    return module.partition(".")[0] in _PURE_MODULES and not module.startswith("numpy.random")

@@ -1,0 +1,111 @@
+"""The mistakes that the frontend finds: E200 to E239, explained like those of the text."""
+
+from __future__ import annotations
+
+from adjoint.ir.errors import MISTAKES, Mistake
+
+__all__ = [
+    "BRANCHES_DIFFER", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH", "REGISTERED_INSIDE",
+    "RETURNS_DIFFER", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED", "VALUE_NEEDED",
+]
+
+
+def _mistake(code: str, title: str, explanation: str) -> Mistake:
+    if code in MISTAKES:
+        raise ValueError(f"there are two mistakes called {code}")
+    MISTAKES[code] = Mistake(code, title, explanation)
+    return MISTAKES[code]
+
+
+NO_SOURCE = _mistake("E200", "no source", """
+A function under `jit` or in GRAPH_MODE is parsed from its source text. A function that was typed at a prompt, made by
+`exec`, or written in another language has none.
+
+Write it as a `def` or a lambda in a file.
+""")
+
+SOURCE_CHANGED = _mistake("E201", "the source has changed", """
+The file was edited after the function was imported: the text that would be parsed is not what Python runs. Import the
+module anew, or start the program again.
+""")
+
+UNSUPPORTED = _mistake("E202", "not part of the language of graphs", """
+`docs/language.md` lists what is parsed. Outside of it are, among others: `try`, `with`, `yield`, `async`, `match`, `class` inside
+of a function, `del` of an attribute. The message says what to write instead. Code that only prepares data belongs outside of
+the function under `jit`; what must run in Python at each call can be a hook.
+""")
+
+VALUE_NEEDED = _mistake("E203", "the number in a tensor is not known while parsing", """
+Under `jit` a tensor has a dtype and a shape while its function is parsed, but no numbers: these are there when the graph runs.
+So Python cannot use them to decide what the graph is: as the size of a list, as a key of a dict, in NumPy.
+
+    n = int(x.sum())          # fine: a number that is known at run time
+    zeros = [0] * n           # E203: how long is the list?
+
+Use tensor operations (`ops.where`, `ops.select`, indexing by a tensor), an `if`, `for` or `while` on the tensor, or compute
+the number outside and pass it as an argument: Python numbers among the arguments are constants of the graph.
+""")
+
+BRANCHES_DIFFER = _mistake("E204", "the branches of an `if` differ", """
+When a tensor decides an `if`, both branches become part of the graph, and a name that both assign must have one type after it.
+
+    if x.sum() > 0:
+        y = x                 # f32[3]
+    else:
+        y = x.sum()           # f32: E204
+
+Bring both to one shape and dtype, or use different names.
+""")
+
+LOOP_CHANGES = _mistake("E205", "a value changes its type in a loop", """
+When a tensor decides how often a loop runs, each name that the loop assigns has one type before, in and after it.
+
+    y = 0
+    while y.sum() < limit:
+        y = y + x             # E205: `y` is a Python number before the loop and f32[3] in it
+
+Begin with a value of the final type: `y = ops.zeros_like(x)`.
+""")
+
+RETURNS_DIFFER = _mistake("E206", "a function returns values of different types", """
+When a tensor decides which `return` is reached, all of them must return the same structure, dtypes and shapes: the graph has one
+type of result.
+""")
+
+MAYBE_UNASSIGNED = _mistake("E207", "a name may have no value", """
+The name is assigned in only one branch of an `if`, or only in the body of a loop, that a tensor decides, and is used afterwards.
+Python would raise UnboundLocalError on the other path; a graph cannot. Give it a value before.
+""")
+
+FROZEN_CALL = _mistake("E208", "a call that a graph would freeze", """
+Parsed code calls functions of this library, your own functions, and functions of Python and NumPy whose result depends on their
+arguments alone. Others (`time.time`, `random.random`, `open`, `input`, a C extension's) would be called once, while the graph is
+built, and their first answer would stand in the graph for ever.
+
+Call it outside and pass the result as an argument; a Tensor or `mutable(number)` does not make a new graph for each value.
+""")
+
+STORED_TENSOR = _mistake("E209", "a tensor of a graph is stored where Python would see it", """
+`self.y = x` in parsed code, where `y` is no Parameter: the tensor has no numbers while the function is parsed, and the assignment
+would not happen at each call. Make it a Parameter (`self.y = Parameter(...)` in `__init__`; then `self.y = x` writes it at each call),
+or return the tensor.
+""")
+
+REGISTERED_INSIDE = _mistake("E210", "a hook is registered on something that outlives the graph", """
+`x.register_hook(f)` on a tensor that the parsed function computes, or on its argument, has eager's meaning. Registering on a Cell, a
+Parameter or a tensor from outside would happen at each call: it belongs outside of the function.
+""")
+
+TOO_DEEP = _mistake("E211", "calls are nested too deep", """
+A function calls itself without end while it is parsed, or deeper than `set_context(max_call_depth=...)` allows. The depth of a
+recursion must be decided by Python values; where a tensor decides, write a loop.
+""")
+
+NOT_IN_GRAPH = _mistake("E212", "a value of an inner region is used outside of it", """
+A tensor that was made inside a branch or a loop that a tensor decides was kept (in an object, a list of the outer program) and is
+used outside, where it may not exist. Assign it to a name instead, on every path.
+""")
+
+NOT_A_CONSTANT = _mistake("E213", "not a constant", """
+This place needs a value that is known while the function is parsed: a Python number, a string, a list of known length.
+""")

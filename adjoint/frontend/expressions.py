@@ -1,0 +1,424 @@
+"""Expressions: each is computed by Python's own operators on the values of its parts; a tensor's operators emit nodes.
+
+What a tensor decides (`a if c else b`, `a and b`, `not a`, a chain of comparisons) becomes an `if` of the graph.  An exception
+that an operator raises keeps its type and gets the user's line as a note.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from adjoint.diagnostics import CompileError, Loc, noted
+from adjoint.frontend import errors
+from adjoint.frontend.branches import Difference, Unreachable
+from adjoint.frontend.frame import UNBOUND, Frame, Unusable
+from adjoint.frontend.journal import CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace
+from adjoint.frontend.loops import Looping
+from adjoint.frontend.scope import assigned_names
+from adjoint.frontend.text import RunTimeText
+from adjoint.frontend.world import World
+
+__all__ = ["Expressions"]
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.Pow: operator.pow, ast.MatMult: operator.matmul, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+}
+IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv, ast.FloorDiv: operator.ifloordiv,
+    ast.Mod: operator.imod, ast.Pow: operator.ipow, ast.MatMult: operator.imatmul, ast.BitAnd: operator.iand, ast.BitOr: operator.ior,
+    ast.BitXor: operator.ixor, ast.LShift: operator.ilshift, ast.RShift: operator.irshift,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert}
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}
+
+
+class Expressions:
+    """Runs expressions; what a call means is in `Calls`."""
+
+    def __init__(self, world: World):
+        self.world = world
+        self.journal = Journal()
+        self.branching = Looping(world, self.journal)
+        self.frame: Frame = None  # type: ignore[assignment] - set for the time of each call
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def closure(self, node: ast.Lambda | ast.FunctionDef) -> Any:
+        raise NotImplementedError
+
+    # -- places -----------------------------------------------------------------------------------------------------
+    def place_of(self, node: ast.AST) -> Loc:
+        return self.frame.source.at(node)
+
+    def unsupported(self, node: ast.AST, what: str, instead: str) -> CompileError:
+        return errors.UNSUPPORTED.at(self.place_of(node), what, help=instead)
+
+    @contextmanager
+    def here(self, node: ast.AST) -> Iterator[None]:
+        """What happens inside belongs to `node`: nodes get its place, and an exception a note that shows it."""
+        loc = self.world.loc = self.place_of(node)
+        try:
+            yield
+        except (CompileError, Unreachable):
+            raise
+        except Exception as raised:
+            noted(raised, loc)
+            raise
+
+    # -- dispatch ---------------------------------------------------------------------------------------------------
+    def value(self, node: ast.expr) -> Any:
+        """The value of an expression."""
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return self.name(name, node)
+            case ast.Attribute(value=holder, attr=name):
+                return self.attribute(self.value(holder), name, node)
+            case ast.Call():
+                return self.called(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                first, second = self.value(left), self.value(right)
+                with self.here(node):
+                    return _BINARY[type(op)](first, second)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._negated(self.value(operand), node)
+            case ast.UnaryOp(op=op, operand=operand):
+                given = self.value(operand)
+                with self.here(node):
+                    return _UNARY[type(op)](given)
+            case ast.Compare():
+                return self._compared(node)
+            case ast.BoolOp(op=op, values=values):
+                return self._either(values, isinstance(op, ast.Or), node)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self.choice(self.value(test), lambda: self.value(body), lambda: self.value(orelse), node)
+            case ast.Subscript(value=held, slice=key):
+                container, index = self.value(held), self.value(key)
+                return self._item(container, index, node)
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                return slice(*(None if part is None else self.value(part) for part in (lower, upper, step)))
+            case ast.Tuple(elts=items):
+                return tuple(self._items(items))
+            case ast.List(elts=items):
+                return self._born(list(self._items(items)))
+            case ast.Set(elts=items):
+                return self._born({self._key(item, node) for item in self._items(items)})
+            case ast.Dict(keys=keys, values=values):
+                return self._dict(keys, values, node)
+            case ast.ListComp(elt=elt, generators=generators):
+                return self._born([self.value(elt) for _ in self._generated(generators, node)])
+            case ast.GeneratorExp(elt=elt, generators=generators):
+                return self._born([self.value(elt) for _ in self._generated(generators, node)])
+            case ast.SetComp(elt=elt, generators=generators):
+                return self._born({self._key(self.value(elt), node) for _ in self._generated(generators, node)})
+            case ast.DictComp(key=key, value=value, generators=generators):
+                return self._born({self._key(self.value(key), node): self.value(value) for _ in self._generated(generators, node)})
+            case ast.JoinedStr(values=parts):
+                return self._text(parts)
+            case ast.Lambda():
+                return self.closure(node)
+            case ast.NamedExpr(target=ast.Name(id=name), value=value):
+                found = self.value(value)
+                self.bind(name, found, self._walrus_frame())
+                return found
+            case ast.Starred():
+                raise self.unsupported(node, "a starred expression cannot stand here", "unpack it in a call, a tuple or a list")
+            case _:
+                raise self.unsupported(node, f"`{type(node).__name__.lower()}` is not parsed", _INSTEAD.get(type(node), "write it differently"))
+
+    def _walrus_frame(self) -> Frame:
+        """Where `:=` binds: outside of comprehensions."""
+        frame = self.frame
+        while frame.is_comprehension:
+            assert frame.outer is not None
+            frame = frame.outer
+        return frame
+
+    # -- names ------------------------------------------------------------------------------------------------------
+    def name(self, name: str, node: ast.AST) -> Any:
+        """What a name stands for: local, of an enclosing function, global, built in."""
+        frame: Frame | None = self.frame
+        space = self.frame.space
+        if name not in self.frame.globals:
+            while frame is not None:
+                if name in frame.local:
+                    found = frame.names.get(name, UNBOUND)
+                    if isinstance(found, Unusable):
+                        raise found.make(name, self.place_of(node))
+                    if found is UNBOUND:
+                        unbound = UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
+                        noted(unbound, self.place_of(node))
+                        raise unbound
+                    return found
+                if name in frame.cells:
+                    cell = frame.cells[name]
+                    self.world.read_closure(cell)
+                    return cell.cell_contents
+                frame = frame.outer
+        self.world.read_name(space, name)
+        if name in space:
+            return space[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        missing = NameError(f"name '{name}' is not defined")
+        noted(missing, self.place_of(node))
+        raise missing
+
+    def bind(self, name: str, value: Any, frame: Frame | None = None) -> None:
+        """Assign a local name, or one that was declared `global` or `nonlocal`."""
+        frame = frame or self.frame
+        if name in frame.globals:
+            self.journal.write(ItemPlace(frame.space, name), value)
+            return
+        if name in frame.nonlocals:
+            outer = frame.outer
+            while outer is not None and name not in outer.local:
+                if name in outer.cells:
+                    break
+                outer = outer.outer
+            holder = outer if outer is not None else frame
+            if name in holder.local and holder is not frame:
+                self._set_name(holder, name, value)
+            else:
+                cell = holder.cells[name] if name in holder.cells else frame.cells[name]
+                self.journal.write(CellPlace(cell), value)
+            return
+        self._set_name(frame, name, value)
+
+    def _set_name(self, frame: Frame, name: str, value: Any) -> None:
+        self.journal.touch(NamesPlace(frame.names))
+        frame.names[name] = value
+
+    # -- attributes and items -----------------------------------------------------------------------------------------
+    def attribute(self, holder: Any, name: str, node: ast.AST) -> Any:
+        """`holder.name`; a property of the user's own classes is parsed like a method."""
+        if not self.world.is_dynamic(holder):
+            self.world.read_attribute(holder, name)
+            descriptor = getattr(type(holder), name, None) if not isinstance(holder, type) else None
+            if isinstance(descriptor, property) and descriptor.fget is not None and not self.world.is_library(descriptor.fget):
+                return self.call(descriptor.fget, (holder,), {})
+        with self.here(node):
+            return getattr(holder, name)
+
+    def _item(self, container: Any, index: Any, node: ast.AST) -> Any:
+        with self.here(node):
+            if not self.world.is_tensor(container) and self.world.is_dynamic(index) and isinstance(container, (list, tuple, dict, range, str)):
+                raise errors.VALUE_NEEDED.at(
+                    self.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
+                    help="stack the tensors (`ops.stack(items)[i]`), or loop over a range of known length")
+            return container[index]
+
+    def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                yield from self.iterated(self.value(node.value), node)
+            else:
+                yield self.value(node)
+
+    def _dict(self, keys: Sequence[ast.expr | None], values: Sequence[ast.expr], node: ast.AST) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        for key, value in zip(keys, values, strict=True):
+            if key is None:
+                made.update(self.value(value))
+            else:
+                made[self._key(self.value(key), node)] = self.value(value)
+        return self._born(made)
+
+    def _key(self, key: Any, node: ast.AST) -> Any:
+        if self.world.is_dynamic(key) and not self.world.is_tensor(key):
+            raise errors.VALUE_NEEDED.at(self.place_of(node), "a number that is not known while parsing is used as a key",
+                                         help="use keys that are Python values")
+        return key
+
+    def _born(self, container: Any) -> Any:
+        self.journal.born(ContentsPlace(container))
+        return container
+
+    def iterated(self, x: Any, node: ast.AST) -> Iterable[Any]:
+        """What a loop over `x` goes through, when its length is known."""
+        with self.here(node):
+            if self.world.is_tensor(x):
+                return self.world.rows(x)
+            if self.world.is_dynamic(x):
+                raise TypeError(f"'{self.world.kind(x)}' object is not iterable")
+            if isinstance(x, (list, tuple, dict, set, range, str)):
+                return list(x)
+            return iter(x)
+
+    # -- what a tensor may decide -----------------------------------------------------------------------------------
+    def truth(self, x: Any, node: ast.AST) -> Any:
+        """Whether `x` is true: a bool, or an atom of the IR."""
+        with self.here(node):
+            return self.world.truth(x)
+
+    def choice(self, tested: Any, first: Callable[[], Any], second: Callable[[], Any], node: ast.AST) -> Any:
+        """One of two values."""
+        condition = self.truth(tested, node)
+        if isinstance(condition, bool):
+            return first() if condition else second()
+        a, b = self.branching.branch(first), self.branching.branch(second)
+        self.world.loc = self.place_of(node)
+        try:
+            return self.branching.merged(condition, a, b, lambda branch: False)
+        except Difference as differ:
+            raise errors.BRANCHES_DIFFER.at(
+                self.place_of(node),
+                f"it is {self.branching.described(differ.first)} on one path and {self.branching.described(differ.second)} on the other",
+                help="bring both to one dtype and shape") from None
+
+    def _negated(self, x: Any, node: ast.AST) -> Any:
+        condition = self.truth(x, node)
+        if isinstance(condition, bool):
+            return not condition
+        with self.here(node):
+            return self.world.number("bool", x).negated()
+
+    def _either(self, values: Sequence[ast.expr], until: bool, node: ast.AST) -> Any:
+        """`a or b or ..` (`until` is True) or `a and b and ..`: the first value whose truth is `until`, else the last."""
+        value = self.value(values[0])
+        if len(values) == 1:
+            return value
+        condition = self.truth(value, values[0])
+        rest: Callable[[], Any] = lambda: self._either(values[1:], until, node)  # noqa: E731 - both are handed on
+        if isinstance(condition, bool):
+            return value if condition is until else rest()
+        kept: Callable[[], Any] = lambda: value  # noqa: E731
+        return self.choice(value, *((kept, rest) if until else (rest, kept)), node)
+
+    def _compared(self, node: ast.Compare) -> Any:
+        """A chain `a < b < c`: each operand computed once, the rest only when the first part holds."""
+
+        def chain(left: Any, index: int) -> Any:
+            right = self.value(node.comparators[index])
+            held = self._comparison(node.ops[index], left, right, node)
+            if index + 1 == len(node.ops):
+                return held
+            condition = self.truth(held, node)
+            if isinstance(condition, bool):
+                return chain(right, index + 1) if condition else held
+            return self.choice(held, lambda: chain(right, index + 1), lambda: held, node)
+
+        return chain(self.value(node.left), 0)
+
+    def _comparison(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
+        with self.here(node):
+            match op:
+                case ast.Is():
+                    return left is right
+                case ast.IsNot():
+                    return left is not right
+                case ast.In() | ast.NotIn():
+                    return self._contained(left, right, isinstance(op, ast.In), node)
+                case _:
+                    return _COMPARE[type(op)](left, right)
+
+    def _contained(self, item: Any, container: Any, wanted: bool, node: ast.AST) -> Any:
+        """`item in container`; a tensor, or among tensors, by what `==` says of each."""
+        if isinstance(container, (list, tuple)) and (self.world.is_dynamic(item) or any(self.world.is_dynamic(x) for x in container)):
+            found: Any = False
+            for x in container:
+                same = item is x or item == x
+                known = self.truth(same, node)
+                if known is True:
+                    return wanted
+                if known is not False:
+                    number = self.world.number("bool", same)
+                    found = number if found is False else found.either(number)
+            return found if wanted or found is False and not wanted else found.negated() if found is not False else not wanted
+        return (item in container) is wanted
+
+    # -- comprehensions and text --------------------------------------------------------------------------------------
+    def _generated(self, generators: Sequence[ast.comprehension], node: ast.AST) -> Iterator[None]:
+        """One item for each round of the loops of a comprehension; its names are bound in a frame of their own."""
+        outer = self.frame
+        first = self.iterated(self.value(generators[0].iter), generators[0].iter)
+        self.frame = outer.inner(frozenset(assigned_names([g.target for g in generators])))
+        self.journal.born(NamesPlace(self.frame.names))
+        inner = self.frame
+
+        def rounds(index: int, items: Iterable[Any]) -> Iterator[None]:
+            generator = generators[index]
+            if generator.is_async:
+                raise self.unsupported(node, "an `async` comprehension is not parsed", "use an ordinary one")
+            for item in items:
+                self.assign(generator.target, item)
+                if not all(self._kept(test) for test in generator.ifs):
+                    continue
+                if index + 1 == len(generators):
+                    yield None
+                    self.frame = inner
+                else:
+                    following = generators[index + 1].iter
+                    yield from rounds(index + 1, self.iterated(self.value(following), following))
+
+        try:
+            yield from rounds(0, first)
+        finally:
+            self.frame = outer
+
+    def _kept(self, test: ast.expr) -> bool:
+        condition = self.truth(self.value(test), test)
+        if not isinstance(condition, bool):
+            raise errors.VALUE_NEEDED.at(
+                self.place_of(test), "a tensor decides how long a list is", help="use `ops.where`, or keep all items and weigh them")
+        return condition
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        raise NotImplementedError
+
+    def _text(self, parts: Sequence[ast.expr]) -> Any:
+        """An f-string: text, or, with a dynamic value in it, text that is made when the graph runs."""
+        pieces: list[Any] = []
+        for part in parts:
+            if isinstance(part, ast.FormattedValue):
+                value = self.value(part.value)
+                spec = "" if part.format_spec is None else self.value(part.format_spec)
+                conversion = {-1: "", ord("s"): "s", ord("r"): "r", ord("a"): "a"}[part.conversion]
+                pieces.append((value, conversion, spec))
+            else:
+                assert isinstance(part, ast.Constant)
+                pieces.append(part.value)
+        text = RunTimeText(tuple(pieces))
+        return text if any(self.is_late(piece[0]) for piece in pieces if isinstance(piece, tuple)) else str(text)
+
+    def is_late(self, value: Any) -> bool:
+        """Whether a value, or one inside of it, has its numbers only when the graph runs."""
+        if isinstance(value, (list, tuple, set)):
+            return any(self.is_late(item) for item in value)
+        if isinstance(value, dict):
+            return any(self.is_late(item) for item in value.values())
+        return self.world.is_dynamic(value) or isinstance(value, RunTimeText)
+
+    def called(self, node: ast.Call) -> Any:
+        """A call."""
+        function = self.value(node.func)
+        args = tuple(self._items(node.args))
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            given = self.value(keyword.value)
+            if keyword.arg is None:
+                kwargs.update(given)
+            elif keyword.arg in kwargs:
+                repeated = TypeError(f"got multiple values for keyword argument '{keyword.arg}'")
+                noted(repeated, self.place_of(node))
+                raise repeated
+            else:
+                kwargs[keyword.arg] = given
+        with self.here(node):
+            return self.call(function, args, kwargs)
+
+
+_INSTEAD: dict[type[ast.expr], str] = {
+    ast.Await: "call an ordinary function", ast.Yield: "return a list", ast.YieldFrom: "return a list",
+}

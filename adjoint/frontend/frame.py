@@ -1,0 +1,70 @@
+"""What a function being run on its tree knows: its names, and the functions it makes."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CellType
+from typing import Any
+
+from adjoint.diagnostics import Loc
+from adjoint.frontend.source import Definition, Source
+
+__all__ = ["UNBOUND", "Closure", "Frame", "Unusable"]
+
+
+class _Unbound:
+    def __repr__(self) -> str:
+        return "unbound"
+
+
+UNBOUND: Any = _Unbound()
+
+
+@dataclass(frozen=True, eq=False)
+class Unusable:
+    """What a name holds that two branches left different: using it is the mistake `make` makes at the place of the use."""
+
+    make: Callable[[str, Loc], Exception]
+
+
+class Frame:
+    """One call of a function.
+
+    names     its local names
+    local     which names are local
+    outer     the frame around, for a function defined in parsed code
+    cells     the enclosing names of a function of Python's own
+    space     its globals
+    first     its first argument, for `super()`
+    """
+
+    def __init__(
+        self, source: Source, local: frozenset[str], space: dict[str, Any], *, outer: Frame | None = None,
+        cells: dict[str, CellType] | None = None, nonlocals: frozenset[str] = frozenset(), globals_: frozenset[str] = frozenset(),
+    ):
+        self.source, self.local, self.space, self.outer = source, local, space, outer
+        self.cells = cells or {}
+        self.nonlocals, self.globals = nonlocals, globals_
+        self.names: dict[str, Any] = {}
+        self.is_comprehension = False
+        self.first: Any = UNBOUND
+
+    def inner(self, local: frozenset[str]) -> Frame:
+        """The frame of a comprehension."""
+        inner = Frame(self.source, local, self.space, outer=self)
+        inner.is_comprehension = True
+        return inner
+
+
+class Closure:
+    """A function that parsed code defines.  Python may call it too (`sorted(key=...)`): its tree is run all the same."""
+
+    def __init__(self, node: Definition, frame: Frame, signature: inspect.Signature, run: Callable[..., Any], name: str):
+        self.node, self.frame, self.signature, self._run = node, frame, signature, run
+        self.__name__ = self.__qualname__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(self, args, kwargs)

@@ -1,0 +1,179 @@
+"""What a branch changes: names, lists, attributes, tensors written in place.
+
+Both branches of an `if` on a tensor are lowered, one after the other, from the same state.  So each change inside a branch is noted
+with what was there before; at its end the changes are taken back, and are merged with those of the other branch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import CellType
+from typing import Any, Protocol
+
+__all__ = ["AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace", "Place"]
+
+
+class Place(Protocol):
+    """Something that can be changed and put back.  `key` tells places apart."""
+
+    @property
+    def key(self) -> tuple[Any, ...]: ...
+
+    def get(self) -> Any: ...
+
+    def set(self, value: Any) -> None: ...
+
+
+MISSING: Any = object()
+"""What a place holds that does not exist."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContentsPlace:
+    """The contents of a list, dict or set; the local names of a function are a dict."""
+
+    container: Any
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("contents", id(self.container))
+
+    def get(self) -> Any:
+        return self.container.copy()
+
+    def set(self, value: Any) -> None:
+        if isinstance(self.container, list):
+            self.container[:] = value
+        else:
+            self.container.clear()
+            self.container.update(value)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemPlace:
+    """One entry of a dict, such as a global name."""
+
+    holder: dict[Any, Any]
+    name: Any
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("item", id(self.holder), self.name)
+
+    def get(self) -> Any:
+        return self.holder.get(self.name, MISSING)
+
+    def set(self, value: Any) -> None:
+        if value is MISSING:
+            self.holder.pop(self.name, None)
+        else:
+            self.holder[self.name] = value
+
+
+class NamesPlace(ContentsPlace):
+    """The local names of a call."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttributePlace:
+    """An attribute of an object."""
+
+    holder: Any
+    name: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("attribute", id(self.holder), self.name)
+
+    def get(self) -> Any:
+        return getattr(self.holder, self.name, MISSING)
+
+    def set(self, value: Any) -> None:
+        if value is not MISSING:
+            setattr(self.holder, self.name, value)
+        elif hasattr(self.holder, self.name):
+            delattr(self.holder, self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class CellPlace:
+    """A name of an enclosing function of Python's own."""
+
+    cell: CellType
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("cell", id(self.cell))
+
+    def get(self) -> Any:
+        return self.cell.cell_contents
+
+    def set(self, value: Any) -> None:
+        self.cell.cell_contents = value
+
+
+Changes = dict[tuple[Any, ...], tuple[Place, Any, Any]]
+"""key -> place, what was there before, what is there after."""
+
+
+class _Scope:
+    """A branch that is open: what it has changed, and what it has made itself, which nobody else can have seen."""
+
+    def __init__(self) -> None:
+        self.notes: dict[tuple[Any, ...], tuple[Place, Any]] = {}
+        self.born: dict[tuple[Any, ...], Place] = {}
+
+
+class Journal:
+    """Notes of changes, one scope for each branch that is open."""
+
+    def __init__(self) -> None:
+        self._scopes: list[_Scope] = []
+
+    def born(self, place: Place) -> None:
+        """`place` has just been made: changing it changes nothing for others."""
+        if self._scopes:
+            self._scopes[-1].born[place.key] = place
+
+    def touch(self, place: Place) -> None:
+        """To be called before `place` is changed."""
+        if self._scopes:
+            scope = self._scopes[-1]
+            if place.key not in scope.notes and place.key not in scope.born:
+                scope.notes[place.key] = (place, place.get())
+
+    def write(self, place: Place, value: Any) -> None:
+        """Change a place, noting it in the scope that is open now."""
+        self.touch(place)
+        place.set(value)
+
+    def open(self, changes: Changes | None = None) -> None:
+        """Begin a scope; with `changes`, go on from where an earlier one ended."""
+        scope = _Scope()
+        for key, (place, before, after) in (changes or {}).items():
+            scope.notes[key] = (place, before)
+            place.set(after)
+        self._scopes.append(scope)
+
+    def close(self) -> Changes:
+        """End the scope: all is as it was before, and what had changed is returned."""
+        scope = self._scopes.pop()
+        noted = {key: (place, before, place.get()) for key, (place, before) in scope.notes.items()}
+        changes = {key: change for key, change in noted.items() if not _is_as_before(*change[1:])}
+        for place, before, _ in changes.values():
+            place.set(before)
+        if self._scopes:
+            self._scopes[-1].born.update(scope.born)
+        return changes
+
+
+def _is_as_before(before: Any, after: Any) -> bool:
+    """Whether a place that was touched holds the very same things."""
+    if before is after:
+        return True
+    if isinstance(before, dict) and isinstance(after, dict):
+        return list(before) == list(after) and all(after[name] is value for name, value in before.items())
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(a is b for a, b in zip(before, after, strict=True))
+    atom = getattr(before, "atom", None)
+    return atom is not None and atom is getattr(after, "atom", None)

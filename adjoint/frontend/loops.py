@@ -1,0 +1,365 @@
+"""Loops that a tensor decides: what the body changes is carried from round to round.
+
+    while c(x): x = f(x)     x1 = while carry (a = x) test { yield c(a) } do { yield f(a) }
+
+What is carried is found by lowering the body: each value that it leaves changed becomes a parameter of the body, and the body is
+lowered again, until nothing new changes.  `break` and `return` inside become a carried code that the test looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adjoint.diagnostics import Loc, Note
+from adjoint.frontend import errors
+from adjoint.frontend.branches import BREAK, CONTINUE, DEAD, NEXT, RETURN, Branching, Difference, Merge, Outcome, Unreachable
+from adjoint.frontend.frame import UNBOUND, Unusable
+from adjoint.frontend.journal import Changes, NamesPlace, Place
+from adjoint.frontend.world import Kind
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Literal, Region, Value
+from adjoint.ir.ops.control import For, While
+from adjoint.ir.ops.stack import Undef
+from adjoint.ir.types import I64, scalar
+
+__all__ = ["Looping"]
+
+_MOST_ROUNDS = 50
+"""How often a body is lowered until what it carries is settled; each round finds at least one value more."""
+
+
+@dataclass(eq=False)
+class _Carried:
+    """A value that goes from round to round.
+
+    first   before the loop, as Python has it; DEAD where the body alone gives it a value
+    inside  the parameter of the body, as Python has it
+    """
+
+    name: str
+    kind: Kind
+    first: Any
+    inside: Any
+    param: Value
+
+
+@dataclass(eq=False)
+class _State:
+    """What the loop changes: places with the contents that a round begins with, and the values carried in them."""
+
+    places: dict[tuple[Any, ...], tuple[Place, Any, Any]] = field(default_factory=dict)
+    """key -> place, its contents before the loop, its contents at the beginning of a round"""
+    carried: list[_Carried] = field(default_factory=list)
+    code: Any = NEXT
+    value: Any = DEAD
+
+
+@dataclass(eq=False)
+class _Round:
+    """A body that has been lowered."""
+
+    builder: Builder
+    changes: Changes
+    outcome: Outcome | None
+
+
+class Looping(Branching):
+    """Lowers loops whose number of rounds is not known."""
+
+    def while_loop(self, test: Callable[[], Any], body: Callable[[], Outcome | None]) -> Outcome | None:
+        """A `while`; how it was left: None when its test failed, else a `break` or `return`."""
+        state = _State()
+        hints = self.world.loc
+        for _ in range(_MOST_ROUNDS):
+            found = self._round(state, body)
+            if self._settled(state, found):
+                break
+        self.world.loc = hints
+        tested = self._test(state, test)
+        carried = state.carried
+        operands = [self._first(c) for c in carried]
+        params = [c.param for c in carried]
+        body_region = found.builder.finish(self._yields(state, found), params)
+        test_region = Region(tuple(params), tested.nodes, tested.results)
+        results = self.world.emit_region(While(), operands, [test_region, body_region], [c.name for c in carried])
+        return self._after(state, results)
+
+    def for_loop(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
+        """A `for` over a range of which a bound is not known; `index` is told the number of each round."""
+        start, stop, step = bounds
+        number = self.world.kind(0)
+        assert number is not None
+        i = Value(scalar(I64), "i")
+        inside = self.world.wrapped(number, i)
+
+        def rounds() -> Outcome | None:
+            index(inside)
+            return body()
+
+        state = _State()
+        for _ in range(_MOST_ROUNDS):
+            found = self._round(state, rounds)
+            if state.code is not NEXT or _leaves(found.outcome):
+                return self._counted(bounds, index, body)
+            if self._settled(state, found):
+                break
+        atoms = [self.world.atom(x) for x in (start, stop, step)]
+        operands = [*atoms, *(self._first(c) for c in state.carried)]
+        region = found.builder.finish(self._yields(state, found), [i, *(c.param for c in state.carried)])
+        results = self.world.emit_region(For(), operands, [region], [c.name for c in state.carried])
+        return self._after(state, results)
+
+    def _counted(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
+        """A `for` that can be left: a `while` that counts."""
+        start, stop, step = bounds
+        if not isinstance(step, int):
+            raise errors.UNSUPPORTED.at(self.world.loc, "a `break` in a loop over a range whose step is not known",
+                                        help="give the range a step that is a Python number")
+        names: dict[str, Any] = {"at": start}
+        self.journal.born(NamesPlace(names))
+
+        def test() -> Any:
+            return names["at"] < stop if step > 0 else names["at"] > stop
+
+        def one() -> Outcome | None:
+            index(names["at"])
+            place = NamesPlace(names)
+            self.journal.write(place, {"at": names["at"] + step})
+            return body()
+
+        return self.while_loop(test, one)
+
+    # -- one round --------------------------------------------------------------------------------------------------
+    def _round(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
+        """Lower the body once from the state at the beginning of a round."""
+        self.world.open()
+        self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
+        outcome: Outcome | None = None
+        try:
+            outcome = body()
+        except Unreachable:
+            outcome = Outcome(BREAK)
+        finally:
+            changes = self.journal.close()
+            builder = self.world.close()
+        return _Round(builder, changes, outcome)
+
+    def _settled(self, state: _State, found: _Round) -> bool:
+        """Whether the round changed nothing but what is carried; otherwise more is carried in the next."""
+        known = len(state.carried)
+        for key, (place, before, after) in found.changes.items():
+            if key in state.places:
+                place, before, inside = state.places[key]
+            else:
+                inside = before
+            state.places[key] = (place, before, self._widened(state, place, inside, after))
+        self._outcome_carried(state, found.outcome)
+        return len(state.carried) == known
+
+    def _widened(self, state: _State, place: Place, inside: Any, after: Any) -> Any:
+        """The contents at the beginning of a round, with what the round changes as parameters."""
+        if isinstance(place, NamesPlace):
+            widened: dict[str, Any] = {}
+            for name in dict.fromkeys([*inside, *after]):
+                first, last = inside.get(name, UNBOUND), after.get(name, UNBOUND)
+                # What only the body assigns is its own: it has no value at the beginning of a round.
+                widened[name] = UNBOUND if first is UNBOUND else self._parameters(state, first, last, name)
+            return widened
+        return self._parameters(state, inside, after, "value")
+
+    def _parameters(self, state: _State, first: Any, last: Any, name: str) -> Any:
+        if isinstance(first, Unusable) or isinstance(last, Unusable):
+            return first if isinstance(first, Unusable) else last
+        merge = Merge(self.world)
+        try:
+            build = merge.value(first, last, name)
+        except Difference as differ:
+            raise self._changing(name, differ) from None
+        inside: list[Any] = []
+        for a, _, kind, hint in merge.pairs:
+            known = self._carried_as(state, a)
+            inside.append(known.inside if known is not None else self._new(state, hint, kind, a).inside)
+        return build(inside)
+
+    def _new(self, state: _State, name: str, kind: Kind, first: Any) -> _Carried:
+        param = Value(kind.type, name if name.isidentifier() else "v")
+        made = _Carried(name, kind, first, self.world.wrapped(kind, param), param)
+        state.carried.append(made)
+        return made
+
+    @staticmethod
+    def _carried_as(state: _State, x: Any) -> _Carried | None:
+        atom = getattr(x, "atom", None)
+        return next((c for c in state.carried if c.param is atom), None) if atom is not None else None
+
+    def _changing(self, name: str, differ: Difference) -> Exception:
+        first, last = self.described(differ.first), self.described(differ.second)
+        return errors.LOOP_CHANGES.at(
+            self.world.loc, f"`{name}` is {first} before a round and {last} after it",
+            notes=(Note("the loop is part of the graph, because a tensor decides how often it runs", self.world.loc),),
+            help=f"begin with a value of the type it will have: `{name} = ops.zeros(...)`, `Tensor(0.0)`")
+
+    def _outcome_carried(self, state: _State, outcome: Outcome | None) -> None:
+        """Carry the way out of the loop, if the body has one."""
+        if not _leaves(outcome):
+            return
+        assert outcome is not None
+        number = self.world.kind(0)
+        assert number is not None
+        if state.code is NEXT:
+            state.code = self._new(state, "left", number, NEXT).inside
+        if state.value is DEAD and outcome.value is not UNBOUND and outcome.value is not DEAD:
+            state.value = self._returned(state, outcome.value)
+
+    def _returned(self, state: _State, value: Any) -> Any:
+        """The structure of what is returned, its dynamic values as parameters that nothing has given a value yet."""
+        if self.world.is_dynamic(value):
+            kind = self.world.kind(value)
+            assert kind is not None
+            return self._new(state, "returned", kind, DEAD).inside
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*(self._returned(state, item) for item in value))
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._returned(state, item) for item in value)
+        if isinstance(value, dict):
+            return {key: self._returned(state, item) for key, item in value.items()}
+        return value
+
+    # -- the node ---------------------------------------------------------------------------------------------------
+    def _first(self, carried: _Carried) -> Atom:
+        if carried.first is DEAD:
+            return self.world.builder.emit(Undef((carried.kind.type,)), hint="undefined")
+        return self.world.atom(carried.first)
+
+    def _test(self, state: _State, test: Callable[[], Any]) -> Region:
+        """The region of the test: false once the loop has been left."""
+        self.world.open()
+        self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
+        try:
+            if state.code is NEXT:
+                condition = self._condition(test())
+            else:
+                running = self.world.truth(state.code == NEXT)
+                assert not isinstance(running, bool)
+                inner = self.branch(lambda: self._tested(test()))
+                ended = self.branch(lambda: False)
+                condition = self._condition(self.merged(running, inner, ended, lambda branch: False))
+        finally:
+            changes = self.journal.close()
+            builder = self.world.close()
+        if any(_differs(place, state, after) for place, _, after in changes.values()):
+            raise errors.UNSUPPORTED.at(self.world.loc, "the test of a loop that a tensor decides assigns a name",
+                                        help="assign in the body")
+        return builder.finish([condition])
+
+    def _bool(self) -> Kind:
+        kind = self.world.kind(True)
+        assert kind is not None
+        return kind
+
+    def _condition(self, tested: Any) -> Atom:
+        truth = self.world.truth(tested)
+        return Literal(truth, self._bool().type) if isinstance(truth, bool) else truth
+
+    def _tested(self, tested: Any) -> Any:
+        """The truth of a test: known, or a run-time bool."""
+        truth = self.world.truth(tested)
+        return self.world.wrapped(self._bool(), truth) if isinstance(truth, Value) else truth
+
+    def _yields(self, state: _State, found: _Round) -> list[Atom]:
+        """What the body gives to the next round, for each carried value."""
+        last: dict[Value, Any] = {}
+        for key, (place, _, after) in found.changes.items():
+            _, _, inside = state.places[key]
+            self._collect(inside, after, last)
+            del place
+        if state.code is not NEXT:
+            outcome = found.outcome
+            code = NEXT if outcome is None else outcome.code
+            last[state.code.atom] = self._without_continue(found, code)
+            if state.value is not DEAD:
+                self._collect(state.value, DEAD if outcome is None or outcome.value is UNBOUND else outcome.value, last)
+        self.world.reopen(found.builder)
+        try:
+            return [self.world.atom(last[c.param]) if c.param in last and last[c.param] is not DEAD else c.param for c in state.carried]
+        finally:
+            self.world.close()
+
+    def _without_continue(self, found: _Round, code: Any) -> Any:
+        """The code that the next round looks at: `continue` ends the round, not the loop."""
+        if isinstance(code, int):
+            return NEXT if code == CONTINUE else code
+        self.world.reopen(found.builder)
+        try:
+            return code * self.world.number("int", code != CONTINUE)
+        finally:
+            self.world.close()
+
+    def _collect(self, inside: Any, after: Any, last: dict[Value, Any]) -> None:
+        """Pair parameters in the contents at the beginning of a round with what stands there at its end."""
+        atom = getattr(inside, "atom", None)
+        if isinstance(atom, Value) and after is not UNBOUND:
+            last[atom] = after
+        elif isinstance(inside, (list, tuple)) and isinstance(after, (list, tuple)):
+            for a, b in zip(inside, after, strict=True):
+                self._collect(a, b, last)
+        elif isinstance(inside, dict) and isinstance(after, dict):
+            for key, a in inside.items():
+                if key in after:
+                    self._collect(a, after[key], last)
+
+    def _after(self, state: _State, results: Sequence[Value]) -> Outcome | None:
+        """Set what the loop has changed; how it was left."""
+        final = {c.param: self.world.wrapped(c.kind, value) for c, value in zip(state.carried, results, strict=True)}
+        for place, before, inside in state.places.values():
+            contents = _substituted(inside, final)
+            if isinstance(place, NamesPlace):
+                contents = {name: self._maybe(before, name, value) for name, value in contents.items()}
+            self.journal.write(place, contents)
+        if state.code is NEXT:
+            return None
+        return Outcome(final[state.code.atom], UNBOUND if state.value is DEAD else _substituted(state.value, final))
+
+    def _maybe(self, before: dict[str, Any], name: str, value: Any) -> Any:
+        """A name that the body alone assigns has no value when the loop runs no round."""
+        if value is not UNBOUND or before.get(name, UNBOUND) is not UNBOUND:
+            return value
+        decided = self.world.loc
+
+        def make(name: str, loc: Loc) -> Exception:
+            return errors.MAYBE_UNASSIGNED.at(
+                loc, f"`{name}` is assigned only inside a loop that may run no round", help=f"give `{name}` a value before the loop",
+                notes=(Note("a tensor decides how often this loop runs", decided),))
+
+        return Unusable(make)
+
+
+def _leaves(outcome: Outcome | None) -> bool:
+    """Whether statements can leave the loop around them."""
+    return outcome is not None and (not outcome.is_known or outcome.code in (BREAK, RETURN))
+
+
+def _differs(place: Place, state: _State, after: Any) -> bool:
+    known = state.places.get(place.key)
+    if known is None:
+        return True
+    inside = known[2]
+    if isinstance(inside, dict) and isinstance(after, dict):
+        return any(inside.get(k, UNBOUND) is not v for k, v in after.items())
+    return False
+
+
+def _substituted(value: Any, final: dict[Value, Any]) -> Any:
+    """A structure with the parameters of the body replaced by the loop's results."""
+    atom = getattr(value, "atom", None)
+    if isinstance(atom, Value) and atom in final:
+        return final[atom]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_substituted(item, final) for item in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_substituted(item, final) for item in value)
+    if isinstance(value, dict):
+        return {key: _substituted(item, final) for key, item in value.items()}
+    return value

@@ -1,0 +1,92 @@
+"""Which names a list of statements assigns, and whether control can leave it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+__all__ = ["assigned_names", "declared", "jumps", "local_names", "reads_name"]
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def assigned_names(body: Sequence[ast.AST]) -> list[str]:
+    """The names that the statements bind in their own scope, in order of first appearance."""
+    names: dict[str, None] = {}
+
+    def visit(node: ast.AST) -> None:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                names[name] = None
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names[name] = None
+                return
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                names.update({(a.asname or a.name.partition(".")[0]): None for a in aliases})
+            case ast.ExceptHandler(name=str(name)):
+                names[name] = None
+            case _:
+                pass
+        if isinstance(node, ast.NamedExpr):
+            visit(node.target)
+            visit(node.value)
+            return
+        if isinstance(node, _SCOPES):
+            # What a comprehension binds is its own; a walrus inside it binds out here.
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.NamedExpr) and not isinstance(node, (ast.Lambda, ast.FunctionDef)):
+                    visit(inner.target)
+            return
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    for statement in body:
+        visit(statement)
+    return list(names)
+
+
+def declared(body: Sequence[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:
+    """The names that `global` or `nonlocal` statements name."""
+    found: set[str] = set()
+    pending = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, kind):
+            found.update(node.names)
+        if not isinstance(node, _SCOPES):
+            pending.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def local_names(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
+    """The names that are local to a function: its parameters and what it binds."""
+    arguments = node.args
+    names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    names |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
+    body: Sequence[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else node.body
+    names |= set(assigned_names(body))
+    return frozenset(names - declared(body, ast.Global) - declared(body, ast.Nonlocal))
+
+
+def jumps(body: Sequence[ast.stmt]) -> bool:
+    """Whether control can leave the statements by `return`, or by `break` and `continue` of a loop around them."""
+
+    def leaves(node: ast.AST, in_loop: bool) -> bool:
+        match node:
+            case ast.Return():
+                return True
+            case ast.Break() | ast.Continue():
+                return not in_loop
+            case ast.For() | ast.While():
+                return any(leaves(s, True) for s in node.body) or any(leaves(s, in_loop) for s in node.orelse)
+            case _ if isinstance(node, _SCOPES):
+                return False
+            case _:
+                return any(leaves(child, in_loop) for child in ast.iter_child_nodes(node))
+
+    return any(leaves(statement, False) for statement in body)
+
+
+def reads_name(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether the statements use a name."""
+    return any(isinstance(node, ast.Name) and node.id == name for statement in body for node in ast.walk(statement))

@@ -1,0 +1,110 @@
+"""From a function object to its syntax tree, with positions that are true in the user's file.
+
+A file is parsed once; a function is found in it by its code object: by line and name, and a lambda by the place of its
+body.  The tree that is found must be the one the code was compiled from: a file edited since is a mistake, not a wrong
+graph.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+
+from adjoint.diagnostics import At, Loc
+from adjoint.frontend import errors
+
+__all__ = ["Definition", "Source", "definition_of"]
+
+Definition = ast.FunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where a tree was read: `at` gives the place of any of its nodes.
+
+    file  as the code object names it
+    name  qualified name of the function
+    """
+
+    file: str
+    name: str
+
+    def at(self, node: ast.AST) -> Loc:
+        """The place of a node of the tree: columns count characters from 1."""
+        line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        text = linecache.getline(self.file, line)
+        first = _characters(text, column)
+        end = 0
+        if getattr(node, "end_lineno", None) == line:
+            end = _characters(text, node.end_col_offset) + 1  # type: ignore[attr-defined]
+        return At(self.file, line, first + 1, end)
+
+
+def _characters(text: str, byte_offset: int) -> int:
+    """A column counted in UTF-8 bytes, as `ast` counts, in characters."""
+    return byte_offset if text.isascii() else len(text.encode()[:byte_offset].decode(errors="ignore"))
+
+
+_trees: dict[str, tuple[list[str], ast.Module, CodeType]] = {}
+_found: dict[CodeType, tuple[Definition, Source]] = {}
+
+
+def definition_of(function: FunctionType) -> tuple[Definition, Source]:
+    """The tree of a function and its source.  CompileError when there is none, or it is not what was compiled."""
+    code = function.__code__
+    known = _found.get(code)
+    if known is None:
+        known = _found[code] = _searched(code, function.__qualname__)
+    return known
+
+
+def _searched(code: CodeType, name: str) -> tuple[Definition, Source]:
+    file = code.co_filename
+    loc = At(file, code.co_firstlineno, 1)
+    lines = linecache.getlines(file)
+    if not lines:
+        raise errors.NO_SOURCE.at(loc, f"there is no source text for `{name}`", help="write the function in a file")
+    tree, compiled = _parsed(file, lines)
+    matching = [other for other in _codes(compiled) if other.co_name == code.co_name and other.co_firstlineno == code.co_firstlineno]
+    if not any(other.co_code == code.co_code and list(other.co_positions()) == list(code.co_positions()) for other in matching):
+        raise errors.SOURCE_CHANGED.at(loc, f"`{name}` was loaded from another text than the file holds now", help="import it anew")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and _is_body(node.body, code):
+            return node, Source(file, name)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name and _first_line(node) == code.co_firstlineno:
+            if isinstance(node, ast.AsyncFunctionDef):
+                raise errors.UNSUPPORTED.at(Source(file, name).at(node), "an `async` function is not parsed",
+                                            help="write it as an ordinary function")
+            return node, Source(file, name)
+    raise errors.NO_SOURCE.at(loc, f"the definition of `{name}` was not found in its file", help="write it as a `def` in a file")
+
+
+def _parsed(file: str, lines: list[str]) -> tuple[ast.Module, CodeType]:
+    known = _trees.get(file)
+    if known is not None and known[0] is lines:
+        return known[1], known[2]
+    text = "".join(lines)
+    tree = ast.parse(text, file)
+    compiled = compile(text, file, "exec", dont_inherit=True)
+    _trees[file] = (lines, tree, compiled)
+    return tree, compiled
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def _is_body(body: ast.expr, code: CodeType) -> bool:
+    """Whether a lambda's code computes this expression: its last instructions stand where the expression stands."""
+    place = (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset)
+    return place in list(code.co_positions())[-2:]

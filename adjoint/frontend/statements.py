@@ -1,0 +1,449 @@
+"""Statements.  A list of statements ends in an outcome: None when control falls off its end, else how it left.
+
+    if c: return a           the rest is lowered inside the branch that goes on
+    rest
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.branches import BREAK, CONTINUE, NEXT, RETURN, Branch, Difference, Outcome, Unreachable
+from adjoint.frontend.expressions import IN_PLACE, Expressions
+from adjoint.frontend.frame import UNBOUND
+from adjoint.frontend.journal import AttributePlace, ContentsPlace, NamesPlace
+from adjoint.frontend.numbers import RunTimeRange
+from adjoint.frontend.scope import jumps, reads_name
+
+__all__ = ["Statements"]
+
+_ROLLED_FROM = 3
+"""Rounds from which a loop whose index nobody reads stays a loop."""
+
+_UNROLLED_TO = 16
+"""Rounds up to which a loop that a tensor may leave is written out."""
+
+
+class Statements(Expressions):
+    """Runs statements in the current frame."""
+
+    def block(self, body: Sequence[ast.stmt]) -> Outcome | None:
+        """Run statements in order; how they ended."""
+        for i, statement in enumerate(body):
+            rest = body[i + 1 :]
+            if isinstance(statement, ast.If):
+                outcome, done = self._if(statement, rest)
+                if done:
+                    return outcome
+            else:
+                outcome = self._statement(statement)
+            if outcome is None:
+                continue
+            if outcome.is_known:
+                return outcome
+            if not rest:
+                return outcome
+            return self._guarded(outcome, lambda rest=rest: self.block(rest), statement)
+        return None
+
+    def _guarded(self, outcome: Outcome, rest: Callable[[], Outcome | None], node: ast.AST) -> Outcome | None:
+        """The rest of a block behind a statement that may have left it."""
+        condition = self.truth(outcome.code == NEXT, node)
+        on = self.branching.branch(rest)
+        left = self.branching.branch(lambda: outcome)
+        return self._merged(condition, on, left, node)
+
+    def _merged(self, condition: Any, a: Branch, b: Branch, node: ast.AST) -> Outcome | None:
+        self.world.loc = self.place_of(node)
+        self.branching.local_names = self.frame.names
+        try:
+            return self.branching.merged(condition, a, b, _leaving)
+        except Difference as differ:
+            first, second = self.branching.described(differ.first), self.branching.described(differ.second)
+            raise errors.RETURNS_DIFFER.at(self.place_of(node), f"{first} is returned on one path and {second} on the other",
+                                           help="return one structure, dtype and shape on both") from None
+
+    # -- dispatch ---------------------------------------------------------------------------------------------------
+    def _statement(self, node: ast.stmt) -> Outcome | None:
+        match node:
+            case ast.Expr(value=value):
+                self.value(value)
+            case ast.Assign(targets=targets, value=value):
+                found = self.value(value)
+                for target in targets:
+                    self.assign(target, found)
+            case ast.AnnAssign(target=target, value=value):
+                if value is not None:
+                    self.assign(target, self.value(value))
+            case ast.AugAssign():
+                self._augmented(node)
+            case ast.Return(value=value):
+                return Outcome(RETURN, None if value is None else self.value(value))
+            case ast.For():
+                return self._for(node)
+            case ast.While():
+                return self._while(node)
+            case ast.Break():
+                return Outcome(BREAK)
+            case ast.Continue():
+                return Outcome(CONTINUE)
+            case ast.Pass() | ast.Global() | ast.Nonlocal():
+                pass
+            case ast.FunctionDef(name=name):
+                self.bind(name, self._defined(node))
+            case ast.Assert():
+                self._assert(node)
+            case ast.Raise():
+                self._raise(node)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    self._delete(target)
+            case ast.Import() | ast.ImportFrom():
+                self._import(node)
+            case _:
+                raise self.unsupported(node, f"a `{_WORDS.get(type(node), type(node).__name__.lower())}` statement is not parsed",
+                                       _INSTEAD.get(type(node), "write it outside of the function that is parsed"))
+        return None
+
+    def _defined(self, node: ast.FunctionDef) -> Any:
+        decorators = [self.value(decorator) for decorator in node.decorator_list]
+        function = self.closure(node)
+        for decorator in reversed(decorators):
+            function = self.call(decorator, (function,), {})
+        return function
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        """An import binds names that Python finds; it runs while parsing."""
+        names: dict[str, Any] = {}
+        code = compile(ast.fix_missing_locations(ast.Module([node], [])), self.frame.source.file, "exec")
+        with self.here(node):
+            exec(code, {"__name__": self.frame.space.get("__name__"), "__package__": self.frame.space.get("__package__")}, names)  # noqa: S102
+        for name, value in names.items():
+            self.bind(name, value)
+
+    # -- assignment -------------------------------------------------------------------------------------------------
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Bind a name, unpack, or write an attribute or item."""
+        match target:
+            case ast.Name(id=name):
+                hint(value, name)
+                self.bind(name, value)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                self._unpack(targets, value, target)
+            case ast.Attribute(value=holder, attr=name):
+                self._set_attribute(self.value(holder), name, value, target)
+            case ast.Subscript(value=held, slice=key):
+                self._set_item(self.value(held), self.value(key), value, target)
+            case ast.Starred(value=inner):
+                self.assign(inner, value)
+            case _:
+                raise self.unsupported(target, "this cannot be assigned to", "assign to a name, an attribute or an item")
+
+    def _unpack(self, targets: Sequence[ast.expr], value: Any, node: ast.AST) -> None:
+        items = list(self.iterated(value, node))
+        starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
+        with self.here(node):
+            if starred:
+                before, after = starred[0], len(targets) - starred[0] - 1
+                if len(items) < before + after:
+                    raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
+                middle = items[before : len(items) - after]
+                self.journal.born(ContentsPlace(middle))
+                items = [*items[:before], middle, *items[len(items) - after :]]
+            elif len(items) > len(targets):
+                raise ValueError(f"too many values to unpack (expected {len(targets)})")
+            elif len(items) < len(targets):
+                raise ValueError(f"not enough values to unpack (expected {len(targets)}, got {len(items)})")
+        for target, item in zip(targets, items, strict=True):
+            self.assign(target, item)
+
+    def _set_attribute(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
+        with self.here(node):
+            if self.world.store_attribute(holder, name, value):
+                return
+            if self.is_late(value) and self.world.is_cell(holder):
+                raise errors.STORED_TENSOR.at(self.place_of(node), f"`{name}` is no Parameter of {type(holder).__name__}",
+                                              help=f"make it one: `self.{name} = Parameter(...)` in `__init__`, or return the tensor")
+            self.journal.write(AttributePlace(holder, name), value)
+
+    def _set_item(self, container: Any, key: Any, value: Any, node: ast.AST) -> None:
+        with self.here(node):
+            place = self.world.place(container)
+            if place is None:
+                self._touched(container)
+            else:
+                self.journal.touch(place)
+            container[key] = value
+
+    def _touched(self, container: Any) -> None:
+        if isinstance(container, (list, dict, set)):
+            self.journal.touch(ContentsPlace(container))
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        operation = IN_PLACE[type(node.op)]
+        match node.target:
+            case ast.Name(id=name):
+                before = self.name(name, node.target)
+                given = self.value(node.value)
+                self._touched(before)
+                with self.here(node):
+                    found = operation(before, given)
+                hint(found, name)
+                self.bind(name, found)
+            case ast.Attribute(value=holder_node, attr=name):
+                holder = self.value(holder_node)
+                before = self.attribute(holder, name, node.target)
+                given = self.value(node.value)
+                self._touched(before)
+                with self.here(node):
+                    found = operation(before, given)
+                self._set_attribute(holder, name, found, node)
+            case ast.Subscript(value=held, slice=key_node):
+                container, key = self.value(held), self.value(key_node)
+                before = self._item(container, key, node.target)
+                given = self.value(node.value)
+                self._touched(before)
+                with self.here(node):
+                    found = operation(before, given)
+                self._set_item(container, key, found, node)
+
+    def _delete(self, target: ast.expr) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.name(name, target)
+                self.journal.touch(NamesPlace(self.frame.names))
+                self.frame.names.pop(name, None)
+            case ast.Subscript(value=held, slice=key):
+                container, index = self.value(held), self.value(key)
+                self._touched(container)
+                with self.here(target):
+                    del container[index]
+            case _:
+                raise self.unsupported(target, "only names and items can be deleted", "assign None instead")
+
+    # -- if -----------------------------------------------------------------------------------------------------------
+    def _if(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
+        """How an `if` ended, and whether the rest of its block has been lowered with it."""
+        condition = self.truth(self.value(node.test), node.test)
+        if isinstance(condition, bool):
+            return self.block(node.body if condition else node.orelse), False
+        names = self.frame.names
+        a = self.branching.branch(lambda: self.block(node.body))
+        b = self.branching.branch(lambda: self.block(node.orelse))
+        done = False
+        self.branching.local_names = names
+        goes_on = [not branch.dead and branch.result is None for branch in (a, b)]
+        if rest and goes_on[0] != goes_on[1]:
+            # One branch leaves: what follows belongs to the other.
+            live = a if goes_on[0] else b
+            done = True
+            resumed = self.branching.resume(live, lambda: self.block(rest))
+            a, b = (resumed, b) if live is a else (a, resumed)
+        elif rest and all(goes_on) and self._matters(self.branching.differences(a, b, _leaving), rest):
+            # The two leave values that cannot be one: each goes on by itself.
+            done = True
+            a = self.branching.resume(a, lambda: self.block(rest))
+            b = self.branching.resume(b, lambda: self.block(rest))
+        return self._merged(condition, a, b, node), done
+
+    @staticmethod
+    def _matters(names: set[str], rest: Sequence[ast.stmt]) -> bool:
+        return any(not name or reads_name(rest, name) for name in names)
+
+    # -- loops --------------------------------------------------------------------------------------------------------
+    def _for(self, node: ast.For) -> Outcome | None:
+        over = self.value(node.iter)
+        self.world.loc = self.place_of(node)
+        if isinstance(over, RunTimeRange):
+            outcome = self._looping(lambda: self.branching.for_loop(
+                (over.start, over.stop, over.step), lambda i: self.assign(node.target, i), lambda: self.block(node.body)), node)
+        elif self._stays_loop(node, over):
+            rounds = range(len(over))
+            outcome = self._looping(lambda: self.branching.for_loop(
+                (rounds.start, rounds.stop, rounds.step), lambda i: None, lambda: self.block(node.body)), node)
+            self.assign(node.target, over[-1])
+        elif isinstance(over, range) and len(over) > _UNROLLED_TO and self._leaves_by_tensor(node.body, lambda: self.assign(node.target, over[0])):
+            outcome = self._looping(lambda: self.branching.for_loop(
+                (over.start, over.stop, over.step), lambda i: self.assign(node.target, i), lambda: self.block(node.body)), node)
+        else:
+            outcome = self._unrolled(node, list(self.iterated(over, node.iter)), 0)
+        return self._left(outcome, node.orelse, node)
+
+    def _looping(self, loop: Callable[[], Outcome | None], node: ast.AST) -> Outcome | None:
+        self.branching.local_names = self.frame.names
+        with self.here(node):
+            return loop()
+
+    def _stays_loop(self, node: ast.For, over: Any) -> bool:
+        """Whether a loop of known length stays one: nothing in it needs the number of the round, or differs from round to round."""
+        if not isinstance(over, range) or len(over) < _ROLLED_FROM or not isinstance(node.target, ast.Name):
+            return False
+        if reads_name(node.body, node.target.id) or not all(_is_plain(statement) for statement in node.body):
+            return False
+        return self._is_settled(node)
+
+    def _is_settled(self, node: ast.For) -> bool:
+        """Whether a round leaves every name as it found it, but for the numbers in tensors."""
+        names = self.frame.names
+        found = self.branching.branch(lambda: self.block(node.body))
+        if found.dead or found.result is not None:
+            return False
+        for place, before, after in found.changes.values():
+            if not isinstance(place, NamesPlace) or place.container is not names:
+                return False
+            for name, last in after.items():
+                first = before.get(name, UNBOUND)
+                if first is last:
+                    continue
+                if first is UNBOUND or not self.world.is_dynamic(first) or self.world.kind(first) != self.world.kind(last):
+                    return False
+        return True
+
+    def _unrolled(self, node: ast.For, items: Sequence[Any], index: int) -> Outcome | None:
+        """The rounds of a loop over known items, one after the other."""
+        for i in range(index, len(items)):
+            self.assign(node.target, items[i])
+            outcome = self.block(node.body)
+            if outcome is None or (outcome.is_known and outcome.code == CONTINUE):
+                continue
+            if outcome.is_known:
+                return outcome
+            outcome = self._continued(outcome, node)
+            if i + 1 == len(items):
+                return outcome
+            return self._guarded(outcome, lambda i=i: self._unrolled(node, items, i + 1), node)
+        return None
+
+    def _continued(self, outcome: Outcome, node: ast.AST) -> Outcome:
+        """An outcome of a round as the loop sees it: `continue` is its end."""
+        with self.here(node):
+            return Outcome(outcome.code * self.world.number("int", outcome.code != CONTINUE), outcome.value)
+
+    def _while(self, node: ast.While) -> Outcome | None:
+        outcome: Outcome | None = None
+        while True:
+            # Looked at in a branch of its own: when a tensor decides, the test belongs into the loop.
+            probe = self.branching.branch(lambda: self.truth(self.value(node.test), node.test))
+            if not isinstance(probe.result, bool) or (probe.result and self._leaves_by_tensor(node.body)):
+                outcome = self._looping(lambda: self.branching.while_loop(lambda: self.value(node.test), lambda: self.block(node.body)), node)
+                break
+            if not self.truth(self.value(node.test), node.test):
+                break
+            outcome = self.block(node.body)
+            if outcome is not None and outcome.code != CONTINUE:
+                break
+            outcome = None
+        return self._left(outcome, node.orelse, node)
+
+    def _leaves_by_tensor(self, body: Sequence[ast.stmt], begin: Callable[[], None] = lambda: None) -> bool:
+        """Whether a tensor decides that a round is the last one."""
+        if not jumps(body):
+            return False
+
+        def one() -> Outcome | None:
+            begin()
+            return self.block(body)
+
+        found = self.branching.branch(one).result
+        return isinstance(found, Outcome) and not found.is_known
+
+    def _left(self, outcome: Outcome | None, orelse: Sequence[ast.stmt], node: ast.AST) -> Outcome | None:
+        """A loop has ended: its `else`, and what of its outcome concerns the statements after it."""
+        if outcome is None:
+            return self.block(orelse)
+        if outcome.is_known:
+            return outcome if outcome.code == RETURN else None
+        if orelse:
+            ended = self.truth(outcome.code == NEXT, node)
+            a = self.branching.branch(lambda: self.block(orelse))
+            b = self.branching.branch(lambda: None if outcome.value is UNBOUND else Outcome(
+                outcome.code * self.world.number("int", outcome.code == RETURN), outcome.value))
+            return self._merged(ended, a, b, node)
+        if outcome.value is UNBOUND:
+            return None
+        with self.here(node):
+            return Outcome(outcome.code * self.world.number("int", outcome.code == RETURN), outcome.value)
+
+    # -- raise and assert -----------------------------------------------------------------------------------------------
+    def _assert(self, node: ast.Assert) -> None:
+        tested = self.value(node.test)
+        condition = self.truth(tested, node.test)
+        if condition is True:
+            return
+        message = () if node.msg is None else (self.value(node.msg),)
+        if condition is False:
+            self._raised(AssertionError, message, node)
+
+        def check(holds: Any, *said: Any) -> None:
+            if not holds:
+                raise AssertionError(*said)
+
+        self.world.loc = self.place_of(node)
+        self.world.effect("assert", check, [self.world.number("bool", tested), *message])
+
+    def _raise(self, node: ast.Raise) -> None:
+        if node.exc is None:
+            raise self.unsupported(node, "a bare `raise` re-raises what a `try` has caught", "name the exception")
+        if isinstance(node.exc, ast.Call):
+            kind = self.value(node.exc.func)
+            args: tuple[Any, ...] = tuple(self._items(node.exc.args))
+            if not node.exc.keywords and isinstance(kind, type) and issubclass(kind, BaseException):
+                self._raised(kind, args, node)
+        found = self.value(node.exc)
+        if isinstance(found, type) and issubclass(found, BaseException):
+            self._raised(found, (), node)
+        if isinstance(found, BaseException):
+            self._raised(type(found), found.args, node)
+        with self.here(node):
+            raise TypeError("exceptions must derive from BaseException")
+
+    def _raised(self, kind: type[BaseException], args: Sequence[Any], node: ast.AST) -> None:
+        """Raise when the graph runs, after the effects before it."""
+
+        def throw(*given: Any) -> None:
+            raise kind(*given)
+
+        self.world.loc = self.place_of(node)
+        self.world.effect("raise", throw, args)
+        raise Unreachable
+
+
+def _leaving(branch: Branch) -> bool:
+    """Whether a branch ends in a `return`, behind which no local name matters."""
+    return isinstance(branch.result, Outcome) and branch.result.is_known and branch.result.code == RETURN
+
+
+def hint(value: Any, name: str) -> None:
+    """Call the value that was made last by the name it is assigned to."""
+    atom = getattr(value, "atom", None)
+    if atom is not None and hasattr(atom, "hint") and len(atom.hint) == 1:
+        atom.hint = name
+
+
+def _is_plain(statement: ast.stmt) -> bool:
+    """A statement whose effects are those of its assignments: it may be lowered once for all rounds."""
+    match statement:
+        case ast.Assign(targets=targets):
+            plain = all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets)
+        case ast.AugAssign(target=ast.Name()) | ast.Pass():
+            plain = True
+        case ast.If(body=body, orelse=orelse):
+            return all(_is_plain(s) for s in (*body, *orelse))
+        case ast.For(body=body, orelse=[]):
+            return all(_is_plain(s) for s in body)
+        case _:
+            return False
+    return plain and not any(isinstance(inner, (ast.NamedExpr, ast.Lambda)) for inner in ast.walk(statement))
+
+
+_WORDS: dict[type[ast.stmt], str] = {
+    ast.With: "with", ast.Try: "try", ast.ClassDef: "class", ast.Match: "match", ast.AsyncFunctionDef: "async def", ast.AsyncFor: "async for",
+    ast.AsyncWith: "async with",
+}
+_INSTEAD: dict[type[ast.stmt], str] = {
+    ast.With: "open and close outside of the function that is parsed", ast.Try: "test for the condition with `if`; exceptions leave a graph",
+    ast.ClassDef: "define the class outside", ast.Match: "write `if` and `elif`",
+}

@@ -1,0 +1,131 @@
+"""What the frontend asks of the world that it lowers for.
+
+The frontend knows Python; what a tensor, a cell or a parameter is, the runtime says.  A value is *dynamic* when its numbers are
+known only when the graph runs: a tensor, or a run-time number (an index of a loop, `int(x)`).  Everything else is Python's
+and is computed while parsing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import CellType
+from typing import Any, Protocol
+
+from adjoint.diagnostics import Loc
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Region, Value
+from adjoint.ir.op import Op
+from adjoint.ir.types import TensorType
+
+__all__ = ["Kind", "World"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a dynamic value is: two branches, or the rounds of a loop, must agree on it.
+
+    category  "tensor", or the Python type of a run-time number: "int", "float", "bool"
+    type      of the value in the IR; i64, f64 or bool for a number
+    """
+
+    category: str
+    type: TensorType
+
+    def __str__(self) -> str:
+        return str(self.type) if self.category == "tensor" else f"a Python {self.category}"
+
+
+class World(Protocol):
+    """One function being lowered."""
+
+    builder: Builder
+    """Where nodes go now: that of the innermost open region."""
+
+    loc: Loc
+    """The place of what is being lowered."""
+
+    # values
+    def kind(self, x: object) -> Kind | None:
+        """What a dynamic value, or a Python number that may become one, is; None for all else."""
+        ...
+
+    def is_dynamic(self, x: object) -> bool: ...
+
+    def atom(self, x: Any) -> Atom:
+        """A dynamic value or Python number as the IR sees it here; a tensor from outside is read."""
+        ...
+
+    def wrapped(self, kind: Kind, value: Value) -> Any:
+        """A value of the IR as the dynamic value that Python handles."""
+        ...
+
+    def truth(self, x: Any) -> bool | Atom:
+        """Whether `x` is true: known, or a bool of the IR."""
+        ...
+
+    def number(self, category: str, x: Any) -> Any:
+        """`int(x)`, `float(x)` or `bool(x)` of a dynamic value, as a run-time number."""
+        ...
+
+    def rows(self, x: Any) -> list[Any]:
+        """The slices of a tensor's first axis."""
+        ...
+
+    def is_tensor(self, x: object) -> bool: ...
+
+    def python_type(self, x: object) -> type:
+        """What `type(x)` gives: the type that the user knows."""
+        ...
+
+    def place(self, x: object) -> Any:
+        """What of a tensor an assignment in place replaces: something with `key`, `get` and `set`; None for other values."""
+        ...
+
+    # regions
+    def open(self) -> Builder:
+        """Begin a region: nodes go into it until `close`."""
+        ...
+
+    def reopen(self, builder: Builder) -> None: ...
+
+    def close(self) -> Builder: ...
+
+    def emit_region(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region], hints: Sequence[str]) -> Sequence[Value]: ...
+
+    # what Python objects are
+    def is_cell(self, x: object) -> bool: ...
+
+    def call_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+
+    def is_library(self, function: object) -> bool:
+        """Whether it is part of this package: its Python runs as it is, on dynamic values."""
+        ...
+
+    def parsed_function(self, function: object) -> Any:
+        """The function that a compiled one (`jit`) was made of; otherwise what was given."""
+        ...
+
+    def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A class of the library, called: `Tensor([x, y])` of dynamic values, ..."""
+        ...
+
+    def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
+        """`holder.name = value`, if it is a Parameter that is written when the graph runs."""
+        ...
+
+    # effects
+    def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
+        """`function(*values)` when the graph runs, in its place among the effects, on real tensors and numbers."""
+        ...
+
+    # guards
+    def read_name(self, namespace: dict[str, Any], name: str) -> None: ...
+
+    def read_closure(self, cell: CellType) -> None: ...
+
+    def read_attribute(self, holder: object, name: str) -> None: ...
+
+    def call_depth(self) -> int:
+        """How deep calls may be nested."""
+        ...

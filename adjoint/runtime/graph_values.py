@@ -1,0 +1,312 @@
+"""Tensors and numbers of a graph that is being made: they have types, and an atom of the IR, but no numbers yet."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from adjoint.frontend import errors
+from adjoint.ir.core import Atom
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.types import BOOL, F64, I64, DType, TensorType, scalar
+from adjoint.runtime.machine import Memory
+from adjoint.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.runtime.lowering import Lowering
+
+__all__ = ["GraphNumber", "GraphTensor"]
+
+_CATEGORY: dict[str, DType] = {"bool": BOOL, "int": I64, "float": F64}
+
+
+class GraphTensor(Tensor):
+    """A tensor of the graph that `owner` is making.
+
+    atom  the value or literal of the IR that it is now: writing in place gives it another
+    home  the region it was made in
+    """
+
+    __slots__ = ("atom", "home", "owner")
+
+    atom: Atom
+    owner: Lowering
+    home: Builder
+
+    def __init__(self, owner: Lowering, atom: Atom, type_: TensorType):
+        self.owner, self.atom, self.home, self.type = owner, atom, owner.builder, type_
+
+    @property
+    def memory(self) -> Memory:  # type: ignore[override]
+        """None while parsing: CompileError."""
+        raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
+
+    def item(self, index: int | tuple[int, ...] | None = None) -> Any:
+        """The element as a run-time number."""
+        if index is None and self.size != 1:
+            raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
+        element = self if index is None else self.reshape((-1,))[index] if isinstance(index, int) else self[index]
+        category = "bool" if self.dtype is BOOL else "float" if self.dtype.is_float else "int"
+        return self.owner.number(category, element)
+
+    def overwrite(self, value: Tensor) -> None:
+        self.atom = self.owner.atom(value)
+        self.home = self.owner.builder
+
+    def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {type(data).__name__}.")
+        self.overwrite(data)
+        self.type = data.type
+        return self
+
+    assign_value = set_data
+
+    def register_hook(self, hook_fn: Callable[[Tensor], Any]) -> Any:
+        return self.owner.attach(self, hook_fn)
+
+    def hooks(self) -> list[Any]:
+        raise self.owner.unknown("the hooks of a tensor of the graph are there when the graph runs")
+
+    def __copy__(self) -> Tensor:
+        return GraphTensor(self.owner, self.owner.atom(self), self.type)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self.copy()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                "The truth value of a tensor with several elements is ambiguous. Please use 'all()' or 'any()'."
+                if self.size else "The truth value of an empty tensor is ambiguous.")
+        raise self.owner.unknown("whether a tensor is true")
+
+    def __repr__(self) -> str:
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value= <known when the graph runs>)"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise self.owner.unknown("a tensor of a graph cannot be pickled")
+
+
+class GraphNumber:
+    """A Python number that is known when the graph runs; `category` is the Python type it will have.
+
+    Sums, products and comparisons are nodes; what Python computes in its own way (powers, division, rounding) is Python's at
+    run time, so that it gives the same bits and errors.  An int has 64 bits.
+    """
+
+    __slots__ = ("atom", "category", "home", "owner")
+    __array_ufunc__ = None
+    is_run_time_number = True
+
+    def __init__(self, owner: Lowering, category: str, atom: Atom):
+        self.owner, self.category, self.atom, self.home = owner, category, atom, owner.builder
+
+    @property
+    def type(self) -> TensorType:
+        return scalar(_CATEGORY[self.category])
+
+    # -- as others need it --------------------------------------------------------------------------------------------
+    def as_tensor(self, dtype: DType) -> GraphTensor:
+        """The number in a 0-d tensor of a dtype: what eager mode makes of a Python number."""
+        atom = self.owner.atom(self)
+        if _CATEGORY[self.category] is not dtype:
+            atom = self.owner.node(ew.Cast(dtype), atom)
+        return GraphTensor(self.owner, atom, scalar(dtype))
+
+    def converted(self, category: str) -> GraphNumber:
+        """`int(x)`, `float(x)`, `bool(x)`."""
+        if category == self.category:
+            return self
+        if category == "bool":
+            return self != 0
+        if category == "int" and self.category == "float":
+            return self.owner.host_number("int", int, self)
+        return GraphNumber(self.owner, category, self.owner.node(ew.Cast(_CATEGORY[category]), self.owner.atom(self)))
+
+    # -- arithmetic ---------------------------------------------------------------------------------------------------
+    def _wider(self, other: Any) -> str | None:
+        """The category that both are computed in; None when the other is no number."""
+        theirs = other.category if isinstance(other, GraphNumber) else _category(other)
+        if theirs is None:
+            return None
+        return "float" if "float" in (self.category, theirs) else "int"
+
+    def _computed(self, op: Any, python: Callable[[Any, Any], Any], other: Any, *, swapped: bool = False, exact: bool = True) -> Any:
+        category = self._wider(other)
+        if category is None:
+            return NotImplemented
+        a, b = (other, self) if swapped else (self, other)
+        if not exact:
+            return self.owner.host_number("float" if python is operator.truediv else category, python, a, b)
+        x, y = (self.owner.number(category, side) for side in (a, b))
+        return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
+
+    def __add__(self, other: Any) -> Any:
+        return self._computed(ew.Add(), operator.add, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._computed(ew.Add(), operator.add, other, swapped=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._computed(ew.Sub(), operator.sub, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._computed(ew.Sub(), operator.sub, other, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._computed(ew.Mul(), operator.mul, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._computed(ew.Mul(), operator.mul, other, swapped=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._computed(None, operator.truediv, other, exact=False)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._computed(None, operator.truediv, other, swapped=True, exact=False)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._computed(ew.FloorDiv(), operator.floordiv, other, exact=self._divides(other))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._computed(None, operator.floordiv, other, swapped=True, exact=False)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._computed(ew.Mod(), operator.mod, other, exact=self._divides(other))
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._computed(None, operator.mod, other, swapped=True, exact=False)
+
+    def _divides(self, other: Any) -> bool:
+        """Whether a division by `other` is exact integer arithmetic that cannot fail."""
+        return self.category != "float" and isinstance(other, int) and other > 0
+
+    def __pow__(self, other: Any) -> Any:
+        category = "float" if not isinstance(other, int) or other < 0 else None
+        if self._wider(other) is None:
+            return NotImplemented
+        return self.owner.host_number(category or self._wider(other) or "float", operator.pow, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        if self._wider(other) is None:
+            return NotImplemented
+        return self.owner.host_number("float" if isinstance(other, float) else "int", operator.pow, other, self)
+
+    def __neg__(self) -> Any:
+        return 0 - self if self.category != "float" else GraphNumber(
+            self.owner, "float", self.owner.node(ew.Neg(), self.owner.atom(self)))
+
+    def __pos__(self) -> Any:
+        return self.converted("int") if self.category == "bool" else self
+
+    def __abs__(self) -> Any:
+        x = +self
+        return GraphNumber(self.owner, x.category, self.owner.node(ew.Abs(), self.owner.atom(x)))
+
+    def __and__(self, other: Any) -> Any:
+        return self._bits(ew.LogicalAnd(), ew.BitwiseAnd(), other)
+
+    def __or__(self, other: Any) -> Any:
+        return self._bits(ew.LogicalOr(), ew.BitwiseOr(), other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._bits(ew.LogicalXor(), ew.BitwiseXor(), other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def _bits(self, on_bools: Any, on_integers: Any, other: Any) -> Any:
+        wider = self._wider(other)
+        if wider is None:
+            return NotImplemented
+        theirs = other.category if isinstance(other, GraphNumber) else _category(other)
+        if wider == "float":
+            raise TypeError(f"unsupported operand types for bits: '{self.category}' and '{theirs}'")
+        category = "bool" if (self.category, theirs) == ("bool", "bool") else "int"
+        x, y = (self.owner.number(category, side) for side in (self, other))
+        op = on_bools if category == "bool" else on_integers
+        return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
+
+    def rounded(self, digits: int | None = None) -> Any:
+        """`round(x)`, `round(x, digits)`."""
+        return self.owner.host_number("int" if digits is None else self.category, round, self, *(() if digits is None else (digits,)))
+
+    def __trunc__(self) -> Any:
+        return self.converted("int")
+
+    def __floor__(self) -> Any:
+        return self.owner.host_number("int", math.floor, self)
+
+    def __ceil__(self) -> Any:
+        return self.owner.host_number("int", math.ceil, self)
+
+    # -- comparison and truth -------------------------------------------------------------------------------------------
+    def _compared(self, op: Any, other: Any) -> Any:
+        category = self._wider(other)
+        if category is None:
+            return NotImplemented
+        x, y = (self.owner.number(category, side) for side in (self, other))
+        return GraphNumber(self.owner, "bool", self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(ew.Less(), other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(ew.LessEqual(), other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(ew.Greater(), other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(ew.GreaterEqual(), other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(ew.Equal(), other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(ew.NotEqual(), other)
+
+    __hash__ = object.__hash__
+
+    def negated(self) -> GraphNumber:
+        """`not x`."""
+        return GraphNumber(self.owner, "bool", self.owner.node(ew.LogicalNot(), self.owner.atom(self.converted("bool"))))
+
+    def either(self, other: GraphNumber) -> GraphNumber:
+        """Whether one of two is true."""
+        return self.converted("bool") | other.converted("bool")
+
+    def both(self, other: GraphNumber) -> GraphNumber:
+        """Whether both are true."""
+        return self.converted("bool") & other.converted("bool")
+
+    # -- what needs the number itself -------------------------------------------------------------------------------------
+    def _unknown(self, *_: Any) -> Any:
+        raise self.owner.unknown(f"a Python {self.category} that is known when the graph runs is needed while parsing")
+
+    __bool__ = __int__ = __float__ = __index__ = __complex__ = _unknown  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{self.category} known when the graph runs>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if hasattr({"int": int, "float": float, "bool": bool}[self.category], name):
+            raise self.owner.unknown(f"`{name}` of a number that is known when the graph runs")
+        raise AttributeError(f"'{self.category}' object has no attribute '{name}'")
+
+
+def _category(x: object) -> str | None:
+    return "bool" if isinstance(x, bool) else "int" if isinstance(x, int) else "float" if isinstance(x, float) else None
+
+
+VALUE_NEEDED = errors.VALUE_NEEDED

@@ -1,0 +1,300 @@
+"""`jit`: a function as a graph.  Its source is parsed once for each kind of arguments; calls run the graph.
+
+    f(x)  ->  the template of the arguments  ->  the graphs made for it, of which the guards of one hold  ->  a walk
+                                                 none: the function is lowered
+
+Graphs stay when their guards fail: a value that changes back finds its graph again.  A graph with forward hooks assumes what they
+return; when they return something else, the function is lowered anew for that, and the run goes on in the new graph at the
+place where the old one was left.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.location import definition
+from adjoint.runtime.state import state
+from adjoint.runtime.templates import Template, flatten
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["Compiled", "jit", "ms_function", "of_function", "run_cell"]
+
+_KEPT = 64
+"""Graphs kept for one template of arguments, those used last first."""
+
+
+class _Entry:
+    """A graph, bound."""
+
+    def __init__(self, lowered: Any):
+        from adjoint.runtime.walk import bind  # loaded with the first graph
+
+        self.lowered = lowered
+        self.walk = bind(lowered.graph)
+        self.logs = bool(lowered.sites)
+        self.direct = _is_slot(lowered.outline) and not lowered.written
+
+
+class Compiled:
+    """A function that runs as graphs.  It is called like the function; a Cell's method stays one.
+
+    __wrapped__  the function
+    """
+
+    __adjoint_jit__ = True
+
+    def __init__(self, function: Callable[..., Any]):
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+        self._graphs: dict[Template, list[_Entry]] = {}
+        self._of_cells: weakref.WeakKeyDictionary[Cell, dict[Template, list[_Entry]]] = weakref.WeakKeyDictionary()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tape = state.tape
+        if tape is not None and tape.emits:
+            return tape.call(self.__wrapped__, args, kwargs)  # type: ignore[attr-defined]
+        if args and isinstance(args[0], Cell):
+            cell, rest = args[0], args[1:]
+            known = self._of_cells.get(cell)
+            if known is None:
+                known = self._of_cells[cell] = {}
+            return _run(known, functools.partial(_method, self.__wrapped__, weakref.ref(cell)), self.__wrapped__, rest, kwargs)
+        return _run(self._graphs, functools.partial(_function, self.__wrapped__), self.__wrapped__, args, kwargs)
+
+    def graph_of(self, *args: Any, **kwargs: Any) -> Any:
+        """The graph that a call with these arguments runs, as `Lowered`; it is not run."""
+        template, _ = flatten((args, kwargs))
+        return _entry(self._graphs, template, functools.partial(_function, self.__wrapped__), self.__wrapped__).lowered
+
+    def __repr__(self) -> str:
+        return f"<jit of {self.__wrapped__!r}>"
+
+    def __reduce__(self) -> Any:
+        return jit, (self.__wrapped__,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return self
+
+
+def _function(function: Any, lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return lowering.call(function, args, kwargs)
+
+
+def _method(function: Any, reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return lowering.call(function, (reference(), *args), kwargs)
+
+
+def _cell(reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return lowering.cell(reference(), args, kwargs)
+
+
+# -- running ---------------------------------------------------------------------------------------------------------------
+def _run(known: dict[Template, list[_Entry]], call: Callable[..., Any], named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    template, tensors = flatten((args, kwargs))
+    entry = _entry(known, template, call, named)
+    if entry.direct:
+        return entry.walk.run(tensors)[0]
+    if not entry.logs:
+        return _returned(entry, entry.walk.run(tensors), tensors)
+    return _followed(known, entry, template, call, named, tensors)
+
+
+def _entry(known: dict[Template, list[_Entry]], template: Template, call: Callable[..., Any], named: Any) -> _Entry:
+    """The graph for these arguments: one whose guards hold, else a new one."""
+    entries = known.get(template)
+    if entries is not None:
+        for i, entry in enumerate(entries):
+            if entry.lowered.guards.holds():
+                if i:
+                    entries.insert(0, entries.pop(i))
+                return entry
+    return _made(known, template, call, named, {})
+
+
+def _made(known: dict[Template, list[_Entry]], template: Template, call: Callable[..., Any], named: Any, decisions: dict[Any, Any]) -> _Entry:
+    # The frontend is loaded with the first function that is parsed.
+    from adjoint.runtime.lowering import lowered
+    from adjoint.runtime.saving import save_graph
+
+    entry = _Entry(lowered(call, template, _symbol(named), definition(named), decisions, _names(named, template)))
+    save_graph(entry.lowered.graph)
+    entries = known.setdefault(template.lasting(), [])
+    entries.insert(0, entry)
+    del entries[_KEPT:]
+    return entry
+
+
+def _followed(known: dict[Template, list[_Entry]], entry: _Entry, template: Template, call: Callable[..., Any], named: Any,
+              tensors: Sequence[Tensor]) -> Any:
+    """Run a graph with forward hooks; when they give something else than it was made for, go on in one that is made for that."""
+    from adjoint.runtime.graph import Deviation, Unfitting
+    from adjoint.runtime.lowering import observed
+
+    log: list[Any] = []
+    replay: list[Any] | None = None
+    while True:
+        try:
+            return _returned(entry, entry.walk.run(tensors, log, replay), tensors)
+        except Deviation as deviation:
+            decisions = dict(entry.lowered.decisions)
+            site = entry.lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
+            if site is not None:
+                seen = deviation.observed
+                decisions[site] = seen.outline if isinstance(seen, Unfitting) else observed(seen)
+            try:
+                entry = _made(known, template, call, named, decisions)
+            except BaseException:
+                deviation.abandon()
+                raise
+            log, replay = [], log
+
+
+def _returned(entry: _Entry, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
+    """What the function returns; the arguments that it wrote in place are written."""
+    from adjoint.runtime.outline import filled, slots_of
+
+    lowered = entry.lowered
+    slots = slots_of(lowered.outline)
+    for i, value in zip(lowered.written, results[len(slots) :], strict=True):
+        tensors[i].overwrite(value)
+    leaves = [x if slot.category == "tensor" else _NUMBERS[slot.category](x.item()) for slot, x in zip(slots, results, strict=False)]
+    return filled(lowered.outline, leaves)
+
+
+_NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool}
+
+
+def _is_slot(outline: Any) -> bool:
+    return getattr(outline, "category", None) == "tensor"
+
+
+# -- names -----------------------------------------------------------------------------------------------------------------
+def _symbol(named: Any) -> str:
+    name = type(named).__name__ if isinstance(named, Cell) else getattr(named, "__name__", "f")
+    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return text if text[:1].isalpha() or text[:1] == "_" else f"f{text}"
+
+
+def _names(named: Any, template: Template) -> list[str]:
+    """Names for the tensors among the arguments, by the function's parameters."""
+    function = named.construct if isinstance(named, Cell) else named
+    try:
+        code = inspect.unwrap(getattr(function, "__func__", function)).__code__
+    except AttributeError:
+        return []
+    parameters = list(code.co_varnames[: code.co_argcount])
+    if isinstance(named, Cell) or parameters[:1] == ["self"]:
+        parameters = parameters[1:]
+    args, kwargs = template.build([_Mark(i) for i in range(len(template.types))])
+    names: dict[int, str] = {}
+    for name, value in [*zip(parameters, args, strict=False), *kwargs.items()]:
+        marks = _marks(value)
+        names.update({mark: name if len(marks) == 1 else f"{name}_{i}" for i, mark in enumerate(marks)})
+    return [names.get(i, "x") for i in range(len(template.types))]
+
+
+class _Mark:
+    def __init__(self, index: int):
+        self.index = index
+
+
+def _marks(value: Any) -> list[int]:
+    if isinstance(value, _Mark):
+        return [value.index]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return [mark for item in items for mark in _marks(item)]
+
+
+# -- graph mode --------------------------------------------------------------------------------------------------------------
+_cells: weakref.WeakKeyDictionary[Cell, dict[Template, list[_Entry]]] = weakref.WeakKeyDictionary()
+_functions: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
+
+
+def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A cell called in GRAPH_MODE."""
+    if state.tape is not None and state.tape.emits:
+        return state.tape.cell(cell, args, kwargs)  # type: ignore[attr-defined]
+    known = _cells.get(cell)
+    if known is None:
+        known = _cells[cell] = {}
+    return _run(known, functools.partial(_cell, weakref.ref(cell)), cell, args, kwargs)
+
+
+def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the user's as a graph; anything else as it is."""
+    if not isinstance(function, types.FunctionType) or function.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return function
+    known = _functions.get(function)
+    if known is None:
+        known = _functions[function] = Compiled(function)
+    return known
+
+
+# -- the decorator -----------------------------------------------------------------------------------------------------------
+_WITHOUT_MEANING: dict[str, tuple[Any, ...]] = {
+    "mode": ("PSJit", "PIJit"), "input_signature": (None,), "hash_args": (None,), "jit_config": (None,), "compile_once": (False,),
+    "capture_mode": ("ast", "bytecode", "trace"), "jit_level": ("O0", "O1", "O2", ""), "dynamic": (0, 1), "fullgraph": (False, True),
+    "backend": ("", "ms_backend", "GE"),
+}
+"""MindSpore's options, with the values that ask for nothing that is not done here."""
+
+_warned: set[str] = set()
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Run a function as a graph: its source is parsed, control flow and all; as a decorator with or without options.
+
+    function  a function, method or lambda; a Cell gives a function that runs the cell as a graph
+    options   MindSpore's: capture_mode, jit_level, dynamic, fullgraph, backend, jit_config, mode, input_signature, hash_args,
+              compile_once.  A function is always parsed from its source, as a whole; an option that asks for something else
+              is accepted with one warning
+
+    TypeError for what is no function, and for an unknown option.
+    """
+    for name, value in options.items():
+        if name not in _WITHOUT_MEANING:
+            raise TypeError(f"jit() got an unexpected keyword argument {name!r}; it takes {', '.join(_WITHOUT_MEANING)}.")
+        usual = _WITHOUT_MEANING[name]
+        if (value not in usual if _is_plain(value) else True) or (name == "capture_mode" and value != "ast"):
+            _warn(name, value)
+    if function is None:
+        return functools.partial(jit, **options)
+    if isinstance(function, Cell):
+        cell = function
+        return functools.wraps(cell.construct)(lambda *args, **kwargs: run_cell(cell, args, kwargs))
+    if not callable(function) or isinstance(function, type):
+        raise TypeError(f"For 'jit', the argument must be a function, but got {function!r} of type {type(function).__name__}.")
+    if getattr(function, "__adjoint_jit__", False):
+        return function
+    if isinstance(function, types.MethodType):
+        return types.MethodType(Compiled(function.__func__), function.__self__)
+    return Compiled(function)
+
+
+def ms_function(fn: Callable[..., Any] | None = None, input_signature: Any = None, hash_args: Any = None, jit_config: Any = None) -> Any:
+    """The older name of `jit`."""
+    options = {"input_signature": input_signature, "hash_args": hash_args, "jit_config": jit_config}
+    given = {name: value for name, value in options.items() if value is not None}
+    return functools.partial(jit, **given) if fn is None else jit(fn, **given)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, str))
+
+
+def _warn(name: str, value: Any) -> None:
+    if name not in _warned:
+        _warned.add(name)
+        print(f"adjoint: jit({name}={value!r}) means nothing here: it is accepted and has no effect.", file=sys.stderr)
+
+

@@ -1,0 +1,683 @@
+"""Lowering: while a function is made into a graph, this stands where a tape would stand, and ops become nodes.
+
+The frontend runs the function's tree; tensors in it are symbolic.  Whatever computes on them, the user's code or the library's, ends
+in `apply` or one of its kin, and these ask the thread's tape: a tape records what has been computed, a `Lowering` emits what
+is to be computed.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from adjoint.diagnostics import CompileError, Loc
+from adjoint.frontend import errors
+from adjoint.frontend.branches import Unreachable
+from adjoint.frontend.calls import Lowerer
+from adjoint.frontend.text import RunTimeText
+from adjoint.frontend.world import Kind
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value
+from adjoint.ir.op import Op
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.ops.control import Gradient
+from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
+from adjoint.ir.ops.random import Draw
+from adjoint.ir.ops.shape import Reshape
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.types import BOOL, F64, I64, TensorType, scalar, tensor
+from adjoint.runtime import context
+from adjoint.runtime.cell import Cell, _replaced, _tensors
+from adjoint.runtime.escapes import with_escapes
+from adjoint.runtime.grad import checked_sens, differentiated, flat_tensors, mapped_tensors
+from adjoint.runtime.graph import CellSite, Graph, Slots, Unfitting, site_key
+from adjoint.runtime.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.guards import Guards
+from adjoint.runtime.hooks import check_hook, described
+from adjoint.runtime.outline import Slot, filled, outline_key, outlined, slots_of
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.program import zeros
+from adjoint.runtime.state import state
+from adjoint.runtime.templates import Template
+from adjoint.runtime.tensor import Tensor, as_tensor, constant, dtype_argument
+
+__all__ = ["Lowered", "Lowering", "lowered"]
+
+_NUMBERS: dict[str, tuple[type, TensorType]] = {
+    "bool": (bool, scalar(BOOL)), "int": (int, scalar(I64)), "float": (float, scalar(F64)),
+}
+
+
+class Lowered:
+    """A function that has been made into a graph.
+
+    graph      ready to be bound
+    guards     what it was made for, beside the types of its arguments
+    outline    of its result: what its slots hold are the graph's first results
+    written    which arguments the function writes in place: their new numbers are the graph's last results
+    decisions  what was assumed of the results of forward hooks, by site
+    sites      the site of each `apply!` of such hooks, by its symbol
+    """
+
+    def __init__(self, graph: Graph, guards: Guards, outline: Any, written: tuple[int, ...], decisions: dict[Any, Any], sites: dict[str, Any]):
+        self.graph, self.guards, self.outline, self.written = graph, guards, outline, written
+        self.decisions, self.sites = decisions, sites
+
+
+def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, symbol: str, loc: Loc,
+            decisions: dict[Any, Any] | None = None, names: Sequence[str] = ()) -> Lowered:
+    """Make a graph.
+
+    call       runs the function on the lowering, with the arguments in it
+    arguments  (args, kwargs), their tensors taken out
+    decisions  what is known of the results of forward hooks, by site
+    names      of the tensors among the arguments
+    """
+    lowering = Lowering(symbol, loc, decisions or {})
+    outer = state.tape
+    state.tape = lowering  # type: ignore[assignment] - it stands where a tape stands
+    try:
+        return lowering.run(call, arguments, names)
+    finally:
+        state.tape = outer
+
+
+class Lowering:
+    """One function being made into a graph; the `World` of the frontend, and what ops emit to."""
+
+    emits = True
+
+    def __init__(self, symbol: str, loc: Loc, decisions: dict[Any, Any]):
+        self.symbol, self.start, self.loc = symbol, loc, loc
+        self.builder = Builder(loc)
+        self.chain: list[Builder] = [self.builder]
+        self.guards = Guards()
+        self.frontend = Lowerer(self)
+        self.state: dict[str, Tensor] = {}
+        self.symbols: dict[int, str] = {}
+        self.hosts: dict[str, Any] = {}
+        self.declared: dict[str, Host] = {}
+        self.cell_sites: dict[Value, CellSite] = {}
+        self.reads: dict[str, tuple[Builder, Value]] = {}
+        self.decisions = decisions
+        self.taken: dict[Any, Any] = {}
+        self.hook_sites: dict[str, Any] = {}
+        self.cell_homes: set[int] = set()
+        self.kept: list[Builder] = []
+        self.escaped: set[Value] = set()
+        self.calls = 0
+
+    def run(self, call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, names: Sequence[str]) -> Lowered:
+        params = [Value(type_, names[i] if i < len(names) else "x") for i, type_ in enumerate(arguments.types)]
+        categories = [arguments.numbers[i].__name__ if i in arguments.numbers else "tensor" for i in range(len(params))]
+        leaves = [self.wrapped(Kind(category, param.type), param) for category, param in zip(categories, params, strict=True)]  # type: ignore[arg-type]
+        args, kwargs = arguments.build(leaves)
+        try:
+            result = call(self, args, kwargs)
+        except Unreachable:
+            result = None
+        outline, found = outlined(result, self.slot_of)
+        written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
+        results = [self.atom(x) for x in (*found, *(leaves[i] for i in written))]
+        body = Region(tuple(params), tuple(self.builder.nodes), tuple(results))
+        body = with_escapes(body, self.escaped)
+        function = Function(self.symbol, body, loc=self.start)
+        module = Module({s: x.type for s, x in self.state.items()}, dict(self.declared), {self.symbol: function})
+        graph = Graph(module, self.symbol, self.state, self.hosts, self.cell_sites)
+        self.guards.freeze()
+        return Lowered(graph, self.guards, outline, written, self.taken, self.hook_sites)
+
+    # -- emitting ---------------------------------------------------------------------------------------------------------
+    def node(self, op: Op, *atoms: Atom) -> Any:
+        """Emit a node here; its result, or its results."""
+        return self.builder.emit(op, *atoms, loc=self.loc)
+
+    def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
+        """What `apply` does here."""
+        made = self.builder.emit_node(op, [self.atom(x) for x in operands], loc=self.loc)
+        results = tuple(GraphTensor(self, value, value.type) for value in made.results)  # type: ignore[arg-type]
+        return results[0] if len(results) == 1 else results
+
+    def unknown(self, what: str) -> CompileError:
+        """The mistake of needing numbers while parsing."""
+        return errors.VALUE_NEEDED.at(self.loc, what, help="use operations on the tensor, or pass the number as an argument")
+
+    # -- values -----------------------------------------------------------------------------------------------------------
+    def kind(self, x: object) -> Kind | None:
+        if isinstance(x, Tensor):
+            return Kind("tensor", x.type)
+        if isinstance(x, GraphNumber):
+            return Kind(x.category, x.type)
+        for category, (python, type_) in _NUMBERS.items():
+            if type(x) is python:
+                return Kind(category, type_)
+        return None
+
+    def is_dynamic(self, x: object) -> bool:
+        return isinstance(x, (Tensor, GraphNumber))
+
+    def is_tensor(self, x: object) -> bool:
+        return isinstance(x, Tensor)
+
+    def python_type(self, x: object) -> type:
+        return Tensor if isinstance(x, GraphTensor) else type(x)
+
+    def slot_of(self, x: Any) -> Slot | None:
+        """The slot that a dynamic value takes in an outline; a tensor of the user's own goes out as it is."""
+        if isinstance(x, GraphTensor):
+            return Slot("tensor", x.type)
+        if isinstance(x, GraphNumber):
+            return Slot(x.category, x.type)
+        return None
+
+    def atom(self, x: Any) -> Atom:
+        if isinstance(x, (GraphTensor, GraphNumber)):
+            if x.owner is not self:
+                raise errors.NOT_IN_GRAPH.at(self.loc, "this tensor belongs to another graph", help="pass it as an argument")
+            if isinstance(x.atom, Value) and x.home not in self.chain:
+                self._outside(x)
+            return x.atom
+        if isinstance(x, Tensor):
+            return self._read(x)
+        for python, type_ in _NUMBERS.values():
+            if type(x) is python:
+                return Literal(x, type_)
+        raise TypeError(f"{x!r} of type {type(x).__name__} is no value of a graph")
+
+    def _outside(self, x: GraphTensor | GraphNumber) -> None:
+        """A value of a region that has been closed: it can leave a cell, but neither a branch nor a loop."""
+        if id(x.home) not in self.cell_homes:
+            raise errors.NOT_IN_GRAPH.at(self.loc, f"this value ({self.kind(x)}) was made inside a branch or loop that has ended",
+                                         help="assign it to a name that has a value on every path")
+        assert isinstance(x.atom, Value)
+        self.escaped.add(x.atom)
+
+    def _read(self, x: Tensor) -> Atom:
+        """A tensor from outside: a literal, or what its symbol holds at this point of the run."""
+        literal = getattr(x, "literal", None)
+        if literal is not None:
+            return Literal(literal.item() if isinstance(literal, np.generic) else literal, x.type)
+        symbol = self.symbol_of(x)
+        known = self.reads.get(symbol)
+        if known is not None and known[0] in self.chain:
+            return known[1]
+        value = self.builder.emit(Read(symbol, (x.type,)), hint=symbol.rpartition(".")[2], loc=self.loc)
+        self.reads[symbol] = (self.builder, value)
+        return value
+
+    def symbol_of(self, x: Tensor) -> str:
+        """The symbol of a tensor from outside."""
+        symbol = self.symbols.get(id(x))
+        if symbol is None:
+            symbol = self.symbols[id(x)] = self._fresh(x.name if isinstance(x, Parameter) else "constant", self.state)
+            self.state[symbol] = x
+            self.guards.of_tensor_type(x)
+        return symbol
+
+    def _fresh(self, name: str, taken: Any) -> str:
+        """A symbol like `name` that is not in use."""
+        base = re.sub(r"[^0-9A-Za-z_.]", "_", name) or "x"
+        if not (base[0].isalpha() or base[0] == "_") or keyword.iskeyword(base):
+            base = "_" + base
+        symbol, version = base, 0
+        while symbol in taken or symbol in self.state or symbol in self.declared:
+            version += 1
+            symbol = f"{base}_{version}"
+        return symbol
+
+    def wrapped(self, kind: Kind, value: Value) -> Any:
+        return GraphTensor(self, value, kind.type) if kind.category == "tensor" else GraphNumber(self, kind.category, value)
+
+    def truth(self, x: Any) -> bool | Atom:
+        if isinstance(x, GraphNumber):
+            truth = x.converted("bool").atom
+            return bool(truth.value) if isinstance(truth, Literal) else truth
+        if isinstance(x, RunTimeText):
+            return bool(x.pieces)
+        if not isinstance(x, Tensor):
+            return bool(x)
+        if x.size != 1:
+            return bool(x)  # raises what eager mode raises
+        return self.number("bool", x).atom
+
+    def number(self, category: str, x: Any) -> Any:
+        if isinstance(x, GraphNumber):
+            return x.converted(category)
+        if not isinstance(x, Tensor):
+            kind = self.kind(x)
+            assert kind is not None
+            return x if kind.category == category else _NUMBERS[category][0](x)
+        if x.size != 1:
+            return _NUMBERS[category][0](x)  # raises what eager mode raises
+        atom = self.atom(x)
+        if x.ndim:
+            atom = self.node(Reshape(scalar(x.dtype)), atom)
+        own = "bool" if x.dtype is BOOL else "float" if x.dtype.is_float else "int"
+        dtype = _NUMBERS[own][1].dtype
+        if x.dtype is not dtype:
+            atom = self.node(ew.Cast(dtype), atom)
+        return GraphNumber(self, own, atom).converted(category)
+
+    def rows(self, x: Any) -> list[Any]:
+        if not x.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return [x[i] for i in range(x.shape[0])]
+
+    def place(self, x: object) -> Any:
+        return _AtomPlace(x) if isinstance(x, GraphTensor) else None
+
+    def as_tensor(self, number: GraphNumber, beside: Tensor) -> Tensor:
+        """A run-time number as the operand of an op beside a tensor."""
+        from adjoint.runtime.promotion import scalar_dtype  # beside the tensor's own
+
+        return number.as_tensor(scalar_dtype(beside.dtype, _NUMBERS[number.category][0]()))
+
+    # -- regions ----------------------------------------------------------------------------------------------------------
+    def open(self) -> Builder:
+        self.reopen(Builder(self.loc))
+        return self.builder
+
+    def reopen(self, builder: Builder) -> None:
+        self.builder = builder
+        self.chain.append(builder)
+
+    def close(self) -> Builder:
+        closed = self.chain.pop()
+        self.builder = self.chain[-1]
+        self.kept.append(closed)
+        return closed
+
+    def emit_region(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region], hints: Sequence[str]) -> Sequence[Value]:
+        node = self.builder.emit_node(op, operands, regions=regions, loc=self.loc)
+        for value, hint in zip(node.results, hints, strict=False):
+            value.hint = hint if hint.isidentifier() else "y"
+        self.reads.clear()
+        return node.results
+
+    # -- Python objects -----------------------------------------------------------------------------------------------------
+    def is_cell(self, x: object) -> bool:
+        return isinstance(x, Cell)
+
+    def is_library(self, function: object) -> bool:
+        if isinstance(function, ModuleType):
+            return _of_package(function.__name__)
+        module = getattr(function, "__module__", None)
+        if isinstance(module, str) and not isinstance(function, type) and not hasattr(function, "__qualname__"):
+            module = type(function).__module__
+        return isinstance(module, str) and _of_package(module)
+
+    def parsed_function(self, function: object) -> Any:
+        while getattr(function, "__adjoint_jit__", False):
+            function = function.__wrapped__  # type: ignore[attr-defined]
+        return function
+
+    def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if issubclass(cls, (Cell, Parameter)):
+            raise errors.UNSUPPORTED.at(self.loc, f"a {cls.__name__} is made inside of the graph", help="make it outside, once: in `__init__`")
+        if cls is Tensor and args:
+            data, *rest = args
+            given = dict(zip(("dtype", "shape", "init"), rest, strict=False)) | kwargs
+            if isinstance(data, (GraphTensor, GraphNumber)) or _holds_dynamic(data):
+                made = self._stacked(data)
+                dtype = given.get("dtype")
+                return made.astype(dtype_argument(dtype)) if dtype is not None else made.copy()
+        return cls(*args, **kwargs)
+
+    def _stacked(self, data: Any) -> Tensor:
+        """Nested lists with dynamic values in them as one tensor."""
+        if isinstance(data, GraphNumber):
+            return data.as_tensor(_NUMBERS[data.category][1].dtype if data.category != "float" else constant(0.0, dtype_argument("float32")).dtype)
+        if isinstance(data, (list, tuple)):
+            from adjoint.ops import stack  # the library stands above
+
+            return stack([self._stacked(item) for item in data])
+        return as_tensor(data)
+
+    def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
+        if not isinstance(holder, Cell):
+            return False
+        target = holder._params.get(name)
+        if target is None:
+            return False
+        if not isinstance(value, (Tensor, GraphNumber)):
+            return False
+        given = value if isinstance(value, Tensor) else value.as_tensor(target.dtype)
+        if given.type is not target.type:
+            raise ValueError(f"For 'Cell', the Parameter '{name}' is {target.dtype} of shape {target.shape}: it cannot become "
+                             f"{given.dtype} of shape {given.shape} in a graph.")
+        self.write(target, given)
+        return True
+
+    # -- guards -------------------------------------------------------------------------------------------------------------
+    def read_name(self, namespace: dict[str, Any], name: str) -> None:
+        self.guards.of_name(namespace, name)
+
+    def read_closure(self, cell: CellType) -> None:
+        self.guards.of_closure(cell)
+
+    def read_attribute(self, holder: object, name: str) -> None:
+        if isinstance(holder, ModuleType) and _of_package(holder.__name__):
+            return
+        self.guards.of_attribute(holder, name)
+
+    def call_depth(self) -> int:
+        return context.get_context("max_call_depth")
+
+    # -- state --------------------------------------------------------------------------------------------------------------
+    def write(self, target: Tensor, value: Tensor) -> None:
+        """A tensor from outside is assigned when the graph runs."""
+        self.builder.emit(Write(self.symbol_of(target)), self.atom(value), loc=self.loc)
+        self.reads.clear()
+
+    def draw(self, seed: int | None) -> Tensor:
+        """The key of the next random draw."""
+        return GraphTensor(self, self.node(Draw(seed or 0)), tensor(dtype_argument("uint64"), (2,)))
+
+    # -- effects ------------------------------------------------------------------------------------------------------------
+    def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
+        self.host_call(name, lambda *given: function(*given), tuple(values), ())
+
+    def check(self, check: Callable[..., Any], tensors: Sequence[Any]) -> None:
+        """A check of values that the library makes: when the graph runs."""
+        self.host_call(f"check_{getattr(check, '__name__', 'values')}", lambda *given: (check(*given), None)[1], tuple(tensors), ())
+
+    def host_call(self, name: str, function: Callable[..., Any], values: Any, results: Sequence[TensorType]) -> tuple[Value, ...]:
+        """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`."""
+        outline, leaves = outlined(values, self.effect_slot)
+        categories = [slot.category for slot in slots_of(outline)]
+        symbol = self._host(name, lambda *tensors: function(*filled(outline, _real(tensors, categories))), name)
+        node = self.builder.emit_node(Apply(symbol, tuple(results)), [self.atom(x) for x in leaves], loc=self.loc)
+        self.reads.clear()
+        return node.results
+
+    def effect_slot(self, x: Any) -> Slot | None:
+        """As `slot_of`; a parameter is one too: Python is to see what it holds then."""
+        return Slot("tensor", x.type) if isinstance(x, Tensor) else self.slot_of(x)
+
+    def host_number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
+        """What Python computes of numbers, when the graph runs."""
+        python, type_ = _NUMBERS[category]
+
+        def computed(*given: Any) -> Tensor:
+            return Tensor(np.asarray(python(function(*given)), type_.dtype.array))
+
+        (value,) = self.host_call(getattr(function, "__name__", "number"), computed, tuple(numbers), (type_,))
+        return GraphNumber(self, category, value)
+
+    def _host(self, name: str, host: Any, reference: str) -> str:
+        symbol = self._fresh(name, self.hosts)
+        self.hosts[symbol] = host
+        self.declared[symbol] = Host(reference, self.loc)
+        return symbol
+
+    # -- hooks --------------------------------------------------------------------------------------------------------------
+    def hook(self, kind: str, function: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
+        """New names for tensors behind a `HookBackward` or `InsertGradientOf`."""
+        symbol = self._host(getattr(function, "__name__", "hook"), (function, kind, title), described(function))
+        node = self.builder.emit_node(Hook(symbol, kind=kind), [self.atom(x) for x in operands], loc=self.loc)
+        return tuple(GraphTensor(self, value, value.type) for value in node.results)  # type: ignore[arg-type]
+
+    def attach(self, x: Tensor, hook_fn: Callable[..., Any]) -> Any:
+        """`x.register_hook(hook_fn)` when the graph runs."""
+        check_hook(hook_fn)
+        if not isinstance(x, GraphTensor):
+            what = f"the Parameter '{x.name}'" if isinstance(x, Parameter) else "a tensor from outside"
+            raise errors.REGISTERED_INSIDE.at(self.loc, f"a hook is registered on {what}", help="register it outside, once")
+        symbol = self._host(f"{getattr(x.atom, 'hint', 'value')}.hook", hook_fn, described(hook_fn))
+        self.builder.emit(Attach(symbol), self.atom(x), loc=self.loc)
+        return _LateHandle(self, symbol)
+
+    # -- cells --------------------------------------------------------------------------------------------------------------
+    def call_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.cell(cell, args, kwargs)
+
+    def cell(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a cell: its hooks as nodes around a region of its own."""
+        ordinal, self.calls = self.calls, self.calls + 1
+        pattern = Slots.of(cell)
+        self.guards.of_slots(cell)
+        reference = weakref.ref(cell)
+        loc = self.loc
+        if pattern.forward_pre:
+            args, kwargs = self._forward_hooks((ordinal, "forward_pre"), cell, (args, kwargs), (args, kwargs), lambda given: _live(reference)._forward_pre(
+                _live(reference)._hooks, *given) if _live(reference)._hooks is not None else given)
+        called = (args, kwargs)
+        output = self._region(cell, args, kwargs, pattern, reference)
+        self.loc = loc
+        if pattern.forward:
+            output = self._forward_hooks((ordinal, "forward"), cell, (called, output), output, lambda given: _live(reference)._forward(
+                _live(reference)._hooks, *given[0], given[1]) if _live(reference)._hooks is not None else given[1])
+        if pattern.backward_pre:
+            tensors = _tensors(output)
+            if tensors:
+                symbol = self._host(f"{cell.title}.pre", _CellReference(reference), self._hooks_text(cell, "backward_pre"))
+                node = self.builder.emit_node(Outputs(symbol), [self.atom(x) for x in tensors], loc=self.loc)
+                made = [GraphTensor(self, value, value.type) for value in node.results]  # type: ignore[arg-type]
+                output = _replaced(output, made)
+        return output
+
+    @staticmethod
+    def _hooks_text(cell: Cell, kind: str) -> str:
+        assert cell._hooks is not None
+        return ", ".join(described(hook.function) for hook in getattr(cell._hooks, kind).values())
+
+    def _forward_hooks(self, site: Any, cell: Cell, given: Any, assumed: Any, run: Callable[[Any], Any]) -> Any:
+        """Forward hooks as an `apply!`: `run(given)` when the graph runs, of which the result is assumed to be like `assumed`."""
+        expected = self.decisions.get(site)
+        if expected is None:
+            expected = outlined(assumed, _hooked_slot)[0]
+        self.taken[site] = expected
+        wanted = outline_key(expected)
+
+        def fire(given_: Any) -> Any:
+            outline, found = outlined(run(given_), _hooked_slot)
+            categories = [slot.category for slot in slots_of(outline)]
+            tensors = [x if c == "tensor" else Tensor(x) for x, c in zip(found, categories, strict=True)]
+            return tensors if outline_key(outline) == wanted else Unfitting(tensors, outline)
+
+        slots = slots_of(expected)
+        results = self.host_call(f"{cell.title}.{site[1]}", fire, (given,), [slot.type for slot in slots])
+        symbol = next(reversed(self.hosts))
+        self.declared[symbol] = Host(self._hooks_text(cell, site[1]), self.loc)
+        self.hook_sites[symbol] = site
+        return filled(expected, [self.wrapped(Kind(slot.category, slot.type), value) for slot, value in zip(slots, results, strict=True)])
+
+    def _region(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any], pattern: Slots, reference: Callable[[], Cell | None]) -> Any:
+        """Construct as a region: arguments and results get names of their own."""
+        library = self.is_library(type(cell).construct)
+        if library:
+            self.guards.of_cell(cell)
+        self.guards.of_attribute(cell, "bprop")
+        self.guards.of_attribute(cell, "_compute")
+        loc = self.loc
+        restore: dict[str, Any] | None = None
+        if cell._compute is not None:
+            args, kwargs, restore = cell._lowered(args, kwargs)
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        operands = [self.atom(x) for x in tensors]
+        params = [Value(a.type, getattr(a, "hint", "x")) for a in operands]
+        self.open()
+        try:
+            inside = iter([GraphTensor(self, p, p.type) for p in params])  # type: ignore[arg-type]
+            own = tuple(next(inside) if isinstance(x, Tensor) else x for x in args)
+            construct = self.parsed_function(cell.construct)
+            output = construct(*own, **kwargs) if library else self.frontend.call(cell.construct, own, kwargs)
+            results = _tensors(output)
+            yielded = [self.atom(x) for x in results]
+        finally:
+            builder = self.close()
+            self.cell_homes.add(id(builder))
+            if restore is not None:
+                cell.__dict__.update(restore)
+        region = builder.finish(yielded, params)
+        symbol = self._host(cell.title, _CellReference(reference), self._hooks_text(cell, "backward")) if pattern.backward else ""
+        rule = self._host(f"{cell.title}.bprop", _CellReference(reference), described(cell.bprop)) if cell.bprop is not None else ""
+        self.loc = loc
+        node = self.builder.emit_node(CellOp(cell.title, symbol, rule), operands, regions=[region],
+                                      hint=_last_part(cell.title), loc=loc)
+        outside = [GraphTensor(self, value, value.type) for value in node.results]  # type: ignore[arg-type]
+        key = site_key(node)
+        if key is not None:
+            self.cell_sites[key] = CellSite(reference, _rebuilt(args, kwargs, Tensor), _rebuilt_output(output), pattern)
+        return _replaced(output, outside)
+
+    # -- gradients ------------------------------------------------------------------------------------------------------------
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function of the user's, parsed."""
+        return self.frontend.call(function, args, kwargs)
+
+    def differentiate(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
+                      sens: Any = None, has_aux: bool = False) -> tuple[Any, list[Any], list[Tensor]]:
+        """A gradient inside of the graph: see `runtime.grad.differentiate`."""
+        loc = self.loc
+        leaves = [x for position in positions for x in flat_tensors(args[position])]
+        operands = [self.atom(x) for x in leaves]
+        params = [Value(a.type, getattr(a, "hint", "x")) for a in operands]
+        trained = list(dict.fromkeys(w for w in weights if w.requires_grad))
+        self.open()
+        try:
+            inside = iter([GraphTensor(self, p, p.type) for p in params])  # type: ignore[arg-type]
+            given = list(args)
+            for position in positions:
+                given[position] = _with_tensors(args[position], inside)
+            result = self.frontend.call(fn, tuple(given), kwargs)
+            outputs = differentiated(result, has_aux)
+            outline, found = outlined(result, self.effect_slot)
+            chosen = [x for x in outputs if x.dtype is not BOOL]
+            order = [*chosen, *(x for x in found if not any(x is c for c in chosen))]
+            yielded = [self.atom(x) for x in order]
+        finally:
+            builder = self.close()
+        self.loc = loc
+        sent = [] if sens is None else [s for x, s in zip(outputs, checked_sens(outputs, sens), strict=True) if x.dtype is not BOOL]
+        region = builder.finish(yielded, params)
+        op = Gradient(len(chosen), tuple(self.symbol_of(w) for w in trained), tuple(w.type for w in trained))
+        node = self.builder.emit_node(op, [*operands, *(self.atom(s) for s in sent)], regions=[region], loc=loc)
+        self.reads.clear()
+        made = [self.wrapped(kind, v) if (kind := self.kind(x)) else None for x, v in zip(order, node.results, strict=False)]
+        places = {id(x): value for x, value in zip(order, made, strict=True)}
+        gradients = [GraphTensor(self, v, v.type) for v in node.results[len(order):]]  # type: ignore[arg-type]
+        left = iter(gradients[: len(params)])
+        by_position = [mapped_tensors(args[position], lambda x: next(left)) for position in positions]
+        by_weight = dict(zip(map(id, trained), gradients[len(params) :], strict=True))
+        return (filled(outline, [places[id(x)] for x in found]), by_position,
+                [by_weight[id(w)] if id(w) in by_weight else zeros(w.type) for w in weights])
+
+
+class _AtomPlace:
+    """What an assignment into a tensor of the graph replaces."""
+
+    def __init__(self, x: GraphTensor):
+        self.tensor = x
+        self.key = ("atom", id(x))
+
+    def get(self) -> Any:
+        x = self.tensor
+        kept = GraphTensor(x.owner, x.atom, x.type)
+        kept.home = x.home
+        return kept
+
+    def set(self, value: Any) -> None:
+        self.tensor.atom, self.tensor.home, self.tensor.type = value.atom, value.home, value.type
+
+
+class _CellReference:
+    """What a host symbol of a cell stands for; the graph does not keep the cell alive."""
+
+    def __init__(self, reference: Callable[[], Cell | None]):
+        self._reference = reference
+
+    @property
+    def cell(self) -> Cell:
+        return _live(self._reference)
+
+
+class _LateHandle:
+    """The handle of a hook that is registered when the graph runs."""
+
+    def __init__(self, owner: Lowering, symbol: str):
+        self.owner, self.symbol = owner, symbol
+
+    def remove(self) -> None:
+        """Not part of the language of graphs."""
+        raise errors.UNSUPPORTED.at(self.owner.loc, "a handle of a hook that the graph registers is removed in the graph",
+                                    help="register the hook only where it is to run")
+
+
+def _live(reference: Callable[[], Cell | None]) -> Cell:
+    cell = reference()
+    if cell is None:
+        raise RuntimeError("the graph belongs to a cell that is gone")
+    return cell
+
+
+def _hooked_slot(x: Any) -> Slot | None:
+    """What a forward hook may give to the graph: tensors, parameters too, as values."""
+    if isinstance(x, Tensor):
+        return Slot("tensor", x.type)
+    return Slot(x.category, x.type) if isinstance(x, (GraphNumber, Slot)) else None
+
+
+def _real(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]:
+    """Tensors as Python sees them: those that stand for numbers as numbers."""
+    return [x if category == "tensor" else _NUMBERS[category][0](x.item()) for x, category in zip(tensors, categories, strict=True)]
+
+
+def _rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any], kind: type) -> Callable[[Sequence[Tensor]], tuple[tuple[Any, ...], dict[str, Any]]]:
+    """How a cell's call is built of its positional tensors."""
+    places = [isinstance(x, kind) for x in args]
+    rest = [None if is_tensor else x for x, is_tensor in zip(args, places, strict=True)]
+    others = dict(kwargs)
+
+    def arguments(tensors: Sequence[Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        left = iter(tensors)
+        return tuple(next(left) if is_tensor else x for x, is_tensor in zip(rest, places, strict=True)), others
+
+    return arguments
+
+
+def _rebuilt_output(output: Any) -> Callable[[Sequence[Tensor]], Any]:
+    def rebuilt(tensors: Sequence[Tensor]) -> Any:
+        return _replaced(output, tensors)
+
+    return rebuilt
+
+
+def _with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """An argument with its tensors replaced, in order."""
+    if isinstance(value, Tensor):
+        return next(tensors)
+    return type(value)(_with_tensors(item, tensors) for item in value) if isinstance(value, (tuple, list)) else value
+
+
+def _holds_dynamic(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(_holds_dynamic(item) for item in data)
+    return isinstance(data, (GraphTensor, GraphNumber))
+
+
+def _of_package(module: str) -> bool:
+    return module == _PACKAGE or module.startswith(_PACKAGE + ".")
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def _last_part(title: str) -> str:
+    last = title.rpartition(".")[2]
+    return last.lower() if last.isidentifier() else "y"
+
+
+
+
+def observed(tensors: Sequence[Tensor]) -> Any:
+    """The outline of what forward hooks gave, when it is plain tensors."""
+    outline, _ = outlined(tensors[0] if len(tensors) == 1 else tuple(tensors), _hooked_slot)
+    return outline
