@@ -8,13 +8,15 @@ from typing import Any
 
 from adjoint.ir.ops.elementwise import Mul
 from adjoint.ir.ops.optimizers import AdamUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
+from adjoint.ir.ops.shape import Gather
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import boolean, number
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.host_checks import checked_on_host, emitting
 from adjoint.runtime.interned import made
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full
-from adjoint.runtime.tensor import Tensor, constant, update
+from adjoint.runtime.tensor import Tensor, apply, constant, update
 
 __all__ = ["SGD", "Adam", "Momentum", "Optimizer"]
 
@@ -30,12 +32,15 @@ class _Rates(Cell):
         self._owner = owner
         self.learning_rate = Parameter(Tensor(list(rates), F32), name=name)
 
-    def construct(self, step: Tensor) -> float:
-        at, rates = step.item(), self.learning_rate.tolist()
-        if at >= len(rates):
-            raise RuntimeError(f"For '{self._owner}', 'learning_rate' holds {len(rates)} rates, one for each step, "
+    def construct(self, step: Tensor) -> Any:
+        checked_on_host(self._check, step)
+        return apply(made(Gather, 0), self.learning_rate, step) if emitting() else self.learning_rate.tolist()[step.item()]
+
+    def _check(self, step: Tensor) -> None:
+        at, count = step.item(), self.learning_rate.size
+        if at >= count:
+            raise RuntimeError(f"For '{self._owner}', 'learning_rate' holds {count} rates, one for each step, "
                                f"but this is step {at + 1}.")
-        return rates[at]
 
 
 class _Group:
@@ -207,7 +212,7 @@ class Optimizer(Cell):
             if rate is None:
                 rate = rates[key] = self._lr(*key)
             self.step(index, parameter, gradient, rate, group.decay(parameter))
-        self.global_step.overwrite(Tensor([self.global_step.item() + 1], I32))
+        self.global_step.overwrite(self.global_step + 1)
         return True
 
     def _check(self, gradients: tuple[Any, ...]) -> None:

@@ -9,6 +9,7 @@ from adjoint.ops.arguments import number, wrong
 from adjoint.ops.arithmetic import maximum, sqrt, square
 from adjoint.ops.reduction import sum
 from adjoint.runtime.grad import GradOperation
+from adjoint.runtime.host_checks import checked_on_host
 from adjoint.runtime.tensor import Tensor
 
 __all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "clip_by_global_norm", "clip_by_norm"]
@@ -110,12 +111,17 @@ def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfi
         raise wrong("clip_by_norm", "norm_type", "2.0", norm_type)
     items = (x,) if isinstance(x, Tensor) else tuple(x)
     length = _length(items)
-    if error_if_nonfinite and not abs(length.item()) < float("inf"):
-        raise RuntimeError(f"For 'clip_by_norm', the length of the tensors is not finite: {length.item()}.")
+    if error_if_nonfinite:
+        checked_on_host(_check_finite, length)
     limit = float(number("clip_by_norm", "max_norm", max_norm))
     factor = limit / maximum(length + 1e-6, limit)
     scaled = tuple(item * factor for item in items)
     return scaled[0] if isinstance(x, Tensor) else type(x)(scaled)
+
+
+def _check_finite(length: Tensor) -> None:
+    if not abs(length.item()) < float("inf"):
+        raise RuntimeError(f"For 'clip_by_norm', the length of the tensors is not finite: {length.item()}.")
 
 
 def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> Any:

@@ -10,9 +10,10 @@ import math
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.ops.shape import Broadcast, Iota
+from adjoint.ir.ops.shape import Broadcast, Iota, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
+from adjoint.runtime.host_checks import emitting
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant
 
@@ -21,10 +22,13 @@ __all__ = [
 ]
 
 
-def filled(op: str, sizes: tuple[int, ...], value: bool | int | float, dtype: DType) -> Tensor:
+def filled(op: str, sizes: tuple[int, ...], value: bool | int | float | Tensor, dtype: DType) -> Tensor:
     """One number everywhere."""
     if len(sizes) > 8:
         raise wrong(op, "size", "at most 8 dimensions", sizes)
+    if isinstance(value, Tensor):
+        one = apply(made(Reshape, tensor(value.dtype)), value)
+        return apply(made(Broadcast, tensor(dtype, sizes)), one.astype(dtype, copy=False))
     if dtype is BOOL:
         value = bool(value)
     elif not dtype.is_float:
@@ -46,9 +50,14 @@ def ones(shape: Any, dtype: DType | None = None) -> Tensor:
 
 def full(size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
     """One number everywhere; its dtype, if not told, is the number's: Bool, Int64 or Float32."""
-    value = number("Full", "fill_value", fill_value)
+    value = _filling("Full", fill_value)
     found = fill_value.dtype if isinstance(fill_value, Tensor) else as_tensor(value).dtype
     return filled("Full", sizes_argument("Full", "size", size), value, dtype_or("Full", dtype, found))
+
+
+def _filling(op: str, value: Any) -> bool | int | float | Tensor:
+    """The number to fill with; in a graph a Tensor of one element stays a Tensor."""
+    return value if emitting() and isinstance(value, Tensor) and value.size == 1 else number(op, "fill_value", value)
 
 
 def fill(type: DType | None, shape: Any, value: Any) -> Tensor:
@@ -71,7 +80,7 @@ def ones_like(input: Any, *, dtype: DType | None = None) -> Tensor:
 def full_like(input: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
     """One number everywhere, in the shape and dtype of a tensor."""
     x = operand("FullLike", input)
-    return filled("FullLike", x.shape, number("FullLike", "fill_value", fill_value), dtype_or("FullLike", dtype, x.dtype))
+    return filled("FullLike", x.shape, _filling("FullLike", fill_value), dtype_or("FullLike", dtype, x.dtype))
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | None = None) -> Tensor:

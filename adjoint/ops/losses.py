@@ -7,6 +7,7 @@ shapes that do not fit and for another reduction, IndexMistake (an IndexError an
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
@@ -18,6 +19,7 @@ from adjoint.ops.arguments import IndexMistake, choice, integer, number, operand
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.reduction import norm, sum
 from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
+from adjoint.runtime.host_checks import checked_on_host, explained
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
 
@@ -83,16 +85,22 @@ def _labels(op: str, target: Any, argument: str = "target") -> Tensor:
 
 def sparse_losses(op: str, logits: Tensor, labels: Tensor, ignored: tuple[int, ...]) -> Tensor:
     """The cross entropies of rows of logits [n, k] with classes [n]."""
-    try:
-        return apply(made(SparseSoftmaxCrossEntropy, ignored), logits, labels)
-    except (IndexError, ValueError, RuntimeError) as problem:
+    check = class_check(op, "labels", logits.shape[1], ignored)
+    return explained(lambda: apply(made(SparseSoftmaxCrossEntropy, ignored), logits, labels), check, labels)
+
+
+def class_check(op: str, argument: str, count: int, ignored: tuple[int, ...]) -> Callable[[Tensor], None]:
+    """A check that labels are classes in 0..count-1, or among those that do not count; an IndexMistake."""
+
+    def check(labels: Tensor) -> None:
         classes = labels.asnumpy()
-        allowed = (classes >= 0) & (classes < logits.shape[1])
+        outside = (classes < 0) | (classes >= count)
         for label in ignored:
-            allowed |= classes == label
-        if allowed.all():
-            raise
-        raise wrong(op, "labels", f"classes in 0..{logits.shape[1] - 1}", int(classes[~allowed][0]), IndexMistake) from problem
+            outside &= classes != label
+        if outside.any():
+            raise wrong(op, argument, f"classes in 0..{count - 1}", int(classes[outside][0]), IndexMistake)
+
+    return check
 
 
 def sparse_softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
@@ -205,10 +213,7 @@ def nll_loss(
     classes = rows.shape[1]
     flat = reshape(labels, (-1, 1)).astype(I64, copy=False)
     counts = not_equal(flat, ignored)
-    seen = flat.asnumpy()
-    outside = (seen != ignored) & ((seen < 0) | (seen >= classes))
-    if outside.any():
-        raise wrong(op, "target", f"classes in 0..{classes - 1}", int(seen[outside][0]), IndexMistake)
+    checked_on_host(class_check(op, "target", classes, (ignored,)), flat)
     places = where(counts, flat, constant(0, I64))
     zero = constant(0.0, x.dtype)
     weights = _class_weights(op, weight, x, classes)

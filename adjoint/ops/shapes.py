@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Cast, Select
 from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Iota, OneHot, Pad, Reshape, Reverse, ScatterAdd, Slice, Transpose
-from adjoint.ir.types import BOOL, I32, I64, TensorType, broadcast_shapes, tensor
+from adjoint.ir.types import BOOL, F32, I32, I64, TensorType, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
     IndexMistake,
     axes_argument,
@@ -27,6 +27,7 @@ from adjoint.ops.arguments import (
     tensors_argument,
     wrong,
 )
+from adjoint.runtime.host_checks import checked_on_host, emitting, explained, needs_values
 from adjoint.runtime.interned import made
 from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, apply, constant
@@ -593,17 +594,21 @@ def indices_argument(op: str, argument: str, indices: Any) -> Tensor:
 
 def gathered(op: str, x: Tensor, indices: Tensor, along: int, argument: str = "indices") -> Tensor:
     """The slices along an axis that the indices name; an IndexMistake for one out of range."""
-    try:
-        return apply(made(Gather, along), x, indices)
-    except (IndexError, RuntimeError):
-        raise wrong(op, argument, f"in [{-x.shape[along]}, {x.shape[along]})", _outside(indices, x.shape[along]), IndexMistake) from None
+    length = x.shape[along]
+    return explained(lambda: apply(made(Gather, along), x, indices), index_check(op, argument, -length, length), indices)
 
 
-def _outside(indices: Tensor, length: int) -> Any:
-    """The first index that is out of range, for a message."""
-    flat = indices.asnumpy().reshape(-1)
-    bad = flat[(flat < -length) | (flat >= length)]
-    return int(bad[0]) if bad.size else "an index that is not"
+def index_check(op: str, argument: str, first: int | None, end: int, note: str = "") -> Callable[[Tensor], None]:
+    """A check that indices are from `first` (None: wherever) up to and without `end`; an IndexMistake that names one that is not."""
+
+    def check(indices: Tensor) -> None:
+        places = indices.asnumpy()
+        if places.size and (places.max() >= end or (first is not None and places.min() < first)):
+            outside = places >= end if first is None else (places < first) | (places >= end)
+            bounds = f"below {end}" if first is None else f"in [{first}, {end})"
+            raise wrong(op, argument, bounds + note, int(places[outside].reshape(-1)[0]), IndexMistake)
+
+    return check
 
 
 def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Tensor:
@@ -622,12 +627,11 @@ def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0
     blocks, length = math.prod(x.shape[:batch]), x.shape[along]
     moved = moveaxis(x, along, batch)
     flat = reshape(moved, (blocks * length, *moved.shape[batch + 1 :]))
+    checked_on_host(index_check("Gather", "input_indices", -length, length), indices)
     rows = reshape(indices, (blocks, -1)).astype(I64, copy=False)
     rows = apply(_SELECT, rows < 0, rows + length, rows)
-    if rows.size and not bool(((rows >= 0) & (rows < length)).asnumpy().all()):
-        raise wrong("Gather", "input_indices", f"in [{-length}, {length})", _outside(indices, length), IndexMistake)
     offset = apply(made(Iota, tensor(I64, rows.shape), 0)) * length
-    taken = gathered("Gather", flat, rows + offset, 0)
+    taken = apply(made(Gather, 0), flat, rows + offset)
     taken = reshape(taken, (*x.shape[:batch], *indices.shape[batch:], *flat.shape[1:]))
     middle = along - batch
     # From batch, indices, before, after to batch, before, indices, after.
@@ -653,6 +657,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
     x, chosen = operand("MaskedSelect", input), operand("MaskedSelect", mask, "mask")
     if chosen.dtype is not BOOL:
         raise wrong("MaskedSelect", "mask", "a Tensor of Bool", chosen, TypeError)
+    needs_values("MaskedSelect", "it has as many elements as the mask has true ones")
     try:
         joint = broadcast_shapes(x.shape, chosen.shape)
     except ValueError:
@@ -663,6 +668,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """The coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
     x = operand("NonZero", input)
+    needs_values("NonZero", "it has a row for each element that is not 0")
     columns = tuple(Tensor(places, I64) for places in x.asnumpy().nonzero()) if x.ndim else ()
     if flag("NonZero", "as_tuple", as_tuple):
         return columns
@@ -682,12 +688,9 @@ def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
         return gathered("GatherD", reshape(x, (1,)), indices, 0)
     length = x.shape[along]
     rows = indices.astype(I64, copy=False)
-    if rows.size:
-        low, high = int(indices.asnumpy().min()), int(indices.asnumpy().max())
-        if low < -length or high >= length:
-            raise wrong("GatherD", "index", f"in [{-length}, {length})", _outside(indices, length), IndexMistake)
-        if low < 0:
-            rows = apply(_SELECT, rows < 0, rows + length, rows)
+    checked_on_host(index_check("GatherD", "index", -length, length), indices)
+    if emitting() or (rows.size and int(indices.asnumpy().min()) < 0):
+        rows = apply(_SELECT, rows < 0, rows + length, rows)
     flat = reshape(x, (-1,))
     if x.ndim > 1:
         rows = _flat_places(rows, x.shape, along)
@@ -714,12 +717,7 @@ def flat_indices(op: str, x: Tensor, indices: Tensor) -> Tensor:
     depth = indices.shape[-1] if indices.ndim else 0
     if not 0 < depth <= x.ndim:
         raise wrong(op, "indices", f"rows of 1 to {x.ndim} coordinates", indices)
-    coordinates = indices.asnumpy().reshape(-1, depth)
-    for a in range(depth):
-        column = coordinates[:, a]
-        if column.size and (column.min() < -x.shape[a] or column.max() >= x.shape[a]):
-            bounds = f"in [{-x.shape[a]}, {x.shape[a]}) along axis {a}"
-            raise wrong(op, "indices", bounds, _outside(indices[..., a], x.shape[a]), IndexMistake)
+    checked_on_host(_coordinate_check(op, x.shape[:depth]), indices)
     wide = indices.astype(I64, copy=False)
     places = None
     for a, column in enumerate(parted(wide, wide.ndim - 1, [1] * depth)):
@@ -728,6 +726,19 @@ def flat_indices(op: str, x: Tensor, indices: Tensor) -> Tensor:
         places = column if places is None else places * x.shape[a] + column
     assert places is not None
     return places
+
+
+def _coordinate_check(op: str, sizes: tuple[int, ...]) -> Callable[[Tensor], None]:
+    """A check that the rows of a tensor [..., n] are coordinates in axes of these sizes."""
+
+    def check(indices: Tensor) -> None:
+        columns = indices.asnumpy().reshape(-1, len(sizes))
+        for axis, (column, size) in enumerate(zip(columns.T, sizes, strict=True)):
+            outside = (column < -size) | (column >= size)
+            if outside.any():
+                raise wrong(op, "indices", f"in [{-size}, {size}) along axis {axis}", int(column[outside][0]), IndexMistake)
+
+    return check
 
 
 def gather_nd(input_x: Any, indices: Any) -> Tensor:
@@ -757,14 +768,13 @@ def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> T
     if count < 1 or ids.shape != x.shape[: ids.ndim] or ids.ndim == 0:
         raise wrong("UnsortedSegmentSum", "segment_ids", f"of a shape that {x.shape} begins with, and 'num_segments' positive", ids)
     rest = x.shape[ids.ndim :]
-    # Slices without a segment are added to one more slice, which is then left out.
-    places = apply(_SELECT, ids < 0, constant(count, ids.dtype), ids)
+    # Slices without a segment are added to one more slice before the others, which is then left out.
+    wide = ids.astype(I64, copy=False)
+    places = apply(_SELECT, wide < 0, constant(0, I64), wide + 1)
     start = apply(made(Broadcast, tensor(x.dtype, (count + 1, *rest))), constant(0.0 if x.dtype.is_float else 0, x.dtype))
-    try:
-        out = apply(made(ScatterAdd, 0), start, places, x)
-    except (IndexError, RuntimeError):
-        raise wrong("UnsortedSegmentSum", "segment_ids", f"below {count}", _outside(ids, count), IndexMistake) from None
-    return slice(out, (0,) * out.ndim, (count, *rest))
+    check = index_check("UnsortedSegmentSum", "segment_ids", None, count)
+    out = explained(lambda: apply(made(ScatterAdd, 0), start, places, x), check, ids)
+    return slice(out, (1, *(0,) * len(rest)), (count, *rest))
 
 
 def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Tensor:
@@ -784,13 +794,18 @@ def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axi
     along = integer("OneHot", "axis", axis)
     if not -1 <= along <= places.ndim:
         raise wrong("OneHot", "axis", f"in [-1, {places.ndim}]", along)
-    return apply(OneHot(count, along % (places.ndim + 1), on.dtype, on.item(), off.item()), places)
+    if emitting() and (isinstance(on_value, Tensor) or isinstance(off_value, Tensor)):
+        hot = apply(made(OneHot, count, along % (places.ndim + 1), BOOL, True, False), places)
+        return apply(_SELECT, hot, reshape(on, ()), reshape(off, ()))
+    high, low = (value.item() if isinstance(value, Tensor) else value for value in (on_value, off_value))
+    return apply(OneHot(count, along % (places.ndim + 1), on.dtype, high, low), places)
 
 
 def _hot(name: str, value: Any) -> Tensor:
     if isinstance(value, Tensor) and value.size == 1:
         return value
-    return Tensor(number("OneHot", name, value))
+    one = number("OneHot", name, value)
+    return constant(one, BOOL if isinstance(one, bool) else I64 if isinstance(one, int) else F32)
 
 
 # Triangles and diagonals --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType
 from adjoint.ops import activations, arithmetic, creation, linear, ordering, random_numbers, reduction, shapes
 from adjoint.ops.arguments import flag, operand, wrong
+from adjoint.runtime.host_checks import emitting
 from adjoint.runtime.indexing import iterated, taken, write
 from adjoint.runtime.tensor import Tensor, as_tensor
 
@@ -307,9 +308,10 @@ class _Methods:
         """A tensor of the same numbers; gradients flow through it."""
         return self.copy()
 
-    def allclose(self: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-        """Whether all elements are close to those of another tensor."""
-        return bool(reduction.all(arithmetic.isclose(self, other, rtol, atol, equal_nan)))
+    def allclose(self: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+        """Whether all elements are close to those of another tensor: a bool, in a graph a Tensor of one."""
+        close = reduction.all(arithmetic.isclose(self, other, rtol, atol, equal_nan))
+        return close if emitting() else bool(close)
 
     def numel(self: Any) -> int:
         """The number of elements."""

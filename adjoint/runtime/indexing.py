@@ -5,23 +5,30 @@ bool Tensors, NumPy arrays, lists.  Ints and slices become one `slice` op.  Arra
 `gather`; their contents are read here, on the host, and a mask of bools counts as the places where it is true.  Where arrays
 stand side by side, their axes stay in their place, else they go to the front.
 
+While a graph is made, Tensors in a key hold no numbers: integer ones are places that the graph computes, and a mask is for
+writing only.
+
 A write makes a new tensor, gathered from the old elements and the new ones, and puts it in the place of the old.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Reshape, Slice, Transpose
-from adjoint.ir.types import I64, broadcast_shapes, tensor
+from adjoint.ir.ops.elementwise import Cast, Select
+from adjoint.ir.ops.reduce import Any_
+from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Iota, Reshape, ScatterAdd, Slice, Transpose
+from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
+from adjoint.runtime.host_checks import checked_on_host, emitting, needs_values
 from adjoint.runtime.interned import made
 from adjoint.runtime.machine import memory_of
+from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant, wrap
 
 __all__ = ["MaskMistake", "iterated", "replaced", "taken", "write"]
@@ -111,7 +118,9 @@ def _entries(x: Tensor, key: Any) -> list[Any]:
 def _parsed(entry: Any) -> list[Any]:
     """An int, or the places that an array names: one array of ints, or one for each axis of a mask."""
     if isinstance(entry, Tensor) and entry.dtype.is_integer:
-        return [int(entry.item())] if entry.ndim == 0 else [_Places(entry)]
+        return [int(entry.item())] if entry.ndim == 0 and not emitting() else [_Places(entry)]
+    if isinstance(entry, Tensor) and entry.dtype is BOOL:
+        needs_values("Tensor[...]", "it has as many elements as the mask has true ones")
     if not isinstance(entry, (Tensor, np.ndarray, list, bool, np.bool_)):
         try:
             return [operator.index(entry)]
@@ -207,9 +216,10 @@ def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
         if isinstance(places, np.ndarray):
             places = _as_places(_in_range(places, x.shape[axis], axis))
         elif places.size:
-            _in_range(places.asnumpy(), x.shape[axis], axis)
+            checked_on_host(_range_check(x.shape[axis], axis), places)
         return apply(made(Gather, axis), x, places)
-    flat = _flat_places(entries, axes, x.shape)
+    symbolic = emitting() and any(isinstance(entries[axis], Tensor) for axis in axes)
+    flat = _symbolic_places(entries, axes, x.shape) if symbolic else _as_places(_flat_places(entries, axes, x.shape))
     together = axes == list(range(axes[0], axes[-1] + 1))
     front = axes[0] if together else 0
     others = [axis for axis in range(x.ndim) if axis not in axes]
@@ -218,29 +228,57 @@ def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
         x = apply(made(Transpose, order), x)
     count = int(np.prod([x.shape[front + i] for i in range(len(axes))], dtype=np.int64))
     x = apply(made(Reshape, tensor(x.dtype, (*x.shape[:front], count, *x.shape[front + len(axes) :]))), x)
-    return apply(made(Gather, front), x, _as_places(flat))
+    return apply(made(Gather, front), x, flat)
 
 
 def _flat_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Array:
     """Arrays of coordinates as places in the axes read as one."""
     arrays = [entries[axis] if isinstance(entries[axis], np.ndarray) else entries[axis].asnumpy() for axis in axes]
-    try:
-        shape = broadcast_shapes(*(a.shape for a in arrays))
-    except ValueError:
-        raise IndexError("For 'Tensor[...]', the index arrays must have shapes that broadcast together, but got "
-                         f"{' and '.join(str(a.shape) for a in arrays)}.") from None
-    flat: Array = np.zeros(shape, np.int64)  # type: ignore[arg-type]
+    flat: Array = np.zeros(_joint_shape(arrays), np.int64)
     for axis, array in zip(axes, arrays, strict=True):
         flat = flat * sizes[axis] + _in_range(array, sizes[axis], axis)
     return flat
 
 
+def _joint_shape(arrays: Sequence[Any]) -> tuple[int, ...]:
+    try:
+        return broadcast_shapes(*(a.shape for a in arrays))  # type: ignore[return-value]
+    except ValueError:
+        raise IndexError("For 'Tensor[...]', the index arrays must have shapes that broadcast together, but got "
+                         f"{' and '.join(str(a.shape) for a in arrays)}.") from None
+
+
+def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Tensor:
+    """As `_flat_places`, computed by ops: a negative index counts from the end."""
+    _joint_shape([entries[axis] for axis in axes])
+    flat: Tensor | None = None
+    for axis in axes:
+        entry = entries[axis]
+        if isinstance(entry, Tensor):
+            checked_on_host(_range_check(sizes[axis], axis), entry)
+            wide = entry.astype(I64, copy=False)
+            places = apply(Select(), wide < 0, wide + sizes[axis], wide)
+        else:
+            places = _as_places(_in_range(entry, sizes[axis], axis))
+        flat = places if flat is None else flat * sizes[axis] + places
+    assert flat is not None
+    return flat
+
+
+def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
+    return lambda places: _check_range(places.asnumpy(), length, axis)
+
+
 def _in_range(places: Array, length: int, axis: int) -> Array:
     """Indices from the front; an IndexError that names the first out of range."""
+    _check_range(places, length, axis)
+    return np.where(places < 0, places + length, places)
+
+
+def _check_range(places: Array, length: int, axis: int) -> None:
     outside = (places < -length) | (places >= length)
     if outside.any():
         _checked(int(places[outside].reshape(-1)[0]), length, axis)
-    return np.where(places < 0, places + length, places)
 
 
 def _as_places(places: Array) -> Tensor:
@@ -255,8 +293,17 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
 
     Errors as for `taken`; ValueError when the value does not fit.
     """
-    places = _numbered(x)
-    chosen = taken(places, key).asnumpy()
+    if emitting() and any(isinstance(entry, Tensor) for entry in (key if isinstance(key, tuple) else (key,))):
+        return _symbolically_replaced(x, key, value)
+    with _at_once():
+        chosen = taken(_numbered(x), key).asnumpy()
+    source = np.arange(x.size, dtype=np.int64)
+    source[chosen.reshape(-1)] = x.size + np.arange(chosen.size)
+    return _merged(x, _fitting(x, value, chosen.shape), _as_places(source.reshape(x.shape)))
+
+
+def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
+    """What is written into `x`, in its dtype and the shape of the part that is written to."""
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
     if isinstance(value, (bool, int, float)):
@@ -266,19 +313,65 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     if value.dtype is not x.dtype:
         value = apply(made(Cast, x.dtype), value)
     # Axes of 1 in front of the value are too many by NumPy's rule too, and are let go.
-    while value.ndim > chosen.ndim and value.shape[0] == 1:
+    while value.ndim > len(shape) and value.shape[0] == 1:
         value = apply(made(Reshape, tensor(value.dtype, value.shape[1:])), value)
-    if value.shape != chosen.shape:
+    if value.shape != shape:
         try:
-            value = apply(made(Broadcast, tensor(value.dtype, chosen.shape)), value)
+            value = apply(made(Broadcast, tensor(value.dtype, shape)), value)
         except ValueError:
-            raise ValueError(f"For 'Tensor[...] = value', the value must broadcast to the shape {chosen.shape} of what is written to, "
+            raise ValueError(f"For 'Tensor[...] = value', the value must broadcast to the shape {shape} of what is written to, "
                              f"but got shape {value.shape}.") from None
-    source = np.arange(x.size, dtype=np.int64)
-    source[chosen.reshape(-1)] = x.size + np.arange(chosen.size)
+    return value
+
+
+def _merged(x: Tensor, value: Tensor, source: Tensor) -> Tensor:
+    """The elements that `source` names: those of `x`, behind them those of `value`."""
     old, new = (apply(made(Reshape, tensor(t.dtype, (t.size,))), t) for t in (x, value))
-    both = apply(made(Concat, 0), old, new)
-    return apply(made(Gather, 0), both, _as_places(source.reshape(x.shape)))
+    return apply(made(Gather, 0), apply(made(Concat, 0), old, new), source)
+
+
+@contextmanager
+def _at_once() -> Iterator[None]:
+    """Ops inside run at once and unseen, even while a graph is made."""
+    before, state.tape = state.tape, None
+    try:
+        yield
+    finally:
+        state.tape = before
+
+
+def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
+    """`replaced` with Tensors in the key, whose numbers are not known."""
+    if isinstance(key, Tensor) and key.dtype is BOOL:
+        return _masked(x, key, value)
+    chosen = taken(_numbered(x), key)
+    count = chosen.size
+    value = _fitting(x, value, chosen.shape)
+    places = apply(made(Reshape, tensor(I64, (count,))), chosen)
+    # The source of each element is its own place, but where it is written to, that of the last to be written there: the
+    # difference is added once for each place.
+    moves = _as_places(np.arange(x.size, x.size + count)) - places
+    entries = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(entry, Tensor) and entry.size > 1 for entry in entries):
+        row, column = (apply(made(Iota, tensor(I64, (count, count)), axis)) for axis in (0, 1))
+        wide = apply(made(Reshape, tensor(I64, (count, 1))), places)
+        again = apply(made(Any_, (1,)), (wide == places) & (column > row))
+        moves = apply(Select(), again, constant(0, I64), moves)
+    source = apply(made(ScatterAdd, 0), _as_places(np.arange(x.size)), places, moves)
+    return _merged(x, value, apply(made(Reshape, tensor(I64, x.shape)), source))
+
+
+def _masked(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`x` with `value`, which broadcasts to each slice that is written, where the mask of its first axes is true."""
+    if mask.shape != x.shape[: mask.ndim]:
+        raise MaskMistake(f"For 'Tensor[...]', a mask has shape {mask.shape} where the tensor has shape {x.shape}.")
+    slice_ = x.shape[mask.ndim :]
+    one = isinstance(value, Tensor) and value.ndim > len(slice_)
+    if one and value.shape[0] != 1:
+        needs_values("Tensor[...] = value", "a value for each element that the mask names")
+    value = _fitting(x, value, slice_)
+    wide = apply(made(Reshape, tensor(BOOL, (*mask.shape, *(1,) * len(slice_)))), mask)
+    return apply(Select(), wide, value, x)
 
 
 def _numbered(x: Tensor) -> Tensor:

@@ -1,0 +1,52 @@
+"""Checks of the numbers that tensors hold.
+
+Library code runs in two ways: at once, on tensors whose numbers are there, and while a graph is made, on symbolic tensors that
+have none.  A check of numbers goes through `checked_on_host`, which makes it now or leaves it to each run of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from adjoint.runtime.state import state
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["checked_on_host", "emitting", "explained", "needs_values"]
+
+Result = TypeVar("Result")
+
+
+def emitting() -> bool:
+    """Whether a graph is being made: ops are written down, and their results hold no numbers."""
+    return getattr(state.tape, "emits", False)
+
+
+def checked_on_host(check: Callable[..., None], *tensors: Tensor) -> None:
+    """Call `check(*tensors)`, which raises if the numbers do not fit: now, or wherever the graph that is being made runs."""
+    if emitting():
+        tape: Any = state.tape
+        tape.check(check, tensors)
+    else:
+        check(*tensors)
+
+
+def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: Tensor) -> Result:
+    """`run()`, an op that refuses numbers which do not fit; `check(*tensors)` then raises the error that says more.
+
+    In a graph the check comes before.
+    """
+    if emitting():
+        checked_on_host(check, *tensors)
+        return run()
+    try:
+        return run()
+    except (IndexError, ValueError, RuntimeError):
+        check(*tensors)
+        raise
+
+
+def needs_values(op: str, why: str) -> None:
+    """A RuntimeError while a graph is made, for an operator whose result has a shape that depends on numbers."""
+    if emitting():
+        raise RuntimeError(f"For '{op}', the result's shape depends on values: {why}; call it outside of the graph.")
