@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 import adjoint as ms
-from adjoint import Tensor
 from tests.hooks import programs
 from tests.hooks.events import Square, T
 from tests.hooks.kinds import ALL, CELLS, KINDS, MAIN, Kind, seen
@@ -262,7 +261,10 @@ def rounds(kind: Kind, counts: tuple[int, ...]) -> Callable[[Mode, Trace], None]
     return run
 
 
-def _rounds_seen(kind: Kind, forwards: list[tuple[float, float]], backwards: list[tuple[float, float]], dx: float, dw: float) -> list[Event]:
+Pairs = list[tuple[float, float]]
+
+
+def _rounds_seen(kind: Kind, forwards: Pairs, backwards: Pairs, dx: float, dw: float) -> list[Event]:
     """Events of several rounds: (y, z) forwards in order, (dz, dy) backwards in order; leaves once."""
     if kind.base in ("fpre", "fwd"):
         return [event for y, z in forwards for event in seen(kind, y, z, 0, 0, dx, dw)]
@@ -553,3 +555,44 @@ for _kind in MAIN:
     add(f"second-{_kind}-branch", second_order(_kind, programs.Branch, (1.5, -1.5), "same"))
     add(f"second-{_kind}-while", second_order(_kind, programs.While, (0.5, 3), "same"))
     add(f"second-{_kind}-raises", second_order(_kind, programs.Line, (1.5,), "boom"))
+
+
+# -- forward alone ----------------------------------------------------------------------------------------------------
+def outputs(kind: Kind, made: Callable[[Any], Any], what: str) -> Callable[[Mode, Trace], None]:
+    """What comes out where a hook returns something else in every call, and when it is gone."""
+    def run(mode: Mode, trace: Trace) -> None:
+        net, x = made(mode.inner(kind.cell())), T(1.5)
+        forward = mode.program(net)
+        handle = kind.hang(net, x, trace, kind.name, RETURNS[what])
+        trace.call("out", forward, x)
+        trace.call("out", forward, T(-2.5))
+        handle.remove()
+        trace.call("out", forward, x)
+
+    return run
+
+
+_OUTPUTS = {
+    "none": F(9), "same": F(9), "tensor": F(90), "tuple": (F(90),), "two": (F(90), F(9)), "empty": (), "shape": F(1, 2),
+    "dtype": F(9, dtype="int32"), "half": F(9, dtype="float16"), "int": 3, "text": "text", "list": [F(9)],
+    "array": ("array", F(1)), "hole": (None,),
+}
+"""What `Bare` returns at 1.5."""
+_OUTPUTS_NEGATIVE = _OUTPUTS | {
+    "none": F(25), "same": F(25), "tensor": F(250), "tuple": (F(250),), "two": (F(250), F(25)), "dtype": F(25, dtype="int32"),
+    "half": F(25, dtype="float16"), "list": [F(25)],
+}
+"""and at -2.5."""
+
+for _what in RETURNS:
+    for _kind in [KINDS["fpre"], KINDS["fwd"]]:
+        _expected = None
+        if _kind.base == "fwd" and _what in _OUTPUTS:
+            _expected = [*seen(_kind, 3, 9, 0, 0, 0, 0), ("out", _OUTPUTS[_what]),
+                         *seen(_kind, -5, 25, 0, 0, 0, 0), ("out", _OUTPUTS_NEGATIVE[_what]), ("out", F(9))]
+        add(f"output-{_kind}-bare-{_what}", outputs(_kind, programs.Bare, _what), _expected)
+        add(f"output-{_kind}-line-{_what}", outputs(_kind, programs.Line, _what))
+    add(f"output-fwd-branch-{_what}", outputs(KINDS["fwd"], programs.Branch, _what))
+    add(f"output-fwd_kwargs-while-{_what}", outputs(KINDS["fwd_kwargs"], programs.While, _what))
+    add(f"output-fwd_always-early_return-{_what}", outputs(KINDS["fwd_always"], programs.EarlyReturn, _what))
+    add(f"output-ruled_fwd-bare-{_what}", outputs(KINDS["ruled_fwd"], programs.Bare, _what))
