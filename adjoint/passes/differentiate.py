@@ -2,10 +2,11 @@
 
     y, x' = gradient of=1 sens (s) carry (x = a) { R; yield u }
 
-                                     [x := a] R              its residuals handed out, as `residuals` says
+                                     x = identity(a)         a value of its own: its cotangents are one sum, as those in a cell
+                                     R                       its residuals handed out, as `residuals` says
                                      y  := u
                                      u' := s                 ones where no `sens` is given
-                                     [x := a] R'             the adjoint of R
+                                     R'                      the adjoint of R
                                      x' := the sum of x      zeros where it is absent
 
 An inner one first: its nodes are then among those that the outer one differentiates.  What R attaches to values stays in it, so
@@ -22,6 +23,7 @@ from adjoint.diagnostics import Derived
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Value, free_values, walk
 from adjoint.ir.ops.control import Gradient
+from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.types import TensorType, Type
 from adjoint.passes.activity import Leaf, differentiable
 from adjoint.passes.dce import living
@@ -80,10 +82,14 @@ class _Expander(Rewriter):
         wanted.update(zip(node.op.by, node.op.weights, strict=True))
         forward, gradients = forward_and_adjoint(adjoint, region.nodes, outputs, cotangents, wanted, self._module)
 
-        bound = zip((*region.params, *seeds), (*arguments, *sens), strict=True)
-        known.update((param, became(atom, known)) for param, atom in bound)
-        Rewriter().nodes(b, [*forward, *living(adjoint.nodes, gradients, self._module)], known)
-        return [became(atom, known) for atom in (*region.results, *gradients)]
+        nodes, results = [*forward, *living(adjoint.nodes, gradients, self._module)], [*region.results, *gradients]
+        used = set(free_values(nodes, results))
+        for param, atom in zip(region.params, arguments, strict=True):
+            if param in used:
+                known[param] = b.emit(Identity(), became(atom, known), hint=param.hint)
+        known.update((seed, became(atom, known)) for seed, atom in zip(seeds, sens, strict=True))
+        Rewriter().nodes(b, nodes, known)
+        return [became(atom, known) for atom in results]
 
     @staticmethod
     def _seed(b: Builder, output: Atom, given: Value | None) -> Atom | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gradients import agree
 
-from adjoint import Tensor
+from adjoint import Tensor, grad, ops
 from adjoint.ir.core import Module, Node, walk
 from adjoint.ir.interpret import Interpreter
 from adjoint.ir.ops.control import Gradient
@@ -263,8 +263,8 @@ func @f(a: f64) -> f64 {
     after = expanded(text)
     assert [node.op.symbol for node in walk(after.functions["f"].body) if isinstance(node.op, Attach)] == ["g"]
     seen: list[float] = []
-    grad = Pipeline.parse("grad").run(parse_module(text))
-    Interpreter(grad, hosts={"g": lambda ct: seen.append(float(ct))}).run("f.grad", np.asarray(0.5), np.asarray(3.0))
+    whole = Pipeline.parse("grad").run(parse_module(text))
+    Interpreter(whole, hosts={"g": lambda ct: seen.append(float(ct))}).run("f.grad", np.asarray(0.5), np.asarray(3.0))
     assert seen == [1.0, 3.0]
 
 
@@ -298,3 +298,35 @@ func @f(a: f32[50]) -> (f32[50], f32[50], f32[50]) {
         y, slope, n = run(np.ones(50, np.float32))
         np.testing.assert_array_equal(y, slope)
         assert set(y.tolist()) == {0.0, 2.0} and len(set(n.tolist())) > 40
+
+
+def test_the_numbers_are_those_of_eager_gradients() -> None:
+    """A gradient in a gradient, each value used several times: sums in the same order, so to the bit."""
+    text = """
+func @f(a: f32[50]) -> f32[50] {
+  y: f32, x': f32[50] = gradient of=1 carry (x: f32[50] = a) {
+    z: f32, u': f32[50] = gradient of=1 carry (u: f32[50] = x) {
+      p: f32[50] = tanh(u)
+      q: f32[50] = mul(p, x)
+      r: f32[50] = sin(u)
+      s: f32[50] = mul(q, r)
+      t: f32[50] = mul(s, u)
+      k: f32 = sum(t, axes=[0])
+      yield k
+    }
+    m: f32[50] = mul(u', x)
+    n: f32[50] = cos(x)
+    o: f32[50] = mul(m, n)
+    l: f32 = sum(o, axes=[0])
+    yield l
+  }
+  return x'
+}
+"""
+    a = Tensor(np.linspace(-2, 2, 50, dtype=np.float32))
+
+    def outer(x: Tensor) -> Tensor:
+        inner = grad(lambda u: (ops.tanh(u) * x * ops.sin(u) * u).sum())(x)
+        return (inner * x * ops.cos(x)).sum()
+
+    np.testing.assert_array_equal(load_ir(text)(a).asnumpy(), grad(outer)(a).asnumpy())
