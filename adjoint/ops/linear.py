@@ -26,6 +26,7 @@ __all__ = [
     "inner", "matmul", "mm", "mv", "outer", "tensor_dot",
 ]
 
+_new = object.__new__
 _ADD, _MUL = ew.Add(), ew.Mul()
 _PRODUCTS = {(ta, tb): Product(ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)}
 _PRODUCT = _PRODUCTS[False, False]
@@ -57,17 +58,15 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
 def matmul(input: Any, other: Any) -> Tensor:
     """The product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
     try:
-        plan = plans.get((_PRODUCT, input.type, other.type))
-        if plan is not None:  # types that were multiplied before fit
-            if state.tape is not None:
-                return binary(_PRODUCT, input, other)
-            out = object.__new__(Tensor)
-            out.type, out.memory = plan.type, plan.run(input.memory, other.memory)
+        plan = plans[_PRODUCT, input.type, other.type]
+        if state.tape is None:
+            out = _new(Tensor)
+            out.type = plan.type
+            out.memory = plan.run(input.memory, other.memory)
             return out
-        if input.ndim == other.ndim == 2 and input.shape[1] == other.shape[0] and input.dtype is other.dtype is not BOOL:
-            return apply(_PRODUCT, input, other)
-    except AttributeError:
-        pass
+        return binary(_PRODUCT, input, other)
+    except (AttributeError, KeyError):
+        pass  # one that is no tensor, or types that were not multiplied before
     return of_any_rank("MatMul", operand("MatMul", input), operand("MatMul", other, "other"))
 
 
