@@ -108,7 +108,7 @@ def mixed_conditions(x, y, kind):
     return x + y
 
 
-@program(f32(2.0), wrt=0, features="tensor if")
+@program(f32(2.0), wrt=0, features="tensor if", refused="E207")
 def variable_of_one_branch(x):
     """A variable that one branch alone sets, used where that branch was taken."""
     if x > 1:
@@ -332,7 +332,7 @@ def clipped_to_a_range(x, limit):
     return first * 2 + second
 
 
-@program(f32(1.0, -2.0), f32(3.0), wrt=(0, 1), features="match")
+@program(f32(1.0, -2.0), f32(3.0), wrt=(0, 1), features="match", refused="E202")
 def python_match(x, y):
     """match on Python values."""
     match x.shape:

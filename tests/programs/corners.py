@@ -130,7 +130,7 @@ def one_function_for_all_dtypes(half, single, whole):
 # Numbers that become tensors ----------------------------------------------------------------------------------------------
 
 
-@program(f64(0.75), wrt=0, features="tensor while, number becomes tensor")
+@program(f64(0.75), wrt=0, features="tensor while, number becomes tensor", refused="E205")
 def total_from_zero(x):
     """A sum that begins with the number 0."""
     total = 0
@@ -140,7 +140,7 @@ def total_from_zero(x):
     return total
 
 
-@program(f32(0.75, -0.5, 3.0), wrt=0, features="for tensor rows, tensor if, tensor continue, number becomes tensor")
+@program(f32(0.75, -0.5, 3.0), wrt=0, features="for tensor rows, tensor if, tensor continue, number becomes tensor", refused="E204")
 def total_of_rows_from_zero(x):
     """The same over rows, some of which are left out."""
     total, count = 0, 0
@@ -346,7 +346,7 @@ class CountsInPython(nn.Cell):
         return y + self.calls
 
 
-@program(f32(1.0, -2.0), wrt=0, features="attributes written, tensor if")
+@program(f32(1.0, -2.0), wrt=0, features="attributes written, tensor if", refused="E209")
 class KeepsTensor(nn.Cell):
     """A tensor kept in an attribute within a call."""
 
@@ -418,12 +418,20 @@ def hooks_in_tensor_loop(x):
 
 @program(f32(1.0, -2.0), wrt=0, features="register_hook, printing", differences=False)
 def several_hooks_on_one_value(x):
-    """Hooks run in the order they were registered; one is removed again; the argument has one too."""
+    """Hooks run in the order they were registered; the argument has one too."""
     x.register_hook(announce("argument"))
     y = x * x
     y.register_hook(announce("first"))
-    handle = y.register_hook(announce("removed"))
+    z = y * 3
     y.register_hook(announce("second"))
+    return z
+
+
+@program(f32(1.0, -2.0), wrt=0, features="register_hook, printing", differences=False, refused="E202")
+def removed_hook(x):
+    """A hook registered and removed again."""
+    y = x * x
+    handle = y.register_hook(announce("removed"))
     handle.remove()
     return y * 3
 

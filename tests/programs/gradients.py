@@ -121,6 +121,7 @@ def jvp_by_several(x, v):
     def bent(a, b):
         return a * b if a > 1 else a - b
 
+    y = x
     while x < 3:
         y, dy = adjoint.jvp(bent, (x, v), (v, x))
         x = x + 0.5 * abs(dy) + 0.25

@@ -141,24 +141,32 @@ def shape_arithmetic(x):
     return y.transpose(0, 2, 1).reshape(batch * y.shape[-1], heads) / y.shape[1] ** 0.5
 
 
-@program(f32(0.5, -1.5, 2.0), f32(0.0, 1.0, 1.0), wrt=0, features="ops functions")
+mean_square, absolute = nn.MSELoss(), nn.L1Loss(reduction="sum")
+by_class, by_rows = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), nn.SoftmaxCrossEntropyWithLogits()
+
+
+@program(f32(0.5, -1.5, 2.0), f32(0.0, 1.0, 1.0), wrt=0, features="ops functions, globals")
 def losses(x, target):
     """Losses, as functions and as cells."""
-    return nn.MSELoss()(x, target) + ops.mse_loss(x, target) * 2 + nn.L1Loss(reduction="sum")(x, target)
+    return mean_square(x, target) + ops.mse_loss(x, target) * 2 + absolute(x, target)
 
 
 @program(grid(3, 4), i32(0, 3, 2), wrt=0, features="ops functions")
 def cross_entropy(logits, labels):
     """Class labels as numbers and as rows of a table."""
     table = ops.one_hot(labels, 4, Tensor(1.0), Tensor(0.0))
-    by_table = nn.SoftmaxCrossEntropyWithLogits()(logits, table)
-    return nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")(logits, labels) + by_table.sum(), ops.log_softmax(logits)
+    return by_class(logits, labels) + by_rows(logits, table).sum(), ops.log_softmax(logits)
 
 
-@program(grid(2, 6), i32([1, 4]), wrt=0, features="shapes, numbers of tensors")
+@program(grid(2, 6), i32([[1, 4]]), wrt=0, features="shapes, numbers of tensors")
 def sizes_and_items(x, bounds):
     """Views whose sizes are computed, and bounds taken out of a tensor."""
     y = x.view(x.size // 3, 3)
-    low, high = bounds[0].item(), int(bounds[1])
-    z = y.view(-1)[low:high]
-    return y.sum(axis=0) * z, z.size
+    low, high = bounds[0, 0].item(), int(bounds[0, 1])
+    return y.sum(axis=0) * low + high, y.size
+
+
+@program(grid(2, 6), i32([[1, 4]]), wrt=0, features="numbers of tensors", refused="E203")
+def part_of_unknown_size(x, bounds):
+    """A slice whose ends are in a tensor has a size that no graph knows."""
+    return x.view(-1)[int(bounds[0, 0]):bounds[0, 1].item()] * 2

@@ -28,6 +28,7 @@ class Program:
     features     what it shows, besides what can be seen in its syntax
     differences  whether its gradient is what finite differences find, with all floats taken as float64
     raises       the exception it ends in, and a part of its message
+    refused      the code of the mistake with which a graph refuses it: it is outside of the language of graphs
     """
 
     name: str
@@ -39,6 +40,7 @@ class Program:
     features: tuple[str, ...]
     differences: bool
     raises: tuple[type[Exception], str] | None
+    refused: str | None
     source: Any = field(repr=False)
 
     @property
@@ -69,7 +71,7 @@ def tensors(value: Any, wide: bool = False) -> Any:
 
 def program(
     *inputs: Any, wrt: int | tuple[int, ...] | None = None, features: str = "", differences: bool | None = None,
-    raises: tuple[type[Exception], str] | None = None, made: bool = False, **keywords: Any,
+    raises: tuple[type[Exception], str] | None = None, refused: str | None = None, made: bool = False, **keywords: Any,
 ) -> Callable[[Any], Any]:
     """Registers a function, or a Cell class without arguments; with `made`, a function that makes the callable.
 
@@ -84,7 +86,7 @@ def program(
         PROGRAMS[name] = Program(
             name, source if is_maker else lambda: source, inputs, keywords, (wrt,) if isinstance(wrt, int) else wrt, source.__doc__,
             tuple(feature.strip() for feature in features.split(",") if feature.strip()),
-            wrt is not None if differences is None else differences, raises, source)
+            wrt is not None if differences is None else differences, raises, refused, source)
         return source
 
     return register
