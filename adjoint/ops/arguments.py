@@ -16,6 +16,7 @@ import numpy as np
 from adjoint.ir.op import Op, mistake
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import F32, DType
+from adjoint.runtime.host_checks import is_run_time_number
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, dtype_argument
 
@@ -71,8 +72,8 @@ def integer(op: Op | str, argument: str, value: Any) -> int:
 
 
 def number(op: Op | str, argument: str, value: Any) -> bool | int | float:
-    """A Python number."""
-    if isinstance(value, (bool, int, float)):
+    """A Python number; in a graph it may be one that is known when the graph runs."""
+    if isinstance(value, (bool, int, float)) or is_run_time_number(value):
         return value
     if isinstance(value, (np.bool_, np.integer, np.floating)) or (isinstance(value, Tensor) and value.size == 1):
         return value.item()

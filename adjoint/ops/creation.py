@@ -13,7 +13,7 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.shape import Broadcast, Iota, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
-from adjoint.runtime.host_checks import emitting
+from adjoint.runtime.host_checks import emitting, is_run_time_number
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant
 
@@ -51,12 +51,17 @@ def ones(shape: Any, dtype: DType | None = None) -> Tensor:
 def full(size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
     """One number everywhere; its dtype, if not told, is the number's: Bool, Int64 or Float32."""
     value = _filling("Full", fill_value)
-    found = fill_value.dtype if isinstance(fill_value, Tensor) else as_tensor(value).dtype
+    if is_run_time_number(fill_value):
+        found = {"bool": BOOL, "int": I64}.get(fill_value.category, F32)
+    else:
+        found = fill_value.dtype if isinstance(fill_value, Tensor) else as_tensor(value).dtype
     return filled("Full", sizes_argument("Full", "size", size), value, dtype_or("Full", dtype, found))
 
 
 def _filling(op: str, value: Any) -> bool | int | float | Tensor:
-    """The number to fill with; in a graph a Tensor of one element stays a Tensor."""
+    """The number to fill with; in a graph one that is not known is a Tensor."""
+    if is_run_time_number(value):
+        return value.as_tensor({"bool": BOOL, "int": I64}.get(value.category, F64))
     return value if emitting() and isinstance(value, Tensor) and value.size == 1 else number(op, "fill_value", value)
 
 

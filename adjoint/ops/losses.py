@@ -92,15 +92,15 @@ def sparse_losses(op: str, logits: Tensor, labels: Tensor, ignored: tuple[int, .
 def class_check(op: str, argument: str, count: int, ignored: tuple[int, ...]) -> Callable[[Tensor], None]:
     """A check that labels are classes in 0..count-1, or among those that do not count; an IndexMistake."""
 
-    def check(labels: Tensor) -> None:
-        classes = labels.asnumpy()
+    def labels(given: Tensor) -> None:
+        classes = given.asnumpy()
         outside = (classes < 0) | (classes >= count)
         for label in ignored:
             outside &= classes != label
         if outside.any():
             raise wrong(op, argument, f"classes in 0..{count - 1}", int(classes[outside][0]), IndexMistake)
 
-    return check
+    return labels
 
 
 def sparse_softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:

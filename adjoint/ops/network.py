@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.reduce import Mean
 from adjoint.ops.arguments import flag, integer, number, operand, pair, sizes_argument, wrong
-from adjoint.ops.arithmetic import rsqrt, square
+from adjoint.ops.arithmetic import rsqrt, square, stop_gradient
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import Pairs, same_padding
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.host_checks import emitting
 from adjoint.runtime.interned import made
 from adjoint.runtime.state import not_recording
 from adjoint.runtime.tensor import Tensor, apply
@@ -207,8 +209,9 @@ def batch_normalized(
     """
     y, batch_mean, batch_variance, _ = apply(made(BatchNorm, epsilon), x, gamma, beta)
     count = x.size // x.shape[1]
-    with not_recording():
+    with nullcontext() if emitting() else not_recording():
         unbiased = batch_variance * (count / max(1, count - 1))
-        mean.overwrite(mean * old + batch_mean.astype(mean.dtype, copy=False) * new)
-        variance.overwrite(variance * old + unbiased.astype(variance.dtype, copy=False) * new)
+        for running, batch in ((mean, batch_mean), (variance, unbiased)):
+            moved = running * old + batch.astype(running.dtype, copy=False) * new
+            running.overwrite(stop_gradient(moved) if emitting() else moved)
     return y, batch_mean, batch_variance

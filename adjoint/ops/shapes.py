@@ -601,14 +601,14 @@ def gathered(op: str, x: Tensor, indices: Tensor, along: int, argument: str = "i
 def index_check(op: str, argument: str, first: int | None, end: int, note: str = "") -> Callable[[Tensor], None]:
     """A check that indices are from `first` (None: wherever) up to and without `end`; an IndexMistake that names one that is not."""
 
-    def check(indices: Tensor) -> None:
-        places = indices.asnumpy()
+    def indices(given: Tensor) -> None:
+        places = given.asnumpy()
         if places.size and (places.max() >= end or (first is not None and places.min() < first)):
             outside = places >= end if first is None else (places < first) | (places >= end)
             bounds = f"below {end}" if first is None else f"in [{first}, {end})"
             raise wrong(op, argument, bounds + note, int(places[outside].reshape(-1)[0]), IndexMistake)
 
-    return check
+    return indices
 
 
 def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Tensor:
@@ -731,14 +731,14 @@ def flat_indices(op: str, x: Tensor, indices: Tensor) -> Tensor:
 def _coordinate_check(op: str, sizes: tuple[int, ...]) -> Callable[[Tensor], None]:
     """A check that the rows of a tensor [..., n] are coordinates in axes of these sizes."""
 
-    def check(indices: Tensor) -> None:
-        columns = indices.asnumpy().reshape(-1, len(sizes))
+    def coordinates(given: Tensor) -> None:
+        columns = given.asnumpy().reshape(-1, len(sizes))
         for axis, (column, size) in enumerate(zip(columns.T, sizes, strict=True)):
             outside = (column < -size) | (column >= size)
             if outside.any():
                 raise wrong(op, "indices", f"in [{-size}, {size}) along axis {axis}", int(column[outside][0]), IndexMistake)
 
-    return check
+    return coordinates
 
 
 def gather_nd(input_x: Any, indices: Any) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["checked_on_host", "emitting", "explained", "needs_values"]
+__all__ = ["checked_on_host", "emitting", "explained", "is_run_time_number", "needs_values"]
 
 Result = TypeVar("Result")
 
@@ -20,6 +20,11 @@ Result = TypeVar("Result")
 def emitting() -> bool:
     """Whether a graph is being made: ops are written down, and their results hold no numbers."""
     return getattr(state.tape, "emits", False)
+
+
+def is_run_time_number(value: object) -> bool:
+    """Whether it is a Python number that is known when the graph runs; `value.as_tensor(dtype)` is a tensor of it."""
+    return getattr(value, "is_run_time_number", False)
 
 
 def checked_on_host(check: Callable[..., None], *tensors: Tensor) -> None:

@@ -25,7 +25,7 @@ from adjoint.ir.ops.elementwise import Cast, Select
 from adjoint.ir.ops.reduce import Any_
 from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Iota, Reshape, ScatterAdd, Slice, Transpose
 from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
-from adjoint.runtime.host_checks import checked_on_host, emitting, needs_values
+from adjoint.runtime.host_checks import checked_on_host, emitting, is_run_time_number, needs_values
 from adjoint.runtime.interned import made
 from adjoint.runtime.machine import memory_of
 from adjoint.runtime.state import state
@@ -48,7 +48,7 @@ def taken(x: Tensor, key: Any) -> Tensor:
     """
     if key.__class__ is int and x.type.rank:
         return _row(x, key)
-    part, places = _sliced(x, _entries(x, key))
+    part, places = _sliced(x, _entries(x, _symbolic(key) if emitting() else key))
     return part if all(array is None for array in places) else _gathered(part, places)
 
 
@@ -138,6 +138,20 @@ def _parsed(entry: Any) -> list[Any]:
     if array.dtype.kind not in "iu":
         raise IndexError(f"For 'Tensor[...]', an array used as an index must hold ints or bools, but got {array.dtype}.")
     return [int(array)] if array.ndim == 0 else [_Places(array.astype(np.int64))]
+
+
+def _symbolic(key: Any) -> Any:
+    """The key with Tensors for the numbers, and the lists of them, that are known when the graph runs."""
+    if isinstance(key, tuple):
+        return tuple(_symbolic(entry) for entry in key)
+    if is_run_time_number(key):
+        return key.as_tensor(I64) if key.category == "int" else key
+    if isinstance(key, list) and any(isinstance(item, Tensor) or is_run_time_number(item) for item in key):
+        items = [_symbolic(item) for item in key]
+        rows = [item if isinstance(item, Tensor) else constant(operator.index(item), I64) for item in items]
+        parts = [apply(made(Reshape, tensor(row.dtype, (1, *row.shape))), row) for row in rows]
+        return apply(made(Concat, 0), *(part if part.dtype is I64 else apply(made(Cast, I64), part) for part in parts))
+    return key
 
 
 def _plain(entry: Any) -> Any:
@@ -266,7 +280,12 @@ def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]
 
 
 def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
-    return lambda places: _check_range(places.asnumpy(), length, axis)
+    """A check of indices; an IndexError that names the first out of range."""
+
+    def indices(places: Tensor) -> None:
+        _check_range(places.asnumpy(), length, axis)
+
+    return indices
 
 
 def _in_range(places: Array, length: int, axis: int) -> Array:
@@ -293,8 +312,10 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
 
     Errors as for `taken`; ValueError when the value does not fit.
     """
-    if emitting() and any(isinstance(entry, Tensor) for entry in (key if isinstance(key, tuple) else (key,))):
-        return _symbolically_replaced(x, key, value)
+    if emitting():
+        key = _symbolic(key)
+        if any(isinstance(entry, Tensor) for entry in (key if isinstance(key, tuple) else (key,))):
+            return _symbolically_replaced(x, key, value)
     with _at_once():
         chosen = taken(_numbered(x), key).asnumpy()
     source = np.arange(x.size, dtype=np.int64)
@@ -306,7 +327,9 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
     """What is written into `x`, in its dtype and the shape of the part that is written to."""
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
-    if isinstance(value, (bool, int, float)):
+    if is_run_time_number(value):
+        value = value.as_tensor(x.dtype)
+    elif isinstance(value, (bool, int, float)):
         value = constant(value if not isinstance(value, float) or x.dtype.is_float else int(value), x.dtype)
     elif not isinstance(value, Tensor):
         value = as_tensor(value)

@@ -215,3 +215,62 @@ def test_optimisers(kind: Any, rate: Any, dtype: Any, monkeypatch: pytest.Monkey
             at_once((gradient,))
         with pytest.raises(RuntimeError, match=r"3 rates.*step 4"):
             graph.checks[0][0](in_graph.global_step)  # pyright: ignore[reportPossiblyUnbound]
+
+
+# -- graphs as they are made -------------------------------------------------------------------------------------------
+def rows_of(x: Tensor, n: Tensor) -> Tensor:
+    y = x[0] * 0
+    for k in range(n):
+        y = y + x[k]
+    return y
+
+
+def rows_written(x: Tensor, n: Tensor) -> Tensor:
+    y = x * 1.0
+    for k in range(n):
+        y[k] = k * 2.0
+        y[-1, k] = y[k, 0] + 0.5
+    return y
+
+
+def rows_listed(x: Tensor, n: Tensor) -> Tensor:
+    return x[[n, 0]] + x[:, [n, n]].sum()
+
+
+def filled_by(x: Tensor, n: Tensor) -> Tensor:
+    return ops.full((4,), n.item()) + ops.clamp(x, n.item(), 5.0)
+
+
+@pytest.mark.parametrize("function", [rows_of, rows_written, rows_listed, filled_by])
+def test_numbers_that_are_known_when_the_graph_runs(function: Any) -> None:
+    for n in (1, 2):
+        expected = function(X, Tensor(n))
+        np.testing.assert_array_equal(adjoint.jit(function)(X, Tensor(n)).asnumpy(), expected.asnumpy())
+
+
+def test_running_statistics_in_a_graph() -> None:
+    """They move as they do at once, and no gradient flows through them."""
+    cells = [nn.BatchNorm1d(4).set_train() for _ in range(2)]
+    programs = [cells[0], adjoint.jit(lambda x: cells[1](x))]
+    (first, one), (second, other) = (
+        (f(X), adjoint.grad(lambda x, f=f: (f(x) * X).sum())(X)) for f in programs)
+    np.testing.assert_array_equal(first.asnumpy(), second.asnumpy())
+    np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+    for kind in ("moving_mean", "moving_variance"):
+        np.testing.assert_array_equal(getattr(cells[0], kind).asnumpy(), getattr(cells[1], kind).asnumpy())
+    assert cells[0].moving_mean.tolist() != [0.0] * 4
+
+
+@pytest.mark.parametrize("make", ["SGD({}, [0.3, 0.2, 0.1], weight_decay=0.01, loss_scale=3.0)", "Momentum({}, 0.1, 0.9)", "Adam({}, 0.1)"])
+def test_training_in_a_graph(make: str) -> None:
+    """To the bit what training at once does."""
+    found: list[list[Any]] = []
+    for graph in (False, True):
+        adjoint.set_seed(1)
+        network = nn.SequentialCell(nn.Dense(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dense(8, 3)).set_train()
+        optimizer = eval(f"nn.{make.format('network.trainable_params()')}")
+        step = nn.TrainOneStepCell(nn.WithLossCell(network, nn.SoftmaxCrossEntropyWithLogits(True, "mean")), optimizer)
+        run = adjoint.jit(lambda x, y, step=step: step(x, y)) if graph else step
+        losses = [run(X, i(0, 2, 1)).tolist() for _ in range(3)]
+        found.append([losses, *(p.tolist() for p in step.get_parameters())])
+    assert found[0] == found[1]
