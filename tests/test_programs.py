@@ -29,9 +29,6 @@ from adjoint.runtime.executor import load_ir
 from adjoint.runtime.grad import flat_tensors
 from adjoint.runtime.outline import filled, slots_of
 
-JIT_READY = hasattr(adjoint, "jit")
-needs_jit = pytest.mark.skipif(not JIT_READY, reason="functions are not parsed into graphs yet")
-
 every_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 differentiated = pytest.mark.parametrize(
     "program", [p for p in PROGRAMS.values() if p.wrt is not None], ids=[p.name for p in PROGRAMS.values() if p.wrt is not None])
@@ -158,6 +155,11 @@ def eager(name: str, gradient: bool) -> tuple[Outcome, Outcome]:
     return outcome(fn, call, program), outcome(fn, call, program)
 
 
+RUN_TWICE = {"vjp_of_control_flow", "jvp_inside"}
+"""Within a graph the function of a `vjp` or `jvp` is run once for its result and once for its pullback, so that a gradient around it
+is summed in another order: the last bits may differ."""
+
+
 def agrees(program: Program, fn: Any, call: Callable[..., Any], gradient: bool, parsed: bool = True) -> None:
     """The first and the second call are as they are op by op; or a function that is `parsed` is refused."""
     for expected in eager(program.name, gradient):
@@ -165,6 +167,10 @@ def agrees(program: Program, fn: Any, call: Callable[..., Any], gradient: bool, 
         if parsed and program.refused:
             assert isinstance(found.raised, CompileError), f"{found.raised!r}, {found.result!r}"
             assert program.refused in str(found.raised)
+            continue
+        if gradient and program.name in RUN_TWICE:
+            for a, b in zip(flat_tensors(expected.result), flat_tensors(found.result), strict=True):
+                np.testing.assert_allclose(b.asnumpy(), a.asnumpy(), rtol=1e-14)
             continue
         expected.compare(found)
         assert program.raises is None or program.raises[1] in str(found.raised)
@@ -236,21 +242,18 @@ def test_gradient_is_that_of_finite_differences(program: Program) -> None:
 # As graphs ------------------------------------------------------------------------------------------------------------------
 
 
-@needs_jit
 @every_program
 def test_as_a_graph(program: Program) -> None:
     fn = program.make()
     agrees(program, fn, compiled(fn), gradient=False)
 
 
-@needs_jit
 @differentiated
 def test_gradient_of_a_graph(program: Program) -> None:
     fn = program.make()
     agrees(program, fn, gradient_of(program, fn, compiled(fn)), gradient=True)
 
 
-@needs_jit
 @differentiated
 def test_gradient_within_a_graph(program: Program) -> None:
     fn = program.make()
@@ -262,7 +265,6 @@ def test_gradient_within_a_graph(program: Program) -> None:
     agrees(program, fn, adjoint.jit(called), gradient=True)
 
 
-@needs_jit
 @every_program
 def test_in_graph_mode(program: Program) -> None:
     with graph_mode():
@@ -270,7 +272,6 @@ def test_in_graph_mode(program: Program) -> None:
         agrees(program, fn, fn, gradient=False, parsed=isinstance(fn, nn.Cell))
 
 
-@needs_jit
 @differentiated
 def test_gradient_in_graph_mode(program: Program) -> None:
     with graph_mode():
@@ -278,7 +279,6 @@ def test_gradient_in_graph_mode(program: Program) -> None:
         agrees(program, fn, gradient_of(program, fn), gradient=True)
 
 
-@needs_jit
 @every_program
 def test_text_of_the_graph(program: Program) -> None:
     """The graph printed, parsed back, and run by the executor, which knows nothing of Python."""

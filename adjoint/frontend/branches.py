@@ -35,14 +35,28 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How statements ended: `code` an int or a run-time number, `value` what is returned."""
+    """How statements ended: `code` an int or a run-time number, `value` what is returned.
+
+    possible  the codes that a run-time number may be
+    """
 
     code: Any
     value: Any = UNBOUND
+    possible: frozenset[int] = frozenset()
 
     @property
     def is_known(self) -> bool:
         return isinstance(self.code, int)
+
+    @property
+    def codes(self) -> frozenset[int]:
+        """All that the code may be."""
+        return frozenset({self.code}) if self.is_known else self.possible
+
+    def without(self, code: int) -> Outcome:
+        """The same, where it is known not to be `code`."""
+        left = self.codes - {code}
+        return Outcome(next(iter(left)), self.value) if len(left) == 1 else Outcome(self.code, self.value, left)
 
 
 @dataclass(eq=False)
@@ -73,8 +87,8 @@ _Made = Callable[[Sequence[Any]], Any]
 class Merge:
     """Pairs of values that become results of a node, and how the merged values are built of them."""
 
-    def __init__(self, world: World):
-        self.world = world
+    def __init__(self, world: World, broadcasts: bool = False):
+        self.world, self.broadcasts = world, broadcasts
         self.pairs: list[tuple[Any, Any, Kind, str]] = []
 
     def value(self, a: Any, b: Any, name: str) -> _Made:
@@ -118,7 +132,13 @@ class Merge:
         if a is DEAD or b is DEAD:
             return self.world.kind(known) if self.world.is_dynamic(known) else None
         first, second = self.world.kind(a), self.world.kind(b)
-        return first if first == second else None
+        if first == second or first is None or second is None:
+            return first if first == second else None
+        # A Python number that meets a tensor becomes one, if that changes no dtype.
+        for tensor, number in ((first, b), (second, a)):
+            if tensor.category == "tensor" and (self.broadcasts or not tensor.type.rank) and self.world.joins(number, tensor.type):
+                return tensor
+        return None
 
     def _same(self, a: Any, b: Any) -> bool:
         """Whether two values are one, known while parsing."""
@@ -206,12 +226,13 @@ class Branching:
                 return lambda made: None
             code = merge.value(*((DEAD, known.code) if a is DEAD else (known.code, DEAD)), "return")
             value = merge.value(*((DEAD, known.value) if a is DEAD else (known.value, DEAD)), "return")
-            return lambda made: Outcome(code(made), value(made))
+            return lambda made: Outcome(code(made), value(made), known.codes)
+        possible = frozenset[int]().union(*(frozenset({NEXT}) if x is None else x.codes for x in (a, b)))
         codes = [NEXT if x is None else x.code for x in (a, b)]
         values = [DEAD if x is None or x.value is UNBOUND else x.value for x in (a, b)]
         code = merge.value(codes[0], codes[1], "the way out")
         value = merge.value(values[0], values[1], "return")
-        return lambda made: Outcome(code(made), value(made))
+        return lambda made: Outcome(code(made), value(made), possible)
 
     def _places(self, merge: Merge, a: Branch, b: Branch, leaving: Callable[[Branch], bool],
                 report: Callable[[str], None] | None) -> list[tuple[Place, _Made]]:
@@ -280,7 +301,7 @@ class Branching:
             atoms: list[Atom] = []
             for pair in merge.pairs:
                 value, kind = pair[side], pair[2]
-                atoms.append(self.world.builder.emit(Undef((kind.type,)), hint="undefined") if value is DEAD else self.world.atom(value))
+                atoms.append(self.world.builder.emit(Undef((kind.type,)), hint="undefined") if value is DEAD else self.world.atom_as(value, kind))
             self.world.close()
             yields.append(atoms)
         regions = [branch.builder.finish(atoms) for branch, atoms in zip((a, b), yields, strict=True)]

@@ -184,7 +184,7 @@ def _sum(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @_for(map)
 def _map(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, *sequences = args
-    return [on.call(function, items, {}) for items in zip(*(_items(on, s) for s in sequences))]  # noqa: B905 - map stops at the shortest
+    return [on.call(function, items, {}) for items in zip(*(_items(on, s) for s in sequences))]
 
 
 @_for(filter)

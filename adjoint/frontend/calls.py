@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import functools
 import inspect
 import types
@@ -165,6 +166,44 @@ class Lowerer(Statements):
         frame.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         return self._run(frame, node, inspect.Signature.from_callable(function, follow_wrapped=False), function.__name__, args, kwargs)
 
+    def as_python(self, function: Any) -> Any:
+        """A function for Python to call at run time, such as a hook: one that parsed code defines is made into Python's own.
+
+        CompileError when it needs a tensor of the graph, or assigns a name around it.
+        """
+        if isinstance(function, functools.partial):
+            return functools.partial(self.as_python(function.func), *function.args, **function.keywords)
+        if not isinstance(function, Closure):
+            return function
+        node, frame = function.node, function.frame
+        if isinstance(node, ast.FunctionDef) and declared(node.body, ast.Nonlocal):
+            raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook `{function.__name__}` assigns a name of the function around it",
+                                        help="keep what it counts in a list or an object of the outer program")
+        names = self._free_names(node, frame)
+        for name, value in names.items():
+            if self.is_late(value):
+                raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook uses `{name}`, a tensor that the graph computes",
+                                            help="compute it in the hook, or let the hook be an operation of the graph")
+        return _python_function(node, frame, {name: self.as_python(value) for name, value in names.items()}, function.signature)
+
+    @staticmethod
+    def _free_names(node: ast.Lambda | ast.FunctionDef, frame: Frame) -> dict[str, Any]:
+        """The names of the functions around that a function uses, with what they stand for now."""
+        own = local_names(node)
+        found: dict[str, Any] = {}
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and inner.id not in own and inner.id not in found:
+                at: Frame | None = frame
+                while at is not None:
+                    if inner.id in at.names:
+                        found[inner.id] = at.names[inner.id]
+                        break
+                    if inner.id in at.cells:
+                        found[inner.id] = at.cells[inner.id].cell_contents
+                        break
+                    at = at.outer
+        return found
+
     @staticmethod
     def _frame(node: ast.Lambda | ast.FunctionDef, source: Source, space: dict[str, Any]) -> Frame:
         body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
@@ -242,3 +281,30 @@ def _is_pure(function: Any) -> bool:
     """Whether it is a function of Python's library whose result depends on its arguments alone."""
     module = getattr(function, "__module__", None) or ""
     return module.partition(".")[0] in _PURE_MODULES and not module.startswith("numpy.random")
+
+
+def _python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dict[str, Any], signature: inspect.Signature) -> Any:
+    """The tree of a function as Python's own function, its names from around bound, its lines true."""
+    inner = copy.deepcopy(node)
+    if isinstance(inner, ast.FunctionDef):
+        inner.decorator_list = []
+        body: list[ast.stmt] = [inner, ast.Return(ast.Name(inner.name, ast.Load()))]
+    else:
+        body = [ast.Return(inner)]
+    around = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    maker = ast.FunctionDef("around", around, body, [], None)
+    module = ast.fix_missing_locations(ast.copy_location(ast.Module([ast.copy_location(maker, node)], []), node))
+    _without_defaults(inner)
+    space: dict[str, Any] = {}
+    exec(compile(module, frame.source.file, "exec"), frame.space, space)
+    function = space["around"](**names)
+    parameters = signature.parameters.values()
+    function.__defaults__ = tuple(p.default for p in parameters if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY) or None
+    function.__kwdefaults__ = {p.name: p.default for p in parameters if p.default is not p.empty and p.kind is p.KEYWORD_ONLY} or None
+    return function
+
+
+def _without_defaults(node: ast.Lambda | ast.FunctionDef) -> None:
+    """Defaults have been computed: they are put in afterwards."""
+    node.args.defaults = []
+    node.args.kw_defaults = [None] * len(node.args.kwonlyargs)

@@ -11,7 +11,7 @@ import builtins
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from adjoint.diagnostics import CompileError, Loc, noted
 from adjoint.frontend import errors
@@ -92,7 +92,7 @@ class Expressions:
                 with self.here(node):
                     return _BINARY[type(op)](first, second)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self._negated(self.value(operand), node)
+                return self._negated(self.tested(operand), node)
             case ast.UnaryOp(op=op, operand=operand):
                 given = self.value(operand)
                 with self.here(node):
@@ -102,7 +102,7 @@ class Expressions:
             case ast.BoolOp(op=op, values=values):
                 return self._either(values, isinstance(op, ast.Or), node)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self.choice(self.value(test), lambda: self.value(body), lambda: self.value(orelse), node)
+                return self.choice(self.tested(test), lambda: self.value(body), lambda: self.value(orelse), node)
             case ast.Subscript(value=held, slice=key):
                 container, index = self.value(held), self.value(key)
                 return self._item(container, index, node)
@@ -157,9 +157,7 @@ class Expressions:
                     if isinstance(found, Unusable):
                         raise found.make(name, self.place_of(node))
                     if found is UNBOUND:
-                        unbound = UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
-                        noted(unbound, self.place_of(node))
-                        raise unbound
+                        self.raised(UnboundLocalError, (f"cannot access local variable '{name}' where it is not associated with a value",), node)
                     return found
                 if name in frame.cells:
                     cell = frame.cells[name]
@@ -217,7 +215,7 @@ class Expressions:
                 raise errors.VALUE_NEEDED.at(
                     self.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
                     help="stack the tensors (`ops.stack(items)[i]`), or loop over a range of known length")
-            return container[index]
+            return container[self.world.index(index) if self.world.is_tensor(container) else index]
 
     def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
         for node in nodes:
@@ -261,6 +259,33 @@ class Expressions:
         """Whether `x` is true: a bool, or an atom of the IR."""
         with self.here(node):
             return self.world.truth(x)
+
+    def test(self, node: ast.expr) -> Any:
+        """The truth of an expression that stands where only its truth matters: a bool, or an atom of the IR."""
+        return self.truth(self.tested(node), node)
+
+    def tested(self, node: ast.expr) -> Any:
+        """The same as a value: operands of `and` and `or` count by their truth, whatever they are."""
+        if not isinstance(node, ast.BoolOp):
+            return self.value(node)
+        until = isinstance(node.op, ast.Or)
+
+        def following(values: Sequence[ast.expr]) -> Any:
+            truth = self._as_bool(self.tested(values[0]), values[0])
+            if len(values) == 1:
+                return truth
+            if isinstance(truth, bool):
+                return truth if truth is until else following(values[1:])
+            rest: Callable[[], Any] = lambda: following(values[1:])  # noqa: E731 - both are handed on
+            known: Callable[[], Any] = lambda: until  # noqa: E731
+            return self.choice(truth, *((known, rest) if until else (rest, known)), node)
+
+        return following(node.values)
+
+    def _as_bool(self, x: Any, node: ast.AST) -> Any:
+        """A bool, or a run-time one."""
+        truth = self.truth(x, node)
+        return truth if isinstance(truth, bool) else self.world.number("bool", x)
 
     def choice(self, tested: Any, first: Callable[[], Any], second: Callable[[], Any], node: ast.AST) -> Any:
         """One of two values."""
@@ -325,6 +350,8 @@ class Expressions:
 
     def _contained(self, item: Any, container: Any, wanted: bool, node: ast.AST) -> Any:
         """`item in container`; a tensor, or among tensors, by what `==` says of each."""
+        if self.world.is_tensor(container):
+            container = self.world.rows(container)
         if isinstance(container, (list, tuple)) and (self.world.is_dynamic(item) or any(self.world.is_dynamic(x) for x in container)):
             found: Any = False
             for x in container:
@@ -335,7 +362,7 @@ class Expressions:
                 if known is not False:
                     number = self.world.number("bool", same)
                     found = number if found is False else found.either(number)
-            return found if wanted or found is False and not wanted else found.negated() if found is not False else not wanted
+            return found if wanted or (found is False and not wanted) else found.negated() if found is not False else not wanted
         return (item in container) is wanted
 
     # -- comprehensions and text --------------------------------------------------------------------------------------
@@ -368,7 +395,7 @@ class Expressions:
             self.frame = outer
 
     def _kept(self, test: ast.expr) -> bool:
-        condition = self.truth(self.value(test), test)
+        condition = self.test(test)
         if not isinstance(condition, bool):
             raise errors.VALUE_NEEDED.at(
                 self.place_of(test), "a tensor decides how long a list is", help="use `ops.where`, or keep all items and weigh them")
@@ -376,6 +403,16 @@ class Expressions:
 
     def assign(self, target: ast.expr, value: Any) -> None:
         raise NotImplementedError
+
+    def raised(self, kind: type[BaseException], args: Sequence[Any], node: ast.AST) -> NoReturn:
+        """Raise when the graph runs, after the effects before it."""
+
+        def throw(*given: Any) -> None:
+            raise kind(*given)
+
+        self.world.loc = self.place_of(node)
+        self.world.effect("raise", throw, args)
+        raise Unreachable
 
     def _text(self, parts: Sequence[ast.expr]) -> Any:
         """An f-string: text, or, with a dynamic value in it, text that is made when the graph runs."""

@@ -53,7 +53,12 @@ class _State:
     """key -> place, its contents before the loop, its contents at the beginning of a round"""
     carried: list[_Carried] = field(default_factory=list)
     code: Any = NEXT
+    codes: frozenset[int] = frozenset({NEXT})
     value: Any = DEAD
+    once: bool = False
+    """Whether the loop runs at least one round: what each round assigns has a value after it."""
+    given: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    """By place, the names that have no value before the loop, with what each round gives them"""
 
 
 @dataclass(eq=False)
@@ -68,9 +73,12 @@ class _Round:
 class Looping(Branching):
     """Lowers loops whose number of rounds is not known."""
 
-    def while_loop(self, test: Callable[[], Any], body: Callable[[], Outcome | None]) -> Outcome | None:
-        """A `while`; how it was left: None when its test failed, else a `break` or `return`."""
-        state = _State()
+    def while_loop(self, test: Callable[[], Any], body: Callable[[], Outcome | None], *, once: bool = False) -> Outcome | None:
+        """A `while`; how it was left: None when its test failed, else a `break` or `return`.
+
+        once  it is known to run at least one round
+        """
+        state = _State(once=once)
         hints = self.world.loc
         for _ in range(_MOST_ROUNDS):
             found = self._round(state, body)
@@ -98,7 +106,7 @@ class Looping(Branching):
             index(inside)
             return body()
 
-        state = _State()
+        state = _State(once=all(isinstance(x, int) for x in bounds) and len(range(*bounds)) > 0)
         for _ in range(_MOST_ROUNDS):
             found = self._round(state, rounds)
             if state.code is not NEXT or _leaves(found.outcome):
@@ -129,7 +137,8 @@ class Looping(Branching):
             self.journal.write(place, {"at": names["at"] + step})
             return body()
 
-        return self.while_loop(test, one)
+        known = all(isinstance(x, int) for x in bounds)
+        return self.while_loop(test, one, once=known and len(range(*bounds)) > 0)
 
     # -- one round --------------------------------------------------------------------------------------------------
     def _round(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
@@ -166,13 +175,17 @@ class Looping(Branching):
                 first, last = inside.get(name, UNBOUND), after.get(name, UNBOUND)
                 # What only the body assigns is its own: it has no value at the beginning of a round.
                 widened[name] = UNBOUND if first is UNBOUND else self._parameters(state, first, last, name)
+                if first is UNBOUND and state.once and last is not UNBOUND and not isinstance(last, Unusable):
+                    given = state.given.setdefault(place.key, {})
+                    if name not in given:
+                        given[name] = self._returned(state, last, name)
             return widened
         return self._parameters(state, inside, after, "value")
 
     def _parameters(self, state: _State, first: Any, last: Any, name: str) -> Any:
         if isinstance(first, Unusable) or isinstance(last, Unusable):
             return first if isinstance(first, Unusable) else last
-        merge = Merge(self.world)
+        merge = Merge(self.world, broadcasts=True)
         try:
             build = merge.value(first, last, name)
         except Difference as differ:
@@ -208,30 +221,31 @@ class Looping(Branching):
         assert outcome is not None
         number = self.world.kind(0)
         assert number is not None
+        state.codes |= outcome.codes - {CONTINUE}
         if state.code is NEXT:
             state.code = self._new(state, "left", number, NEXT).inside
         if state.value is DEAD and outcome.value is not UNBOUND and outcome.value is not DEAD:
             state.value = self._returned(state, outcome.value)
 
-    def _returned(self, state: _State, value: Any) -> Any:
-        """The structure of what is returned, its dynamic values as parameters that nothing has given a value yet."""
+    def _returned(self, state: _State, value: Any, name: str = "returned") -> Any:
+        """The structure of what a round gives, its dynamic values as parameters that nothing has given a value yet."""
         if self.world.is_dynamic(value):
             kind = self.world.kind(value)
             assert kind is not None
-            return self._new(state, "returned", kind, DEAD).inside
+            return self._new(state, name, kind, DEAD).inside
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*(self._returned(state, item) for item in value))
+            return type(value)(*(self._returned(state, item, name) for item in value))
         if isinstance(value, (list, tuple)):
-            return type(value)(self._returned(state, item) for item in value)
+            return type(value)(self._returned(state, item, name) for item in value)
         if isinstance(value, dict):
-            return {key: self._returned(state, item) for key, item in value.items()}
+            return {key: self._returned(state, item, name) for key, item in value.items()}
         return value
 
     # -- the node ---------------------------------------------------------------------------------------------------
     def _first(self, carried: _Carried) -> Atom:
         if carried.first is DEAD:
             return self.world.builder.emit(Undef((carried.kind.type,)), hint="undefined")
-        return self.world.atom(carried.first)
+        return self.world.atom_as(carried.first, carried.kind)
 
     def _test(self, state: _State, test: Callable[[], Any]) -> Region:
         """The region of the test: false once the loop has been left."""
@@ -274,6 +288,7 @@ class Looping(Branching):
         for key, (place, _, after) in found.changes.items():
             _, _, inside = state.places[key]
             self._collect(inside, after, last)
+            self._collect(state.given.get(key, {}), after, last)
             del place
         if state.code is not NEXT:
             outcome = found.outcome
@@ -316,11 +331,12 @@ class Looping(Branching):
         for place, before, inside in state.places.values():
             contents = _substituted(inside, final)
             if isinstance(place, NamesPlace):
-                contents = {name: self._maybe(before, name, value) for name, value in contents.items()}
+                given = _substituted(state.given.get(place.key, {}), final)
+                contents = {name: given[name] if name in given else self._maybe(before, name, value) for name, value in contents.items()}
             self.journal.write(place, contents)
         if state.code is NEXT:
             return None
-        return Outcome(final[state.code.atom], UNBOUND if state.value is DEAD else _substituted(state.value, final))
+        return Outcome(final[state.code.atom], UNBOUND if state.value is DEAD else _substituted(state.value, final), state.codes)
 
     def _maybe(self, before: dict[str, Any], name: str, value: Any) -> Any:
         """A name that the body alone assigns has no value when the loop runs no round."""
@@ -352,14 +368,16 @@ def _differs(place: Place, state: _State, after: Any) -> bool:
 
 
 def _substituted(value: Any, final: dict[Value, Any]) -> Any:
-    """A structure with the parameters of the body replaced by the loop's results."""
+    """A structure with the parameters of the body replaced by the loop's results; itself when there are none in it."""
     atom = getattr(value, "atom", None)
-    if isinstance(atom, Value) and atom in final:
-        return final[atom]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_substituted(item, final) for item in value))
+    if isinstance(atom, Value):
+        return final.get(atom, value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_substituted(item, final) for item in value)
+        items = [_substituted(item, final) for item in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, dict):
-        return {key: _substituted(item, final) for key, item in value.items()}
+        entries = {key: _substituted(item, final) for key, item in value.items()}
+        return value if all(entries[key] is item for key, item in value.items()) else entries
     return value

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.frontend import errors
-from adjoint.frontend.branches import BREAK, CONTINUE, NEXT, RETURN, Branch, Difference, Outcome, Unreachable
+from adjoint.frontend.branches import BREAK, CONTINUE, NEXT, RETURN, Branch, Difference, Outcome
 from adjoint.frontend.expressions import IN_PLACE, Expressions
 from adjoint.frontend.frame import UNBOUND
 from adjoint.frontend.journal import AttributePlace, ContentsPlace, NamesPlace
@@ -53,7 +53,7 @@ class Statements(Expressions):
         """The rest of a block behind a statement that may have left it."""
         condition = self.truth(outcome.code == NEXT, node)
         on = self.branching.branch(rest)
-        left = self.branching.branch(lambda: outcome)
+        left = self.branching.branch(lambda: outcome.without(NEXT))
         return self._merged(condition, on, left, node)
 
     def _merged(self, condition: Any, a: Branch, b: Branch, node: ast.AST) -> Outcome | None:
@@ -120,7 +120,7 @@ class Statements(Expressions):
         names: dict[str, Any] = {}
         code = compile(ast.fix_missing_locations(ast.Module([node], [])), self.frame.source.file, "exec")
         with self.here(node):
-            exec(code, {"__name__": self.frame.space.get("__name__"), "__package__": self.frame.space.get("__package__")}, names)  # noqa: S102
+            exec(code, {"__name__": self.frame.space.get("__name__"), "__package__": self.frame.space.get("__package__")}, names)
         for name, value in names.items():
             self.bind(name, value)
 
@@ -176,7 +176,7 @@ class Statements(Expressions):
                 self._touched(container)
             else:
                 self.journal.touch(place)
-            container[key] = value
+            container[self.world.index(key) if self.world.is_tensor(container) else key] = value
 
     def _touched(self, container: Any) -> None:
         if isinstance(container, (list, dict, set)):
@@ -227,7 +227,7 @@ class Statements(Expressions):
     # -- if -----------------------------------------------------------------------------------------------------------
     def _if(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
         """How an `if` ended, and whether the rest of its block has been lowered with it."""
-        condition = self.truth(self.value(node.test), node.test)
+        condition = self.test(node.test)
         if isinstance(condition, bool):
             return self.block(node.body if condition else node.orelse), False
         names = self.frame.names
@@ -320,17 +320,19 @@ class Statements(Expressions):
     def _continued(self, outcome: Outcome, node: ast.AST) -> Outcome:
         """An outcome of a round as the loop sees it: `continue` is its end."""
         with self.here(node):
-            return Outcome(outcome.code * self.world.number("int", outcome.code != CONTINUE), outcome.value)
+            return Outcome(outcome.code * self.world.number("int", outcome.code != CONTINUE), outcome.value,
+                           outcome.codes - {CONTINUE} | {NEXT})
 
     def _while(self, node: ast.While) -> Outcome | None:
         outcome: Outcome | None = None
         while True:
             # Looked at in a branch of its own: when a tensor decides, the test belongs into the loop.
-            probe = self.branching.branch(lambda: self.truth(self.value(node.test), node.test))
+            probe = self.branching.branch(lambda: self.test(node.test))
             if not isinstance(probe.result, bool) or (probe.result and self._leaves_by_tensor(node.body)):
-                outcome = self._looping(lambda: self.branching.while_loop(lambda: self.value(node.test), lambda: self.block(node.body)), node)
+                outcome = self._looping(lambda: self.branching.while_loop(
+                    lambda: self.tested(node.test), lambda: self.block(node.body), once=probe.result is True), node)
                 break
-            if not self.truth(self.value(node.test), node.test):
+            if not self.test(node.test):
                 break
             outcome = self.block(node.body)
             if outcome is not None and outcome.code != CONTINUE:
@@ -359,23 +361,28 @@ class Statements(Expressions):
         if orelse:
             ended = self.truth(outcome.code == NEXT, node)
             a = self.branching.branch(lambda: self.block(orelse))
-            b = self.branching.branch(lambda: None if outcome.value is UNBOUND else Outcome(
-                outcome.code * self.world.number("int", outcome.code == RETURN), outcome.value))
+            b = self.branching.branch(lambda: self._returning(outcome.without(NEXT)))
             return self._merged(ended, a, b, node)
-        if outcome.value is UNBOUND:
-            return None
         with self.here(node):
-            return Outcome(outcome.code * self.world.number("int", outcome.code == RETURN), outcome.value)
+            return self._returning(outcome)
+
+    def _returning(self, outcome: Outcome) -> Outcome | None:
+        """What of a loop's outcome concerns the statements after it: whether it returns."""
+        if RETURN not in outcome.codes:
+            return None
+        if outcome.is_known or BREAK not in outcome.codes:
+            return outcome
+        return Outcome(outcome.code * self.world.number("int", outcome.code == RETURN), outcome.value, frozenset({NEXT, RETURN}))
 
     # -- raise and assert -----------------------------------------------------------------------------------------------
     def _assert(self, node: ast.Assert) -> None:
-        tested = self.value(node.test)
+        tested = self.tested(node.test)
         condition = self.truth(tested, node.test)
         if condition is True:
             return
         message = () if node.msg is None else (self.value(node.msg),)
         if condition is False:
-            self._raised(AssertionError, message, node)
+            self.raised(AssertionError, message, node)
 
         def check(holds: Any, *said: Any) -> None:
             if not holds:
@@ -391,24 +398,14 @@ class Statements(Expressions):
             kind = self.value(node.exc.func)
             args: tuple[Any, ...] = tuple(self._items(node.exc.args))
             if not node.exc.keywords and isinstance(kind, type) and issubclass(kind, BaseException):
-                self._raised(kind, args, node)
+                self.raised(kind, args, node)
         found = self.value(node.exc)
         if isinstance(found, type) and issubclass(found, BaseException):
-            self._raised(found, (), node)
+            self.raised(found, (), node)
         if isinstance(found, BaseException):
-            self._raised(type(found), found.args, node)
+            self.raised(type(found), found.args, node)
         with self.here(node):
             raise TypeError("exceptions must derive from BaseException")
-
-    def _raised(self, kind: type[BaseException], args: Sequence[Any], node: ast.AST) -> None:
-        """Raise when the graph runs, after the effects before it."""
-
-        def throw(*given: Any) -> None:
-            raise kind(*given)
-
-        self.world.loc = self.place_of(node)
-        self.world.effect("raise", throw, args)
-        raise Unreachable
 
 
 def _leaving(branch: Branch) -> bool:

@@ -56,6 +56,14 @@ class World(Protocol):
         """A dynamic value or Python number as the IR sees it here; a tensor from outside is read."""
         ...
 
+    def atom_as(self, x: Any, kind: Kind) -> Atom:
+        """The same, in a kind: a Python number as a tensor."""
+        ...
+
+    def joins(self, number: Any, type_: TensorType) -> bool:
+        """Whether a Python number computes with tensors of a type in their dtype."""
+        ...
+
     def wrapped(self, kind: Kind, value: Value) -> Any:
         """A value of the IR as the dynamic value that Python handles."""
         ...
@@ -73,6 +81,10 @@ class World(Protocol):
         ...
 
     def is_tensor(self, x: object) -> bool: ...
+
+    def index(self, key: Any) -> Any:
+        """A key of a tensor, with run-time numbers as tensors."""
+        ...
 
     def python_type(self, x: object) -> type:
         """What `type(x)` gives: the type that the user knows."""

@@ -34,6 +34,7 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.ops.primitive import Primitive
+from adjoint.runtime.host_checks import checked_on_host
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, constant
@@ -1083,6 +1084,5 @@ class Print(_Plain):
     """Prints its operands, one below the other, and returns the first."""
 
     def __call__(self, *input_x: Any) -> Any:
-        for item in input_x:
-            print(item)
+        checked_on_host(lambda *items: print(*items, sep="\n"), *input_x)
         return input_x[0] if input_x else None

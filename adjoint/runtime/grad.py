@@ -73,7 +73,8 @@ class _Leaf:
             self.slots.append(slot)
             return alias
         if isinstance(value, (tuple, list)):
-            return type(value)(self._replaced(tape, item) for item in value)
+            items = [self._replaced(tape, item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
         return value
 
     def structured(self, original: Any, found: dict[int, Tensor]) -> Any:
@@ -97,7 +98,7 @@ def differentiate(
     sens_of  makes them from the result instead
     """
     if state.tape is not None and state.tape.emits:
-        return state.tape.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux)  # type: ignore[attr-defined]
+        return state.tape.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)  # type: ignore[attr-defined]
     fn = graphs.of_function(fn)
     outer = state.tape
     tape = outer if outer is not None else Tape()

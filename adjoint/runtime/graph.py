@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from adjoint.runtime.cell import Cell
     from adjoint.runtime.tensor import Tensor
 
-__all__ = ["CellSite", "Deviation", "Graph", "Slots", "Unfitting", "site_key"]
+__all__ = ["CellSite", "Deviation", "Graph", "Registration", "Slots", "Unfitting", "site_key"]
 
 
 class Slots(NamedTuple):
@@ -43,6 +44,27 @@ class Unfitting(tuple["Tensor", ...]):
         made = super().__new__(cls, tensors)
         made.outline = outline
         return made
+
+
+class Registration:
+    """A hook that a graph registers on one of its values, and takes out again if its code says so.
+
+    function  the hook
+    """
+
+    def __init__(self, function: Callable[[Tensor], Any]):
+        self.function = function
+        self._last = threading.local()
+
+    def register(self, x: Tensor) -> None:
+        """Register the hook on a tensor of the run of this thread."""
+        self._last.handle = x.register_hook(self.function)
+
+    def remove(self) -> None:
+        """Remove what this thread registered last."""
+        handle = getattr(self._last, "handle", None)
+        if handle is not None:
+            handle.remove()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +102,7 @@ class Graph:
     state   tensors by symbol: the very objects
     hosts   what host nodes call, by symbol:
               hook @h      (hook function, "value" or "gradient", title)
-              attach! @h   hook function
+              attach! @h   hook function, or its Registration
               apply! @h    function of the operands; gives None, a Tensor or a sequence of them: the results; or Unfitting
               outputs @h   the CellSite, or another object with the Cell as its `cell`
     sites   the calls of cells, by `site_key` of their nodes; a cell without one means what its region means
@@ -91,6 +113,8 @@ class Graph:
     state: dict[str, Tensor] = field(default_factory=dict)
     hosts: dict[str, Any] = field(default_factory=dict)
     sites: dict[Value, CellSite] = field(default_factory=dict)
+    cells: tuple[Cell, ...] = ()
+    """Cells that belong to the graph alone: it keeps them alive"""
 
     @property
     def function(self) -> Function:

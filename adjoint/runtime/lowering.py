@@ -7,11 +7,12 @@ is to be computed.
 
 from __future__ import annotations
 
+import functools
 import keyword
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import CellType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,23 +31,24 @@ from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.control import Gradient
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.random import Draw
-from adjoint.ir.ops.shape import Reshape
+from adjoint.ir.ops.shape import Broadcast, Concat, Reshape
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import BOOL, F64, I64, TensorType, scalar, tensor
+from adjoint.ir.types import BOOL, F32, F64, I64, U64, TensorType, scalar, tensor
 from adjoint.runtime import context
 from adjoint.runtime.cell import Cell, _replaced, _tensors
 from adjoint.runtime.escapes import with_escapes
 from adjoint.runtime.grad import checked_sens, differentiated, flat_tensors, mapped_tensors
-from adjoint.runtime.graph import CellSite, Graph, Slots, Unfitting, site_key
+from adjoint.runtime.graph import CellSite, Graph, Registration, Slots, Unfitting, site_key
 from adjoint.runtime.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.guards import Guards
 from adjoint.runtime.hooks import check_hook, described
 from adjoint.runtime.outline import Slot, filled, outline_key, outlined, slots_of
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import zeros
+from adjoint.runtime.promotion import common_dtype, scalar_dtype
 from adjoint.runtime.state import state
 from adjoint.runtime.templates import Template
-from adjoint.runtime.tensor import Tensor, as_tensor, constant, dtype_argument
+from adjoint.runtime.tensor import Tensor, as_tensor, dtype_argument
 
 __all__ = ["Lowered", "Lowering", "lowered"]
 
@@ -112,6 +114,7 @@ class Lowering:
         self.cell_homes: set[int] = set()
         self.kept: list[Builder] = []
         self.escaped: set[Value] = set()
+        self.own_cells: list[Cell] = []
         self.calls = 0
 
     def run(self, call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, names: Sequence[str]) -> Lowered:
@@ -130,7 +133,7 @@ class Lowering:
         body = with_escapes(body, self.escaped)
         function = Function(self.symbol, body, loc=self.start)
         module = Module({s: x.type for s, x in self.state.items()}, dict(self.declared), {self.symbol: function})
-        graph = Graph(module, self.symbol, self.state, self.hosts, self.cell_sites)
+        graph = Graph(module, self.symbol, self.state, self.hosts, self.cell_sites, tuple(self.own_cells))
         self.guards.freeze()
         return Lowered(graph, self.guards, outline, written, self.taken, self.hook_sites)
 
@@ -190,6 +193,18 @@ class Lowering:
             if type(x) is python:
                 return Literal(x, type_)
         raise TypeError(f"{x!r} of type {type(x).__name__} is no value of a graph")
+
+    def atom_as(self, x: Any, kind: Kind) -> Atom:
+        if kind.category != "tensor" or isinstance(x, Tensor):
+            return self.atom(x)
+        number = x if isinstance(x, GraphNumber) else GraphNumber(self, self.kind(x).category, self.atom(x))  # type: ignore[union-attr]
+        atom = self.atom(number.as_tensor(kind.type.dtype))
+        return self.node(Broadcast(kind.type), atom) if kind.type.rank else atom
+
+    def joins(self, number: Any, type_: TensorType) -> bool:
+        if isinstance(number, GraphNumber):
+            number = _NUMBERS[number.category][0]()
+        return isinstance(number, (bool, int, float)) and scalar_dtype(type_.dtype, number) is type_.dtype
 
     def _outside(self, x: GraphTensor | GraphNumber) -> None:
         """A value of a region that has been closed: it can leave a cell, but neither a branch nor a loop."""
@@ -263,7 +278,15 @@ class Lowering:
         dtype = _NUMBERS[own][1].dtype
         if x.dtype is not dtype:
             atom = self.node(ew.Cast(dtype), atom)
+        if x.dtype.is_float:
+            # A Python number is constant for every gradient.
+            atom = self.node(ew.StopGradient(), atom)
         return GraphNumber(self, own, atom).converted(category)
+
+    def index(self, key: Any) -> Any:
+        if isinstance(key, GraphNumber):
+            return key.as_tensor(I64)
+        return tuple(self.index(part) for part in key) if isinstance(key, tuple) else key
 
     def rows(self, x: Any) -> list[Any]:
         if not x.ndim:
@@ -275,8 +298,6 @@ class Lowering:
 
     def as_tensor(self, number: GraphNumber, beside: Tensor) -> Tensor:
         """A run-time number as the operand of an op beside a tensor."""
-        from adjoint.runtime.promotion import scalar_dtype  # beside the tensor's own
-
         return number.as_tensor(scalar_dtype(beside.dtype, _NUMBERS[number.category][0]()))
 
     # -- regions ----------------------------------------------------------------------------------------------------------
@@ -308,6 +329,9 @@ class Lowering:
     def is_library(self, function: object) -> bool:
         if isinstance(function, ModuleType):
             return _of_package(function.__name__)
+        if isinstance(function, FunctionType):
+            # Not `__module__`: that of a wrapper is what it wraps.
+            return _of_package(function.__globals__.get("__name__", ""))
         module = getattr(function, "__module__", None)
         if isinstance(module, str) and not isinstance(function, type) and not hasattr(function, "__qualname__"):
             module = type(function).__module__
@@ -320,6 +344,10 @@ class Lowering:
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if issubclass(cls, (Cell, Parameter)):
+            made = cls(*args, **kwargs)
+            if isinstance(made, Cell) and not made.parameters_dict():
+                self.own_cells.append(made)
+                return made
             raise errors.UNSUPPORTED.at(self.loc, f"a {cls.__name__} is made inside of the graph", help="make it outside, once: in `__init__`")
         if cls is Tensor and args:
             data, *rest = args
@@ -333,12 +361,22 @@ class Lowering:
     def _stacked(self, data: Any) -> Tensor:
         """Nested lists with dynamic values in them as one tensor."""
         if isinstance(data, GraphNumber):
-            return data.as_tensor(_NUMBERS[data.category][1].dtype if data.category != "float" else constant(0.0, dtype_argument("float32")).dtype)
+            return data.as_tensor(F32 if data.category == "float" else data.type.dtype)
         if isinstance(data, (list, tuple)):
-            from adjoint.ops import stack  # the library stands above
-
-            return stack([self._stacked(item) for item in data])
+            return self._rows_together([self._stacked(item) for item in data])
         return as_tensor(data)
+
+    def _rows_together(self, parts: Sequence[Tensor]) -> Tensor:
+        """Tensors of one shape as the rows of one."""
+        dtype = functools.reduce(common_dtype, [x.dtype for x in parts])
+        rows: list[Atom] = []
+        for x in parts:
+            if x.shape != parts[0].shape:
+                raise ValueError(f"For 'Tensor', the nested lists must have equal lengths, but got tensors of shape {parts[0].shape} and {x.shape}.")
+            atom = self.atom(x)
+            atom = atom if x.dtype is dtype else self.node(ew.Cast(dtype), atom)
+            rows.append(self.node(Reshape(tensor(dtype, (1, *x.shape))), atom))
+        return GraphTensor(self, self.node(Concat(0), *rows), tensor(dtype, (len(rows), *parts[0].shape)))
 
     def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
         if not isinstance(holder, Cell):
@@ -348,6 +386,9 @@ class Lowering:
             return False
         if not isinstance(value, (Tensor, GraphNumber)):
             return False
+        if isinstance(value, Parameter) and value is not target:
+            raise errors.UNSUPPORTED.at(self.loc, f"another Parameter is put in the place of '{name}'",
+                                        help=f"write its numbers: `ops.assign(self.{name}, value)`, or replace it outside")
         given = value if isinstance(value, Tensor) else value.as_tensor(target.dtype)
         if given.type is not target.type:
             raise ValueError(f"For 'Cell', the Parameter '{name}' is {target.dtype} of shape {target.shape}: it cannot become "
@@ -378,7 +419,7 @@ class Lowering:
 
     def draw(self, seed: int | None) -> Tensor:
         """The key of the next random draw."""
-        return GraphTensor(self, self.node(Draw(seed or 0)), tensor(dtype_argument("uint64"), (2,)))
+        return GraphTensor(self, self.node(Draw(seed or 0)), tensor(U64, (2,)))
 
     # -- effects ------------------------------------------------------------------------------------------------------------
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
@@ -420,6 +461,7 @@ class Lowering:
     # -- hooks --------------------------------------------------------------------------------------------------------------
     def hook(self, kind: str, function: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
         """New names for tensors behind a `HookBackward` or `InsertGradientOf`."""
+        function = self.frontend.as_python(function)
         symbol = self._host(getattr(function, "__name__", "hook"), (function, kind, title), described(function))
         node = self.builder.emit_node(Hook(symbol, kind=kind), [self.atom(x) for x in operands], loc=self.loc)
         return tuple(GraphTensor(self, value, value.type) for value in node.results)  # type: ignore[arg-type]
@@ -427,12 +469,14 @@ class Lowering:
     def attach(self, x: Tensor, hook_fn: Callable[..., Any]) -> Any:
         """`x.register_hook(hook_fn)` when the graph runs."""
         check_hook(hook_fn)
+        hook_fn = self.frontend.as_python(hook_fn)
         if not isinstance(x, GraphTensor):
             what = f"the Parameter '{x.name}'" if isinstance(x, Parameter) else "a tensor from outside"
             raise errors.REGISTERED_INSIDE.at(self.loc, f"a hook is registered on {what}", help="register it outside, once")
-        symbol = self._host(f"{getattr(x.atom, 'hint', 'value')}.hook", hook_fn, described(hook_fn))
+        registration = Registration(hook_fn)
+        symbol = self._host(f"{getattr(x.atom, 'hint', 'value')}.hook", registration, described(hook_fn))
         self.builder.emit(Attach(symbol), self.atom(x), loc=self.loc)
-        return _LateHandle(self, symbol)
+        return _LateHandle(self, registration)
 
     # -- cells --------------------------------------------------------------------------------------------------------------
     def call_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -446,14 +490,23 @@ class Lowering:
         reference = weakref.ref(cell)
         loc = self.loc
         if pattern.forward_pre:
-            args, kwargs = self._forward_hooks((ordinal, "forward_pre"), cell, (args, kwargs), (args, kwargs), lambda given: _live(reference)._forward_pre(
-                _live(reference)._hooks, *given) if _live(reference)._hooks is not None else given)
+
+            def before(given: Any) -> Any:
+                here = _live(reference)
+                return here._forward_pre(here._hooks, *given) if here._hooks is not None else given
+
+            args, kwargs = self._forward_hooks((ordinal, "forward_pre"), cell, (args, kwargs), (args, kwargs), before)
         called = (args, kwargs)
         output = self._region(cell, args, kwargs, pattern, reference)
         self.loc = loc
         if pattern.forward:
-            output = self._forward_hooks((ordinal, "forward"), cell, (called, output), output, lambda given: _live(reference)._forward(
-                _live(reference)._hooks, *given[0], given[1]) if _live(reference)._hooks is not None else given[1])
+
+            def after(given: Any) -> Any:
+                here = _live(reference)
+                (args_, kwargs_), output_ = given
+                return here._forward(here._hooks, args_, kwargs_, output_) if here._hooks is not None else output_
+
+            output = self._forward_hooks((ordinal, "forward"), cell, (called, output), output, after)
         if pattern.backward_pre:
             tensors = _tensors(output)
             if tensors:
@@ -534,7 +587,8 @@ class Lowering:
         return self.frontend.call(function, args, kwargs)
 
     def differentiate(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
-                      sens: Any = None, has_aux: bool = False) -> tuple[Any, list[Any], list[Tensor]]:
+                      sens: Any = None, has_aux: bool = False,
+                      sens_of: Callable[[Any], Any] | None = None) -> tuple[Any, list[Any], list[Tensor]]:
         """A gradient inside of the graph: see `runtime.grad.differentiate`."""
         loc = self.loc
         leaves = [x for position in positions for x in flat_tensors(args[position])]
@@ -556,6 +610,9 @@ class Lowering:
         finally:
             builder = self.close()
         self.loc = loc
+        if sens_of is not None:
+            # Cotangents like the results: of these only the types are asked for.
+            sens = sens_of(result)
         sent = [] if sens is None else [s for x, s in zip(outputs, checked_sens(outputs, sens), strict=True) if x.dtype is not BOOL]
         region = builder.finish(yielded, params)
         op = Gradient(len(chosen), tuple(self.symbol_of(w) for w in trained), tuple(w.type for w in trained))
@@ -602,13 +659,12 @@ class _CellReference:
 class _LateHandle:
     """The handle of a hook that is registered when the graph runs."""
 
-    def __init__(self, owner: Lowering, symbol: str):
-        self.owner, self.symbol = owner, symbol
+    def __init__(self, owner: Lowering, registration: Registration):
+        self.owner, self.registration = owner, registration
 
     def remove(self) -> None:
-        """Not part of the language of graphs."""
-        raise errors.UNSUPPORTED.at(self.owner.loc, "a handle of a hook that the graph registers is removed in the graph",
-                                    help="register the hook only where it is to run")
+        """Take the hook out again, when the graph runs."""
+        self.owner.effect("remove", self.registration.remove, ())
 
 
 def _live(reference: Callable[[], Cell | None]) -> Cell:
@@ -654,7 +710,10 @@ def _with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
     """An argument with its tensors replaced, in order."""
     if isinstance(value, Tensor):
         return next(tensors)
-    return type(value)(_with_tensors(item, tensors) for item in value) if isinstance(value, (tuple, list)) else value
+    if not isinstance(value, (tuple, list)):
+        return value
+    items = [_with_tensors(item, tensors) for item in value]
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
 def _holds_dynamic(data: Any) -> bool:

@@ -24,8 +24,13 @@ state = _State()
 
 @contextmanager
 def not_recording() -> Iterator[None]:
-    """Ops inside are not recorded: what they make is constant for every gradient around."""
-    before, state.tape = state.tape, None
+    """Ops inside are not recorded: what they make is constant for every gradient around.
+
+    While a function is made into a graph they are nodes of it all the same.
+    """
+    before = state.tape
+    if before is None or not before.emits:
+        state.tape = None
     try:
         yield
     finally:

@@ -118,7 +118,9 @@ class Tape:
             self.values.append(x)
         else:
             # A Parameter may be assigned while this tape is alive: keep the memory it has now.
-            self.values.append(wrap(x.type, x.memory))
+            alias = wrap(x.type, x.memory)
+            self.values.append(alias)
+            self.slots[id(alias)] = slot
             self.owners[slot] = x
         return slot
 
@@ -130,7 +132,9 @@ class Tape:
         """`x` is about to hold the numbers of `value`: what was recorded keeps the old ones."""
         slot = self.slots.pop(id(x), None)
         if slot is not None:
-            self.values[slot] = wrap(x.type, x.memory)
+            if self.values[slot] is x:
+                alias = self.values[slot] = wrap(x.type, x.memory)
+                self.slots[id(alias)] = slot
             self.keep.append(x)
         new = self.slots.get(id(value))
         if new is not None:

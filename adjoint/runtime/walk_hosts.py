@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjoint.ir.core import Literal, Node
-from adjoint.runtime.graph import Deviation, Unfitting
+from adjoint.runtime.graph import Deviation, Registration, Unfitting
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, wrap
 from adjoint.runtime.walk_run import Run, Step
@@ -74,7 +74,11 @@ def attach(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...]) -> S
         tape = run.tape
         if tape is not None:
             tape.site = node
-        values[x].register_hook(hosts[symbol])
+        host = hosts[symbol]
+        if isinstance(host, Registration):
+            host.register(values[x])
+        else:
+            values[x].register_hook(host)
         if tape is not None:
             tape.site = None
 

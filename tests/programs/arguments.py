@@ -185,7 +185,7 @@ class CellOfCells(nn.Cell):
         return self.activate(self.dense(x.reshape(1, 2)))
 
 
-@program(f32(1.0, -2.0), wrt=0, features="cells", refused="E202")
+@program(f32(1.0, -2.0), wrt=0, features="cells")
 def cells_made_on_the_spot(x):
     """A cell made inside the function."""
     return nn.Sigmoid()(x) + nn.LeakyReLU(0.1)(x)

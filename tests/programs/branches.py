@@ -108,7 +108,7 @@ def mixed_conditions(x, y, kind):
     return x + y
 
 
-@program(f32(2.0), wrt=0, features="tensor if", refused="E207")
+@program(f32(2.0), wrt=0, features="tensor if")
 def variable_of_one_branch(x):
     """A variable that one branch alone sets, used where that branch was taken."""
     if x > 1:
