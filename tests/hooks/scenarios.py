@@ -593,6 +593,7 @@ for _what in RETURNS:
         add(f"output-{_kind}-bare-{_what}", outputs(_kind, programs.Bare, _what), _expected)
         add(f"output-{_kind}-line-{_what}", outputs(_kind, programs.Line, _what))
     add(f"output-fwd-branch-{_what}", outputs(KINDS["fwd"], programs.Branch, _what))
-    add(f"output-fwd_kwargs-while-{_what}", outputs(KINDS["fwd_kwargs"], programs.While, _what))
+    if _what != "array":  # ones, of which the loop would never end
+        add(f"output-fwd_kwargs-while-{_what}", outputs(KINDS["fwd_kwargs"], programs.While, _what))
     add(f"output-fwd_always-early_return-{_what}", outputs(KINDS["fwd_always"], programs.EarlyReturn, _what))
     add(f"output-ruled_fwd-bare-{_what}", outputs(KINDS["ruled_fwd"], programs.Bare, _what))
