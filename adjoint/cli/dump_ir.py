@@ -1,18 +1,23 @@
-"""`adjoint dump-ir FILE.py:NAME` or `FILE.ir`: a function at every stage.
+"""`adjoint dump-ir FILE.py:NAME` or `FILE.ir`: a program at every stage.
 
-A Python function, Cell class or instance is traced on example inputs of the types in `--args`; a `.ir` text is read as
-it is.  Stages: forward, adjoint (the forward copy and the reverse pass, hooks standing in it), c (one kernel for each
-different computation of both, with the lines it comes from).  For the latter two, gradients inside of the function are expanded.
+A function, Cell class or instance is parsed for inputs of the types in `--args`, as `jit` does it; a `.ir` text is read as it
+is.  Stages: parsed, optimised, adjoint (the forward copy and the reverse pass, hooks standing in it), c (one kernel for each
+different computation, with the lines it comes from).
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import contextlib
 import inspect
+import io
 import json
 import runpy
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +26,19 @@ from rich.console import Console
 from rich.text import Text
 
 from adjoint import compat
-from adjoint.codegen.emit import lower, unit_text
-from adjoint.diagnostics import CompileError, user_place
-from adjoint.ir.core import Function, Module, Node, walk
+from adjoint.diagnostics import CompileError
+from adjoint.ir.core import Function, Module
+from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.parse import parse_module, parse_types
 from adjoint.ir.print import listing
 from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.ir.verify import verify_module
-from adjoint.passes.autodiff import Grad
-from adjoint.passes.differentiate import Differentiate
 from adjoint.passes.manager import Changes, Pipeline
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.executor import load_ir
+from adjoint.runtime.jit import jit, parsed
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.stages import OPTIMISING, adjoint_of, expanded, kernels, wanted
 from adjoint.runtime.tensor import Tensor
 from adjoint.runtime.trace import trace
 
@@ -47,19 +53,43 @@ class Wrong(Exception):
     """What the user asked for cannot be done; the message says why and what would work."""
 
 
+class Raised(Exception):
+    """Python raised while the program was parsed or traced; holds the text of it."""
+
+
+_ABOUT = f"""\
+Show a program at its stages:
+
+  parsed     the graph that `jit` and GRAPH_MODE run: the source is parsed for inputs of the types in --args; control flow that depends
+             on tensors is in it, prints and hooks stand where they run
+  optimised  the same after {OPTIMISING}: the same values and effects. It is for
+             looking and running; gradients are taken of the parsed one
+  adjoint    the gradient: a forward copy and the reverse pass, by the arguments and parameters in --wrt, hooks standing in it
+  c          one kernel for each different computation of both, with the lines that it serves
+  forward    with --trace, in the place of parsed: what one run on example inputs did, the branch that it took and what its
+             forward hooks computed
+  all        all of them (the default)
+
+Texts parse back: save one, change it, show it again as FILE.ir, --run it."""
+
+_CODES = "Exit codes: 0 shown, 1 a mistake in what is shown, 2 a wrong command line."
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.description = ("Show a function as IR, its adjoint with the hooks in it, and the C. "
-                          "Exit codes: 0 shown, 1 a mistake in what is shown, 2 a wrong command line.")
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = _ABOUT, _CODES
     parser.add_argument("target", help="FILE.py:NAME (a function, Cell class or instance) or FILE.ir[:NAME]")
-    parser.add_argument("--args", default="", help='types of the example inputs: "f32[32, 1, 32, 32], i32[32]"')
-    parser.add_argument("--stage", choices=["forward", "adjoint", "c", "all"], default="all")
-    parser.add_argument("--passes", default="", help='passes to run on the forward IR first: "simplify,cse,dce"')
+    parser.add_argument("--args", default="", help='the inputs, types of tensors or Python values: "f32[32, 1, 32, 32], i32[32], 0.5"')
+    parser.add_argument("--stage", choices=["parsed", "optimised", "adjoint", "c", "all", "forward"], default="all")
+    parser.add_argument("--trace", action="store_true", help="run the function once and show what it did, instead of parsing it")
+    parser.add_argument("--passes", default="", help='passes to run first, in the place of the optimised stage: "simplify,cse,dce"')
     parser.add_argument("--diff", action="store_true", help="show what each pass changed")
     parser.add_argument("--wrt", default="",
-                        help="what to differentiate by: x,@conv1.weight; default: all floating arguments and parameters")
+                        help="what to differentiate by: x,@conv1.weight; default: floating arguments and the parameters that are trained")
     parser.add_argument("--no-locations", action="store_true", help="leave the right margin out")
-    parser.add_argument("--run", action="store_true", help="also run the function on the example inputs and print the results")
+    parser.add_argument("--run", action="store_true", help="also run the graph (with --trace: the function) on the inputs; "
+                        "shows what it prints and returns")
     parser.add_argument("--hosts", default="", help="for --run of a .ir text: NAME=FILE.py:FUNCTION,...")
     parser.add_argument("--seed", type=int, default=0, help="seed of the example inputs")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
@@ -68,30 +98,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(chosen: argparse.Namespace) -> int:
     """Print the stages."""
-    try:
-        shown = dict(_stages(chosen))
-    except CompileError as mistake:
-        print(mistake, file=sys.stderr)
-        return 1
-    except Wrong as wrong:
-        print(f"adjoint dump-ir: {wrong}", file=sys.stderr)
-        return 2
-    if chosen.json:
-        print(json.dumps({name: _plain(part, not chosen.no_locations) for name, part in shown.items()}, indent=2))
-        return 0
+    shown: dict[str, Any] = {}
+    notes: dict[str, list[str]] = {}
     console = Console(highlight=False, soft_wrap=True)
-    for i, (name, part) in enumerate(shown.items()):
-        if len(shown) > 1:
-            console.print(Text(("\n" if i else "") + f"# {name}", style="bold blue"))
-        _show(console, part, not chosen.no_locations)
-    return 0
+    failed = ""
+    code = 0
+    several = chosen.stage == "all" or bool(chosen.passes) or chosen.run or chosen.diff
+    try:
+        for name, part, about in _stages(chosen):
+            shown[name] = part
+            if about:
+                notes[name] = about
+            if not chosen.json:
+                if several:
+                    console.print(Text(("\n" if len(shown) > 1 else "") + f"# {name}", style="bold blue"))
+                _show(console, part, not chosen.no_locations, about)
+    except (CompileError, Raised) as mistake:
+        failed, code = str(mistake), 1
+        if isinstance(mistake, NotDifferentiable) and not chosen.trace and "apply!" in failed:
+            failed = failed.rstrip() + "\nhelp: `--trace` shows the gradient of one run, with what its forward hooks computed in it"
+    except Wrong as wrong:
+        failed, code = f"adjoint dump-ir: {wrong}", 2
+    if failed:
+        sys.stdout.flush()
+        print(failed.rstrip(), file=sys.stderr)
+    if chosen.json and code != 2:
+        report = {name: _plain(part, not chosen.no_locations) for name, part in shown.items()}
+        print(json.dumps(report | ({"notes": notes} if notes else {}) | ({"error": failed} if failed else {}), indent=2))
+    return code
 
 
 def _plain(part: Any, locations: bool) -> Any:
     return listing(part, locations).text if isinstance(part, (Module, Function)) else part
 
 
-def _show(console: Console, part: Any, locations: bool) -> None:
+def _show(console: Console, part: Any, locations: bool, notes: list[str]) -> None:
+    for note in notes:
+        console.print(Text(f"# {note}", style="dim"))
     if isinstance(part, (Module, Function)):
         for line in listing(part, locations).lines:
             console.print(Text.assemble(*((token.text, _STYLES.get(token.kind, "")) for token in line)))
@@ -102,114 +145,163 @@ def _show(console: Console, part: Any, locations: bool) -> None:
         console.print(Text(str(part).rstrip()))
 
 
-def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    module, symbol, inputs = _module(chosen)
+def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
+    """The stages that were asked for, as (name, what it is, notes on it)."""
+    program = _program(chosen)
+    module, symbol = program.module, program.symbol
+    first = "forward" if chosen.trace else "parsed"
     if chosen.passes:
-        changes = Changes(locations=not chosen.no_locations)
         pipeline = Pipeline.parse(chosen.passes)
-        yield "before", module
-        module = pipeline.run(module, [changes])
-        if chosen.diff:
-            for name, text in changes.texts:
-                yield f"after {name}", text or "no change\n"
-        else:
-            yield f"after {chosen.passes}", module
+        yield "before", module, []
+        after, changes = _after(pipeline, module, chosen)
+        yield from changes or [(f"after {chosen.passes}", after, [])]
+        module = after
         if symbol not in module.functions:
             symbol = next(iter(module.functions))
-    elif chosen.stage in ("forward", "all"):
-        yield "forward", module
+    else:
+        if chosen.stage in (first, "all"):
+            yield first, module, []
+        if chosen.stage in ("optimised", "all"):
+            after, changes = _after(Pipeline.parse(OPTIMISING), module, chosen)
+            yield from changes or [("optimised", after, [])]
     if chosen.run:
-        yield "results", _results(chosen, module, symbol, inputs)
-    if chosen.stage in ("adjoint", "c", "all"):
-        module = Differentiate().on_module(module)
-        adjoint = _adjoint(module, symbol, chosen.wrt)
-        if chosen.stage != "c":
-            if chosen.diff and not chosen.passes:
-                changes = Changes(locations=not chosen.no_locations)
-                changes(1, Grad(wrt=_wrt(module, symbol, chosen.wrt), of=symbol), module, adjoint)
-                yield "adjoint", changes.texts[0][1]
-            else:
-                yield "adjoint", adjoint
-        if chosen.stage != "adjoint":
-            yield "c", _kernels(module, adjoint)
-
-
-def _wrt(module: Module, symbol: str, text: str) -> tuple[str, ...]:
-    if text:
-        return tuple(name.strip() for name in text.split(",") if name.strip())
-    function = module.functions[symbol]
-    arguments = [p.hint for p in function.params if isinstance(p.type, TensorType) and p.type.dtype.is_float]
-    return (*arguments, *(f"@{name}" for name, type_ in module.params.items() if type_.dtype.is_float))
-
-
-def _adjoint(module: Module, symbol: str, wrt: str) -> Module:
-    """The gradient of the function, dead code removed."""
-    names = _wrt(module, symbol, wrt)
-    if not names:
+        yield "results", program.run(), []
+    if chosen.stage not in ("adjoint", "c", "all"):
+        return
+    mistake: CompileError | None = None
+    gradient: Module | None = None
+    names = tuple(name.strip() for name in chosen.wrt.split(",") if name.strip()) or wanted(module, symbol, program.trained)
+    if names:
+        changes = Changes(locations=not chosen.no_locations)
+        try:
+            adjoint = adjoint_of(module, symbol, names, [changes])
+        except CompileError as found:
+            mistake = found
+        else:
+            gradient = adjoint.module
+            if chosen.stage != "c":
+                if chosen.diff:
+                    for name, text in changes.texts:
+                        yield f"adjoint, after {name}", text or "no change\n", list(adjoint.notes)
+                else:
+                    yield "adjoint", gradient, list(adjoint.notes)
+    elif chosen.stage == "adjoint":
         raise Wrong(f"@{symbol} has no floating argument or parameter to differentiate by; name one with --wrt")
-    return Pipeline((Grad(wrt=names, of=symbol), *Pipeline.parse("dce").passes)).run(module)
+    if mistake is not None and chosen.stage == "adjoint":
+        raise mistake
+    if chosen.stage != "adjoint":
+        yield "c", kernels(expanded(module), *([gradient] if gradient is not None else [])), []
+    if mistake is not None:
+        raise mistake
 
 
-def _kernels(*modules: Module) -> list[dict[str, Any]]:
-    """Each different kernel of the modules' nodes: its name, its C, a whole file that compiles, and the nodes that it serves."""
-    found: dict[str, dict[str, Any]] = {}
-    for module in modules:
-        for function in module.functions.values():
-            for node in walk(function.body):
-                atoms = (*node.operands, *node.results)
-                if not node.op.can_lower or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
-                    continue
-                lowered = lower(node.op, tuple(x.type for x in node.operands), tuple(x.type for x in node.results))
-                fresh = {"name": lowered.name, "headers": list(lowered.headers), "serves": [], "c": lowered.text}
-                entry = found.setdefault(lowered.text, fresh)
-                served = _served(node)
-                if served not in entry["serves"]:
-                    entry["serves"].append(served)
-    for entry in found.values():
-        lines = entry["serves"][:4] + ([f"and {len(entry['serves']) - 4} more"] if len(entry["serves"]) > 4 else [])
-        entry["text"] = "".join(f"// {line}\n" for line in lines) + entry["c"]
-        entry["unit"] = unit_text(entry["name"], entry["headers"], [entry["c"]])
-    return list(found.values())
-
-
-def _served(node: Node) -> str:
-    place = user_place(node.loc)
-    types = ", ".join(str(x.type) for x in node.operands)
-    results = ", ".join(str(x.type) for x in node.results)
-    return f"{node.op.name}({types}) -> {results}" + (f" at {place.file}:{place.line}" if place else "")
+def _after(pipeline: Pipeline, module: Module, chosen: argparse.Namespace) -> tuple[Module, list[tuple[str, Any, list[str]]]]:
+    """The module after the passes; with --diff also what each of them changed."""
+    changes = Changes(locations=not chosen.no_locations)
+    after = pipeline.run(module, [changes] if chosen.diff else [])
+    return after, [(f"after {name}", text or "no change\n", []) for name, text in changes.texts]
 
 
 # what is dumped
 
 
-def _module(chosen: argparse.Namespace) -> tuple[Module, str, list[Any]]:
+@dataclass(frozen=True)
+class _Program:
+    """What is dumped.
+
+    symbol   of the function that is meant
+    run      runs it on the example inputs; what it prints and gives, as text
+    trained  of each parameter of the module, whether it is trained
+    """
+
+    module: Module
+    symbol: str
+    run: Callable[[], str]
+    trained: Mapping[str, bool] = field(default_factory=dict)
+
+
+def _program(chosen: argparse.Namespace) -> _Program:
     path, _, name = chosen.target.rpartition(":") if ":" in Path(chosen.target).name else (chosen.target, "", "")
     if not Path(path).is_file():
         raise Wrong(f"there is no file {path!r}; the form is FILE.py:NAME or FILE.ir")
+    if chosen.stage == "forward" and not chosen.trace:
+        raise Wrong("the stage `forward` is what a run did: it goes with --trace; the graph is the stage `parsed`")
+    if chosen.stage == "parsed" and chosen.trace:
+        raise Wrong("with --trace nothing is parsed: the stage is called `forward`")
     if Path(path).suffix == ".ir":
-        module = parse_module(Path(path).read_text(encoding="utf-8"), path)
-        verify_module(module)
-        if not module.functions:
-            raise Wrong(f"{path} has no function")
-        symbol = name.lstrip("@") or next(iter(module.functions))
-        if symbol not in module.functions:
-            raise Wrong(f"{path} has no function @{symbol}; it has {', '.join('@' + s for s in module.functions)}")
-        types = [p.type for p in module.functions[symbol].params]
-        return module, symbol, _inputs(parse_types(chosen.args, "--args") if chosen.args else types, chosen.seed) if chosen.run else []
+        if chosen.trace:
+            raise Wrong("--trace runs a Python function; a .ir text is a graph already")
+        return _text_program(chosen, path, name)
     if not name:
         raise Wrong(f"which function or Cell of {path}? The form is {path}:NAME")
     target = _named(path, name)
-    inputs = _inputs(parse_types(chosen.args, "--args") if chosen.args else (), chosen.seed)
+    inputs = _inputs(chosen.args, chosen.seed)
     _check_count(target, name, inputs)
-    traced = trace(target, inputs)
-    return traced.module, traced.symbol, inputs
+    with _raising():
+        if chosen.trace:
+            traced = trace(target, inputs)
+            trained = {symbol: x.requires_grad for symbol, x in traced.parameters.items()}
+            return _Program(traced.module, traced.symbol, lambda: _printed(target, inputs), trained)
+        graph = parsed(target, *inputs).graph
+    trained = {symbol: isinstance(x, Parameter) and x.requires_grad for symbol, x in graph.state.items()}
+    return _Program(graph.module, graph.symbol, lambda: _printed(jit(target), inputs), trained)
+
+
+def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:
+    module = parse_module(Path(path).read_text(encoding="utf-8"), path)
+    verify_module(module)
+    if not module.functions:
+        raise Wrong(f"{path} has no function")
+    symbol = name.lstrip("@") or next(iter(module.functions))
+    if symbol not in module.functions:
+        raise Wrong(f"{path} has no function @{symbol}; it has {', '.join('@' + s for s in module.functions)}")
+
+    def run() -> str:
+        types = [p.type for p in module.functions[symbol].params]
+        inputs = _inputs(chosen.args, chosen.seed) if chosen.args else [_example(t, np.random.default_rng(chosen.seed)) for t in types]
+        hosts: dict[str, Any] = {}
+        for item in filter(None, chosen.hosts.split(",")):
+            host, _, place = item.partition("=")
+            if ":" not in place:
+                raise Wrong(f"--hosts takes NAME=FILE.py:FUNCTION, not {item!r}")
+            hosts[host.lstrip("@")] = _named(*place.rsplit(":", 1))
+        missing = [host for host in module.hosts if host not in hosts]
+        if missing:
+            raise Wrong(f"the module names the hosts {', '.join('@' + m for m in missing)}: "
+                        "say what they are with --hosts NAME=FILE.py:FUNCTION")
+        return _printed(load_ir(Path(path), hosts=hosts)[symbol], inputs)
+
+    return _Program(module, symbol, run)
+
+
+@contextlib.contextmanager
+def _raising() -> Iterator[None]:
+    """What Python raises, other than our diagnostics, as `Raised`."""
+    try:
+        yield
+    except (CompileError, Wrong):
+        raise
+    except Exception as raised:
+        raise Raised("".join(traceback.format_exception_only(raised)).rstrip()) from raised
+
+
+def _printed(function: Callable[..., Any], inputs: list[Any]) -> str:
+    """What a call prints and gives."""
+    stream = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(stream), _raising():
+            result = function(*inputs)
+    except Raised as raised:
+        raise Raised(stream.getvalue() + str(raised)) from raised
+    return stream.getvalue() + ("\n".join(map(repr, result)) if isinstance(result, tuple) else repr(result))
 
 
 def _named(path: str, name: str) -> Any:
     """The object called `name` in a Python file; a Cell class is made into an instance."""
     compat.install()
     sys.path.insert(0, str(Path(path).resolve().parent))
-    space = runpy.run_path(path, run_name="__adjoint__")
+    with contextlib.redirect_stdout(sys.stderr):
+        space = runpy.run_path(path, run_name="__adjoint__")
     found: Any = space
     for part in name.split("."):
         found = found.get(part) if isinstance(found, dict) else getattr(found, part, None)
@@ -235,39 +327,36 @@ def _check_count(target: Any, name: str, inputs: list[Any]) -> None:
         raise Wrong(f'{name} cannot be called with {len(inputs)} inputs ({wrong}); give their types: --args "f32[2, 3], i32[2]"') from wrong
 
 
-def _inputs(types: Any, seed: int) -> list[Tensor]:
-    """Example inputs: standard normal numbers, integers 0, bools true; from a seed."""
+def _inputs(text: str, seed: int) -> list[Any]:
+    """Example inputs from a text of types and Python values, with commas between them."""
     generator = np.random.default_rng(seed)
-    inputs: list[Tensor] = []
-    for type_ in types:
-        if not isinstance(type_, TensorType) or not type_.is_static:
-            raise Wrong(f"an example input needs a tensor type with numbers as dimensions, not {type_}; give them with --args")
-        if type_.dtype.is_float:
-            values = generator.standard_normal(type_.sizes).astype(np.float32 if type_.dtype is BF16 else type_.dtype.compute.array)
-            inputs.append(Tensor(values, type_.dtype))
-        else:
-            inputs.append(Tensor(np.full(type_.sizes, type_.dtype is BOOL, type_.dtype.array)))
+    inputs: list[Any] = []
+    for item in _items(text):
+        try:
+            inputs.append(ast.literal_eval(item))
+        except (ValueError, SyntaxError):
+            (type_,) = parse_types(item, "--args")
+            inputs.append(_example(type_, generator))
     return inputs
 
 
-def _results(chosen: argparse.Namespace, module: Module, symbol: str, inputs: list[Any]) -> str:
-    path = chosen.target.rpartition(":")[0] if ":" in Path(chosen.target).name else chosen.target
-    if Path(path).suffix != ".ir":
-        return _repr(_named(*chosen.target.rsplit(":", 1))(*inputs))
-    hosts: dict[str, Any] = {}
-    for item in filter(None, chosen.hosts.split(",")):
-        name, _, place = item.partition("=")
-        if ":" not in place:
-            raise Wrong(f"--hosts takes NAME=FILE.py:FUNCTION, not {item!r}")
-        hosts[name.lstrip("@")] = _named(*place.rsplit(":", 1))
-    missing = [name for name in module.hosts if name not in hosts]
-    if missing:
-        raise Wrong(f"the module names the hosts {', '.join('@' + m for m in missing)}: "
-                    "say what they are with --hosts NAME=FILE.py:FUNCTION")
-    return _repr(load_ir(Path(path), hosts=hosts)[symbol](*inputs))
+def _items(text: str) -> list[str]:
+    """The parts of a text between the commas that stand in no bracket."""
+    items, depth = [""], 0
+    for character in text:
+        depth += (character in "[(<{") - (character in "])>}")
+        if character == "," and not depth:
+            items.append("")
+        else:
+            items[-1] += character
+    return [item.strip() for item in items if item.strip()]
 
 
-def _repr(result: Any) -> str:
-    return "\n".join(repr(x) for x in result) if isinstance(result, tuple) else repr(result)
-
-
+def _example(type_: Any, generator: np.random.Generator) -> Tensor:
+    """A tensor: standard normal numbers, integers 0, bools true."""
+    if not isinstance(type_, TensorType) or not type_.is_static:
+        raise Wrong(f"an example input needs a tensor type with numbers as dimensions, not {type_}; give them with --args")
+    if type_.dtype.is_float:
+        values = generator.standard_normal(type_.sizes).astype(np.float32 if type_.dtype is BF16 else type_.dtype.compute.array)
+        return Tensor(values, type_.dtype)
+    return Tensor(np.full(type_.sizes, type_.dtype is BOOL, type_.dtype.array))

@@ -224,14 +224,14 @@ class Branching:
             known = b if a is DEAD else a
             if known is None:
                 return lambda made: None
-            code = merge.value(*((DEAD, known.code) if a is DEAD else (known.code, DEAD)), "return")
-            value = merge.value(*((DEAD, known.value) if a is DEAD else (known.value, DEAD)), "return")
+            code = merge.value(*((DEAD, known.code) if a is DEAD else (known.code, DEAD)), "returned")
+            value = merge.value(*((DEAD, known.value) if a is DEAD else (known.value, DEAD)), "returned")
             return lambda made: Outcome(code(made), value(made), known.codes)
         possible = frozenset[int]().union(*(frozenset({NEXT}) if x is None else x.codes for x in (a, b)))
         codes = [NEXT if x is None else x.code for x in (a, b)]
         values = [DEAD if x is None or x.value is UNBOUND else x.value for x in (a, b)]
         code = merge.value(codes[0], codes[1], "the way out")
-        value = merge.value(values[0], values[1], "return")
+        value = merge.value(values[0], values[1], "returned")
         return lambda made: Outcome(code(made), value(made), possible)
 
     def _places(self, merge: Merge, a: Branch, b: Branch, leaving: Callable[[Branch], bool],
@@ -310,4 +310,5 @@ class Branching:
 
 
 def _hint(name: str) -> str:
-    return name if name.isidentifier() else "y"
+    """A name for a value of the IR; what has none of the user's is called by what it is: "the way out" is `way`."""
+    return next((word for word in name.split() if word != "the" and word.isidentifier()), "y")

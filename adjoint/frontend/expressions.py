@@ -411,7 +411,7 @@ class Expressions:
             raise kind(*given)
 
         self.world.loc = self.place_of(node)
-        self.world.effect("raise", throw, args)
+        self.world.effect(f"raise {kind.__name__}", throw, args)
         raise Unreachable
 
     def _text(self, parts: Sequence[ast.expr]) -> Any:

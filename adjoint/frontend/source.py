@@ -49,15 +49,17 @@ def _characters(text: str, byte_offset: int) -> int:
 
 
 _trees: dict[str, tuple[list[str], ast.Module, CodeType]] = {}
-_found: dict[CodeType, tuple[Definition, Source]] = {}
+_found: dict[tuple[str, CodeType], tuple[Definition, Source]] = {}
+"""By file as well: code objects are equal when they say the same, whatever file they come from."""
 
 
 def definition_of(function: FunctionType) -> tuple[Definition, Source]:
     """The tree of a function and its source.  CompileError when there is none, or it is not what was compiled."""
     code = function.__code__
-    known = _found.get(code)
+    key = (code.co_filename, code)
+    known = _found.get(key)
     if known is None:
-        known = _found[code] = _searched(code, function.__qualname__)
+        known = _found[key] = _searched(code, function.__qualname__)
     return known
 
 

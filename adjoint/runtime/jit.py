@@ -18,13 +18,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.diagnostics import Loc
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.location import definition
 from adjoint.runtime.state import state
 from adjoint.runtime.templates import Template, flatten
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["Compiled", "jit", "ms_function", "of_function", "run_cell"]
+__all__ = ["Compiled", "jit", "ms_function", "of_function", "parsed", "run_cell"]
 
 _KEPT = 64
 """Graphs kept for one template of arguments, those used last first."""
@@ -126,7 +127,7 @@ def _made(known: dict[Template, list[_Entry]], template: Template, call: Callabl
     from adjoint.runtime.lowering import lowered
     from adjoint.runtime.saving import save_graph
 
-    entry = _Entry(lowered(call, template, _symbol(named), definition(named), decisions, _names(named, template)))
+    entry = _Entry(lowered(call, template, _symbol(named), _definition(named), decisions, _names(named, template)))
     save_graph(entry.lowered.graph)
     entries = known.setdefault(template.lasting(), [])
     entries.insert(0, entry)
@@ -179,6 +180,11 @@ def _is_slot(outline: Any) -> bool:
 
 
 # -- names -----------------------------------------------------------------------------------------------------------------
+def _definition(named: Any) -> Loc:
+    """Where what is run as a graph was written."""
+    return definition(named.construct if isinstance(named, Cell) else inspect.unwrap(named))
+
+
 def _symbol(named: Any) -> str:
     name = type(named).__name__ if isinstance(named, Cell) else getattr(named, "__name__", "f")
     text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
@@ -193,9 +199,12 @@ def _names(named: Any, template: Template) -> list[str]:
     except AttributeError:
         return []
     parameters = list(code.co_varnames[: code.co_argcount])
-    if isinstance(named, Cell) or parameters[:1] == ["self"]:
-        parameters = parameters[1:]
     args, kwargs = template.build([_Mark(i) for i in range(len(template.types))])
+    if isinstance(named, Cell) or (parameters[:1] == ["self"] and len(args) < len(parameters)):
+        parameters = parameters[1:]
+    if code.co_flags & inspect.CO_VARARGS:
+        rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        parameters += [f"{rest}_{i}" for i in range(len(args) - len(parameters))]
     names: dict[int, str] = {}
     for name, value in [*zip(parameters, args, strict=False), *kwargs.items()]:
         marks = _marks(value)
@@ -238,6 +247,28 @@ def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
     if known is None:
         known = _functions[function] = Compiled(function)
     return known
+
+
+def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The graph of a function, jitted or not, a method or a Cell, for these arguments: a `Lowered` of its own, not run.
+
+    CompileError for what cannot be parsed.
+    """
+    # The frontend is loaded with the first function that is parsed.
+    from adjoint.runtime.lowering import lowered
+
+    instance = getattr(target, "__self__", None)
+    function: Any = target.__func__ if isinstance(target, types.MethodType) else target
+    while getattr(function, "__adjoint_jit__", False):
+        function = function.__wrapped__
+    template, _ = flatten((args, kwargs))
+    if isinstance(function, Cell):
+        call: Callable[..., Any] = functools.partial(_cell, weakref.ref(function))
+    elif isinstance(target, types.MethodType):
+        call = functools.partial(_method, function, lambda: instance)
+    else:
+        call = functools.partial(_function, function)
+    return lowered(call, template, _symbol(function), _definition(function), {}, _names(function, template))
 
 
 # -- the decorator -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ is to be computed.
 from __future__ import annotations
 
 import functools
-import keyword
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +41,7 @@ from adjoint.runtime.graph import CellSite, Graph, Registration, Slots, Unfittin
 from adjoint.runtime.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.guards import Guards
 from adjoint.runtime.hooks import check_hook, described
+from adjoint.runtime.location import receiver
 from adjoint.runtime.outline import Slot, filled, outline_key, outlined, slots_of
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import zeros
@@ -239,7 +239,7 @@ class Lowering:
     def _fresh(self, name: str, taken: Any) -> str:
         """A symbol like `name` that is not in use."""
         base = re.sub(r"[^0-9A-Za-z_.]", "_", name) or "x"
-        if not (base[0].isalpha() or base[0] == "_") or keyword.iskeyword(base):
+        if not (base[0].isalpha() or base[0] == "_"):
             base = "_" + base
         symbol, version = base, 0
         while symbol in taken or symbol in self.state or symbol in self.declared:
@@ -424,6 +424,8 @@ class Lowering:
     # -- effects ------------------------------------------------------------------------------------------------------------
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
         self.host_call(name, lambda *given: function(*given), tuple(values), ())
+        outline = outlined(tuple(values), self.effect_slot)[0]
+        self.declared[next(reversed(self.hosts))] = Host(f"{name}{_shown(outline)}", self.loc)
 
     def check(self, check: Callable[..., Any], tensors: Sequence[Any]) -> None:
         """A check of values that the library makes: when the graph runs."""
@@ -474,7 +476,8 @@ class Lowering:
             what = f"the Parameter '{x.name}'" if isinstance(x, Parameter) else "a tensor from outside"
             raise errors.REGISTERED_INSIDE.at(self.loc, f"a hook is registered on {what}", help="register it outside, once")
         registration = Registration(hook_fn)
-        symbol = self._host(f"{getattr(x.atom, 'hint', 'value')}.hook", registration, described(hook_fn))
+        name = receiver(self.loc) or getattr(x.atom, "hint", "value")
+        symbol = self._host(f"{name}.hook", registration, described(hook_fn))
         self.builder.emit(Attach(symbol), self.atom(x), loc=self.loc)
         return _LateHandle(self, registration)
 
@@ -667,6 +670,32 @@ class _LateHandle:
         self.owner.effect("remove", self.registration.remove, ())
 
 
+def _shown(outline: Any) -> str:
+    """An outline for people, on one line: constants as they are, types where a value is known at run time only."""
+    if isinstance(outline, Slot):
+        return str(outline.type) if outline.category == "tensor" else outline.category
+    if isinstance(outline, RunTimeText):
+        return repr(outline.with_values(_Shown))
+    if isinstance(outline, (tuple, list)):
+        inside = ", ".join(map(_shown, outline))
+        return f"[{inside}]" if isinstance(outline, list) else f"({inside})"
+    text = repr(outline)
+    return text if len(text) <= 60 and "\n" not in text else f"<{type(outline).__name__}>"
+
+
+class _Shown:
+    """A value of a text that is made at run time, whatever its format."""
+
+    def __init__(self, outline: Any):
+        self.text = "{" + _shown(outline) + "}"
+
+    def __format__(self, spec: str) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 def _live(reference: Callable[[], Cell | None]) -> Cell:
     cell = reference()
     if cell is None:
@@ -730,7 +759,10 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def _last_part(title: str) -> str:
-    last = title.rpartition(".")[2]
+    """A name for what a cell gives: `relu` for "block.relu", `layers_0` for "layers.0"."""
+    around, _, last = title.rpartition(".")
+    if last.isdigit():
+        last = f"{around.rpartition('.')[2] or 'cell'}_{last}"
     return last.lower() if last.isidentifier() else "y"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,43 @@ def loss(x, y):
 
 net = Net()
 number = 3
+forward_hook = Net()
+forward_hook.fc.register_forward_hook(lambda cell, args, out: out * 2)
+
+
+def refused(x):
+    with open("x") as file:
+        return x
+
+
+def counted(x):
+    print("counted", x.shape)
+    return x + 1
+
+
+class Counter(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.count = Parameter(Tensor([2.0]), name="count")
+        self.kept = Parameter(Tensor([1.0]), name="kept", requires_grad=False)
+
+    def construct(self, x):
+        ops.assign(self.count, self.count * 2.0)
+        return (x * self.count * self.kept).sum()
+
+
+@ms.jit
+def jitted(x, k):
+    print("the sum is", x.sum())
+    total = x * 0.0
+    for i in range(k):
+        if x.sum() > 0:
+            total = total + x * i
+        else:
+            total = total - x
+    while total.sum() < 10.0:
+        total = total + 1.0
+    return total
 '''
 
 
@@ -69,15 +107,16 @@ def test_dump_ir_of_a_cell(capsys, net, name):
     code, out, _ = run(capsys, "dump-ir", f"{net}:{name}", "--args", "f32[2, 4]", "--json")
     assert code == 0
     stages = json.loads(out)
-    assert set(stages) == {"forward", "adjoint", "c"}
-    for stage in ("forward", "adjoint"):
+    assert set(stages) == {"parsed", "optimised", "adjoint", "c"}
+    for stage in ("parsed", "optimised", "adjoint"):
         assert print_module(parse_module(stages[stage])) == stages[stage]
-    assert "param @fc.weight : f32[3, 4]" in stages["forward"] and "read @scale" in stages["forward"]
-    assert "attach! @h.hook" in stages["forward"] and 'cell "fc" with @fc' in stages["forward"]
+    for stage in ("parsed", "optimised"):
+        assert "param @fc.weight : f32[3, 4]" in stages[stage] and "read @scale" in stages[stage]
+        assert "attach! @h.hook" in stages[stage] and 'cell "fc" with @fc' in stages[stage]
     assert "callback! @h.hook" in stages["adjoint"] and "backward! @fc" in stages["adjoint"]
     line = NET[: NET.index("return ops.tanh")].count("\n") + 1
-    assert f"at {net}:{line}:" in stages["forward"] and f"at grad[tanh]({net}:{line}:" in stages["adjoint"]
-    assert "0.5_f32" in stages["forward"]
+    assert f"at {net}:{line}:" in stages["parsed"] and f"at grad[tanh]({net}:{line}:" in stages["adjoint"]
+    assert "0.5_f32" in stages["parsed"]
     kernels = {kernel["name"] for kernel in stages["c"]}
     assert any("matmul" in name for name in kernels) and any("tanh" in name for name in kernels)
 
@@ -87,8 +126,53 @@ def test_dump_ir_stages_as_text(capsys, net):
     assert code == 0 and "sub_f32" in out and "// sub(f32[3], f32[3]) -> f32[3]" in out and "\x1b" not in out
     code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "adjoint", "--wrt", "y", "--no-locations")
     assert code == 0 and "@loss.grad(x: f32[3], y: f32[3], s" in out and net not in out
-    code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "forward", "--passes", "cse,dce", "--diff")
+    code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "parsed", "--passes", "cse,dce", "--diff")
     assert code == 0 and "-  " in out and "after cse" in out
+
+
+def test_dump_ir_of_what_is_parsed(capsys, net):
+    """A jitted function with control flow: all of it is there, it runs as a graph, Python values are inputs as well."""
+    code, out, _ = run(capsys, "dump-ir", f"{net}:jitted", "--args", "f32[3], 2", "--run", "--json")
+    stages = json.loads(out)
+    assert code == 0 and stages["parsed"].count("= if ") == 2 and "while carry" in stages["parsed"]
+    assert """host @print = "print('the sum is', f32)\"""" in stages["parsed"] and "apply! @print(s)" in stages["optimised"]
+    assert stages["results"].startswith("the sum is ") and "Tensor(shape=[3]" in stages["results"]
+    assert "x * 1" not in stages["parsed"] and "mul(x, 1.0_f32)" in stages["parsed"] and "mul(x, 1.0_f32)" not in stages["optimised"]
+    assert any(served.endswith(f"at {net}:{line_of('total = total + 1.0')}") for kernel in stages["c"] for served in kernel["serves"])
+    code, out, _ = run(capsys, "dump-ir", f"{net}:jitted", "--args", "f32[3], 2", "--stage", "optimised", "--diff", "--no-locations")
+    assert code == 0 and "# after simplify" in out and "-    m.1: f32[3] = mul(x, 1.0_f32)\n" in out
+    code, out, _ = run(capsys, "dump-ir", f"{net}:jitted", "--args", "f32[3], 2", "--trace", "--stage", "forward", "--no-locations")
+    assert code == 0 and "while" not in out and "print" not in out
+
+
+def test_dump_ir_lifts_what_is_written(capsys, net):
+    code, out, _ = run(capsys, "dump-ir", f"{net}:Counter", "--args", "f32[3]", "--stage", "adjoint", "--no-locations")
+    assert code == 0 and out.startswith("# @count: written, and differentiated by. lift-state makes it an argument")
+    assert "@Counter.grad(x: f32[3], count: f32[1], " in out and "write!" not in out and "kept'" not in out
+    assert print_module(parse_module(out)) == out.partition("\n")[2]
+    code, out, _ = run(capsys, "dump-ir", f"{net}:Counter", "--args", "f32[3]", "--stage", "adjoint", "--json")
+    stages = json.loads(out)
+    assert stages["notes"]["adjoint"][0].startswith("@count") and set(stages) == {"adjoint", "notes"}
+    code, out, _ = run(capsys, "dump-ir", f"{net}:Counter", "--args", "f32[3]", "--stage", "adjoint", "--wrt", "x", "--no-locations")
+    assert code == 0 and "write! @count" in out and "#" not in out
+
+
+def test_dump_ir_of_integers_has_no_adjoint(capsys, net):
+    code, out, _ = run(capsys, "dump-ir", f"{net}:counted", "--args", "i32[3]", "--json")
+    assert code == 0 and set(json.loads(out)) == {"parsed", "optimised", "c"}
+
+
+def test_dump_ir_shows_what_can_be_shown(capsys, net):
+    """Where there is no adjoint, the graph and its kernels are shown all the same."""
+    code, out, err = run(capsys, "dump-ir", f"{net}:forward_hook", "--args", "f32[2, 4]", "--json")
+    stages = json.loads(out)
+    assert code == 1 and "E144" in err and stages["error"] in err and set(stages) == {"parsed", "optimised", "c", "error"}
+    code, out, _ = run(capsys, "dump-ir", f"{net}:forward_hook", "--args", "f32[2, 4]", "--json", "--trace")
+    assert code == 0 and set(json.loads(out)) == {"forward", "optimised", "adjoint", "c"}
+
+
+def line_of(text):
+    return NET[: NET.index(text)].count("\n") + 1
 
 
 def test_dump_ir_expands_gradients_inside_of_a_function(capsys, tmp_path):
@@ -99,8 +183,8 @@ def test_dump_ir_expands_gradients_inside_of_a_function(capsys, tmp_path):
     )
     code, out, _ = run(capsys, "dump-ir", str(text), "--run")
     assert code == 0
-    forward, adjoint = out.split("# adjoint")
-    assert "gradient of=1" in forward and "value= 0.992" in forward and "gradient of=1" not in adjoint
+    parsed, optimised, adjoint = re.split("# optimised|# adjoint", out)
+    assert "gradient of=1" in parsed and "value= 0.992" in optimised and "gradient of=1" not in optimised and "gradient of=1" not in adjoint
     assert "// cos(f32) -> f32" in adjoint and "// neg(f32) -> f32" in adjoint
 
 
@@ -109,9 +193,9 @@ def test_dump_ir_of_text_and_its_run(capsys, tmp_path):
     text.write_text('host @h = "hooks:h"\n\nfunc @f(x: f32[2]) -> f32[2] {\n  y: f32[2] = apply! @h(x)\n  return y\n}\n')
     hosts = tmp_path / "hooks.py"
     hosts.write_text("def h(x):\n    return x * 10\n")
-    code, out, _ = run(capsys, "dump-ir", str(text), "--stage", "forward", "--run", "--hosts", f"h={hosts}:h")
+    code, out, _ = run(capsys, "dump-ir", str(text), "--stage", "parsed", "--run", "--hosts", f"h={hosts}:h")
     assert code == 0 and "Tensor(shape=[2]" in out
-    code, _, err = run(capsys, "dump-ir", str(text), "--stage", "forward", "--run")
+    code, _, err = run(capsys, "dump-ir", str(text), "--stage", "parsed", "--run")
     assert code == 2 and "@h" in err and "--hosts" in err
 
 
@@ -123,6 +207,12 @@ def test_dump_ir_of_text_and_its_run(capsys, tmp_path):
     (["dump-ir", "{net}:NeedsArguments"], 2, "make an instance"),
     (["dump-ir", "{net}:loss"], 2, "--args"),
     (["dump-ir", "{net}:loss", "--args", "f32[3], f99"], 1, "error[E"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--stage", "forward"], 2, "--trace"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--stage", "parsed", "--trace"], 2, "`forward`"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f32[4]"], 1, "For 'Sub'"),
+    (["dump-ir", "{net}:refused", "--args", "f32[3]"], 1, "error[E2"),
+    (["dump-ir", "{net}:forward_hook", "--args", "f32[2, 4]"], 1, "`--trace` shows"),
+    (["dump-ir", "{net}:counted", "--args", "i32[3]", "--stage", "adjoint"], 2, "--wrt"),
     (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--passes", "nonsense"], 1, "error[E140]"),
     (["run", "nowhere.py"], 2, "there is no file"),
     (["explain", "E999"], 2, "there is no code"),
@@ -172,7 +262,6 @@ def test_run_passes_arguments_and_exit_codes(tmp_path):
     ("import mindspore as ms; ms.tensr", "AttributeError", "Tensor"),
     ("import mindspore.nn as nn; nn.Conv2D", "AttributeError", "Conv2d"),
     ("from mindspore.ops import relU6", "ImportError", "ReLU6"),
-    ("from mindspore import ms_function", "ImportError", "leave the decorator out"),
     ("import mindspore.dataset", "ModuleNotFoundError", "adjoint has no module"),
 ])
 def test_a_name_we_lack_says_so_and_what_is_close(tmp_path, line, kind, close):

@@ -1,0 +1,122 @@
+"""The stages of a program, from the graph that was parsed to the C: what `adjoint dump-ir` shows and `save_graphs` writes.
+
+    parsed      the graph as the frontend made it
+    optimised   the same after `OPTIMISING`: it computes the same values and has the same effects
+    adjoint     the forward copy and the reverse pass, hooks standing in it
+    c           one kernel for each different computation, with the lines that it serves
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adjoint.codegen.emit import lower, unit_text
+from adjoint.diagnostics import user_place
+from adjoint.ir.core import Module, Node, walk
+from adjoint.ir.ops.control import Call
+from adjoint.ir.ops.state import Write
+from adjoint.ir.types import TensorType
+from adjoint.passes.autodiff import Grad
+from adjoint.passes.differentiate import Differentiate
+from adjoint.passes.lift_state import LiftState
+from adjoint.passes.manager import Observer, Pipeline
+
+__all__ = ["OPTIMISING", "Adjoint", "adjoint_of", "expanded", "kernels", "optimised", "wanted"]
+
+OPTIMISING = "inline,differentiate,simplify,cse,dce"
+"""Passes that change neither a value nor an effect.  They come last: a gradient of what they leave is summed in another order."""
+
+
+def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
+    """The module after the passes of `OPTIMISING`."""
+    return Pipeline.parse(OPTIMISING).run(module, observers)
+
+
+def expanded(module: Module) -> Module:
+    """The module with its gradients inside of functions written out."""
+    return Differentiate().on_module(module)
+
+
+def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = None) -> tuple[str, ...]:
+    """What a function is differentiated by when nothing is said: its floating arguments and the floating parameters that it reads.
+
+    trained  for a symbol, whether it is a parameter that is trained; one that is not named is
+    """
+    function = module.functions[symbol]
+    arguments = [p.hint for p in function.params if isinstance(p.type, TensorType) and p.type.dtype.is_float]
+    kept = [name for name, type_ in module.params.items() if type_.dtype.is_float and (trained is None or trained.get(name, True))]
+    return (*arguments, *(f"@{name}" for name in kept))
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """A gradient: the passes that made it, the module, and what to know about it."""
+
+    pipeline: Pipeline
+    module: Module
+    notes: tuple[str, ...]
+
+
+def adjoint_of(module: Module, symbol: str, names: Sequence[str], observers: Sequence[Observer] = ()) -> Adjoint:
+    """The gradient of a function by `names`, dead code removed.
+
+    A parameter that the function writes and is differentiated by is lifted: it becomes an argument.
+
+    CompileError when there is no such gradient.
+    """
+    written = _written(module, symbol)
+    lifted = tuple(name for name in names if name.startswith("@") and name[1:] in written)
+    notes: list[str] = []
+    first: list[Any] = []
+    if lifted:
+        first.append(LiftState(symbols=lifted))
+        notes.append(f"{', '.join(lifted)}: written, and differentiated by. lift-state makes it an argument, and what is written a result; "
+                     "give that result zeros as its cotangent for the gradient of the other results alone")
+    by = tuple(name[1:] if name in lifted else name for name in names)
+    pipeline = Pipeline((*first, Grad(wrt=by, of=symbol), *Pipeline.parse("dce").passes))
+    return Adjoint(pipeline, pipeline.run(module, observers), tuple(notes))
+
+
+def _written(module: Module, symbol: str) -> set[str]:
+    """The parameters that a function and what it calls write."""
+    found: set[str] = set()
+    pending, seen = [symbol], {symbol}
+    while pending:
+        for node in walk(module.functions[pending.pop()].body):
+            if isinstance(node.op, Write):
+                found.add(node.op.symbol)
+            elif isinstance(node.op, Call) and node.op.symbol in module.functions and node.op.symbol not in seen:
+                seen.add(node.op.symbol)
+                pending.append(node.op.symbol)
+    return found
+
+
+def kernels(*modules: Module) -> list[dict[str, Any]]:
+    """Each different kernel of the modules' nodes: its name, its C, a whole file that compiles, and the nodes that it serves."""
+    found: dict[str, dict[str, Any]] = {}
+    for module in modules:
+        for function in module.functions.values():
+            for node in walk(function.body):
+                atoms = (*node.operands, *node.results)
+                if not node.op.can_lower or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
+                    continue
+                lowered = lower(node.op, tuple(x.type for x in node.operands), tuple(x.type for x in node.results))
+                fresh = {"name": lowered.name, "headers": list(lowered.headers), "serves": [], "c": lowered.text}
+                entry = found.setdefault(lowered.text, fresh)
+                served = _served(node)
+                if served not in entry["serves"]:
+                    entry["serves"].append(served)
+    for entry in found.values():
+        lines = entry["serves"][:4] + ([f"and {len(entry['serves']) - 4} more"] if len(entry["serves"]) > 4 else [])
+        entry["text"] = "".join(f"// {line}\n" for line in lines) + entry["c"]
+        entry["unit"] = unit_text(entry["name"], entry["headers"], [entry["c"]])
+    return list(found.values())
+
+
+def _served(node: Node) -> str:
+    place = user_place(node.loc)
+    types = ", ".join(str(x.type) for x in node.operands)
+    results = ", ".join(str(x.type) for x in node.results)
+    return f"{node.op.name}({types}) -> {results}" + (f" at {place.file}:{place.line}" if place else "")
