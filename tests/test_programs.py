@@ -23,9 +23,13 @@ from programs import PROGRAMS, Program
 import adjoint
 from adjoint import Parameter, Tensor, nn
 from adjoint.diagnostics import CompileError
+from adjoint.ir.core import walk
+from adjoint.ir.ops.state import Write
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
-from adjoint.runtime.executor import load_ir
+from adjoint.passes.autodiff import Grad
+from adjoint.passes.lift_state import LiftState
+from adjoint.runtime.executor import Loaded, load_ir
 from adjoint.runtime.grad import flat_tensors
 from adjoint.runtime.outline import filled, slots_of
 
@@ -298,6 +302,67 @@ def test_text_of_the_graph(program: Program) -> None:
     expected, _ = eager(program.name, False)
     leaves = results if isinstance(results, tuple) else (results,)
     same(expected.result, filled(lowered.outline, leaves[: len(slots_of(lowered.outline))]), "result")
+
+
+SUMMED_OTHERWISE = {"vjp_of_control_flow", "jvp_inside"}
+"""Programs of which the static adjoint adds up a cotangent in another order than the tape."""
+
+
+@differentiated
+def test_gradient_of_the_text(program: Program) -> None:
+    """The graph printed, parsed back and differentiated as a whole, loops and branches included, where the tape knows one path."""
+    if program.raises is not None or program.refused is not None:
+        pytest.skip("gives no result")
+    fn = program.make()
+    arguments, keywords = program.arguments()
+    graph = compiled(fn).graph_of(*arguments, **keywords).graph
+    if graph.module.hosts:
+        pytest.skip("calls Python")
+    module = parse_module(print_module(graph.module))
+    function = module.functions[graph.symbol]
+    given = flat_tensors([*arguments, *keywords.values()])
+    chosen = [x for position in program.wrt or () for x in flat_tensors(arguments[position])]
+    names = [next(p.hint for p, g in zip(function.params, given, strict=True) if g is x) for x in chosen]
+    state = {symbol: Tensor(x.asnumpy().copy()) for symbol, x in graph.state.items()}
+    symbols = {id(x): symbol for symbol, x in graph.state.items()}
+    weights = fn.trainable_params() if isinstance(fn, nn.Cell) else []
+    trained = [symbols.get(id(w)) for w in weights]
+    outputs = len(function.body.results)
+    lifted = any(isinstance(node.op, Write) for node in walk(function.body))
+    if lifted:
+        module = LiftState().on_module(module)
+        function = module.functions[graph.symbol]
+        given += [state[p.hint] for p in function.params[len(given) :]]
+    wanted = [*names, *(symbol if lifted else f"@{symbol}" for symbol in trained if symbol is not None)]
+    differentiated_ = Grad(wrt=tuple(wanted), of=graph.symbol).on_module(module)
+    symbol = next(name for name in differentiated_.functions if name not in module.functions)
+    # Results that hold floats have a cotangent; those that hold integers too, where an integer is differentiated by.
+    count = len(differentiated_.functions[symbol].params) - len(given)
+    floats = [i for i, type_ in enumerate(function.result_types) if type_.dtype.is_float]
+    seeded = floats if len(floats) == count else [i for i, type_ in enumerate(function.result_types) if type_.dtype is not adjoint.bool_]
+    cotangents = [(ones if i < outputs else zeros)(example(function.result_types[i])) for i in seeded]
+    adjoint.set_seed(7)
+    results = Loaded(differentiated_, state, {})[symbol](*given, *cotangents)
+    found = iter(results if isinstance(results, tuple) else (results,))
+    expected = flat_tensors(eager(program.name, True)[0].result[1])
+    for reference, name in zip(expected, [*names, *trained], strict=True):
+        gradient = zeros(reference) if name is None else next(found)
+        if program.name in SUMMED_OTHERWISE:
+            np.testing.assert_allclose(gradient.asnumpy(), reference.asnumpy(), rtol=1e-14)
+        else:
+            same(reference, gradient, f"gradient by {name}")
+
+
+def example(type_: Any) -> Tensor:
+    return Tensor(np.zeros(type_.sizes, np.float32), type_.dtype)
+
+
+def ones(x: Tensor) -> Tensor:
+    return adjoint.ops.ones_like(x) if x.dtype is not adjoint.bool_ else Tensor(np.ones(x.shape, bool))
+
+
+def zeros(x: Tensor) -> Tensor:
+    return adjoint.ops.zeros_like(x) if x.dtype is not adjoint.bool_ else Tensor(np.zeros(x.shape, bool))
 
 
 # The corpus -----------------------------------------------------------------------------------------------------------------

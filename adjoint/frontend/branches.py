@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjoint.diagnostics import Loc, Note
+from adjoint.diagnostics import UNKNOWN, Loc, Note
 from adjoint.frontend import errors
 from adjoint.frontend.frame import UNBOUND, Unusable
-from adjoint.frontend.journal import Changes, Journal, NamesPlace, Place
+from adjoint.frontend.journal import AttributePlace, Changes, ContentsPlace, Journal, NamesPlace, Place
+from adjoint.frontend.text import RunTimeText
 from adjoint.frontend.world import Kind, World
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom
@@ -27,6 +28,9 @@ from adjoint.ir.ops.stack import Undef
 __all__ = ["BREAK", "CONTINUE", "NEXT", "RETURN", "Branch", "Branching", "Difference", "Outcome", "Unreachable"]
 
 NEXT, BREAK, CONTINUE, RETURN = range(4)
+
+_SHOWN = 4
+"""Items of a list that a message shows."""
 
 
 class Unreachable(Exception):
@@ -255,7 +259,7 @@ class Branching:
             except Difference as differ:
                 del merge.pairs[pairs:]
                 if report is None:
-                    raise self._mistake(differ)("what both branches change", self.world.loc) from None
+                    raise self._mistake(differ)(self.named(place), self.world.loc) from None
                 report("")
         return made
 
@@ -278,21 +282,55 @@ class Branching:
         decided = self.world.loc
 
         def make(name: str, loc: Loc) -> Exception:
-            notes = (Note("both branches are part of the graph, because a tensor decides here", decided),)
+            notes = (Note("both branches are part of the graph, because a tensor decides here", UNKNOWN if loc == decided else decided),)
             if differ.first is UNBOUND or differ.second is UNBOUND:
                 return errors.MAYBE_UNASSIGNED.at(loc, f"`{name}` is assigned on one path only", notes=notes,
                                                   help=f"give `{name}` a value before")
             return errors.BRANCHES_DIFFER.at(loc, f"`{name}` is {first} on one path and {second} on the other", notes=notes,
-                                             help="bring both to one dtype and shape")
+                                             help=self.remedy(differ), kind=self.kind_of(differ))
 
         return make
+
+    def remedy(self, differ: Difference) -> str:
+        """The way out of a difference."""
+        first, second = differ.first, differ.second
+        if self.world.kind(first) is not None and self.world.kind(second) is not None:
+            return "bring both to one dtype and shape"
+        if isinstance(first, (list, tuple, dict)) or isinstance(second, (list, tuple, dict)):
+            return "give both the same structure, with the same number of items"
+        return "a graph chooses between tensors and between numbers: use one of these, or let a Python value decide"
+
+    def kind_of(self, differ: Difference) -> type[Exception]:
+        """What MindSpore raises for a difference: ValueError where only the shapes differ."""
+        first, second = self.world.kind(differ.first), self.world.kind(differ.second)
+        shapes = first is not None and second is not None and first.category == second.category and first.type.dtype is second.type.dtype
+        return ValueError if shapes else TypeError
 
     def described(self, x: Any) -> str:
         """A value, for a message."""
         if self.world.is_dynamic(x):
             return str(self.world.kind(x))
+        if isinstance(x, RunTimeText):
+            return "a text that is known when the graph runs"
+        if type(x) in (list, tuple):
+            items = ", ".join([*(self.described(item) for item in x[:_SHOWN]), *(["..."] if len(x) > _SHOWN else [])])
+            return f"[{items}]" if isinstance(x, list) else f"({items},)" if len(x) == 1 else f"({items})"
+        if type(x) is dict:
+            entries = [f"{key!r}: {self.described(item)}" for key, item in list(x.items())[:_SHOWN]]
+            return f"{{{', '.join([*entries, *(['...'] if len(x) > _SHOWN else [])])}}}"
         text = repr(x)
         return text if len(text) < 40 else f"{type(x).__name__} {text[:30]}..."
+
+    def named(self, place: Place) -> str:
+        """What a place is called where statements are being lowered."""
+        if isinstance(place, AttributePlace):
+            return f"{self._called(place.holder)}.{place.name}"
+        if isinstance(place, ContentsPlace):
+            return self._called(place.container)
+        return str(getattr(place, "name", "what changes"))
+
+    def _called(self, x: Any) -> str:
+        return next((name for name, value in self.local_names.items() if value is x), f"a {type(x).__name__}")
 
     def _emit(self, condition: Atom, a: Branch, b: Branch, merge: Merge) -> Sequence[Any]:
         yields: list[list[Atom]] = []

@@ -92,7 +92,8 @@ def _python_type(on: Lowerer, x: Any) -> type:
 @_for(len)
 def _len(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) == 1 and isinstance(args[0], RunTimeText):
-        raise errors.VALUE_NEEDED.at(on.world.loc, "the length of a text with a tensor in it is not known while parsing")
+        raise errors.VALUE_NEEDED.at(on.world.loc, "the length of a text with a tensor in it is not known while parsing",
+                                     help="compute with the tensor; a text with its numbers in it is made when the graph runs")
     return len(*args, **kwargs)
 
 

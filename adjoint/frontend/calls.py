@@ -37,6 +37,10 @@ _IMPURE = frozenset({"input", "open", "exec", "eval", "compile", "globals", "loc
 """Those of the built-in functions that are not like that."""
 
 
+_BY_KIND = frozenset({isinstance, type, getattr, hasattr, setattr, callable, print, super})
+"""Functions that see which object an argument is, or read nothing of it."""
+
+
 class Lowerer(Statements):
     """Runs a function on its tree."""
 
@@ -58,6 +62,8 @@ class Lowerer(Statements):
             return self.call(bound, (function.__self__, *args), kwargs)
         special = PYTHON.get(function) if _hashable(function) else None
         if special is not None:
+            if function not in _BY_KIND:
+                self._given(args, kwargs)
             return special(self, args, kwargs)
         if self.world.is_library(function):
             return self.world.convert(function, args, kwargs) if isinstance(function, type) else self.native(function, args, kwargs)
@@ -71,6 +77,7 @@ class Lowerer(Statements):
                 or _is_pure(function):
             self._check_pure(function)
             return self.native(function, args, kwargs)
+        self.world.read_attribute(type(function), "__call__")
         called = getattr(type(function), "__call__", None)
         if isinstance(called, types.FunctionType) and not self.world.is_library(called):
             return self.call(called, (function, *args), kwargs)
@@ -80,6 +87,13 @@ class Lowerer(Statements):
     def native(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call Python: functions of the user's among the arguments are parsed when they are called back."""
         owner = getattr(function, "__self__", None)
+        if self.world.is_library(function):
+            self.used(*[x for x in (*args, *kwargs.values()) if self.world.is_tensor(x)])
+            if not isinstance(function, types.FunctionType):
+                self.used(function)
+        else:
+            self._given(args, kwargs)
+            self.used(owner)
         if isinstance(owner, (list, dict, set)):
             self.journal.touch(ContentsPlace(owner))
         place = self.world.place(owner) if owner is not None else None
@@ -92,6 +106,14 @@ class Lowerer(Statements):
         if isinstance(function, type) and isinstance(found, (list, dict, set)):
             self.journal.born(ContentsPlace(found))
         return found
+
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Python is called with these arguments, and may look into what is in them."""
+        for x in (*args, *kwargs.values()):
+            if type(x) in (list, tuple, set):
+                self.world.read_object(x)
+            else:
+                self.used(x)
 
     def _called_back(self, x: Any) -> Any:
         if isinstance(x, types.FunctionType) and not self.world.is_library(x) and not _is_pure(x):
@@ -161,10 +183,12 @@ class Lowerer(Statements):
 
     def run_function(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function of Python's by its tree."""
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            self.world.read_attribute(function, name)
         node, source = definition_of(function)
         frame = self._frame(node, source, function.__globals__)
         frame.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        return self._run(frame, node, inspect.Signature.from_callable(function, follow_wrapped=False), function.__name__, args, kwargs)
+        return self._run(frame, node, inspect.Signature.from_callable(function, follow_wrapped=False), function.__qualname__, args, kwargs)
 
     def as_python(self, function: Any) -> Any:
         """A function for Python to call at run time, such as a hook: one that parsed code defines is made into Python's own.
@@ -214,8 +238,9 @@ class Lowerer(Statements):
              args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             bound = signature.bind(*args, **kwargs)
-        except TypeError as wrong:
-            raise TypeError(f"{name}() {wrong}") from None
+        except TypeError:
+            _refused(node, frame, signature, name, args, kwargs)
+            raise
         bound.apply_defaults()
         if isinstance(node, ast.FunctionDef):
             self._check_generator(node, frame.source)
@@ -302,6 +327,21 @@ def _python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: di
     function.__defaults__ = tuple(p.default for p in parameters if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY) or None
     function.__kwdefaults__ = {p.name: p.default for p in parameters if p.default is not p.empty and p.kind is p.KEYWORD_ONLY} or None
     return function
+
+
+def _refused(node: ast.Lambda | ast.FunctionDef, frame: Frame, signature: inspect.Signature, name: str, args: tuple[Any, ...],
+             kwargs: dict[str, Any]) -> None:
+    """Raise what Python raises for arguments that do not fit: by a function of the same parameters that does nothing."""
+    empty = ast.copy_location(ast.FunctionDef("f", copy.deepcopy(node.args), [ast.Pass()], [], None), node)
+    for argument in ast.walk(empty):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    function = _python_function(ast.fix_missing_locations(empty), frame, {}, signature)
+    function.__qualname__ = name
+    try:
+        function(*args, **kwargs)
+    except TypeError as wrong:
+        raise wrong.with_traceback(None) from None
 
 
 def _without_defaults(node: ast.Lambda | ast.FunctionDef) -> None:

@@ -1,20 +1,76 @@
-"""The mistakes that the frontend finds: E200 to E239, explained like those of the text."""
+"""The mistakes that the frontend finds: E200 to E239, explained like those of the text.
+
+MindSpore raises exceptions of Python's types for them.  Where its manual or its compiler names one, a mistake here is an exception of
+that type too, so that an `except` written for it still catches: a CompileError that is a TypeError, and so on.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from adjoint.diagnostics import UNKNOWN, CompileError, Diagnostic, Loc, Note, SourceText
 from adjoint.ir.errors import MISTAKES, Mistake
 
 __all__ = [
     "BRANCHES_DIFFER", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH", "REGISTERED_INSIDE",
-    "RETURNS_DIFFER", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED", "VALUE_NEEDED",
+    "RETURNS_DIFFER", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake", "moved",
 ]
 
 
-def _mistake(code: str, title: str, explanation: str) -> Mistake:
+class CompileTypeError(CompileError, TypeError):
+    """A mistake that MindSpore raises as a TypeError."""
+
+
+class CompileValueError(CompileError, ValueError):
+    """A mistake that MindSpore raises as a ValueError."""
+
+
+class CompileRuntimeError(CompileError, RuntimeError):
+    """A mistake that MindSpore raises as a RuntimeError."""
+
+
+class CompileRecursionError(CompileError, RecursionError):
+    """A mistake that Python raises as a RecursionError, which is a RuntimeError, as MindSpore has it."""
+
+
+class CompileUnboundError(CompileError, UnboundLocalError):
+    """A mistake that Python and MindSpore raise as an UnboundLocalError."""
+
+
+_KINDS: dict[type[Exception] | None, type[CompileError]] = {
+    None: CompileError, TypeError: CompileTypeError, ValueError: CompileValueError, RuntimeError: CompileRuntimeError,
+    RecursionError: CompileRecursionError, UnboundLocalError: CompileUnboundError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GraphMistake(Mistake):
+    """A kind of mistake in a function under `jit`.
+
+    kind  the exception that it is too
+    """
+
+    kind: type[Exception] | None = None
+
+    def at(self, loc: Loc, label: str, source: SourceText | None = None, *, notes: tuple[Note, ...] = (), help: str = "",
+           kind: type[Exception] | None = None) -> CompileError:
+        """The exception that shows this mistake at a place; `kind` where it differs from case to case."""
+        return _KINDS[kind or self.kind](Diagnostic(self.code, self.title, label, loc, notes, help, source))
+
+
+def moved(mistake: CompileError, loc: Loc) -> CompileError:
+    """The mistake, shown at `loc` when it was found where no place is known."""
+    found = mistake.diagnostic
+    if found.loc != UNKNOWN:
+        return mistake
+    return type(mistake)(Diagnostic(found.code, found.title, found.label, loc, found.notes, found.help, found.source))
+
+
+def _mistake(code: str, title: str, explanation: str, kind: type[Exception] | None = None) -> GraphMistake:
     if code in MISTAKES:
         raise ValueError(f"there are two mistakes called {code}")
-    MISTAKES[code] = Mistake(code, title, explanation)
-    return MISTAKES[code]
+    made = MISTAKES[code] = GraphMistake(code, title, explanation, kind)
+    return made
 
 
 NO_SOURCE = _mistake("E200", "no source", """
@@ -30,10 +86,10 @@ module anew, or start the program again.
 """)
 
 UNSUPPORTED = _mistake("E202", "not part of the language of graphs", """
-`docs/language.md` lists what is parsed. Outside of it are, among others: `try`, `with`, `yield`, `async`, `match`, `class` inside
+`docs/language.md` lists what is parsed. Outside of it are, among others: `try`, `with`, `yield`, `async`, `class` inside
 of a function, `del` of an attribute. The message says what to write instead. Code that only prepares data belongs outside of
 the function under `jit`; what must run in Python at each call can be a hook.
-""")
+""", RuntimeError)
 
 VALUE_NEEDED = _mistake("E203", "the number in a tensor is not known while parsing", """
 Under `jit` a tensor has a dtype and a shape while its function is parsed, but no numbers: these are there when the graph runs.
@@ -54,8 +110,9 @@ When a tensor decides an `if`, both branches become part of the graph, and a nam
     else:
         y = x.sum()           # f32: E204
 
-Bring both to one shape and dtype, or use different names.
-""")
+Bring both to one shape and dtype, or use different names. A graph chooses between tensors and between numbers, not between other
+Python objects: strings, functions, lists of different lengths.
+""", TypeError)
 
 LOOP_CHANGES = _mistake("E205", "a value changes its type in a loop", """
 When a tensor decides how often a loop runs, each name that the loop assigns has one type before, in and after it.
@@ -64,18 +121,19 @@ When a tensor decides how often a loop runs, each name that the loop assigns has
     while y.sum() < limit:
         y = y + x             # E205: `y` is a Python number before the loop and f32[3] in it
 
-Begin with a value of the final type: `y = ops.zeros_like(x)`.
-""")
+Begin with a value of the final type: `y = ops.zeros_like(x)`. A list cannot become longer in such a loop: write the rows of a tensor
+(`y[i] = x`), or loop over a range of known length.
+""", TypeError)
 
 RETURNS_DIFFER = _mistake("E206", "a function returns values of different types", """
 When a tensor decides which `return` is reached, all of them must return the same structure, dtypes and shapes: the graph has one
-type of result.
-""")
+type of result. A function that falls off its end returns None.
+""", TypeError)
 
 MAYBE_UNASSIGNED = _mistake("E207", "a name may have no value", """
 The name is assigned in only one branch of an `if`, or only in the body of a loop, that a tensor decides, and is used afterwards.
 Python would raise UnboundLocalError on the other path; a graph cannot. Give it a value before.
-""")
+""", UnboundLocalError)
 
 FROZEN_CALL = _mistake("E208", "a call that a graph would freeze", """
 Parsed code calls functions of this library, your own functions, and functions of Python and NumPy whose result depends on their
@@ -88,18 +146,18 @@ Call it outside and pass the result as an argument; a Tensor or `mutable(number)
 STORED_TENSOR = _mistake("E209", "a tensor of a graph is stored where Python would see it", """
 `self.y = x` in parsed code, where `y` is no Parameter: the tensor has no numbers while the function is parsed, and the assignment
 would not happen at each call. Make it a Parameter (`self.y = Parameter(...)` in `__init__`; then `self.y = x` writes it at each call),
-or return the tensor.
-""")
+or return the tensor. The same holds for lists, dicts and objects from outside, and for global names.
+""", TypeError)
 
 REGISTERED_INSIDE = _mistake("E210", "a hook is registered on something that outlives the graph", """
 `x.register_hook(f)` on a tensor that the parsed function computes, or on its argument, has eager's meaning. Registering on a Cell, a
 Parameter or a tensor from outside would happen at each call: it belongs outside of the function.
-""")
+""", RuntimeError)
 
 TOO_DEEP = _mistake("E211", "calls are nested too deep", """
 A function calls itself without end while it is parsed, or deeper than `set_context(max_call_depth=...)` allows. The depth of a
 recursion must be decided by Python values; where a tensor decides, write a loop.
-""")
+""", RecursionError)
 
 NOT_IN_GRAPH = _mistake("E212", "a value of an inner region is used outside of it", """
 A tensor that was made inside a branch or a loop that a tensor decides was kept (in an object, a list of the outer program) and is
@@ -107,5 +165,6 @@ used outside, where it may not exist. Assign it to a name instead, on every path
 """)
 
 NOT_A_CONSTANT = _mistake("E213", "not a constant", """
-This place needs a value that is known while the function is parsed: a Python number, a string, a list of known length.
+This place needs a value that is known while the function is parsed: a Python number, a string, a list of known length. Such are
+the step of a range that is left by `break`, the name in `getattr`, the `sep` of a `print`.
 """)

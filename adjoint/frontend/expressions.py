@@ -41,6 +41,9 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
+_PLAIN = frozenset({int, float, bool, str, type(None), list, dict, tuple, range})
+
+
 class Expressions:
     """Runs expressions; what a call means is in `Calls`."""
 
@@ -69,11 +72,22 @@ class Expressions:
         loc = self.world.loc = self.place_of(node)
         try:
             yield
-        except (CompileError, Unreachable):
+        except CompileError as mistake:
+            placed = errors.moved(mistake, loc)
+            if placed is mistake:
+                raise
+            raise placed from None
+        except Unreachable:
             raise
         except Exception as raised:
             noted(raised, loc)
             raise
+
+    def used(self, *values: Any) -> None:
+        """Python is about to use these by itself: what objects of the user's then read is not seen one by one."""
+        for value in values:
+            if type(value) not in _PLAIN:
+                self.world.read_object(value)
 
     # -- dispatch ---------------------------------------------------------------------------------------------------
     def value(self, node: ast.expr) -> Any:
@@ -89,12 +103,14 @@ class Expressions:
                 return self.called(node)
             case ast.BinOp(left=left, op=op, right=right):
                 first, second = self.value(left), self.value(right)
+                self.used(first, second)
                 with self.here(node):
                     return _BINARY[type(op)](first, second)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._negated(self.tested(operand), node)
             case ast.UnaryOp(op=op, operand=operand):
                 given = self.value(operand)
+                self.used(given)
                 with self.here(node):
                     return _UNARY[type(op)](given)
             case ast.Compare():
@@ -113,17 +129,17 @@ class Expressions:
             case ast.List(elts=items):
                 return self._born(list(self._items(items)))
             case ast.Set(elts=items):
-                return self._born({self._key(item, node) for item in self._items(items)})
+                return self._born({self._key(item, place) for place in items for item in self._items([place])})
             case ast.Dict(keys=keys, values=values):
-                return self._dict(keys, values, node)
+                return self._dict(keys, values)
             case ast.ListComp(elt=elt, generators=generators):
                 return self._born([self.value(elt) for _ in self._generated(generators, node)])
             case ast.GeneratorExp(elt=elt, generators=generators):
                 return self._born([self.value(elt) for _ in self._generated(generators, node)])
             case ast.SetComp(elt=elt, generators=generators):
-                return self._born({self._key(self.value(elt), node) for _ in self._generated(generators, node)})
+                return self._born({self._key(self.value(elt), elt) for _ in self._generated(generators, node)})
             case ast.DictComp(key=key, value=value, generators=generators):
-                return self._born({self._key(self.value(key), node): self.value(value) for _ in self._generated(generators, node)})
+                return self._born({self._key(self.value(key), key): self.value(value) for _ in self._generated(generators, node)})
             case ast.JoinedStr(values=parts):
                 return self._text(parts)
             case ast.Lambda():
@@ -202,19 +218,36 @@ class Expressions:
     def attribute(self, holder: Any, name: str, node: ast.AST) -> Any:
         """`holder.name`; a property of the user's own classes is parsed like a method."""
         if not self.world.is_dynamic(holder):
+            since = self.world.read_count()
             self.world.read_attribute(holder, name)
             descriptor = getattr(type(holder), name, None) if not isinstance(holder, type) else None
             if isinstance(descriptor, property) and descriptor.fget is not None and not self.world.is_library(descriptor.fget):
+                # What it reads is recorded: it need not be asked at each call.
+                self.world.unread(since, self.world.read_count())
+                self.world.read_attribute(type(holder), name)
                 return self.call(descriptor.fget, (holder,), {})
+        elif self.world.is_tensor(holder):
+            self.used(holder)
+            if name in ("name", "requires_grad"):
+                self.world.read_attribute(holder, name)
         with self.here(node):
-            return getattr(holder, name)
+            try:
+                return getattr(holder, name)
+            except AttributeError as missing:
+                if not self.world.is_tensor(holder):
+                    raise
+                known = self.world.python_type(holder).__name__
+                raise AttributeError(str(missing).replace(type(holder).__name__, known), name=name, obj=holder) from None
 
     def _item(self, container: Any, index: Any, node: ast.AST) -> Any:
+        self.used(container)
         with self.here(node):
             if not self.world.is_tensor(container) and self.world.is_dynamic(index) and isinstance(container, (list, tuple, dict, range, str)):
+                tensors = isinstance(container, (list, tuple)) and all(self.world.is_tensor(item) for item in container)
                 raise errors.VALUE_NEEDED.at(
                     self.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
-                    help="stack the tensors (`ops.stack(items)[i]`), or loop over a range of known length")
+                    help="stack the tensors (`ops.stack(items)[i]`), or loop over a range of known length" if tensors
+                    else "choose with `if` and `elif`, or pass the number as an argument")
             return container[self.world.index(index) if self.world.is_tensor(container) else index]
 
     def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
@@ -224,19 +257,19 @@ class Expressions:
             else:
                 yield self.value(node)
 
-    def _dict(self, keys: Sequence[ast.expr | None], values: Sequence[ast.expr], node: ast.AST) -> dict[Any, Any]:
+    def _dict(self, keys: Sequence[ast.expr | None], values: Sequence[ast.expr]) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
         for key, value in zip(keys, values, strict=True):
             if key is None:
                 made.update(self.value(value))
             else:
-                made[self._key(self.value(key), node)] = self.value(value)
+                made[self._key(self.value(key), key)] = self.value(value)
         return self._born(made)
 
     def _key(self, key: Any, node: ast.AST) -> Any:
         if self.world.is_dynamic(key) and not self.world.is_tensor(key):
             raise errors.VALUE_NEEDED.at(self.place_of(node), "a number that is not known while parsing is used as a key",
-                                         help="use keys that are Python values")
+                                         help="use keys and elements of sets that are Python values; `if` and `elif` choose by a number")
         return key
 
     def _born(self, container: Any) -> Any:
@@ -245,6 +278,7 @@ class Expressions:
 
     def iterated(self, x: Any, node: ast.AST) -> Iterable[Any]:
         """What a loop over `x` goes through, when its length is known."""
+        self.used(x)
         with self.here(node):
             if self.world.is_tensor(x):
                 return self.world.rows(x)
@@ -257,6 +291,7 @@ class Expressions:
     # -- what a tensor may decide -----------------------------------------------------------------------------------
     def truth(self, x: Any, node: ast.AST) -> Any:
         """Whether `x` is true: a bool, or an atom of the IR."""
+        self.used(x)
         with self.here(node):
             return self.world.truth(x)
 
@@ -287,7 +322,7 @@ class Expressions:
         truth = self.truth(x, node)
         return truth if isinstance(truth, bool) else self.world.number("bool", x)
 
-    def choice(self, tested: Any, first: Callable[[], Any], second: Callable[[], Any], node: ast.AST) -> Any:
+    def choice(self, tested: Any, first: Callable[[], Any], second: Callable[[], Any], node: ast.AST, help: str = "") -> Any:
         """One of two values."""
         condition = self.truth(tested, node)
         if isinstance(condition, bool):
@@ -300,7 +335,7 @@ class Expressions:
             raise errors.BRANCHES_DIFFER.at(
                 self.place_of(node),
                 f"it is {self.branching.described(differ.first)} on one path and {self.branching.described(differ.second)} on the other",
-                help="bring both to one dtype and shape") from None
+                help=help or self.branching.remedy(differ), kind=self.branching.kind_of(differ)) from None
 
     def _negated(self, x: Any, node: ast.AST) -> Any:
         condition = self.truth(x, node)
@@ -319,7 +354,9 @@ class Expressions:
         if isinstance(condition, bool):
             return value if condition is until else rest()
         kept: Callable[[], Any] = lambda: value  # noqa: E731
-        return self.choice(value, *((kept, rest) if until else (rest, kept)), node)
+        word = "or" if until else "and"
+        return self.choice(value, *((kept, rest) if until else (rest, kept)), node,
+                           f"`{word}` gives one of its operands: write `ops.logical_{word}`, or an `if`")
 
     def _compared(self, node: ast.Compare) -> Any:
         """A chain `a < b < c`: each operand computed once, the rest only when the first part holds."""
@@ -337,6 +374,8 @@ class Expressions:
         return chain(self.value(node.left), 0)
 
     def _comparison(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
+        if not isinstance(op, (ast.Is, ast.IsNot)):
+            self.used(left, right)
         with self.here(node):
             match op:
                 case ast.Is():
@@ -363,6 +402,8 @@ class Expressions:
                     number = self.world.number("bool", same)
                     found = number if found is False else found.either(number)
             return found if wanted or (found is False and not wanted) else found.negated() if found is not False else not wanted
+        if isinstance(container, (dict, set, frozenset)):
+            self._key(item, node)
         return (item in container) is wanted
 
     # -- comprehensions and text --------------------------------------------------------------------------------------
@@ -420,6 +461,7 @@ class Expressions:
         for part in parts:
             if isinstance(part, ast.FormattedValue):
                 value = self.value(part.value)
+                self.used(value)
                 spec = "" if part.format_spec is None else self.value(part.format_spec)
                 conversion = {-1: "", ord("s"): "s", ord("r"): "r", ord("a"): "a"}[part.conversion]
                 pieces.append((value, conversion, spec))
@@ -437,9 +479,13 @@ class Expressions:
             return any(self.is_late(item) for item in value.values())
         return self.world.is_dynamic(value) or isinstance(value, RunTimeText)
 
-    def called(self, node: ast.Call) -> Any:
-        """A call."""
+    def called(self, node: ast.Call, alone: bool = False) -> Any:
+        """A call.  `alone`: it is a statement, nobody takes its result."""
+        since = self.world.read_count()
         function = self.value(node.func)
+        if alone and getattr(function, "__name__", "") in _FILLS and isinstance(getattr(function, "__self__", None), (list, set)):
+            # What is in the container is not looked at: it is only filled.
+            self.world.unread(since, self.world.read_count())
         args = tuple(self._items(node.args))
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -456,6 +502,7 @@ class Expressions:
             return self.call(function, args, kwargs)
 
 
+_FILLS = frozenset({"append", "add", "extend", "update", "insert"})
 _INSTEAD: dict[type[ast.expr], str] = {
     ast.Await: "call an ordinary function", ast.Yield: "return a list", ast.YieldFrom: "return a list",
 }

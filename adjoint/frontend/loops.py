@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjoint.diagnostics import Loc, Note
+from adjoint.diagnostics import UNKNOWN, Loc, Note
 from adjoint.frontend import errors
 from adjoint.frontend.branches import BREAK, CONTINUE, DEAD, NEXT, RETURN, Branching, Difference, Merge, Outcome, Unreachable
 from adjoint.frontend.frame import UNBOUND, Unusable
@@ -73,6 +73,15 @@ class _Round:
 class Looping(Branching):
     """Lowers loops whose number of rounds is not known."""
 
+    header: Loc = UNKNOWN
+    """Where the loop stands that is being lowered."""
+
+    @staticmethod
+    def assigned_at(name: str) -> Loc:
+        """Where its body changes a name; set by who knows the tree."""
+        del name
+        return UNKNOWN
+
     def while_loop(self, test: Callable[[], Any], body: Callable[[], Outcome | None], *, once: bool = False) -> Outcome | None:
         """A `while`; how it was left: None when its test failed, else a `break` or `return`.
 
@@ -123,8 +132,8 @@ class Looping(Branching):
         """A `for` that can be left: a `while` that counts."""
         start, stop, step = bounds
         if not isinstance(step, int):
-            raise errors.UNSUPPORTED.at(self.world.loc, "a `break` in a loop over a range whose step is not known",
-                                        help="give the range a step that is a Python number")
+            raise errors.NOT_A_CONSTANT.at(self.header, "this range is left by `break` or `return`, and its step is not known while parsing",
+                                           help="give the range a step that is a Python number")
         names: dict[str, Any] = {"at": start}
         self.journal.born(NamesPlace(names))
 
@@ -180,7 +189,7 @@ class Looping(Branching):
                     if name not in given:
                         given[name] = self._returned(state, last, name)
             return widened
-        return self._parameters(state, inside, after, "value")
+        return self._parameters(state, inside, after, self.named(place))
 
     def _parameters(self, state: _State, first: Any, last: Any, name: str) -> Any:
         if isinstance(first, Unusable) or isinstance(last, Unusable):
@@ -209,10 +218,19 @@ class Looping(Branching):
 
     def _changing(self, name: str, differ: Difference) -> Exception:
         first, last = self.described(differ.first), self.described(differ.second)
+        kind = self.world.kind(differ.second)
+        if kind is not None and kind.category == "tensor":
+            shape = f"({', '.join(map(str, kind.type.sizes))}{',' if kind.type.rank == 1 else ''})"
+            way = f"begin with a value of the type it will have, such as `ops.zeros({shape}, adjoint.{str(kind.type.dtype).lower()})`"
+        elif isinstance(differ.first, list):
+            way = "write the rows of a tensor that is made before the loop (`y[i] = x`), or loop over a range of known length"
+        else:
+            way = "only tensors and numbers can change in such a loop: use one of these, or loop over a range of known length"
+        at = self.assigned_at(name)
         return errors.LOOP_CHANGES.at(
-            self.world.loc, f"`{name}` is {first} before a round and {last} after it",
-            notes=(Note("the loop is part of the graph, because a tensor decides how often it runs", self.world.loc),),
-            help=f"begin with a value of the type it will have: `{name} = ops.zeros(...)`, `Tensor(0.0)`")
+            at if at != UNKNOWN else self.header, f"`{name}` is {first} before a round and {last} after it",
+            notes=(Note("the loop is part of the graph, because a tensor decides how often it runs", self.header),), help=way,
+            kind=self.kind_of(differ))
 
     def _outcome_carried(self, state: _State, outcome: Outcome | None) -> None:
         """Carry the way out of the loop, if the body has one."""

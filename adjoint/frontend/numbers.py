@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
+
+from adjoint.diagnostics import UNKNOWN
+from adjoint.frontend import errors
 
 __all__ = ["RunTimeRange"]
 
@@ -15,3 +18,9 @@ class RunTimeRange:
     start: Any
     stop: Any
     step: Any
+
+    def _unknown(self, *_: Any) -> NoReturn:
+        raise errors.VALUE_NEEDED.at(UNKNOWN, "the length of this range is not known while parsing",
+                                     help="loop over it with `for i in range(n)`, or take a range of known length")
+
+    __iter__ = __len__ = __getitem__ = __contains__ = __bool__ = __reversed__ = _unknown

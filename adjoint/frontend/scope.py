@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-__all__ = ["assigned_names", "declared", "jumps", "local_names", "reads_name"]
+__all__ = ["assigned_names", "changed_at", "declared", "jumps", "local_names", "reads_name"]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -85,6 +85,39 @@ def jumps(body: Sequence[ast.stmt]) -> bool:
                 return any(leaves(child, in_loop) for child in ast.iter_child_nodes(node))
 
     return any(leaves(statement, False) for statement in body)
+
+
+def changed_at(body: Sequence[ast.stmt], name: str) -> ast.AST | None:
+    """The first statement that assigns a name, or an item or attribute of what it stands for, or calls a method of that."""
+
+    def is_it(node: ast.AST) -> bool:
+        return isinstance(node, ast.Name) and node.id == name or ast.unparse(node) == name
+
+    def changes(node: ast.AST) -> bool:
+        match node:
+            case ast.Assign(targets=targets):
+                return any(changes(target) for target in targets)
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target):
+                return changes(target)
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                return any(changes(item) for item in items)
+            case ast.Name():
+                return is_it(node)
+            case ast.Attribute(value=holder) | ast.Subscript(value=holder):
+                return is_it(node) or is_it(holder)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder))):
+                return is_it(holder)
+            case _:
+                return False
+
+    return next((node for statement in body for node in _in_order(statement) if isinstance(node, ast.stmt) and changes(node)), None)
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    if not isinstance(node, _SCOPES):
+        for child in ast.iter_child_nodes(node):
+            yield from _in_order(child)
 
 
 def reads_name(body: Sequence[ast.stmt], name: str) -> bool:

@@ -37,9 +37,11 @@ class Source:
         line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
         text = linecache.getline(self.file, line)
         first = _characters(text, column)
-        end = 0
         if getattr(node, "end_lineno", None) == line:
             end = _characters(text, node.end_col_offset) + 1  # type: ignore[attr-defined]
+        else:
+            # Of what goes on over more lines, the first.
+            end = max(first + 1, len(text.rstrip())) + 1
         return At(self.file, line, first + 1, end)
 
 
@@ -71,11 +73,13 @@ def _searched(code: CodeType, name: str) -> tuple[Definition, Source]:
         raise errors.NO_SOURCE.at(loc, f"there is no source text for `{name}`", help="write the function in a file")
     tree, compiled = _parsed(file, lines)
     matching = [other for other in _codes(compiled) if other.co_name == code.co_name and other.co_firstlineno == code.co_firstlineno]
-    if not any(other.co_code == code.co_code and list(other.co_positions()) == list(code.co_positions()) for other in matching):
+    if not any(other == code and list(other.co_positions()) == list(code.co_positions()) for other in matching):
         raise errors.SOURCE_CHANGED.at(loc, f"`{name}` was loaded from another text than the file holds now", help="import it anew")
+    if code.co_name == "<lambda>":
+        around = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and _is_around(node.body, code)]
+        if around:
+            return min(around, key=lambda node: _end(node.body)), Source(file, name)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and _is_body(node.body, code):
-            return node, Source(file, name)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name and _first_line(node) == code.co_firstlineno:
             if isinstance(node, ast.AsyncFunctionDef):
                 raise errors.UNSUPPORTED.at(Source(file, name).at(node), "an `async` function is not parsed",
@@ -106,7 +110,12 @@ def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
-def _is_body(body: ast.expr, code: CodeType) -> bool:
-    """Whether a lambda's code computes this expression: its last instructions stand where the expression stands."""
-    place = (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset)
-    return place in list(code.co_positions())[-2:]
+def _is_around(body: ast.expr, code: CodeType) -> bool:
+    """Whether all instructions of a lambda's code stand inside of this expression."""
+    start, end = (body.lineno, body.col_offset), _end(body)
+    places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
+    return bool(places) and all(start <= (a, c) and (b, d) <= end for a, c, b, d in places)  # type: ignore[operator]
+
+
+def _end(body: ast.expr) -> tuple[int, int]:
+    return body.end_lineno or 0, body.end_col_offset or 0

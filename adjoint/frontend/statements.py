@@ -10,13 +10,14 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.frontend import errors
 from adjoint.frontend.branches import BREAK, CONTINUE, NEXT, RETURN, Branch, Difference, Outcome
 from adjoint.frontend.expressions import IN_PLACE, Expressions
 from adjoint.frontend.frame import UNBOUND
 from adjoint.frontend.journal import AttributePlace, ContentsPlace, NamesPlace
 from adjoint.frontend.numbers import RunTimeRange
-from adjoint.frontend.scope import jumps, reads_name
+from adjoint.frontend.scope import changed_at, jumps, reads_name
 
 __all__ = ["Statements"]
 
@@ -64,11 +65,13 @@ class Statements(Expressions):
         except Difference as differ:
             first, second = self.branching.described(differ.first), self.branching.described(differ.second)
             raise errors.RETURNS_DIFFER.at(self.place_of(node), f"{first} is returned on one path and {second} on the other",
-                                           help="return one structure, dtype and shape on both") from None
+                                           help=self.branching.remedy(differ), kind=self.branching.kind_of(differ)) from None
 
     # -- dispatch ---------------------------------------------------------------------------------------------------
     def _statement(self, node: ast.stmt) -> Outcome | None:
         match node:
+            case ast.Expr(value=ast.Call() as call):
+                self.called(call, alone=True)
             case ast.Expr(value=value):
                 self.value(value)
             case ast.Assign(targets=targets, value=value):
@@ -184,30 +187,33 @@ class Statements(Expressions):
 
     def _augmented(self, node: ast.AugAssign) -> None:
         operation = IN_PLACE[type(node.op)]
+        since = self.world.read_count()
+        container: Any = None
+        key: Any = None
         match node.target:
             case ast.Name(id=name):
                 before = self.name(name, node.target)
-                given = self.value(node.value)
-                self._touched(before)
-                with self.here(node):
-                    found = operation(before, given)
-                hint(found, name)
-                self.bind(name, found)
-            case ast.Attribute(value=holder_node, attr=name):
-                holder = self.value(holder_node)
-                before = self.attribute(holder, name, node.target)
-                given = self.value(node.value)
-                self._touched(before)
-                with self.here(node):
-                    found = operation(before, given)
-                self._set_attribute(holder, name, found, node)
+            case ast.Attribute(value=holder, attr=name):
+                container = self.value(holder)
+                before = self.attribute(container, name, node.target)
             case ast.Subscript(value=held, slice=key_node):
                 container, key = self.value(held), self.value(key_node)
                 before = self._item(container, key, node.target)
-                given = self.value(node.value)
-                self._touched(before)
-                with self.here(node):
-                    found = operation(before, given)
+        until = self.world.read_count()
+        given = self.value(node.value)
+        if isinstance(before, (int, float, str)) and isinstance(given, (int, float, str)):
+            # Read only to be written: `self.count += 1` alone makes nothing depend on the count.
+            self.world.unread(since, until)
+        self._touched(before)
+        with self.here(node):
+            found = operation(before, given)
+        match node.target:
+            case ast.Name(id=name):
+                hint(found, name)
+                self.bind(name, found)
+            case ast.Attribute(attr=name):
+                self._set_attribute(container, name, found, node)
+            case ast.Subscript():
                 self._set_item(container, key, found, node)
 
     def _delete(self, target: ast.expr) -> None:
@@ -272,10 +278,21 @@ class Statements(Expressions):
             outcome = self._unrolled(node, list(self.iterated(over, node.iter)), 0)
         return self._left(outcome, node.orelse, node)
 
-    def _looping(self, loop: Callable[[], Outcome | None], node: ast.AST) -> Outcome | None:
+    def _looping(self, loop: Callable[[], Outcome | None], node: ast.For | ast.While) -> Outcome | None:
         self.branching.local_names = self.frame.names
-        with self.here(node):
-            return loop()
+        source = self.frame.source
+
+        def assigned_at(name: str) -> Loc:
+            found = changed_at(node.body, name)
+            return UNKNOWN if found is None else source.at(found)
+
+        outer = self.branching.header, self.branching.assigned_at
+        self.branching.header, self.branching.assigned_at = self.place_of(node), assigned_at  # type: ignore[method-assign]
+        try:
+            with self.here(node):
+                return loop()
+        finally:
+            self.branching.header, self.branching.assigned_at = outer  # type: ignore[method-assign]
 
     def _stays_loop(self, node: ast.For, over: Any) -> bool:
         """Whether a loop of known length stays one: nothing in it needs the number of the round, or differs from round to round."""
@@ -442,5 +459,5 @@ _WORDS: dict[type[ast.stmt], str] = {
 }
 _INSTEAD: dict[type[ast.stmt], str] = {
     ast.With: "open and close outside of the function that is parsed", ast.Try: "test for the condition with `if`; exceptions leave a graph",
-    ast.ClassDef: "define the class outside", ast.Match: "write `if` and `elif`",
+    ast.ClassDef: "define the class outside", ast.Match: "write `if` and `elif`", ast.AsyncFunctionDef: "define an ordinary function",
 }

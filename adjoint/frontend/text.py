@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
+
+from adjoint.diagnostics import UNKNOWN
+from adjoint.frontend import errors
 
 __all__ = ["RunTimeText"]
 
@@ -17,6 +20,18 @@ class RunTimeText:
     """
 
     pieces: tuple[Any, ...]
+
+    def _unknown(self, *_: Any, **__: Any) -> NoReturn:
+        raise errors.VALUE_NEEDED.at(UNKNOWN, "what a text with a tensor in it says is not known while parsing",
+                                     help="it can be printed, joined by `+`, and be the message of `raise` and `assert`; compare the tensor")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _unknown  # type: ignore[assignment]
+    __contains__ = __iter__ = __len__ = __getitem__ = __mul__ = __rmul__ = __mod__ = __format__ = _unknown
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(str, name) and not name.startswith("__"):
+            self._unknown()
+        raise AttributeError(f"'str' object has no attribute {name!r}")
 
     def with_values(self, real: Callable[[Any], Any]) -> str:
         """The text, each value replaced by what `real` says it is."""

@@ -138,6 +138,18 @@ class World(Protocol):
 
     def read_attribute(self, holder: object, name: str) -> None: ...
 
+    def read_object(self, x: object) -> None:
+        """Python is about to use `x` by itself: an object of the user's, a tensor from outside, a cell that is a sequence."""
+        ...
+
+    def read_count(self) -> int:
+        """How many reads have been recorded."""
+        ...
+
+    def unread(self, since: int, until: int) -> None:
+        """Forget the reads between two counts: nothing depends on them."""
+        ...
+
     def call_depth(self) -> int:
         """How deep calls may be nested."""
         ...

@@ -12,8 +12,10 @@ import sys
 from typing import Any
 
 from adjoint.runtime import graphs
+from adjoint.runtime.epoch import epoch
+from adjoint.runtime.state import state
 
-__all__ = ["GRAPH_MODE", "PYNATIVE_MODE", "get_context", "hook_signature", "set_context"]
+__all__ = ["GRAPH_MODE", "PYNATIVE_MODE", "call_depth", "get_context", "hook_signature", "set_context"]
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
@@ -91,6 +93,8 @@ def set_context(**settings: Any) -> None:
             library = machine().library
             if library is not None:
                 library.adjoint_set_threads(value)
+    if settings:
+        epoch.move()
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -144,6 +148,13 @@ def get_context(name: str) -> Any:
     """The value of a setting; ValueError for an unknown one, TypeError for a name that is no str."""
     if not isinstance(name, str):
         raise TypeError(f"For 'get_context', the argument 'name' must be a str, but got {name!r} of type {type(name).__name__}.")
+    tape = state.tape
+    if tape is not None and tape.emits:
+        tape.read_setting(_setting, name)  # type: ignore[attr-defined] - a graph is being made, which depends on it then
+    return _setting(name)
+
+
+def _setting(name: str) -> Any:
     if name == "hook_signature":
         return hook_signature()
     if name == "num_threads" and _settings["num_threads"] is None:
@@ -157,6 +168,11 @@ def get_context(name: str) -> Any:
     close = difflib.get_close_matches(name, [*_KNOWN, *_ACCEPTED], 1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(f"For 'get_context', the argument {name!r} is not recognized.{hint}")
+
+
+def call_depth() -> int:
+    """How deep calls of parsed functions may be nested."""
+    return _settings["max_call_depth"]
 
 
 def hook_signature() -> str:

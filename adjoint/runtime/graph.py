@@ -77,12 +77,14 @@ class CellSite:
     output     tensors -> what construct returns.  The tensors are those at its top level, in order: the results of the
                cell's region without its residuals
     pattern    the slots that were filled when the graph was made: for these the graph has nodes beside the cell's
+    ordinal    its number among the calls of cells that the graph was made of
     """
 
     reference: Callable[[], Cell | None]
     arguments: Callable[[Sequence[Tensor]], tuple[tuple[Any, ...], dict[str, Any]]]
     output: Callable[[Sequence[Tensor]], Any]
     pattern: Slots = _EMPTY
+    ordinal: int = -1
 
     @property
     def cell(self) -> Cell:

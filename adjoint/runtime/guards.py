@@ -23,9 +23,12 @@ from functools import partial
 from operator import attrgetter, is_, itemgetter
 from typing import Any, Literal
 
+import numpy as np
+
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHooks
+from adjoint.runtime.machine import array_of
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor
 from adjoint.runtime.values import described, is_light, is_rooted, is_still, key
@@ -84,10 +87,33 @@ class Guards:
         held = _reference(cell)
         self._places.setdefault((_Slots, _mark(held)), _Slots(held, f"hooks of {_named(cell)}"))
 
+    def of_object(self, holder: object) -> None:
+        """All attributes of an object whose methods Python calls by itself: `len(x)`, `x[0]`, `x + 1`."""
+        held = _reference(holder)
+        self._places.setdefault((_Object, _mark(held)), _Object(held, _named(holder)))
+
+    def of_numbers(self, tensor: Tensor) -> None:
+        """The numbers in a tensor from outside that Python has read."""
+        held = _reference(tensor)
+        self._places.setdefault((_Numbers, _mark(held)), _Numbers(held, f"the numbers of {_named(tensor)}"))
+
+    def of_setting(self, read: Callable[[str], Any], name: str) -> None:
+        """A setting, `read(name)`; whoever changes it moves the epoch."""
+        self._places.setdefault((_Setting, name), _Setting(read, name))
+
     def of_tensor_type(self, tensor: Tensor) -> None:
         """The dtype and shape of a parameter or of another tensor that was read from outside."""
         held = _reference(tensor)
         self._places.setdefault((_TensorType, _mark(held)), _TensorType(held, f"the type of {_named(tensor)}"))
+
+    def count(self) -> int:
+        """How many places have been recorded."""
+        return len(self._places)
+
+    def forget(self, since: int, until: int) -> None:
+        """Forget the places that were recorded between two counts."""
+        for mark in [*self._places][since:until]:
+            del self._places[mark]
 
     def freeze(self) -> None:
         """Take what stands everywhere now as what must stand there.
@@ -423,6 +449,8 @@ class _Attribute(_Place):
             return "value"
         if kind is types.ModuleType:
             plain = self.name in vars(holder)
+        elif kind is types.FunctionType and self.name in _OF_FUNCTIONS:
+            plain = True
         elif issubclass(kind, type):
             plain = _in_class(kind, self.name) is _ABSENT and not _is_computed(_in_class(holder, self.name), False)
         else:
@@ -437,6 +465,10 @@ class _Attribute(_Place):
     def group(self, places: list[_Attribute], groups: list[_Group], absent: list[_Absences]) -> None:
         getter = attrgetter(*_twice([place.name for place in places]))
         groups.append((partial(_all_of, self.held, getter), _twice([*places])))
+
+
+_OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__"})
+"""What stands in a function itself."""
 
 
 def _all_of(held: _Reference, getter: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
@@ -509,6 +541,126 @@ class _Item(_Place):
 
     def watch(self, value: Any) -> Watch:
         return "value"
+
+
+class _Object(_Place):
+    """The attributes of an object, and of those in it."""
+
+    __slots__ = ("held", "quick")
+
+    def __init__(self, held: _Reference, label: str):
+        super().__init__(label)
+        self.held = held
+        self.quick: tuple[Any, ...] | None = None
+
+    def parts(self) -> list[_Place]:
+        return [] if self.held() is None else [self]
+
+    def read(self) -> Any:
+        holder = self.held()
+        return _GONE if holder is None else holder
+
+    def watch(self, value: Any) -> Watch:
+        return "value"
+
+    def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
+        return _attributes_key(value, hold, ())
+
+    def take(self, value: Any, life: _Life) -> None:
+        super().take(value, life)
+        self.value, self.value_id = None, 0
+        self.kept = [held for held in self.kept if held is not value]
+        own = getattr(value, "__dict__", {})
+        told = not _has_slots(type(value)) and all(is_light(item) and not _is_open(item) for item in own.values())
+        self.quick = (type(value), *own, *map(id, own.values())) if told else None
+
+    def holds(self, life: _Life) -> bool:
+        holder = self.held()
+        if holder is None:
+            return False
+        if self.quick is not None:
+            own = holder.__dict__
+            if (type(holder), *own, *map(id, own.values())) == self.quick:
+                return True
+        return self.key_of(holder, _ignored) == self.key
+
+    def difference(self) -> str:
+        holder = self.held()
+        if holder is None:
+            return f"{self.label} is gone"
+        return "" if self.key_of(holder, _ignored) == self.key else f"an attribute of {self.label} is another one"
+
+
+def _is_open(value: Any) -> bool:
+    """Whether an object in an object is looked into: one of the user's classes, or a record of the library."""
+    kind = type(value)
+    return not isinstance(value, (type, Cell, Tensor, BaseException)) and kind.__module__ != "builtins" and (
+        isinstance(getattr(value, "__dict__", None), dict) or _has_slots(kind)) and kind is not types.ModuleType
+
+
+def _has_slots(kind: type) -> bool:
+    return any(base.__dict__.get("__slots__") for base in kind.__mro__)
+
+
+def _attributes_key(value: Any, hold: Callable[[object], None], around: tuple[int, ...]) -> Hashable:
+    kind = type(value)
+    own = dict(getattr(value, "__dict__", {}))
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__"):
+                own[name] = getattr(value, name, _ABSENT)
+    inside = (*around, id(value))
+    return kind, tuple([(name, _deep_key(item, hold, inside)) for name, item in own.items()])
+
+
+def _deep_key(item: Any, hold: Callable[[object], None], around: tuple[int, ...]) -> Hashable:
+    if _is_open(item) and id(item) not in around and len(around) < _DEEPEST and not isinstance(item, np.ndarray):
+        hold(item)
+        return id(item), _attributes_key(item, hold, around)
+    if isinstance(item, (list, tuple)) and any(map(_is_open, item)) and id(item) not in around:
+        return type(item), tuple([_deep_key(part, hold, (*around, id(item))) for part in item])
+    return key(item, hold)
+
+
+_DEEPEST = 4
+"""How far objects in objects are looked into."""
+
+
+class _Numbers(_Place):
+    """The numbers of a tensor."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: _Reference, label: str):
+        super().__init__(label)
+        self.held = held
+
+    def parts(self) -> list[_Place]:
+        return [] if self.held() is None else [self]
+
+    def read(self) -> Any:
+        tensor = self.held()
+        return _GONE if tensor is None else array_of(tensor.memory, tensor.type)
+
+    def watch(self, value: Any) -> Watch:
+        return "value"
+
+
+class _Setting(_Place):
+    """A setting of the context."""
+
+    __slots__ = ("get", "name")
+
+    def __init__(self, get: Callable[[str], Any], name: str):
+        super().__init__(f"the setting {name}")
+        self.get, self.name = get, name
+
+    def read(self) -> Any:
+        return self.get(self.name)
+
+    def watch(self, value: Any) -> Watch:
+        return "epoch"
 
 
 _NOT_READ = frozenset({"_hooks", "_watched", "_auto_prefix", "_param_prefix"})

@@ -29,7 +29,19 @@ __all__ = [
     "fire_backward_pre", "fire_gradient", "fire_tensor", "fire_value", "noting", "register", "subject_of",
 ]
 
-_ids = itertools.count()
+class _Ids:
+    """Handle ids: they grow over all hooks."""
+
+    def __init__(self) -> None:
+        self._count = itertools.count()
+        self.last = -1
+
+    def next(self) -> int:
+        self.last = next(self._count)
+        return self.last
+
+
+ids = _Ids()
 
 
 def check_hook(hook_fn: object) -> None:
@@ -44,11 +56,15 @@ class HookHandle:
     """Takes a hook out again with `remove()`, which may be called more than once; also a context manager."""
 
     def __init__(self, functions: dict[int, Any]):
-        self.handle_id = next(_ids)
+        if state.tape is not None and state.tape.emits:
+            raise state.tape.registered_inside()
+        self.handle_id = ids.next()
         self._functions = weakref.ref(functions)
 
     def remove(self) -> None:
         """The hook does not run any more: not in the next pass, not in the rest of this one."""
+        if state.tape is not None and state.tape.emits:
+            raise state.tape.registered_inside()
         functions = self._functions()
         if functions is not None:
             functions.pop(self.handle_id, None)
@@ -78,13 +94,18 @@ class HookList(dict[int, Any]):
         else:
             self[handle.handle_id] = hook
 
-    def firing(self) -> Iterator[Any]:
-        """The hooks as they are now; one that is removed while they fire is left out."""
-        return self._present() if len(self) > 1 else iter(tuple(self.values()))
+    def firing(self, latest: int | None = None) -> Iterator[Any]:
+        """The hooks as they are now; one that is removed while they fire is left out.
 
-    def _present(self) -> Iterator[Any]:
+        latest  the last handle id that takes part: hooks registered later do not
+        """
+        if len(self) > 1 or latest is not None and latest != ids.last:
+            return self._present(latest)
+        return iter(tuple(self.values()))
+
+    def _present(self, latest: int | None) -> Iterator[Any]:
         for key, hook in list(self.items()):
-            if key in self:
+            if key in self and (latest is None or key <= latest):
                 yield hook
 
 
@@ -116,8 +137,15 @@ class CellSlot(HookList):
 class TensorHooks:
     """The backward hooks of one value."""
 
-    def __init__(self) -> None:
-        self.functions = HookList()
+    def __init__(self, outside: TensorHooks | None = None) -> None:
+        self.functions, self.outside = HookList(), outside
+
+    def firing(self) -> Iterator[Any]:
+        """The hooks in order: those from outside of the pass first."""
+        return self.functions.firing() if self.outside is None else itertools.chain(self.outside.firing(), self.functions.firing())
+
+    def __bool__(self) -> bool:
+        return bool(self.functions) or bool(self.outside)
 
     def register(self, hook_fn: Callable[[Tensor], Any]) -> TensorHookHandle:
         check_hook(hook_fn)
@@ -254,7 +282,7 @@ def _again(type_: TensorType, memory: Any, slot: int | None) -> Tensor:
 
 def fire_tensor(hooks: TensorHooks, gradient: Tensor, subject: str, loc: Loc | None) -> Tensor:
     """Run the hooks of a value on its total gradient; what the last one made of it."""
-    for hook_fn in hooks.functions.firing():
+    for hook_fn in hooks.firing():
         held = _held((gradient,))
         with noting(hook_fn, subject, loc):
             returned = hook_fn(gradient)
@@ -307,9 +335,12 @@ def fire_gradient(hook_fn: Callable[[Any], Any], gradient: Tensor, loc: Loc | No
 Gradients = tuple["Tensor | None", ...]
 
 
-def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None) -> Gradients:
-    """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none."""
-    for hook in _slot(cell, "backward_pre"):
+def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None, latest: int) -> Gradients:
+    """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none.
+
+    latest  the last handle id there was when the cell was called: later hooks take part from its next call on
+    """
+    for hook in _slot(cell, "backward_pre", latest):
         held = _held(gradients)
         with noting(hook.function, cell, loc):
             returned = hook.function(cell_argument(cell), gradients)
@@ -318,9 +349,9 @@ def fire_backward_pre(cell: Cell, gradients: Gradients, loc: Loc | None) -> Grad
     return gradients
 
 
-def fire_backward(cell: Cell, inputs: Gradients, outputs: Gradients, loc: Loc | None) -> Gradients:
+def fire_backward(cell: Cell, inputs: Gradients, outputs: Gradients, loc: Loc | None, latest: int) -> Gradients:
     """Run a cell's backward hooks on the gradients of its arguments and of its outputs; the arguments' ones come back."""
-    for hook in _slot(cell, "backward"):
+    for hook in _slot(cell, "backward", latest):
         gradients = (*inputs, *outputs)
         held = _held(gradients)
         try:  # as `noting`, which costs what a hook costs that does little
@@ -341,8 +372,8 @@ def fire_backward(cell: Cell, inputs: Gradients, outputs: Gradients, loc: Loc | 
     return inputs
 
 
-def _slot(cell: Cell, name: str) -> Iterator[CellHook]:
-    return getattr(cell._hooks, name).firing() if cell._hooks is not None else iter(())
+def _slot(cell: Cell, name: str, latest: int) -> Iterator[CellHook]:
+    return getattr(cell._hooks, name).firing(latest) if cell._hooks is not None else iter(())
 
 
 def _checked(

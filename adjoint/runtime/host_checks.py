@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["checked_on_host", "emitting", "explained", "is_run_time_number", "needs_values"]
+__all__ = ["called", "checked_on_host", "emitting", "explained", "is_run_time_number", "needs_values"]
 
 Result = TypeVar("Result")
 
@@ -34,6 +34,14 @@ def checked_on_host(check: Callable[..., None], *tensors: Tensor) -> None:
         tape.check(check, tensors)
     else:
         check(*tensors)
+
+
+def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    """`function(*arguments)` for a function of the user's: parsed while a graph is made."""
+    if emitting():
+        tape: Any = state.tape
+        return tape.call(function, arguments, {})
+    return function(*arguments)
 
 
 def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: Tensor) -> Result:

@@ -19,6 +19,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import Loc
+from adjoint.ir.core import walk
+from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.location import definition
 from adjoint.runtime.state import state
@@ -39,8 +41,9 @@ class _Entry:
 
         self.lowered = lowered
         self.walk = bind(lowered.graph)
-        self.logs = bool(lowered.sites)
-        self.direct = _is_slot(lowered.outline) and not lowered.written
+        # Where Python of the user's runs in between, hooks may come and go, and give what was not foreseen.
+        self.logs = any(isinstance(node.op, Apply) for node in walk(lowered.graph.function.body))
+        self.direct = _is_slot(lowered.outline) and not lowered.written and not self.logs
 
 
 class Compiled:
@@ -138,8 +141,7 @@ def _made(known: dict[Template, list[_Entry]], template: Template, call: Callabl
 def _followed(known: dict[Template, list[_Entry]], entry: _Entry, template: Template, call: Callable[..., Any], named: Any,
               tensors: Sequence[Tensor]) -> Any:
     """Run a graph with forward hooks; when they give something else than it was made for, go on in one that is made for that."""
-    from adjoint.runtime.graph import Deviation, Unfitting
-    from adjoint.runtime.lowering import observed
+    from adjoint.runtime.graph import Deviation
 
     log: list[Any] = []
     replay: list[Any] | None = None
@@ -147,17 +149,31 @@ def _followed(known: dict[Template, list[_Entry]], entry: _Entry, template: Temp
         try:
             return _returned(entry, entry.walk.run(tensors, log, replay), tensors)
         except Deviation as deviation:
-            decisions = dict(entry.lowered.decisions)
-            site = entry.lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
-            if site is not None:
-                seen = deviation.observed
-                decisions[site] = seen.outline if isinstance(seen, Unfitting) else observed(seen)
+            decisions = _decided(entry, deviation)
             try:
                 entry = _made(known, template, call, named, decisions)
             except BaseException:
                 deviation.abandon()
                 raise
             log, replay = [], log
+
+
+def _decided(entry: _Entry, deviation: Any) -> dict[Any, Any]:
+    """What is known of cells and hooks up to the place where a run left its graph."""
+    from adjoint.runtime.graph import Unfitting
+    from adjoint.runtime.lowering import observed
+
+    lowered = entry.lowered
+    decisions = dict(lowered.decisions)
+    site = lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
+    if site is not None:
+        decisions[site] = deviation.observed.outline if isinstance(deviation.observed, Unfitting) else observed(deviation.observed)
+        return decisions
+    called = lowered.graph.site(deviation.node) if deviation.slot else None
+    if called is not None:
+        # Hooks have come to this call since: it is lowered as it is now.
+        decisions = {key: known for key, known in decisions.items() if key[0] != called.ordinal}
+    return decisions
 
 
 def _returned(entry: _Entry, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:

@@ -7,12 +7,13 @@ is to be computed.
 
 from __future__ import annotations
 
+import enum
 import functools
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import CellType, FunctionType, ModuleType
-from typing import Any
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from adjoint.ir.ops.control import Gradient
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape
+from adjoint.ir.ops.stack import Undef
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import BOOL, F32, F64, I64, U64, TensorType, scalar, tensor
 from adjoint.runtime import context
@@ -52,6 +54,11 @@ from adjoint.runtime.tensor import Tensor, as_tensor, dtype_argument
 
 __all__ = ["Lowered", "Lowering", "lowered"]
 
+_OF_ALL_BELOW = frozenset({"cells_and_names", "get_parameters", "parameters_and_names", "parameters_dict", "trainable_params", "untrainable_params"})
+_WITHOUT_PARTS = frozenset({int, float, bool, str, bytes, complex, type(None), GraphTensor, GraphNumber})
+_WITHOUT_STATE = frozenset({"builtins", "functools", "types", "numpy", "adjoint.frontend.frame", "adjoint.frontend.text",
+                            "adjoint.frontend.numbers", "adjoint.runtime.jit"})
+"""Modules of classes whose objects have nothing in them that `values.key` does not see."""
 _NUMBERS: dict[str, tuple[type, TensorType]] = {
     "bool": (bool, scalar(BOOL)), "int": (int, scalar(I64)), "float": (float, scalar(F64)),
 }
@@ -82,11 +89,18 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
     decisions  what is known of the results of forward hooks, by site
     names      of the tensors among the arguments
     """
-    lowering = Lowering(symbol, loc, decisions or {})
     outer = state.tape
-    state.tape = lowering  # type: ignore[assignment] - it stands where a tape stands
     try:
-        return lowering.run(call, arguments, names)
+        for asks in (False, True):
+            lowering = Lowering(symbol, loc, decisions or {}, asks)
+            state.tape = lowering  # type: ignore[assignment] - it stands where a tape stands
+            try:
+                return lowering.run(call, arguments, names)
+            except Exception:
+                # It may be the assumption that hooks leave structure and types as they are which does not fit.
+                if not lowering.assumes:
+                    raise
+        raise AssertionError("a lowering that asks assumes nothing")
     finally:
         state.tape = outer
 
@@ -96,7 +110,7 @@ class Lowering:
 
     emits = True
 
-    def __init__(self, symbol: str, loc: Loc, decisions: dict[Any, Any]):
+    def __init__(self, symbol: str, loc: Loc, decisions: dict[Any, Any], asks: bool = False):
         self.symbol, self.start, self.loc = symbol, loc, loc
         self.builder = Builder(loc)
         self.chain: list[Builder] = [self.builder]
@@ -108,7 +122,7 @@ class Lowering:
         self.declared: dict[str, Host] = {}
         self.cell_sites: dict[Value, CellSite] = {}
         self.reads: dict[str, tuple[Builder, Value]] = {}
-        self.decisions = decisions
+        self.decisions, self.asks, self.assumes = decisions, asks, False
         self.taken: dict[Any, Any] = {}
         self.hook_sites: dict[str, Any] = {}
         self.cell_homes: set[int] = set()
@@ -338,7 +352,8 @@ class Lowering:
         return isinstance(module, str) and _of_package(module)
 
     def parsed_function(self, function: object) -> Any:
-        while getattr(function, "__adjoint_jit__", False):
+        # A bound method shows the attributes of its function: its object would be lost.
+        while getattr(function, "__adjoint_jit__", False) and not isinstance(function, MethodType):
             function = function.__wrapped__  # type: ignore[attr-defined]
         return function
 
@@ -352,7 +367,7 @@ class Lowering:
         if cls is Tensor and args:
             data, *rest = args
             given = dict(zip(("dtype", "shape", "init"), rest, strict=False)) | kwargs
-            if isinstance(data, (GraphTensor, GraphNumber)) or _holds_dynamic(data):
+            if isinstance(data, (Tensor, GraphNumber)) or _holds_dynamic(data):
                 made = self._stacked(data)
                 dtype = given.get("dtype")
                 return made.astype(dtype_argument(dtype)) if dtype is not None else made.copy()
@@ -404,12 +419,47 @@ class Lowering:
         self.guards.of_closure(cell)
 
     def read_attribute(self, holder: object, name: str) -> None:
-        if isinstance(holder, ModuleType) and _of_package(holder.__name__):
-            return
         self.guards.of_attribute(holder, name)
 
+    def read_object(self, x: object) -> None:
+        if isinstance(x, GraphTensor):
+            return
+        if isinstance(x, Tensor):
+            self.guards.of_tensor_type(x)
+        elif isinstance(x, Cell):
+            self.guards.of_cell(x)
+        elif isinstance(x, MethodType):
+            self.read_object(x.__self__)
+            if isinstance(x.__self__, Cell) and x.__name__ in _OF_ALL_BELOW:
+                for _, cell in x.__self__.cells_and_names():
+                    self.guards.of_cell(cell)
+                    for parameter in cell._params.values():
+                        self.guards.of_attribute(parameter, "requires_grad")
+                        self.guards.of_attribute(parameter, "name")
+        elif isinstance(x, (list, tuple, set, frozenset)):
+            for item in x:
+                if type(item) not in _WITHOUT_PARTS:
+                    self.read_object(item)
+        elif not isinstance(x, (type, ModuleType, FunctionType, BaseException, enum.Enum, GraphNumber)) \
+                and type(x).__module__ not in _WITHOUT_STATE and getattr(x, "__dict__", None):
+            self.guards.of_object(x)
+
+    def read_numbers(self, x: Tensor) -> None:
+        """Python reads the numbers of a tensor from outside, now."""
+        self.guards.of_numbers(x)
+
+    def read_setting(self, read: Callable[[str], Any], name: str) -> None:
+        """The library reads a setting of the context for the user."""
+        self.guards.of_setting(read, name)
+
+    def read_count(self) -> int:
+        return self.guards.count()
+
+    def unread(self, since: int, until: int) -> None:
+        self.guards.forget(since, until)
+
     def call_depth(self) -> int:
-        return context.get_context("max_call_depth")
+        return context.call_depth()
 
     # -- state --------------------------------------------------------------------------------------------------------------
     def write(self, target: Tensor, value: Tensor) -> None:
@@ -481,6 +531,11 @@ class Lowering:
         self.builder.emit(Attach(symbol), self.atom(x), loc=self.loc)
         return _LateHandle(self, registration)
 
+    def registered_inside(self) -> CompileError:
+        """The mistake of registering or removing a hook of something that outlives the graph."""
+        return errors.REGISTERED_INSIDE.at(self.loc, "a hook of a cell, a parameter or a tensor from outside is registered or removed",
+                                           help="do it outside; a hook may also do it when it runs")
+
     # -- cells --------------------------------------------------------------------------------------------------------------
     def call_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.cell(cell, args, kwargs)
@@ -488,7 +543,8 @@ class Lowering:
     def cell(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a cell: its hooks as nodes around a region of its own."""
         ordinal, self.calls = self.calls, self.calls + 1
-        pattern = Slots.of(cell)
+        pattern = self.decisions.get((ordinal, "slots")) or Slots.of(cell)
+        self.taken[ordinal, "slots"] = pattern
         self.guards.of_slots(cell)
         reference = weakref.ref(cell)
         loc = self.loc
@@ -500,7 +556,7 @@ class Lowering:
 
             args, kwargs = self._forward_hooks((ordinal, "forward_pre"), cell, (args, kwargs), (args, kwargs), before)
         called = (args, kwargs)
-        output = self._region(cell, args, kwargs, pattern, reference)
+        output = self._region(cell, args, kwargs, pattern, reference, ordinal)
         self.loc = loc
         if pattern.forward:
 
@@ -526,9 +582,13 @@ class Lowering:
 
     def _forward_hooks(self, site: Any, cell: Cell, given: Any, assumed: Any, run: Callable[[Any], Any]) -> Any:
         """Forward hooks as an `apply!`: `run(given)` when the graph runs, of which the result is assumed to be like `assumed`."""
-        expected = self.decisions.get(site)
-        if expected is None:
+        if site in self.decisions:
+            expected = self.decisions[site]
+        elif self.asks:
+            self._asked(site, cell, given, run)
+        else:
             expected = outlined(assumed, _hooked_slot)[0]
+            self.assumes = True
         self.taken[site] = expected
         wanted = outline_key(expected)
 
@@ -545,14 +605,27 @@ class Lowering:
         self.hook_sites[symbol] = site
         return filled(expected, [self.wrapped(Kind(slot.category, slot.type), value) for slot, value in zip(slots, results, strict=True)])
 
-    def _region(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any], pattern: Slots, reference: Callable[[], Cell | None]) -> Any:
+    def _asked(self, site: Any, cell: Cell, given: Any, run: Callable[[Any], Any]) -> NoReturn:
+        """Forward hooks of which nothing is known: the graph ends here, and what they give decides how it goes on."""
+
+        def fire(given_: Any) -> Any:
+            outline, found = outlined(run(given_), _hooked_slot)
+            return Unfitting([x if isinstance(x, Tensor) else Tensor(x) for x in found], outline)
+
+        self.host_call(f"{cell.title}.{site[1]}", fire, (given,), ())
+        self.hook_sites[next(reversed(self.hosts))] = site
+        raise Unreachable
+
+    def _region(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any], pattern: Slots,
+                reference: Callable[[], Cell | None], ordinal: int) -> Any:
         """Construct as a region: arguments and results get names of their own."""
         library = self.is_library(type(cell).construct)
         if library:
             self.guards.of_cell(cell)
+        self.guards.of_attribute(cell, "construct")
         self.guards.of_attribute(cell, "bprop")
         self.guards.of_attribute(cell, "_compute")
-        loc = self.loc
+        loc, ends = self.loc, False
         restore: dict[str, Any] | None = None
         if cell._compute is not None:
             args, kwargs, restore = cell._lowered(args, kwargs)
@@ -563,8 +636,11 @@ class Lowering:
         try:
             inside = iter([GraphTensor(self, p, p.type) for p in params])  # type: ignore[arg-type]
             own = tuple(next(inside) if isinstance(x, Tensor) else x for x in args)
-            construct = self.parsed_function(cell.construct)
-            output = construct(*own, **kwargs) if library else self.frontend.call(cell.construct, own, kwargs)
+            output = None
+            try:
+                output = cell.construct(*own, **kwargs) if library else self.frontend.call(cell.construct, own, kwargs)
+            except Unreachable:
+                ends = True
             results = _tensors(output)
             yielded = [self.atom(x) for x in results]
         finally:
@@ -581,7 +657,10 @@ class Lowering:
         outside = [GraphTensor(self, value, value.type) for value in node.results]  # type: ignore[arg-type]
         key = site_key(node)
         if key is not None:
-            self.cell_sites[key] = CellSite(reference, _rebuilt(args, kwargs, Tensor), _rebuilt_output(output), pattern)
+            self.cell_sites[key] = CellSite(
+                reference, _rebuilt(args, kwargs, Tensor), _rebuilt_output(output), pattern, ordinal)
+        if ends:
+            raise Unreachable
         return _replaced(output, outside)
 
     # -- gradients ------------------------------------------------------------------------------------------------------------
@@ -593,10 +672,12 @@ class Lowering:
                       sens: Any = None, has_aux: bool = False,
                       sens_of: Callable[[Any], Any] | None = None) -> tuple[Any, list[Any], list[Tensor]]:
         """A gradient inside of the graph: see `runtime.grad.differentiate`."""
-        loc = self.loc
+        loc, ends = self.loc, False
         leaves = [x for position in positions for x in flat_tensors(args[position])]
         operands = [self.atom(x) for x in leaves]
         params = [Value(a.type, getattr(a, "hint", "x")) for a in operands]
+        for w in weights:
+            self.guards.of_attribute(w, "requires_grad")
         trained = list(dict.fromkeys(w for w in weights if w.requires_grad))
         self.open()
         try:
@@ -604,15 +685,24 @@ class Lowering:
             given = list(args)
             for position in positions:
                 given[position] = _with_tensors(args[position], inside)
-            result = self.frontend.call(fn, tuple(given), kwargs)
-            outputs = differentiated(result, has_aux)
+            try:
+                result = self.frontend.call(fn, tuple(given), kwargs)
+            except Unreachable:
+                # Nothing is left to differentiate; the run does not get here.
+                outputs, ends = [GraphTensor(self, self.node(Undef((scalar(F32),))), scalar(F32))], True
+                result = outputs[0]
+            else:
+                outputs = differentiated(result, has_aux)
             outline, found = outlined(result, self.effect_slot)
-            chosen = [x for x in outputs if x.dtype is not BOOL]
+            # Bools have no gradient; a function of nothing else is differentiated by a constant.
+            chosen = [x for x in outputs if x.dtype is not BOOL] or [GraphTensor(self, Literal(0.0, scalar(F32)), scalar(F32))]
             order = [*chosen, *(x for x in found if not any(x is c for c in chosen))]
             yielded = [self.atom(x) for x in order]
         finally:
             builder = self.close()
         self.loc = loc
+        if ends:
+            sens = sens_of = None
         if sens_of is not None:
             # Cotangents like the results: of these only the types are asked for.
             sens = sens_of(result)
@@ -621,6 +711,8 @@ class Lowering:
         op = Gradient(len(chosen), tuple(self.symbol_of(w) for w in trained), tuple(w.type for w in trained))
         node = self.builder.emit_node(op, [*operands, *(self.atom(s) for s in sent)], regions=[region], loc=loc)
         self.reads.clear()
+        if ends:
+            raise Unreachable
         made = [self.wrapped(kind, v) if (kind := self.kind(x)) else None for x, v in zip(order, node.results, strict=False)]
         places = {id(x): value for x, value in zip(order, made, strict=True)}
         gradients = [GraphTensor(self, v, v.type) for v in node.results[len(order):]]  # type: ignore[arg-type]
@@ -748,7 +840,7 @@ def _with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
 def _holds_dynamic(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return any(_holds_dynamic(item) for item in data)
-    return isinstance(data, (GraphTensor, GraphNumber))
+    return isinstance(data, (Tensor, GraphNumber))
 
 
 def _of_package(module: str) -> bool:

@@ -154,7 +154,7 @@ class Program:
                 def before(given: list[Tensor], tape: Tape) -> Sequence[Tensor]:
                     call = tape.hosts[position]
                     entries = _spread(_spread(given, present), call.outputs)
-                    return _present(hooks.fire_backward_pre(call.cell, entries, loc))
+                    return _present(hooks.fire_backward_pre(call.cell, entries, loc, call.latest))
 
                 return before
             case CellCallback(inputs=inputs, outputs=outputs):
@@ -165,10 +165,10 @@ class Program:
                     if every and len(call.inputs) == count and len(call.outputs) == len(outputs):
                         # No entry is missing: the common case.
                         grad_input, grad_output = tuple(given[:count]), tuple(given[count:])
-                        return hooks.fire_backward(call.cell, grad_input, grad_output, loc)  # type: ignore[return-value]
+                        return hooks.fire_backward(call.cell, grad_input, grad_output, loc, call.latest)  # type: ignore[return-value]
                     grad_input = _spread(_spread(given[:count], inputs), call.inputs) or (None,)
                     grad_output = _spread(_spread(given[count:], outputs), call.outputs)
-                    return _present(hooks.fire_backward(call.cell, grad_input, grad_output, loc))
+                    return _present(hooks.fire_backward(call.cell, grad_input, grad_output, loc, call.latest))
 
                 return after
             case Pullback():

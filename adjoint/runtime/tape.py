@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.ir.op import Op
 from adjoint.runtime.assembly import Assembled, Assembler, Outside
+from adjoint.runtime.hooks import TensorHooks, ids
 from adjoint.runtime.location import user_location
 from adjoint.runtime.tensor import Tensor, wrap
 
@@ -74,12 +75,13 @@ class CellCall:
     cell     the cell
     inputs   for each tensor argument, whether the tape knows it
     outputs  for each tensor result, likewise
+    latest   the last hook handle there was then
     """
 
-    __slots__ = ("cell", "inputs", "outputs")
+    __slots__ = ("cell", "inputs", "latest", "outputs")
 
     def __init__(self, cell: Cell, inputs: tuple[bool, ...] = (), outputs: tuple[bool, ...] = ()):
-        self.cell, self.inputs, self.outputs = cell, inputs, outputs
+        self.cell, self.inputs, self.outputs, self.latest = cell, inputs, outputs, ids.last
 
 
 class Tape:
@@ -202,8 +204,9 @@ class Tape:
             self._alias("leaf", (known,), [alias])
         else:
             self._leaf(alias)
-        if x._hooks is not None and x._hooks.functions:
-            alias._hooks = x._hooks
+        if x._hooks:
+            # What the function registers on its argument belongs to this pass.
+            alias._hooks = TensorHooks(outside=x._hooks)
             self.attach(alias)
         return alias
 
@@ -212,7 +215,7 @@ class Tape:
         slot = self.slots.get(id(parameter))
         if slot is None:
             slot = self._leaf(parameter)
-        if parameter._hooks is not None and parameter._hooks.functions:
+        if parameter._hooks:
             self.attach(parameter)
         return slot
 

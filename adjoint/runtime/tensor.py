@@ -130,6 +130,7 @@ class Tensor:
     # -- out to Python and NumPy ------------------------------------------------------------------------------------
     def asnumpy(self) -> np.ndarray[Any, Any]:
         """The numbers as a NumPy array (bfloat16 as float32); shares the memory if no other tensor does, else a copy."""
+        _seen(self)
         array = array_of(self.memory, self.type)
         if self.type.dtype is BF16:
             return to_compute(array, BF16)
@@ -156,11 +157,13 @@ class Tensor:
         """The element as a Python number; ValueError when there are several and no index says which."""
         if index is None and self.size != 1:
             raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
+        _seen(self)
         array = to_compute(array_of(self.memory, self.type), self.dtype)
         return array.item() if index is None else array.item(index)
 
     def tolist(self) -> Any:
         """The numbers as nested lists; a number for a 0-d tensor."""
+        _seen(self)
         return to_compute(array_of(self.memory, self.type), self.dtype).tolist()
 
     def __bool__(self) -> bool:
@@ -268,7 +271,7 @@ class Tensor:
 
     def hooks(self) -> list[Callable[[Tensor], Any]]:
         """The hook functions registered on this value, in order."""
-        return list(self._hooks.functions.values()) if self._hooks else []
+        return list(self._hooks.firing()) if self._hooks else []
 
     requires_grad: bool = True  # type: ignore[misc]
 
@@ -562,6 +565,13 @@ def _number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, An
         raise RuntimeError(f"The integer {value} is out of the range of 64 bits, where a {dtype} is needed.")
     # Within 64 bits it wraps as C does: a Python integer beyond the dtype keeps its low bits.
     return np.asarray(int(value) & (2 ** (8 * dtype.size) - 1), f"u{dtype.size}").view(dtype.array)
+
+
+def _seen(x: Tensor) -> None:
+    """Python reads the numbers of a tensor: a graph that is being made depends on them."""
+    tape = state.tape
+    if tape is not None and tape.emits:
+        tape.read_numbers(x)  # type: ignore[attr-defined]
 
 
 def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:

@@ -78,9 +78,10 @@ def first(value: Any) -> Any:
 def first_line(raised: BaseException) -> str:
     """The first line of an exception's text; the forward line stays in it where it is one of a program's.
 
-    Where a mode itself calls the program, the line is the mode's and differs.
+    Where a mode itself calls the program, the line is the mode's and differs.  Numbers of tensors in a text are left out: a
+    graph finds a mistake of types before there are numbers.
     """
-    lines = str(raised).splitlines()
+    lines = re.sub(r"value= ?(<[^>]*>|\[[^\]]*\]|[-+.\w]+)", "value= ...", str(raised)).splitlines()
     return re.sub(r", forward at (?![^,)]*programs\.py)[^,)]*", "", lines[0]) if lines else ""
 
 

@@ -194,7 +194,5 @@ class GraphGradient(Graph):
 
 
 EAGER = Mode()
-JIT_READY = hasattr(ms, "jit")
-MODES: list[Mode] = [EAGER]
-if JIT_READY:
-    MODES += [JitFunction(), JitConstruct(), JitInner(), EagerAround(), JitNested(), JitGradient(), Graph(), GraphGradient()]
+MODES: list[Mode] = [
+    EAGER, JitFunction(), JitConstruct(), JitInner(), EagerAround(), JitNested(), JitGradient(), Graph(), GraphGradient()]

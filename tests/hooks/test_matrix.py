@@ -25,17 +25,11 @@ def eager_log(name: str) -> list[Event]:
     return SCENARIOS[name].play(EAGER)
 
 
-LATE = pytest.mark.xfail(strict=True, reason="a backward hook that is registered after the cell's call runs in that call's backward pass, "
-                         "where another hook hangs already")
-STAYS = pytest.mark.xfail(strict=True, reason="a hook that a function registers on its argument stays on the caller's tensor, where a hook "
-                          "hangs on that already")
-NOT_YET = {"rule-on_an_argument_inside_a_function": STAYS,
-           "registered-bpre-by_a_backward_hook_present": LATE,
-           "registered-bwd-by_a_backward_hook_present": LATE}
-"""Where eager mode itself is not what the log says."""
+REFUSED = {"output-fwd-branch-shape", "output-fwd_kwargs-while-shape", "output-fwd_always-early_return-shape"}
+"""Forward hooks that change a type inside of what a tensor decides: a graph has one type there, and says so when the hook has run."""
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=NOT_YET.get(name, ())) for name in BY_HAND])
+@pytest.mark.parametrize("name", BY_HAND)
 def test_the_log_is_the_one_written_by_hand(name: str):
     assert eager_log(name) == SCENARIOS[name].expected
 
@@ -51,8 +45,17 @@ FULL = ("jit-function", "graph")
 @pytest.mark.parametrize(("name", "mode"), [
     pytest.param(name, mode, id=f"{name}-{mode}") for place, mode in enumerate(MODES[1:]) for name in chosen(mode, place)])
 def test_every_mode_has_the_log_of_eager(name: str, mode: Mode):
-    expected = SCENARIOS[name].expected if name in NOT_YET else eager_log(name)
-    assert SCENARIOS[name].play(mode) == expected
+    expected, found = eager_log(name), SCENARIOS[name].play(mode)
+    if name in REFUSED:
+        heard = [event for event in found if not is_refusal(event)]
+        rest = iter(expected)
+        assert all(event in rest for event in heard) and (len(heard) < len(found) or found == expected)
+        return
+    assert found == expected
+
+
+def is_refusal(event: Event) -> bool:
+    return event[1:3] == ("raised", "CompileError") and event[3].startswith(("error[E204]", "error[E205]", "error[E206]"))
 
 
 def test_enough_logs_are_written_by_hand():
