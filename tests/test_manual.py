@@ -23,7 +23,6 @@ class Example:
 
     name: str
     compare: str
-    parsed: bool = False
     environment: dict[str, str] = field(default_factory=dict)
     value: float = math.nan
     tolerance: float = math.nan
@@ -190,7 +189,7 @@ def environment(example: Example) -> dict[str, str]:
     return variables | example.environment
 
 
-@pytest.mark.parametrize("example", [pytest.param(e, id=e.name) for e in EXAMPLES if not e.parsed])
+@pytest.mark.parametrize("example", [pytest.param(e, id=e.name) for e in EXAMPLES])
 def test_example(example: Example, tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "adjoint", "run", str(example.script)],
@@ -214,11 +213,6 @@ def test_every_script_is_listed_once_and_has_its_output() -> None:
     names = [example.name for example in EXAMPLES]
     assert sorted(names) == sorted(path.stem for path in MANUAL.glob("*.py"))
     assert sorted(names) == sorted(path.stem for path in MANUAL.glob("*.txt"))
-
-
-def test_the_parsed_examples_are_those_with_ms_function() -> None:
-    for example in EXAMPLES:
-        assert example.parsed == ("ms_function" in example.script.read_text(encoding="utf-8")), example.name
 
 
 @pytest.mark.parametrize("example", [pytest.param(e, id=e.name) for e in EXAMPLES if e.compare in ("exact", "shape")])
