@@ -78,7 +78,7 @@ class Lowerer(Statements):
             self._check_pure(function)
             return self.native(function, args, kwargs)
         self.world.read_attribute(type(function), "__call__")
-        called = getattr(type(function), "__call__", None)
+        called = getattr(type(function), "__call__", None)  # noqa: B004 - what it is, not whether it is there
         if isinstance(called, types.FunctionType) and not self.world.is_library(called):
             return self.call(called, (function, *args), kwargs)
         return self.native(function, args, kwargs)

@@ -9,7 +9,7 @@ from adjoint.ops.arguments import number, wrong
 from adjoint.ops.arithmetic import maximum, sqrt, square
 from adjoint.ops.reduction import sum
 from adjoint.runtime.grad import GradOperation
-from adjoint.runtime.host_checks import checked_on_host
+from adjoint.runtime.host_checks import called, checked_on_host
 from adjoint.runtime.tensor import Tensor
 
 __all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "clip_by_global_norm", "clip_by_norm"]
@@ -48,7 +48,7 @@ class MultitypeFuncGraph:
     def __call__(self, *arguments: Any) -> Any:
         for types, function in self.entries:
             if len(types) == len(arguments) and all(_is(a, t) for a, t in zip(arguments, types, strict=True)):
-                return function(*arguments)
+                return called(function, *arguments)
         got = ", ".join(type(a).__name__ for a in arguments)
         raise TypeError(f"For 'MultitypeFuncGraph' {self.name!r}, no body is registered for arguments of types ({got}).")
 
@@ -88,7 +88,7 @@ class HyperMap:
 
     def _mapped(self, function: Any, items: Sequence[Any]) -> Any:
         if not all(isinstance(x, (tuple, list)) for x in items):
-            return function(*items)
+            return called(function, *items)
         if len({len(x) for x in items}) > 1:
             raise wrong(type(self).__name__, "args", "tuples of one length", [len(x) for x in items])
         places = range(len(items[0]))
@@ -96,7 +96,7 @@ class HyperMap:
         return type(items[0])(rows[i] for i in places)
 
     def _entry(self, function: Any, items: Sequence[Any]) -> Any:
-        return self._mapped(function, items) if self.deep else function(*items)
+        return self._mapped(function, items) if self.deep else called(function, *items)
 
 
 class Map(HyperMap):

@@ -54,7 +54,10 @@ from adjoint.runtime.tensor import Tensor, as_tensor, dtype_argument
 
 __all__ = ["Lowered", "Lowering", "lowered"]
 
-_OF_ALL_BELOW = frozenset({"cells_and_names", "get_parameters", "parameters_and_names", "parameters_dict", "trainable_params", "untrainable_params"})
+_OF_ALL_BELOW = frozenset({
+    "cells_and_names", "get_parameters", "parameters_and_names", "parameters_dict", "trainable_params", "untrainable_params",
+})
+"""Methods of a cell that tell about all cells below."""
 _WITHOUT_PARTS = frozenset({int, float, bool, str, bytes, complex, type(None), GraphTensor, GraphNumber})
 _WITHOUT_STATE = frozenset({"builtins", "functools", "types", "numpy", "adjoint.frontend.frame", "adjoint.frontend.text",
                             "adjoint.frontend.numbers", "adjoint.runtime.jit"})
