@@ -72,7 +72,9 @@ def set_context(**settings: Any) -> None:
                          grad_output the other way round); the default is ADJOINT_HOOK_SIGNATURE or "cell"
     num_threads          threads of the kernels; default ADJOINT_NUM_THREADS or the CPUs this process may use
     pynative_synchronize accepted: ops always run at once here
-    save_graphs, save_graphs_path   accepted for graph mode
+    save_graphs          1 or True: each graph that is made, optimised too, and each adjoint are written as text; 2: also what
+                         each pass leaves, and the C; 3: also pictures for Graphviz; 0 or False, the default: nothing
+    save_graphs_path     the directory for that, made when it is missing; the current one by default
 
     ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
     """
@@ -130,6 +132,8 @@ def _checked(name: str, value: Any) -> Any:
             if not isinstance(value, bool):
                 raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, "
                                 f"but got {value!r} of type {type(value).__name__}.")
+        case "save_graphs_path" if not value:
+            raise ValueError("For 'set_context', the argument 'save_graphs_path' must be a non-empty str.")
         case "save_graphs":
             if not isinstance(value, int):
                 raise TypeError(f"For 'set_context', the argument 'save_graphs' must be a bool or an int, "

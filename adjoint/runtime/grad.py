@@ -38,6 +38,8 @@ def function_identity(fn: Any) -> Any:
     if isinstance(fn, Cell):
         return type(fn)
     inner = getattr(fn, "__func__", fn)
+    while getattr(inner, "__adjoint_jit__", False):
+        inner = inner.__wrapped__
     return getattr(inner, "__code__", None) or type(inner)
 
 

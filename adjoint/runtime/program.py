@@ -14,7 +14,7 @@ from adjoint.ir.core import Atom, Function, Literal, Node, Value
 from adjoint.ir.ops.host import Callback, CellCallback, Pullback
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import TensorType
-from adjoint.runtime import hooks
+from adjoint.runtime import context, hooks
 from adjoint.runtime.machine import Memory
 from adjoint.runtime.plans import Plan, plan_for
 from adjoint.runtime.tensor import Tensor, apply, constant, wrap
@@ -249,11 +249,11 @@ def program_for(tape: Tape, start: Step, outputs: tuple[int, ...], wanted: tuple
     program = tape.at.programs.get(key)
     if program is None:
         assembled: Assembled = tape.assemble(start, (*outputs, *wanted))
-        program = tape.at.programs[key] = _built(tape, assembled, outputs, wanted)
+        program = tape.at.programs[key] = _built(tape, start, assembled, outputs, wanted)
     return program
 
 
-def _built(tape: Tape, assembled: Assembled, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
+def _built(tape: Tape, start: Step, assembled: Assembled, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
     # Loaded with the first gradient, not with the package.
     from adjoint.passes.autodiff import pullback
 
@@ -265,7 +265,12 @@ def _built(tape: Tape, assembled: Assembled, outputs: tuple[int, ...], wanted: t
             assembled.slots[found] = slot
         return found
 
-    pulled = pullback("adjoint", assembled.nodes, [value(s) for s in outputs], [value(s) for s in wanted], (True,) * len(outputs))
+    results = [value(s) for s in outputs]
+    pulled = pullback("adjoint", assembled.nodes, results, [value(s) for s in wanted], (True,) * len(outputs))
+    if context.get_context("save_graphs"):
+        from adjoint.runtime.saving import save_adjoint  # loaded when it is asked for
+
+        save_adjoint(tape, start, assembled, results, pulled.function)
     sources = [assembled.slots[v] for v in pulled.residuals]
     return Program(pulled.function, sources, assembled.hosts, pulled.missing)
 

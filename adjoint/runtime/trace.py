@@ -27,7 +27,7 @@ from adjoint.runtime.state import state
 from adjoint.runtime.tape import CellCall, Tape
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["Traced", "trace"]
+__all__ = ["Traced", "host_text", "trace"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class _Tracer:
         function = Function(self.symbol, body, loc=definition(self.fn.construct if isinstance(self.fn, Cell) else self.fn))
         module = Module(
             {name: p.type for name, p in self.parameters.items() if name in read},
-            {name: Host(self._hosted(position)) for name, position in assembled.hosts.items()},
+            {name: Host(host_text(self.tape, position)) for name, position in assembled.hosts.items()},
             {self.symbol: function})
         return Traced(module, self.symbol, {name: p for name, p in self.parameters.items() if name in read})
 
@@ -128,18 +128,19 @@ class _Tracer:
         self.extra.append(value)
         return value
 
-    def _hosted(self, position: int) -> str:
-        """Text that names what a host calls."""
-        host = self.tape.hosts[position]
-        match host:
-            case TensorHooks():
-                return ", ".join(described(f) for f in host.functions.values())
-            case CellCall(cell=cell):
-                hooks: CellHooks | None = cell._hooks
-                functions = [*hooks.backward_pre.values(), *hooks.backward.values()] if hooks else []
-                return ", ".join(described(hook.function) for hook in functions)
-            case _:
-                return described(getattr(host, "cell", host).bprop if hasattr(host, "cell") else host)
+
+def host_text(tape: Tape, position: int) -> str:
+    """Text that names what a host of a tape calls."""
+    host = tape.hosts[position]
+    match host:
+        case TensorHooks():
+            return ", ".join(described(f) for f in host.functions.values())
+        case CellCall(cell=cell):
+            hooks: CellHooks | None = cell._hooks
+            functions = [*hooks.backward_pre.values(), *hooks.backward.values()] if hooks else []
+            return ", ".join(described(hook.function) for hook in functions)
+        case _:
+            return described(getattr(host, "cell", host).bprop if hasattr(host, "cell") else host)
 
 
 def _atoms(region: Region) -> set[Atom]:
