@@ -134,7 +134,7 @@ class Cell:
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if state.tape is not None and state.tape.emits:
-            return state.tape.cell(self, args, kwargs)
+            return state.lowering.cell(self, args, kwargs)
         if graphs.mode:
             return graphs.run_cell(self, args, kwargs)
         hooks = self._hooks

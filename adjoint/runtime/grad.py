@@ -100,7 +100,7 @@ def differentiate(
     sens_of  makes them from the result instead
     """
     if state.tape is not None and state.tape.emits:
-        return state.tape.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)  # type: ignore[attr-defined]
+        return state.lowering.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
     fn = graphs.of_function(fn)
     outer = state.tape
     tape = outer if outer is not None else Tape()

@@ -57,14 +57,14 @@ class HookHandle:
 
     def __init__(self, functions: dict[int, Any]):
         if state.tape is not None and state.tape.emits:
-            raise state.tape.registered_inside()
+            raise state.lowering.registered_inside()
         self.handle_id = ids.next()
         self._functions = weakref.ref(functions)
 
     def remove(self) -> None:
         """The hook does not run any more: not in the next pass, not in the rest of this one."""
         if state.tape is not None and state.tape.emits:
-            raise state.tape.registered_inside()
+            raise state.lowering.registered_inside()
         functions = self._functions()
         if functions is not None:
             functions.pop(self.handle_id, None)

@@ -66,7 +66,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tape = state.tape
         if tape is not None and tape.emits:
-            return tape.call(self.__wrapped__, args, kwargs)  # type: ignore[attr-defined]
+            return state.lowering.call(self.__wrapped__, args, kwargs)
         if args and isinstance(args[0], Cell):
             cell, rest = args[0], args[1:]
             known = self._of_cells.get(cell)
@@ -248,7 +248,7 @@ _functions: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary
 def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A cell called in GRAPH_MODE."""
     if state.tape is not None and state.tape.emits:
-        return state.tape.cell(cell, args, kwargs)  # type: ignore[attr-defined]
+        return state.lowering.cell(cell, args, kwargs)
     known = _cells.get(cell)
     if known is None:
         known = _cells[cell] = {}

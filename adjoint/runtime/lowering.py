@@ -92,10 +92,10 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
     decisions  what is known of the results of forward hooks, by site
     names      of the tensors among the arguments
     """
-    outer = state.tape
+    outer, around = state.tape, state.lowering
     try:
         for asks in (False, True):
-            lowering = Lowering(symbol, loc, decisions or {}, asks)
+            state.lowering = lowering = Lowering(symbol, loc, decisions or {}, asks)
             state.tape = lowering  # type: ignore[assignment] - it stands where a tape stands
             try:
                 return lowering.run(call, arguments, names)
@@ -105,7 +105,7 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
                     raise
         raise AssertionError("a lowering that asks assumes nothing")
     finally:
-        state.tape = outer
+        state.tape, state.lowering = outer, around
 
 
 class Lowering:

@@ -62,5 +62,5 @@ def key_numbers(seed: int | None = None) -> tuple[int, int]:
 def next_key(seed: int | None = None) -> Tensor:
     """The key of the next draw, u64[2]."""
     if state.tape is not None and state.tape.emits:
-        return state.tape.draw(seed)
+        return state.lowering.draw(seed)
     return wrap(_KEY, memory_of(np.array(key_numbers(seed), np.uint64)))

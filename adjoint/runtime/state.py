@@ -8,15 +8,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from adjoint.runtime.lowering import Lowering
     from adjoint.runtime.tape import Tape
 
 __all__ = ["not_recording", "state"]
 
 
 class _State(threading.local):
-    """tape: what ops of this thread are recorded on; None outside of gradients."""
+    """What ops ask before they compute.
+
+    tape      what they are recorded on; None outside of gradients.  While a graph is made it is the lowering, whose
+              `emits` is true
+    lowering  the same, to those who have seen that `tape` emits
+    """
 
     tape: Tape | None = None
+    lowering: Lowering = None  # type: ignore[assignment] - asked for where `tape.emits`
 
 
 state = _State()

@@ -95,7 +95,7 @@ class Tape:
             locations; None outside of graphs, and while a graph runs Python of the user's
     """
 
-    emits = False
+    emits: bool = False
     """Whether ops are emitted as nodes instead of being computed: so while a function is made into a graph."""
 
     def __init__(self) -> None:

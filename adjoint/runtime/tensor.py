@@ -225,7 +225,7 @@ class Tensor:
         tape = state.tape
         if tape is not None:
             if tape.emits:
-                tape.write(self, value)
+                state.lowering.write(self, value)
                 return
             tape.overwritten(self, value)
         if sys.getrefcount(self.memory) <= _HELD_ALONE:
@@ -261,7 +261,7 @@ class Tensor:
         if not self.requires_grad:
             raise RuntimeError("The tensor requires grad is false, which can not register tensor hook")
         if state.tape is not None and state.tape.emits:
-            return state.tape.attach(self, hook_fn)
+            return state.lowering.attach(self, hook_fn)
         if self._hooks is None:
             self._hooks = TensorHooks()
         handle = self._hooks.register(hook_fn)
@@ -423,7 +423,7 @@ def apply(op: Op, *operands: Tensor) -> Any:
     """
     tape = state.tape
     if tape is not None and tape.emits:
-        return tape.emit(op, operands)
+        return state.lowering.emit(op, operands)
     plan = plans.get((op, *[x.type for x in operands]))
     if plan is None:
         plan = plan_for(op, [x.type for x in operands])
@@ -444,7 +444,7 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
     """Run an op whose results are the new numbers of `targets`: in place where a target alone holds its memory."""
     tape = state.tape
     if tape is not None and tape.emits:
-        made_ = tape.emit(op, operands)
+        made_ = state.lowering.emit(op, operands)
         for target, value in zip(targets, made_ if isinstance(made_, tuple) else (made_,), strict=True):
             target.overwrite(value)
         return
@@ -467,7 +467,7 @@ def binary(op: Op, a: Any, b: Any) -> Tensor:
     """An op on two operands, tensors or numbers, brought to their common dtype first."""
     tape = state.tape
     if tape is not None and tape.emits:
-        return tape.emit(op, promoted(op, a, b))
+        return state.lowering.emit(op, promoted(op, a, b))
     try:
         plan = plans[op, a.type, b.type]
     except (KeyError, AttributeError):
@@ -492,7 +492,7 @@ def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
         if isinstance(b, np.ndarray):
             return promoted(op, a, Tensor(b))
         if getattr(b, "is_run_time_number", False):
-            return promoted(op, a, state.tape.as_tensor(b, a))  # type: ignore[union-attr] - such a number belongs to a graph that is being made
+            return promoted(op, a, state.lowering.as_tensor(b, a))  # such a number belongs to a graph that is being made
         _check_number(op, b)
         dtype = scalar_dtype(a.dtype, b)
         widest = U64 if a.dtype is U64 else I64
