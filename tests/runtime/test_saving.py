@@ -23,7 +23,7 @@ from adjoint.runtime import saving
 class Net(nn.Cell):
     def __init__(self):
         super().__init__()
-        self.fc = nn.Dense(3, 2)
+        self.fc = nn.Dense(3, 2, "ones", "zeros")
 
     def construct(self, x):
         h = self.fc(x)
