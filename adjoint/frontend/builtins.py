@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from adjoint.frontend import errors
+from adjoint.frontend.branches import Difference
 from adjoint.frontend.frame import Closure
 from adjoint.frontend.journal import AttributePlace
 from adjoint.frontend.numbers import RunTimeRange
@@ -91,10 +92,26 @@ def _python_type(on: Lowerer, x: Any) -> type:
 
 @_for(len)
 def _len(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) == 1 and isinstance(args[0], RunTimeText):
-        raise errors.VALUE_NEEDED.at(on.world.loc, "the length of a text with a tensor in it is not known while parsing",
-                                     help="compute with the tensor; a text with its numbers in it is made when the graph runs")
+    if len(args) == 1 and isinstance(args[0], (RunTimeText, RunTimeRange)):
+        what = "text with a tensor" if isinstance(args[0], RunTimeText) else "range with a run-time number"
+        raise errors.VALUE_NEEDED.at(on.world.loc, f"the length of a {what} in it is not known while parsing",
+                                     help="compute with the tensor or number itself")
     return len(*args, **kwargs)
+
+
+@_for(hash)
+def _hash(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if any(on.is_late(x) and not on.world.is_tensor(x) for x in args):
+        raise errors.VALUE_NEEDED.at(on.world.loc, "the hash of a run-time number is not known while parsing",
+                                     help="use keys that are Python values")
+    return hash(*args, **kwargs)
+
+
+@_for(divmod)
+def _divmod(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 2 and any(on.world.is_dynamic(x) and not on.world.is_tensor(x) for x in args):
+        return args[0] // args[1], args[0] % args[1]
+    return divmod(*args, **kwargs)
 
 
 @_for(str)
@@ -139,7 +156,12 @@ def _chosen(on: Lowerer, condition: Any, first: tuple[Any, Any], second: tuple[A
     if isinstance(known, bool):
         return first if known else second
     a, b = on.branching.branch(lambda: first), on.branching.branch(lambda: second)
-    return on.branching.merged(known, a, b, lambda branch: False)
+    try:
+        return on.branching.merged(known, a, b, lambda branch: False)
+    except Difference as differ:
+        kinds = " and ".join(on.branching.described(x) for x in (differ.first, differ.second))
+        raise errors.BRANCHES_DIFFER.at(on.world.loc, f"the graph decides which is chosen, but they are {kinds}",
+                                        help="bring all to one type: `float(x)`") from None
 
 
 PYTHON[max] = _extreme(max, lambda a, b: a > b)

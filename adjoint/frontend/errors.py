@@ -12,8 +12,9 @@ from adjoint.diagnostics import UNKNOWN, CompileError, Diagnostic, Loc, Note, So
 from adjoint.ir.errors import MISTAKES, Mistake
 
 __all__ = [
-    "BRANCHES_DIFFER", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH", "REGISTERED_INSIDE",
-    "RETURNS_DIFFER", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake", "moved",
+    "BRANCHES_DIFFER", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH", "NUMBER_RANGE",
+    "REGISTERED_INSIDE", "RETURNS_DIFFER", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake",
+    "moved",
 ]
 
 
@@ -167,4 +168,12 @@ used outside, where it may not exist. Assign it to a name instead, on every path
 NOT_A_CONSTANT = _mistake("E213", "not a constant", """
 This place needs a value that is known while the function is parsed: a Python number, a string, a list of known length. Such are
 the step of a range that is left by `break`, the name in `getattr`, the `sep` of a `print`.
+""")
+
+NUMBER_RANGE = _mistake("E214", "a run-time number is not of the kind that its graph has", """
+A number that is known when the graph runs is an int of 64 bits, a double or a bool, and which of them is known while parsing. Python's
+ints have no end, and the type of `2 ** n` depends on the sign of `n`: where the numbers of a run lead out of what the graph
+has, it ends here, and not in another number.
+
+Compute the number outside and pass it as an argument, or compute with floats (`2.0 ** n`).
 """)

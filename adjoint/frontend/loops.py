@@ -326,7 +326,7 @@ class Looping(Branching):
             return NEXT if code == CONTINUE else code
         self.world.reopen(found.builder)
         try:
-            return code * self.world.number("int", code != CONTINUE)
+            return code.kept_if(code != CONTINUE)
         finally:
             self.world.close()
 

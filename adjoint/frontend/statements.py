@@ -337,7 +337,7 @@ class Statements(Expressions):
     def _continued(self, outcome: Outcome, node: ast.AST) -> Outcome:
         """An outcome of a round as the loop sees it: `continue` is its end."""
         with self.here(node):
-            return Outcome(outcome.code * self.world.number("int", outcome.code != CONTINUE), outcome.value,
+            return Outcome(outcome.code.kept_if(outcome.code != CONTINUE), outcome.value,
                            outcome.codes - {CONTINUE} | {NEXT})
 
     def _while(self, node: ast.While) -> Outcome | None:
@@ -389,7 +389,7 @@ class Statements(Expressions):
             return None
         if outcome.is_known or BREAK not in outcome.codes:
             return outcome
-        return Outcome(outcome.code * self.world.number("int", outcome.code == RETURN), outcome.value, frozenset({NEXT, RETURN}))
+        return Outcome(outcome.code.kept_if(outcome.code == RETURN), outcome.value, frozenset({NEXT, RETURN}))
 
     # -- raise and assert -----------------------------------------------------------------------------------------------
     def _assert(self, node: ast.Assert) -> None:

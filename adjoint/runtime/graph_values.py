@@ -100,15 +100,19 @@ class GraphNumber:
     """A Python number that is known when the graph runs; `category` is the Python type it will have.
 
     Sums, products and comparisons are nodes; what Python computes in its own way (powers, division, rounding) is Python's at
-    run time, so that it gives the same bits and errors.  An int has 64 bits.
+    run time, so that it gives the same bits and errors.  An int has 64 bits: where one may become larger it is Python's too,
+    which says so.
+
+    bound  no int of it is further from 0 than that; None for one that goes from round to round of a loop
     """
 
-    __slots__ = ("atom", "category", "home", "owner")
+    __slots__ = ("atom", "bound", "category", "home", "owner")
     __array_ufunc__ = None
     is_run_time_number = True
 
-    def __init__(self, owner: Lowering, category: str, atom: Atom):
+    def __init__(self, owner: Lowering, category: str, atom: Atom, bound: int | None = None):
         self.owner, self.category, self.atom, self.home = owner, category, atom, owner.builder
+        self.bound = 1 if category == "bool" else bound
 
     @property
     def type(self) -> TensorType:
@@ -130,7 +134,7 @@ class GraphNumber:
             return self != 0
         if category == "int" and self.category == "float":
             return self.owner.host_number("int", int, self)
-        return GraphNumber(self.owner, category, self.owner.node(ew.Cast(_CATEGORY[category]), self.owner.atom(self)))
+        return GraphNumber(self.owner, category, self.owner.node(ew.Cast(_CATEGORY[category]), self.owner.atom(self)), self.bound)
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
     def _wider(self, other: Any) -> str | None:
@@ -147,8 +151,15 @@ class GraphNumber:
         a, b = (other, self) if swapped else (self, other)
         if not exact:
             return self.owner.host_number("float" if python is operator.truediv else category, python, a, b)
+        bound = None
+        if category == "int":
+            bound = _BOUND[python](_bound(a), _bound(b)) if python in _BOUND else _bound(a)
+            if (bound is None and python is operator.mul) or (bound is not None and bound >= _INT):
+                return self.owner.host_number(category, python, a, b)
+        elif _is_large(other):
+            return self.owner.host_number(category, python, a, b)
         x, y = (self.owner.number(category, side) for side in (a, b))
-        return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
+        return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)), bound)
 
     def __add__(self, other: Any) -> Any:
         return self._computed(ew.Add(), operator.add, other)
@@ -188,18 +199,21 @@ class GraphNumber:
 
     def _divides(self, other: Any) -> bool:
         """Whether a division by `other` is exact integer arithmetic that cannot fail."""
-        return self.category != "float" and isinstance(other, int) and other > 0
+        return self.category != "float" and isinstance(other, int) and 0 < other < _INT
+
+    def __divmod__(self, other: Any) -> Any:
+        return (self // other, self % other) if self._wider(other) is not None else NotImplemented
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return (other // self, other % self) if self._wider(other) is not None else NotImplemented
 
     def __pow__(self, other: Any) -> Any:
-        category = "float" if not isinstance(other, int) or other < 0 else None
-        if self._wider(other) is None:
-            return NotImplemented
-        return self.owner.host_number(category or self._wider(other) or "float", operator.pow, self, other)
+        category = "float" if isinstance(other, (bool, int)) and other < 0 else self._wider(other)
+        return NotImplemented if category is None else self.owner.host_number(category, operator.pow, self, other)
 
     def __rpow__(self, other: Any) -> Any:
-        if self._wider(other) is None:
-            return NotImplemented
-        return self.owner.host_number("float" if isinstance(other, float) else "int", operator.pow, other, self)
+        category = self._wider(other)
+        return NotImplemented if category is None else self.owner.host_number(category, operator.pow, other, self)
 
     def __neg__(self) -> Any:
         return 0 - self if self.category != "float" else GraphNumber(
@@ -210,7 +224,26 @@ class GraphNumber:
 
     def __abs__(self) -> Any:
         x = +self
-        return GraphNumber(self.owner, x.category, self.owner.node(ew.Abs(), self.owner.atom(x)))
+        return GraphNumber(self.owner, x.category, self.owner.node(ew.Abs(), self.owner.atom(x)), x.bound)
+
+    def __invert__(self) -> Any:
+        return -1 - self if self.category != "float" else self.owner.host_number("int", operator.invert, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._shifted(operator.lshift, self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._shifted(operator.lshift, other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._shifted(operator.rshift, self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._shifted(operator.rshift, other, self)
+
+    def _shifted(self, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        other = b if a is self else a
+        return NotImplemented if self._wider(other) is None else self.owner.host_number("int", python, a, b)
 
     def __and__(self, other: Any) -> Any:
         return self._bits(ew.LogicalAnd(), ew.BitwiseAnd(), other)
@@ -231,6 +264,9 @@ class GraphNumber:
         if wider == "float":
             raise TypeError(f"unsupported operand types for bits: '{self.category}' and '{theirs}'")
         category = "bool" if (self.category, theirs) == ("bool", "bool") else "int"
+        if _is_large(other):
+            python = {ew.BitwiseAnd: operator.and_, ew.BitwiseOr: operator.or_}.get(type(on_integers), operator.xor)
+            return self.owner.host_number("int", python, self, other)
         x, y = (self.owner.number(category, side) for side in (self, other))
         op = on_bools if category == "bool" else on_integers
         return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
@@ -249,30 +285,33 @@ class GraphNumber:
         return self.owner.host_number("int", math.ceil, self)
 
     # -- comparison and truth -------------------------------------------------------------------------------------------
-    def _compared(self, op: Any, other: Any) -> Any:
+    def _compared(self, op: Any, python: Callable[[Any, Any], Any], other: Any) -> Any:
         category = self._wider(other)
         if category is None:
             return NotImplemented
+        mixed = category == "float" and any((bound := _bound(side)) is not None and bound > _DOUBLE for side in (self, other))
+        if mixed or _is_large(other):
+            return self.owner.host_number("bool", python, self, other)
         x, y = (self.owner.number(category, side) for side in (self, other))
         return GraphNumber(self.owner, "bool", self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
 
     def __lt__(self, other: Any) -> Any:
-        return self._compared(ew.Less(), other)
+        return self._compared(ew.Less(), operator.lt, other)
 
     def __le__(self, other: Any) -> Any:
-        return self._compared(ew.LessEqual(), other)
+        return self._compared(ew.LessEqual(), operator.le, other)
 
     def __gt__(self, other: Any) -> Any:
-        return self._compared(ew.Greater(), other)
+        return self._compared(ew.Greater(), operator.gt, other)
 
     def __ge__(self, other: Any) -> Any:
-        return self._compared(ew.GreaterEqual(), other)
+        return self._compared(ew.GreaterEqual(), operator.ge, other)
 
     def __eq__(self, other: object) -> Any:
-        return self._compared(ew.Equal(), other)
+        return self._compared(ew.Equal(), operator.eq, other)
 
     def __ne__(self, other: object) -> Any:
-        return self._compared(ew.NotEqual(), other)
+        return self._compared(ew.NotEqual(), operator.ne, other)
 
     __hash__ = object.__hash__
 
@@ -287,6 +326,11 @@ class GraphNumber:
     def both(self, other: GraphNumber) -> GraphNumber:
         """Whether both are true."""
         return self.converted("bool") & other.converted("bool")
+
+    def kept_if(self, condition: GraphNumber) -> GraphNumber:
+        """The int where the condition holds, else 0."""
+        atoms = (self.owner.atom(x) for x in (self, condition.converted("int")))
+        return GraphNumber(self.owner, "int", self.owner.node(ew.Mul(), *atoms), self.bound)
 
     # -- what needs the number itself -------------------------------------------------------------------------------------
     def _unknown(self, *_: Any) -> Any:
@@ -303,6 +347,37 @@ class GraphNumber:
         if hasattr({"int": int, "float": float, "bool": bool}[self.category], name):
             raise self.owner.unknown(f"`{name}` of a number that is known when the graph runs")
         raise AttributeError(f"'{self.category}' object has no attribute '{name}'")
+
+
+_INT, _DOUBLE = 2**63, 2**53
+"""What no int of 64 bits reaches; up to where a double is every int."""
+
+_STEP = 2**32
+"""A number that goes from round to round is taken for a counter when no more than that is added to it."""
+
+
+def _bound(x: Any) -> int | None:
+    """What no int of `x` is further from 0 than."""
+    if isinstance(x, GraphNumber):
+        return x.bound if x.category != "float" else 0
+    return abs(x) if isinstance(x, int) else 0
+
+
+def _sum_bound(a: int | None, b: int | None) -> int | None:
+    if a is None or b is None:
+        return None if (a or 0) <= _STEP and (b or 0) <= _STEP and (a, b) != (None, None) else _INT
+    return a + b
+
+
+_BOUND: dict[Any, Callable[[int | None, int | None], int | None]] = {
+    operator.add: _sum_bound, operator.sub: _sum_bound,
+    operator.mul: lambda a, b: 0 if 0 in (a, b) else 1 if a == b == 1 else None if a is None or b is None else a * b,
+}
+
+
+def _is_large(x: Any) -> bool:
+    """Whether it is a Python int of more than 64 bits."""
+    return isinstance(x, int) and not -_INT <= x < _INT
 
 
 def _category(x: object) -> str | None:

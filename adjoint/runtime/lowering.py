@@ -176,7 +176,7 @@ class Lowering:
         if isinstance(x, GraphNumber):
             return Kind(x.category, x.type)
         for category, (python, type_) in _NUMBERS.items():
-            if type(x) is python:
+            if type(x) is python and (python is not int or -(2**63) <= x < 2**63):  # type: ignore[operator]
                 return Kind(category, type_)
         return None
 
@@ -208,6 +208,8 @@ class Lowering:
             return self._read(x)
         for python, type_ in _NUMBERS.values():
             if type(x) is python:
+                if python is int and not -(2**63) <= x < 2**63:
+                    raise errors.NUMBER_RANGE.at(self.loc, f"{x} has more than 64 bits", help="compute it outside, or with floats")
                 return Literal(x, type_)
         raise TypeError(f"{x!r} of type {type(x).__name__} is no value of a graph")
 
@@ -288,6 +290,8 @@ class Lowering:
             return x if kind.category == category else _NUMBERS[category][0](x)
         if x.size != 1:
             return _NUMBERS[category][0](x)  # raises what eager mode raises
+        if x.dtype is U64:
+            return self.host_number("int", int, x).converted(category)
         atom = self.atom(x)
         if x.ndim:
             atom = self.node(Reshape(scalar(x.dtype)), atom)
@@ -298,7 +302,7 @@ class Lowering:
         if x.dtype.is_float:
             # A Python number is constant for every gradient.
             atom = self.node(ew.StopGradient(), atom)
-        return GraphNumber(self, own, atom).converted(category)
+        return GraphNumber(self, own, atom, 2 ** (8 * x.dtype.size)).converted(category)
 
     def index(self, key: Any) -> Any:
         if isinstance(key, GraphNumber):
@@ -500,12 +504,19 @@ class Lowering:
     def host_number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
         """What Python computes of numbers, when the graph runs."""
         python, type_ = _NUMBERS[category]
+        loc, name = self.loc, getattr(function, "__name__", "number")
 
         def computed(*given: Any) -> Tensor:
-            return Tensor(np.asarray(python(function(*given)), type_.dtype.array))
+            found = function(*given)
+            fits = isinstance(found, float) if category == "float" else isinstance(found, int) and -(2**63) <= found < 2**63
+            if not fits:
+                shown, kind = " and ".join(map(repr, given)), f"{category} of 64 bits" if isinstance(found, int) else category
+                raise errors.NUMBER_RANGE.at(loc, f"`{name}` of {shown} is no {kind}",
+                                             help="compute it outside and pass it as an argument, or compute with floats")
+            return Tensor(np.asarray(python(found), type_.dtype.array))
 
-        (value,) = self.host_call(getattr(function, "__name__", "number"), computed, tuple(numbers), (type_,))
-        return GraphNumber(self, category, value)
+        (value,) = self.host_call(name, computed, tuple(numbers), (type_,))
+        return GraphNumber(self, category, value, 2**63 - 1)
 
     def _host(self, name: str, host: Any, reference: str) -> str:
         symbol = self._fresh(name, self.hosts)

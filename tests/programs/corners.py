@@ -7,7 +7,7 @@ import numpy as np
 
 import adjoint
 from adjoint import Parameter, Tensor, nn, ops
-from programs.program import f16, f32, f64, grid, i32, program
+from programs.program import f16, f32, f64, grid, i32, i64, program
 
 # Order and truth --------------------------------------------------------------------------------------------------------
 
@@ -208,6 +208,54 @@ def overflow(n, h):
         h = h * h
         rounds += 1
     return n, h, n * 2
+
+
+# Numbers as Python has them ---------------------------------------------------------------------------------------------------
+
+
+@program(i64(5), features="numbers of tensors, overflow", refused="E214")
+def product_beyond_64_bits(n):
+    """Python's ints have no end; those of a graph have 64 bits, and say so."""
+    k = int(n)
+    for _ in range(6):
+        k = k * k
+    return float(k % 1000)
+
+
+@program(i64(2**62), features="numbers of tensors, overflow", refused="E214")
+def sum_beyond_64_bits(n):
+    """The sum of two ints of 64 bits has 65."""
+    k = int(n)
+    return k + k
+
+
+@program(i64(5), features="numbers of tensors")
+def compared_with_large_numbers(n):
+    """Bounds that no int of 64 bits reaches."""
+    k = int(n)
+    return k < 2**80, k == 2**64, k > -(2**65), 2**64 - 1 >= k, (k + 2**53) == float(2**53)
+
+
+@program(i64(3), features="numbers of tensors", refused="E214")
+def power_below_one(n):
+    """An int to the power of a negative int is a float: which of them it is must be known."""
+    k = int(n)
+    return 2.0 ** (k - 5), 2 ** (k - 5)
+
+
+@program(i64(-7), f64(-7.5), features="numbers of tensors, f-strings")
+def all_operators_of_numbers(n, x):
+    """Shifts, bits, divisions with their remainders."""
+    k, r = int(n), float(x)
+    return k << 3, k >> 1, 1 << (k + 9), ~k, divmod(k, 3), divmod(40, k), divmod(r, 2), k % -3, k // -2, r // -2, r % 3, round(r), round(k, -1)
+
+
+@program(f32(2.5), f32(1.0), features="tensor if, numbers of tensors", wrt=(0, 1), differences=False)
+def truths_alone(x, y):
+    """A function whose results have no gradient."""
+    if x > y:
+        x = x * 2
+    return x > y, int(x)
 
 
 # Ways out -----------------------------------------------------------------------------------------------------------------
