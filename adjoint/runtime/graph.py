@@ -78,6 +78,7 @@ class CellSite:
                cell's region without its residuals
     pattern    the slots that were filled when the graph was made: for these the graph has nodes beside the cell's
     ordinal    its number among the calls of cells that the graph was made of
+    nested     tensors stand deeper in the arguments or in the result: `arguments` and `output` do not have these
     """
 
     reference: Callable[[], Cell | None]
@@ -85,6 +86,7 @@ class CellSite:
     output: Callable[[Sequence[Tensor]], Any]
     pattern: Slots = _EMPTY
     ordinal: int = -1
+    nested: bool = False
 
     @property
     def cell(self) -> Cell:

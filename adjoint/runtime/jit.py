@@ -69,6 +69,7 @@ class Compiled:
             return state.lowering.call(self.__wrapped__, args, kwargs)
         if args and isinstance(args[0], Cell):
             cell, rest = args[0], args[1:]
+            _checked_inputs(cell, rest, kwargs)
             known = self._of_cells.get(cell)
             if known is None:
                 known = self._of_cells[cell] = {}
@@ -161,7 +162,7 @@ def _followed(known: dict[Template, list[_Entry]], entry: _Entry, template: Temp
 def _decided(entry: _Entry, deviation: Any) -> dict[Any, Any]:
     """What is known of cells and hooks up to the place where a run left its graph."""
     from adjoint.runtime.graph import Unfitting
-    from adjoint.runtime.lowering import observed
+    from adjoint.runtime.lowering import hooked_outline, observed
 
     lowered = entry.lowered
     decisions = dict(lowered.decisions)
@@ -173,6 +174,8 @@ def _decided(entry: _Entry, deviation: Any) -> dict[Any, Any]:
     if called is not None:
         # Hooks have come to this call since: it is lowered as it is now.
         decisions = {key: known for key, known in decisions.items() if key[0] != called.ordinal}
+        if deviation.slot in ("forward_pre", "forward") and deviation.observed is not None:
+            decisions[called.ordinal, deviation.slot] = hooked_outline(deviation.observed)
     return decisions
 
 
@@ -249,10 +252,18 @@ def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A cell called in GRAPH_MODE."""
     if state.tape is not None and state.tape.emits:
         return state.lowering.cell(cell, args, kwargs)
+    _checked_inputs(cell, args, kwargs)
     known = _cells.get(cell)
     if known is None:
         known = _cells[cell] = {}
     return _run(known, functools.partial(_cell, weakref.ref(cell)), cell, args, kwargs)
+
+
+def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if cell._inputs:
+        from adjoint.runtime.inputs import check_call  # for cells that say what their inputs are like
+
+        check_call(cell, cell._inputs, args, kwargs)
 
 
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:

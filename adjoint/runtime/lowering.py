@@ -664,6 +664,9 @@ class Lowering:
                 cell.__dict__.update(restore)
         region = builder.finish(yielded, params)
         symbol = self._host(cell.title, _CellReference(reference), self._hooks_text(cell, "backward")) if pattern.backward else ""
+        if cell.bprop is not None and _is_nested((args, kwargs, output)):
+            raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and tensors stand inside of its arguments or result",
+                                        help="give each tensor as an argument of its own, and return a tuple of tensors")
         rule = self._host(f"{cell.title}.bprop", _CellReference(reference), described(cell.bprop)) if cell.bprop is not None else ""
         self.loc = loc
         node = self.builder.emit_node(CellOp(cell.title, symbol, rule), operands, regions=[region],
@@ -672,7 +675,8 @@ class Lowering:
         key = site_key(node)
         if key is not None:
             self.cell_sites[key] = CellSite(
-                reference, _rebuilt(args, kwargs, Tensor), _rebuilt_output(output), pattern, ordinal)
+                reference, _rebuilt(args, kwargs, Tensor), _rebuilt_output(output), pattern, ordinal,
+                _is_nested((args, kwargs, output)))
         if ends:
             raise Unreachable
         return _replaced(output, outside)
@@ -834,6 +838,13 @@ def _rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any], kind: type) -> Calla
     return arguments
 
 
+def _is_nested(call: tuple[tuple[Any, ...], dict[str, Any], Any]) -> bool:
+    """Whether a call has tensors that are neither positional arguments nor at the top level of its result."""
+    args, kwargs, output = call
+    own = sum(isinstance(x, Tensor) for x in args) + len(_tensors(output))
+    return len(flat_tensors((args, kwargs, output))) > own
+
+
 def _rebuilt_output(output: Any) -> Callable[[Sequence[Tensor]], Any]:
     def rebuilt(tensors: Sequence[Tensor]) -> Any:
         return _replaced(output, tensors)
@@ -872,6 +883,11 @@ def _last_part(title: str) -> str:
     return last.lower() if last.isidentifier() else "y"
 
 
+
+
+def hooked_outline(value: Any) -> Any:
+    """The outline of what forward hooks gave."""
+    return outlined(value, _hooked_slot)[0]
 
 
 def observed(tensors: Sequence[Tensor]) -> Any:

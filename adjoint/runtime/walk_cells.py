@@ -159,6 +159,9 @@ class _Call:
         if hooks is None or not hooks.forward_pre or run.replaying:
             return given
         node = self.node
+        if self.site.nested:
+            # The hooks are to see tensors that are not the cell's own: they get a node of their own, which has them.
+            raise Deviation(node, None, "forward_pre")
         args, kwargs = self.site.arguments(given)
         new_args, new_kwargs = self.site.cell._forward_pre(hooks, args, kwargs)
         tensors = [x for x in new_args if isinstance(x, Tensor)]
@@ -175,6 +178,8 @@ class _Call:
         if not hooks.forward or run.replaying:
             return results
         node = self.node
+        if self.site.nested:
+            raise Deviation(node, None, "forward")
         args, kwargs = self.site.arguments(given)
         expected = self.site.output(results)
         output = self.site.cell._forward(hooks, args, kwargs, expected)
