@@ -286,7 +286,8 @@ class Branching:
             if differ.first is UNBOUND or differ.second is UNBOUND:
                 return errors.MAYBE_UNASSIGNED.at(loc, f"`{name}` is assigned on one path only", notes=notes,
                                                   help=f"give `{name}` a value before")
-            return errors.BRANCHES_DIFFER.at(loc, f"`{name}` is {first} on one path and {second} on the other", notes=notes,
+            subject = f"`{name}`" if name.replace(".", "").isidentifier() else name
+            return errors.BRANCHES_DIFFER.at(loc, f"{subject} is {first} on one path and {second} on the other", notes=notes,
                                              help=self.remedy(differ), kind=self.kind_of(differ))
 
         return make
@@ -296,6 +297,8 @@ class Branching:
         first, second = differ.first, differ.second
         if self.world.kind(first) is not None and self.world.kind(second) is not None:
             return "bring both to one dtype and shape"
+        if first is None or second is None:
+            return "give a value on both paths"
         if isinstance(first, (list, tuple, dict)) or isinstance(second, (list, tuple, dict)):
             return "give both the same structure, with the same number of items"
         return "a graph chooses between tensors and between numbers: use one of these, or let a Python value decide"
@@ -324,7 +327,8 @@ class Branching:
     def named(self, place: Place) -> str:
         """What a place is called where statements are being lowered."""
         if isinstance(place, AttributePlace):
-            return f"{self._called(place.holder)}.{place.name}"
+            holder = self._called(place.holder)
+            return f"{holder}.{place.name}" if holder.isidentifier() else f"`{place.name}` of {holder}"
         if isinstance(place, ContentsPlace):
             return self._called(place.container)
         return str(getattr(place, "name", "what changes"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from adjoint.frontend import errors
 from adjoint.frontend.branches import Difference
 from adjoint.frontend.frame import Closure
-from adjoint.frontend.journal import AttributePlace
+from adjoint.frontend.journal import AttributePlace, ContentsPlace
 from adjoint.frontend.numbers import RunTimeRange
 from adjoint.frontend.text import RunTimeText
 
@@ -38,6 +38,10 @@ def _for(*functions: Any) -> Callable[[Special], Special]:
 @_for(print)
 def _print(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """At run time, in its place among the effects."""
+
+    for name, x in kwargs.items():
+        if on.is_late(x):
+            raise errors.NOT_A_CONSTANT.at(on.world.loc, f"`{name}` has a tensor in it", help=f"let `{name}` be a Python value")
 
     def shown(*values: Any) -> None:
         builtins.print(*values, **kwargs)
@@ -192,7 +196,10 @@ PYTHON[all] = _quantified(False)
 
 
 def _items(on: Lowerer, x: Any) -> Iterable[Any]:
-    return on.world.rows(x) if on.world.is_tensor(x) else x
+    if on.world.is_tensor(x):
+        return on.world.rows(x)
+    on.check_iterator(x)
+    return x
 
 
 @_for(sum)
@@ -249,9 +256,30 @@ def _over_rows(function: Any) -> Special:
 PYTHON.update({function: _over_rows(function) for function in (zip, enumerate, list, tuple, reversed, itertools.chain, itertools.accumulate)})
 
 
+@_for(sorted)
+def _sorted(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    items = list(_items(on, args[0]))
+    key = kwargs.get("key")
+    ranks = [x if key is None else on.call(key, (x,), {}) for x in items]
+    if any(on.is_late(rank) for rank in ranks) and len(items) > 1:
+        raise errors.VALUE_NEEDED.at(on.world.loc, "tensors decide the order of a list", help="stack them and use `ops.sort`")
+    order = sorted(range(len(items)), key=ranks.__getitem__, **{name: x for name, x in kwargs.items() if name != "key"})
+    found = [items[i] for i in order]
+    on.journal.born(ContentsPlace(found))
+    return found
+
+
+def _name_of(on: Lowerer, name: Any) -> Any:
+    if isinstance(name, RunTimeText):
+        raise errors.NOT_A_CONSTANT.at(on.world.loc, "the name of this attribute is a text with a tensor in it",
+                                       help="let a Python value decide which attribute it is")
+    return name
+
+
 @_for(getattr)
 def _getattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name, *default = args
+    _name_of(on, name)
     if not on.world.is_dynamic(holder):
         on.world.read_attribute(holder, name)
     return getattr(holder, name, *default)
@@ -260,6 +288,7 @@ def _getattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @_for(hasattr)
 def _hasattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name = args
+    _name_of(on, name)
     if not on.world.is_dynamic(holder):
         on.world.read_attribute(holder, name)
     return hasattr(holder, name)
@@ -268,6 +297,7 @@ def _hasattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @_for(setattr)
 def _setattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name, value = args
+    _name_of(on, name)
     if not on.world.store_attribute(holder, name, value):
         on.journal.write(AttributePlace(holder, name), value)
 

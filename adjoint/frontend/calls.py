@@ -11,10 +11,16 @@ import contextlib
 import copy
 import functools
 import inspect
+import os
+import sys
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from adjoint.diagnostics import CompileError, Note
 from adjoint.frontend import errors
 from adjoint.frontend.branches import RETURN, Outcome
 from adjoint.frontend.builtins import PYTHON
@@ -23,13 +29,14 @@ from adjoint.frontend.journal import ContentsPlace, NamesPlace
 from adjoint.frontend.scope import declared, local_names
 from adjoint.frontend.source import Source, definition_of
 from adjoint.frontend.statements import Statements
+from adjoint.frontend.text import RunTimeText, formatted, joined
 
 __all__ = ["Lowerer"]
 
 _PURE_MODULES = frozenset({
     "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy", "typing",
     "string", "re", "enum", "dataclasses", "fractions", "decimal", "statistics", "numbers", "types", "abc", "_abc", "textwrap", "bisect",
-    "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect",
+    "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect", "_bisect", "_collections", "_collections_abc",
 })
 """Modules of functions whose result depends on their arguments alone."""
 
@@ -57,7 +64,10 @@ class Lowerer(Statements):
             return self.world.call_cell(function, args, kwargs)
         if isinstance(function, types.MethodType):
             bound = self.world.parsed_function(function.__func__)
-            if self.world.is_library(bound) or not isinstance(bound, (types.FunctionType, functools.partial, Closure)):
+            if self.world.is_library(bound):
+                return self.native(function, args, kwargs)
+            if not isinstance(bound, (types.FunctionType, functools.partial, Closure)):
+                self._check_pure(function)
                 return self.native(function, args, kwargs)
             return self.call(bound, (function.__self__, *args), kwargs)
         special = PYTHON.get(function) if _hashable(function) else None
@@ -70,6 +80,8 @@ class Lowerer(Statements):
         if isinstance(function, types.FunctionType):
             if _is_pure(function):
                 return self.native(function, args, kwargs)
+            if _is_standard(function):
+                self._check_pure(function)
             return self.run_function(function, args, kwargs)
         if isinstance(function, type):
             return self._made(function, args, kwargs)
@@ -81,6 +93,11 @@ class Lowerer(Statements):
         called = getattr(type(function), "__call__", None)  # noqa: B004 - what it is, not whether it is there
         if isinstance(called, types.FunctionType) and not self.world.is_library(called):
             return self.call(called, (function, *args), kwargs)
+        if isinstance(function, functools._lru_cache_wrapper):
+            return self.call(function.__wrapped__, args, kwargs)
+        if isinstance(called, types.WrapperDescriptorType):
+            # Written in C: it is called as it is.
+            self._check_pure(function)
         return self.native(function, args, kwargs)
 
     # -- Python's own -------------------------------------------------------------------------------------------------
@@ -94,6 +111,7 @@ class Lowerer(Statements):
         else:
             self._given(args, kwargs)
             self.used(owner)
+            self._check_arguments(function, owner, args)
         if isinstance(owner, (list, dict, set)):
             self.journal.touch(ContentsPlace(owner))
         place = self.world.place(owner) if owner is not None else None
@@ -102,7 +120,14 @@ class Lowerer(Statements):
         if not self.world.is_library(function):
             args = tuple(self._called_back(x) for x in args)
             kwargs = {name: self._called_back(x) for name, x in kwargs.items()}
+            text = self._late_text(owner, getattr(function, "__name__", ""), args, kwargs)
+            if text is not None:
+                return text
         found = function(*args, **kwargs)
+        if isinstance(found, Iterator):
+            self.iterators.append(found)
+        if owner is not None and getattr(function, "__name__", "") in ("get", "setdefault", "__getitem__"):
+            self.outside.part(owner, found)
         if isinstance(function, type) and isinstance(found, (list, dict, set)):
             self.journal.born(ContentsPlace(found))
         return found
@@ -115,6 +140,26 @@ class Lowerer(Statements):
             else:
                 self.used(x)
 
+    def _late_text(self, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunTimeText | None:
+        """`text.format(..)` and `text.join(..)` of values whose numbers are not known yet."""
+        if not isinstance(owner, str) or not self.is_late((*args, kwargs)):
+            return None
+        if name == "format":
+            return formatted(owner, args, kwargs)
+        return joined(owner, args[0]) if name == "join" and isinstance(args[0], (list, tuple)) else None
+
+    def _check_arguments(self, function: Any, owner: Any, args: tuple[Any, ...]) -> None:
+        """Python's own may neither look a run-time number up, nor go on in an iterator from outside, unseen."""
+        if args and isinstance(owner, (dict, set, frozenset)):
+            self.check_key(args[0], self.world.loc)
+        for x in args:
+            if function in _SETS:
+                for item in x if isinstance(x, (list, tuple)) else ():
+                    self.check_key(item, self.world.loc)
+            self.check_iterator(x)
+            if _changes_arguments(function) and isinstance(x, (list, dict, set)):
+                self.journal.touch(ContentsPlace(x))
+
     def _called_back(self, x: Any) -> Any:
         if isinstance(x, types.FunctionType) and not self.world.is_library(x) and not _is_pure(x):
             return functools.partial(self._back, x)
@@ -125,8 +170,8 @@ class Lowerer(Statements):
 
     def _check_pure(self, function: Any) -> None:
         owner = getattr(function, "__self__", None)
-        name = getattr(function, "__qualname__", repr(function))
-        module = getattr(function, "__module__", None)
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        module = getattr(function, "__module__", None) or (None if isinstance(function, types.BuiltinFunctionType) else type(function).__module__)
         if owner is not None and not isinstance(owner, types.ModuleType):
             module = type(owner).__module__
         elif isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
@@ -134,7 +179,7 @@ class Lowerer(Statements):
         root = (module or "builtins").partition(".")[0]
         if root in _PURE_MODULES and name not in _IMPURE and not (module or "").startswith("numpy.random"):
             return
-        raise errors.FROZEN_CALL.at(self.world.loc, f"`{name}` would be called once, while the graph is built",
+        raise errors.FROZEN_CALL.at(self.world.loc, f"`{self.called_as or name}` would be called once, while the graph is built",
                                     help="call it outside, and pass the result as an argument")
 
     def _made(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -185,7 +230,13 @@ class Lowerer(Statements):
         """Call a function of Python's by its tree."""
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
             self.world.read_attribute(function, name)
-        node, source = definition_of(function)
+        try:
+            node, source = definition_of(function)
+        except CompileError as mistake:
+            if not self.depth:
+                raise
+            found = mistake.diagnostic
+            raise type(mistake)(replace(found, notes=(*found.notes, Note("it is called here", self.world.loc)))) from None
         frame = self._frame(node, source, function.__globals__)
         frame.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         return self._run(frame, node, inspect.Signature.from_callable(function, follow_wrapped=False), function.__qualname__, args, kwargs)
@@ -246,6 +297,8 @@ class Lowerer(Statements):
             self._check_generator(node, frame.source)
         with self._entered(frame, name):
             frame.names.update(bound.arguments)
+            if self.depth == 1:
+                self.outside.given(frame.names.values())
             for parameter in signature.parameters.values():
                 if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                     self.journal.born(ContentsPlace(frame.names[parameter.name]))
@@ -282,6 +335,12 @@ class Lowerer(Statements):
         self.journal.born(NamesPlace(frame.names))
         try:
             yield
+            if self.depth == 1:
+                self.outside.check(self.journal, self.is_late)
+        except CompileError:
+            if self.depth == 1:
+                self.outside.restore(self.journal, self.is_late)
+            raise
         except RecursionError:
             raise errors.TOO_DEEP.at(loc, f"`{name}` calls itself too often", help="let a Python value end the recursion, or write a loop") \
                 from None
@@ -300,6 +359,25 @@ def _hashable(x: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+_SETS = (set, frozenset, dict.fromkeys, Counter)
+"""What looks its items up."""
+
+_STANDARD = str(Path(os.__file__).parent)
+"""Where Python's library stands."""
+
+
+def _is_standard(function: types.FunctionType) -> bool:
+    """Whether it is a function of Python's library: of a module of its names, in its place."""
+    file = function.__code__.co_filename
+    ours = file.startswith("<frozen") or (file.startswith(_STANDARD) and "site-packages" not in file)
+    return ours and (function.__module__ or "").partition(".")[0] in sys.stdlib_module_names
+
+
+def _changes_arguments(function: Any) -> bool:
+    """Whether it may change a list that it is given."""
+    return (getattr(function, "__module__", None) or "") in ("heapq", "_heapq", "bisect", "_bisect", "operator", "_operator")
 
 
 def _is_pure(function: Any) -> bool:

@@ -1,7 +1,7 @@
 """The mistakes that the frontend finds: E200 to E239, explained like those of the text.
 
-MindSpore raises exceptions of Python's types for them.  Where its manual or its compiler names one, a mistake here is an exception of
-that type too, so that an `except` written for it still catches: a CompileError that is a TypeError, and so on.
+MindSpore raises exceptions of Python's types for them.  Where its manual or its compiler names one, a mistake here is an
+exception of that type too, so that an `except` written for it still catches: a CompileError that is a TypeError, and so on.
 """
 
 from __future__ import annotations
@@ -18,45 +18,30 @@ __all__ = [
 ]
 
 
-class CompileTypeError(CompileError, TypeError):
-    """A mistake that MindSpore raises as a TypeError."""
+_kinds: dict[tuple[type[Exception], ...], type[CompileError]] = {(): CompileError}
 
 
-class CompileValueError(CompileError, ValueError):
-    """A mistake that MindSpore raises as a ValueError."""
-
-
-class CompileRuntimeError(CompileError, RuntimeError):
-    """A mistake that MindSpore raises as a RuntimeError."""
-
-
-class CompileRecursionError(CompileError, RecursionError):
-    """A mistake that Python raises as a RecursionError, which is a RuntimeError, as MindSpore has it."""
-
-
-class CompileUnboundError(CompileError, UnboundLocalError):
-    """A mistake that Python and MindSpore raise as an UnboundLocalError."""
-
-
-_KINDS: dict[type[Exception] | None, type[CompileError]] = {
-    None: CompileError, TypeError: CompileTypeError, ValueError: CompileValueError, RuntimeError: CompileRuntimeError,
-    RecursionError: CompileRecursionError, UnboundLocalError: CompileUnboundError,
-}
+def _also(kinds: tuple[type[Exception], ...]) -> type[CompileError]:
+    """CompileError as an exception of these types too, under its own name."""
+    known = _kinds.get(kinds)
+    if known is None:
+        known = _kinds[kinds] = type(CompileError.__name__, (CompileError, *kinds), {"__module__": CompileError.__module__})
+    return known
 
 
 @dataclass(frozen=True, slots=True)
 class GraphMistake(Mistake):
     """A kind of mistake in a function under `jit`.
 
-    kind  the exception that it is too
+    kinds  the exceptions that it is too
     """
 
-    kind: type[Exception] | None = None
+    kinds: tuple[type[Exception], ...] = ()
 
     def at(self, loc: Loc, label: str, source: SourceText | None = None, *, notes: tuple[Note, ...] = (), help: str = "",
            kind: type[Exception] | None = None) -> CompileError:
         """The exception that shows this mistake at a place; `kind` where it differs from case to case."""
-        return _KINDS[kind or self.kind](Diagnostic(self.code, self.title, label, loc, notes, help, source))
+        return _also(self.kinds if kind is None else (kind,))(Diagnostic(self.code, self.title, label, loc, notes, help, source))
 
 
 def moved(mistake: CompileError, loc: Loc) -> CompileError:
@@ -67,10 +52,10 @@ def moved(mistake: CompileError, loc: Loc) -> CompileError:
     return type(mistake)(Diagnostic(found.code, found.title, found.label, loc, found.notes, found.help, found.source))
 
 
-def _mistake(code: str, title: str, explanation: str, kind: type[Exception] | None = None) -> GraphMistake:
+def _mistake(code: str, title: str, explanation: str, *kinds: type[Exception]) -> GraphMistake:
     if code in MISTAKES:
         raise ValueError(f"there are two mistakes called {code}")
-    made = MISTAKES[code] = GraphMistake(code, title, explanation, kind)
+    made = MISTAKES[code] = GraphMistake(code, title, explanation, kinds)
     return made
 
 
@@ -153,7 +138,7 @@ or return the tensor. The same holds for lists, dicts and objects from outside, 
 REGISTERED_INSIDE = _mistake("E210", "a hook is registered on something that outlives the graph", """
 `x.register_hook(f)` on a tensor that the parsed function computes, or on its argument, has eager's meaning. Registering on a Cell, a
 Parameter or a tensor from outside would happen at each call: it belongs outside of the function.
-""", RuntimeError)
+""", RuntimeError, ValueError)
 
 TOO_DEEP = _mistake("E211", "calls are nested too deep", """
 A function calls itself without end while it is parsed, or deeper than `set_context(max_call_depth=...)` allows. The depth of a

@@ -19,8 +19,9 @@ from adjoint.frontend.branches import Difference, Unreachable
 from adjoint.frontend.frame import UNBOUND, Frame, Unusable
 from adjoint.frontend.journal import CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace
 from adjoint.frontend.loops import Looping
+from adjoint.frontend.outside import Outside
 from adjoint.frontend.scope import assigned_names
-from adjoint.frontend.text import RunTimeText
+from adjoint.frontend.text import RunTimeText, interpolated
 from adjoint.frontend.world import World
 
 __all__ = ["Expressions"]
@@ -49,9 +50,14 @@ class Expressions:
 
     def __init__(self, world: World):
         self.world = world
-        self.journal = Journal()
+        self.journal = Journal(lambda: world.loc)
+        self.outside = Outside(world)
         self.branching = Looping(world, self.journal)
         self.frame: Frame = None  # type: ignore[assignment] - set for the time of each call
+        self.iterators: list[Iterator[Any]] = []
+        """Those that parsed code has made."""
+        self.called_as = ""
+        """How the function that is being called is written."""
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise NotImplementedError
@@ -105,6 +111,8 @@ class Expressions:
                 first, second = self.value(left), self.value(right)
                 self.used(first, second)
                 with self.here(node):
+                    if isinstance(first, str) and isinstance(op, ast.Mod) and self.is_late(second):
+                        return interpolated(first, second)
                     return _BINARY[type(op)](first, second)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._negated(self.tested(operand), node)
@@ -178,11 +186,11 @@ class Expressions:
                 if name in frame.cells:
                     cell = frame.cells[name]
                     self.world.read_closure(cell)
-                    return cell.cell_contents
+                    return self.outside.found(cell.cell_contents)
                 frame = frame.outer
         self.world.read_name(space, name)
         if name in space:
-            return space[name]
+            return self.outside.found(space[name])
         if hasattr(builtins, name):
             return getattr(builtins, name)
         missing = NameError(f"name '{name}' is not defined")
@@ -232,7 +240,7 @@ class Expressions:
                 self.world.read_attribute(holder, name)
         with self.here(node):
             try:
-                return getattr(holder, name)
+                return self.outside.part(holder, getattr(holder, name))
             except AttributeError as missing:
                 if not self.world.is_tensor(holder):
                     raise
@@ -248,7 +256,7 @@ class Expressions:
                     self.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
                     help="stack the tensors (`ops.stack(items)[i]`), or loop over a range of known length" if tensors
                     else "choose with `if` and `elif`, or pass the number as an argument")
-            return container[self.world.index(index) if self.world.is_tensor(container) else index]
+            return self.outside.part(container, container[self.world.index(index) if self.world.is_tensor(container) else index])
 
     def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
         for node in nodes:
@@ -267,10 +275,21 @@ class Expressions:
         return self._born(made)
 
     def _key(self, key: Any, node: ast.AST) -> Any:
-        if self.world.is_dynamic(key) and not self.world.is_tensor(key):
-            raise errors.VALUE_NEEDED.at(self.place_of(node), "a number that is not known while parsing is used as a key",
-                                         help="use keys and elements of sets that are Python values; `if` and `elif` choose by a number")
+        self.check_key(key, self.place_of(node))
         return key
+
+    def check_key(self, key: Any, loc: Loc) -> None:
+        """CompileError for a run-time number where it would be looked up: its hash is not known."""
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(self.world.is_dynamic(part) and not self.world.is_tensor(part) for part in parts):
+            raise errors.VALUE_NEEDED.at(loc, "a number that is not known while parsing is used as a key",
+                                         help="use keys and elements of sets that are Python values; `if` and `elif` choose by a number")
+
+    def check_iterator(self, x: Any) -> None:
+        """CompileError for an iterator from outside: it would go on while parsing, and not when the graph runs."""
+        if isinstance(x, Iterator) and not any(x is own for own in self.iterators):
+            raise errors.FROZEN_CALL.at(self.world.loc, "an iterator from outside goes on once, while the graph is built",
+                                        help="call `next` outside, and pass what it gives as an argument")
 
     def _born(self, container: Any) -> Any:
         self.journal.born(ContentsPlace(container))
@@ -285,7 +304,8 @@ class Expressions:
             if self.world.is_dynamic(x):
                 raise TypeError(f"'{self.world.kind(x)}' object is not iterable")
             if isinstance(x, (list, tuple, dict, set, range, str)):
-                return list(x)
+                return [self.outside.part(x, item) for item in x]
+            self.check_iterator(x)
             return iter(x)
 
     # -- what a tensor may decide -----------------------------------------------------------------------------------
@@ -499,6 +519,7 @@ class Expressions:
             else:
                 kwargs[keyword.arg] = given
         with self.here(node):
+            self.called_as = ast.unparse(node.func)
             return self.call(function, args, kwargs)
 
 

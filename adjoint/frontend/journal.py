@@ -6,9 +6,12 @@ with what was there before; at its end the changes are taken back, and are merge
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import CellType
 from typing import Any, Protocol
+
+from adjoint.diagnostics import UNKNOWN, Loc
 
 __all__ = ["AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace", "Place"]
 
@@ -125,10 +128,15 @@ class _Scope:
 
 
 class Journal:
-    """Notes of changes, one scope for each branch that is open."""
+    """Notes of changes, one scope for each branch that is open.
 
-    def __init__(self) -> None:
+    touched  every place that has been changed, but for local names: with what was there before, and `where()` at that time
+    """
+
+    def __init__(self, where: Callable[[], Loc] = lambda: UNKNOWN) -> None:
         self._scopes: list[_Scope] = []
+        self._where = where
+        self.touched: dict[tuple[Any, ...], tuple[Place, Any, Loc]] = {}
 
     def born(self, place: Place) -> None:
         """`place` has just been made: changing it changes nothing for others."""
@@ -137,6 +145,8 @@ class Journal:
 
     def touch(self, place: Place) -> None:
         """To be called before `place` is changed."""
+        if place.key not in self.touched and not isinstance(place, NamesPlace):
+            self.touched[place.key] = (place, place.get(), self._where())
         if self._scopes:
             scope = self._scopes[-1]
             if place.key not in scope.notes and place.key not in scope.born:

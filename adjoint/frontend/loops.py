@@ -227,8 +227,9 @@ class Looping(Branching):
         else:
             way = "only tensors and numbers can change in such a loop: use one of these, or loop over a range of known length"
         at = self.assigned_at(name)
+        subject = f"`{name}`" if name.replace(".", "").isidentifier() else name
         return errors.LOOP_CHANGES.at(
-            at if at != UNKNOWN else self.header, f"`{name}` is {first} before a round and {last} after it",
+            at if at != UNKNOWN else self.header, f"{subject} is {first} before a round and {last} after it",
             notes=(Note("the loop is part of the graph, because a tensor decides how often it runs", self.header),), help=way,
             kind=self.kind_of(differ))
 

@@ -107,7 +107,7 @@ class Statements(Expressions):
             case ast.Import() | ast.ImportFrom():
                 self._import(node)
             case _:
-                raise self.unsupported(node, f"a `{_WORDS.get(type(node), type(node).__name__.lower())}` statement is not parsed",
+                raise self.unsupported(node, f"`{_WORDS.get(type(node), type(node).__name__.lower())}` is not parsed",
                                        _INSTEAD.get(type(node), "write it outside of the function that is parsed"))
         return None
 

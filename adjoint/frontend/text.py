@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from adjoint.diagnostics import UNKNOWN
 from adjoint.frontend import errors
 
-__all__ = ["RunTimeText"]
+__all__ = ["RunTimeText", "formatted", "interpolated", "joined"]
 
 
 @dataclass(frozen=True, eq=False)
 class RunTimeText:
-    """Pieces: text, or (value, conversion, format spec) as in an f-string.
+    """Pieces: text, or (value, conversion, format spec) as in an f-string, or (value, "%", "%.3f").
 
     It can be printed, be the message of `raise` and `assert`, and be joined with other text by `+`.
     """
@@ -47,6 +49,52 @@ class RunTimeText:
         return RunTimeText((*_pieces(other), *self.pieces))
 
 
+def formatted(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunTimeText:
+    """`text.format(*args, **kwargs)`."""
+    formatter, pieces, place = string.Formatter(), [], 0
+    for literal, field, spec, conversion in formatter.parse(text):
+        pieces.append(literal)
+        if field is not None:
+            if not field or field[0] in ".[":
+                field, place = f"{place}{field}", place + 1
+            pieces.append((formatter.get_field(field, args, kwargs)[0], conversion or "", (spec or "").format(*args, **kwargs)))
+    return RunTimeText(tuple(pieces))
+
+
+_PLACE = re.compile(r"%(?:\((\w+)\))?([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa%])")
+
+
+def interpolated(text: str, values: Any) -> RunTimeText:
+    """`text % values`."""
+    pieces: list[Any] = []
+    left = list(values) if isinstance(values, tuple) else [values]
+    end = 0
+    for place in _PLACE.finditer(text):
+        pieces.append(text[end : place.start()])
+        end = place.end()
+        if place[2] == "%":
+            pieces.append("%")
+        elif place[1] is not None:
+            pieces.append((values[place[1]], "%", f"%{place[2]}"))
+        elif left:
+            pieces.append((left.pop(0), "%", f"%{place[2]}"))
+        else:
+            raise TypeError("not enough arguments for format string")
+    if left and not isinstance(values, dict):
+        raise TypeError("not all arguments converted during string formatting")
+    return RunTimeText((*pieces, text[end:]))
+
+
+def joined(text: str, parts: Iterable[Any]) -> RunTimeText:
+    """`text.join(parts)`."""
+    pieces: list[Any] = []
+    for i, part in enumerate(parts):
+        if not isinstance(part, (str, RunTimeText)):
+            raise TypeError(f"sequence item {i}: expected str instance, {type(part).__name__} found")
+        pieces += [*([text] if i else []), *_pieces(part)]
+    return RunTimeText(tuple(pieces))
+
+
 def _pieces(text: Any) -> tuple[Any, ...]:
     if isinstance(text, RunTimeText):
         return text.pieces
@@ -56,5 +104,8 @@ def _pieces(text: Any) -> tuple[Any, ...]:
 
 
 def _formatted(value: Any, conversion: str, spec: str) -> str:
+    if conversion == "%":
+        # What only stands for a value in a message has no number.
+        return spec % (value,) if spec[-1] in "sra" or hasattr(type(value), "__float__") else format(value)
     converted = {"": lambda x: x, "s": str, "r": repr, "a": ascii}[conversion](value)
     return format(converted, spec)
