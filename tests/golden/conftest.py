@@ -6,7 +6,8 @@
                    inputs, callbacks compared as a log; what `grad` makes agrees with finite differences
     codegen/*.ir   a module; its ops as C stand in the `.c` beside it
     errors/*.ir    a text that is wrong, or that its pipeline refuses; the message stands in the `.err` beside it
-    errors/*.py    a program that fails; likewise
+    errors/*.py    a program that fails: the end of the traceback, type, message and notes, stands in the `.err` beside it;
+                   `graph_*.py` are those that a graph refuses
 
 `# DOMAIN: 0.5..2.0` sets the interval that floating-point inputs are drawn from.  Locations are shown if the input has
 them.  `pytest --update-golden` writes what is expected anew: look at the difference before you commit it.
@@ -15,8 +16,10 @@ them.  `pytest --update-golden` writes what is expected anew: look at the differ
 from __future__ import annotations
 
 import itertools
+import linecache
 import re
 import runpy
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -180,20 +183,30 @@ def check_code(path: Path, update: bool) -> None:
     check_expected(path.with_suffix(".c"), "\n".join(texts), update)
 
 
-def check_error(path: Path, update: bool) -> None:
-    message = None
+def text_message(path: Path) -> str | None:
+    """What is wrong with a text of the IR, or with it and its pipeline."""
     try:
-        if path.suffix == ".py":
-            runpy.run_path(str(path))
-        else:
-            case = read(path)
-            case.pipeline.run(case.module)
+        case = read(path)
+        case.pipeline.run(case.module)
     except (CompileError, NotDifferentiable) as error:
-        message = str(error)
+        return str(error)
+    return None
+
+
+def program_message(path: Path) -> str | None:
+    """The last lines of the traceback that a program ends in: type, message and notes; what an exception was raised in place of too."""
+    linecache.checkcache(str(path))
+    try:
+        runpy.run_path(str(path))
     except Exception as error:
-        if path.suffix == ".ir":
-            raise
-        message = f"{type(error).__name__}: {error}"
+        shown = "".join(traceback.format_exception_only(error)).rstrip("\n")
+        hidden = error.__cause__ if error.__suppress_context__ else error.__context__
+        return shown if hidden is None else f"{shown}\n\nfrom {''.join(traceback.format_exception_only(hidden)).rstrip()}"
+    return None
+
+
+def check_error(path: Path, update: bool) -> None:
+    message = program_message(path) if path.suffix == ".py" else text_message(path)
     if message is None:
         raise Mismatch("an error was expected and there was none")
     message = "\n".join(line.rstrip() for line in message.replace(str(path), "$FILE").split("\n"))

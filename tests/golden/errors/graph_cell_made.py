@@ -1,0 +1,12 @@
+"""A layer with parameters is made once, outside."""
+
+import adjoint
+from adjoint import Tensor, nn
+
+
+@adjoint.jit
+def f(x):
+    return nn.Dense(2, 3)(x)
+
+
+f(Tensor([[1.0, 2.0]]))

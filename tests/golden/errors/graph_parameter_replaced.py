@@ -1,0 +1,21 @@
+"""Another Parameter in the place of one."""
+
+import adjoint
+from adjoint import Parameter, Tensor, nn
+
+
+other = Parameter(Tensor([1.0, 2.0]), name="other")
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(Tensor([1.0, 2.0]), name="w")
+
+    def construct(self, x):
+        self.w = other
+        return x * self.w
+
+
+net = Net()
+adjoint.jit(lambda x: net(x))(Tensor([1.0, 2.0]))

@@ -1,0 +1,12 @@
+"""An item of it."""
+
+import adjoint
+from adjoint import Tensor
+
+
+@adjoint.jit
+def f(x, n):
+    return x * range(int(n))[1]
+
+
+f(Tensor([1.0, 2.0]), Tensor(2))

@@ -1,0 +1,13 @@
+"""A path on which nothing is returned."""
+
+import adjoint
+from adjoint import Tensor
+
+
+@adjoint.jit
+def f(x):
+    if x.sum() > 0:
+        return x
+
+
+f(Tensor([1.0, 2.0]))

@@ -1,0 +1,19 @@
+"""A tensor kept in a name of the function around."""
+
+import adjoint
+from adjoint import Tensor
+
+
+def made():
+    last = None
+
+    @adjoint.jit
+    def f(x):
+        nonlocal last
+        last = x * 2
+        return last
+
+    return f
+
+
+made()(Tensor([1.0, 2.0]))

@@ -1,0 +1,20 @@
+"""A tensor kept on an object from outside."""
+
+import adjoint
+from adjoint import Tensor
+
+
+class Log:
+    loss = None
+
+
+log = Log()
+
+
+@adjoint.jit
+def f(x):
+    log.loss = x.sum()
+    return x * 2
+
+
+f(Tensor([1.0, 2.0]))

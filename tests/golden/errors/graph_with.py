@@ -1,0 +1,15 @@
+"""`with` is not parsed."""
+
+import contextlib
+
+import adjoint
+from adjoint import Tensor
+
+
+@adjoint.jit
+def f(x):
+    with contextlib.suppress(ValueError):
+        return x * 2
+
+
+f(Tensor([1.0, 2.0]))
