@@ -39,6 +39,9 @@ class Cell:
 
     bprop: Callable[..., Any] | None = None
 
+    _inputs: Any = None
+    """What `set_inputs` said of the arguments."""
+
     _watched: bool = False
     """Whether a graph depends on this cell: then the epoch moves when an attribute changes."""
 
@@ -376,6 +379,27 @@ class Cell:
         for _, cell in self.cells_and_names():
             cell._compute = dst_type
         return self
+
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+        """Say what the arguments of construct are like: all of them, or some by their names.
+
+        A tensor stands for its dtype and shape, `Tensor(shape=[3, None], dtype=float32)` for any size of the second axis; other
+        values for themselves.  A call that runs as a graph is checked against it: TypeError for another dtype, or another kind
+        of value; ValueError for another shape, number, or count.
+
+        ValueError for both kinds at once and for an unknown name.  In graph mode TypeError for too few or too many.
+        """
+        from adjoint.runtime.inputs import declared  # for who asks
+
+        self._inputs = declared(self, inputs, kwargs)
+
+    def get_inputs(self) -> Any:
+        """What `set_inputs` was given; None before."""
+        return self._inputs
+
+    def set_jit_config(self, jit_config: Any) -> None:
+        """Kept for MindSpore's scripts: there is one way of running a graph."""
+        self._jit_config = jit_config
 
     def _lowered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
         """Arguments and own parameters in the dtype that `to_float` asked for; what to put back afterwards."""

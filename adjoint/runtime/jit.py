@@ -69,7 +69,8 @@ class Compiled:
             return state.lowering.call(self.__wrapped__, args, kwargs)
         if args and isinstance(args[0], Cell):
             cell, rest = args[0], args[1:]
-            _checked_inputs(cell, rest, kwargs)
+            if cell._inputs and getattr(cell.construct, "__func__", None) is self:
+                _checked_inputs(cell, rest, kwargs)
             known = self._of_cells.get(cell)
             if known is None:
                 known = self._of_cells[cell] = {}

@@ -40,7 +40,8 @@ class Tensor:
 
     input_data  number, nested list or tuple, NumPy array (copied) or Tensor; or None with `shape`, `dtype`, `init`
     dtype       element type; default: that of the data (Python floats are Float32, ints Int64)
-    shape, init an initialiser (`initializer.One()`, ...) that fills a tensor of this shape
+    shape, init an initialiser (`initializer.One()`, ...) that fills a tensor of this shape; without one it holds zeros, and with a
+                size of None it describes an input for `Cell.set_inputs`
 
     Errors: TypeError for data that is no number, list, array or tensor; ValueError for ragged lists or more than 8
     dimensions.
@@ -59,7 +60,7 @@ class Tensor:
         self,
         input_data: Any = None,
         dtype: DType | None = None,
-        shape: Sequence[int] | int | None = None,
+        shape: Sequence[int | None] | int | None = None,
         init: Any = None,
         const_arg: bool = False,
         device: str | None = None,
@@ -74,7 +75,16 @@ class Tensor:
 
             input_data = initializer(init, shape, dtype)
         elif input_data is None:
-            raise ValueError("For 'Tensor', 'input_data' or 'init' with 'shape' and 'dtype' must be given.")
+            if shape is None or dtype is None:
+                raise ValueError("For 'Tensor', 'input_data' or 'init' with 'shape' and 'dtype' must be given.")
+            sizes: list[Any] = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+            if any(size is None or size == -1 for size in sizes):
+                from adjoint.runtime.inputs import Description  # stands above
+
+                self.__class__ = Description
+                self._describe(dtype, sizes)  # type: ignore[attr-defined]
+                return
+            input_data = np.zeros(sizes, dtype.compute.array)
         if isinstance(input_data, Tensor):
             source = input_data if dtype is None else input_data.astype(dtype)
             self.type, self.memory = source.type, source.memory
