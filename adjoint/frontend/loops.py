@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjoint.diagnostics import UNKNOWN, Loc, Note
+from adjoint.diagnostics import UNKNOWN, InternalError, Loc, Note
 from adjoint.frontend import errors
 from adjoint.frontend.branches import BREAK, CONTINUE, DEAD, NEXT, RETURN, Branching, Difference, Merge, Outcome, Unreachable
 from adjoint.frontend.frame import UNBOUND, Unusable
@@ -87,14 +87,11 @@ class Looping(Branching):
 
         once  it is known to run at least one round
         """
-        state = _State(once=once)
-        hints = self.world.loc
-        for _ in range(_MOST_ROUNDS):
-            found = self._round(state, body)
-            if self._settled(state, found):
-                break
-        self.world.loc = hints
+        state, loc = _State(once=once), self.world.loc
+        found = self._settle(state, body)
+        self.world.loc = loc
         tested = self._test(state, test)
+        self.world.loc = loc
         carried = state.carried
         operands = [self._first(c) for c in carried]
         params = [c.param for c in carried]
@@ -115,13 +112,11 @@ class Looping(Branching):
             index(inside)
             return body()
 
-        state = _State(once=all(isinstance(x, int) for x in bounds) and len(range(*bounds)) > 0)
-        for _ in range(_MOST_ROUNDS):
-            found = self._round(state, rounds)
-            if state.code is not NEXT or _leaves(found.outcome):
-                return self._counted(bounds, index, body)
-            if self._settled(state, found):
-                break
+        state, loc = _State(once=all(isinstance(x, int) for x in bounds) and len(range(*bounds)) > 0), self.world.loc
+        found = self._settle(state, rounds)
+        self.world.loc = loc
+        if state.code is not NEXT:
+            return self._counted(bounds, index, body)
         atoms = [self.world.atom(x) for x in (start, stop, step)]
         operands = [*atoms, *(self._first(c) for c in state.carried)]
         region = found.builder.finish(self._yields(state, found), [i, *(c.param for c in state.carried)])
@@ -148,6 +143,14 @@ class Looping(Branching):
 
         known = all(isinstance(x, int) for x in bounds)
         return self.while_loop(test, one, once=known and len(range(*bounds)) > 0)
+
+    def _settle(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
+        """Lower the body until it carries all that it changes; the last round."""
+        for _ in range(_MOST_ROUNDS):
+            found = self._round(state, body)
+            if self._settled(state, found):
+                return found
+        raise InternalError(f"what the loop at {self.header} carries does not settle")
 
     # -- one round --------------------------------------------------------------------------------------------------
     def _round(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
@@ -325,6 +328,8 @@ class Looping(Branching):
         """The code that the next round looks at: `continue` ends the round, not the loop."""
         if isinstance(code, int):
             return NEXT if code == CONTINUE else code
+        if found.outcome is not None and CONTINUE not in found.outcome.codes:
+            return code
         self.world.reopen(found.builder)
         try:
             return code.kept_if(code != CONTINUE)
