@@ -35,6 +35,7 @@ from adjoint.diagnostics import missing_name
 from adjoint.runtime.context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
 from adjoint.runtime.jit import jit, ms_function
+from adjoint.runtime.jit_options import JitConfig, jit_class
 from adjoint.runtime.mutable import mutable
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.pullbacks import jvp, vjp
@@ -44,10 +45,10 @@ from adjoint.runtime.tensor import Tensor
 __version__ = "0.1.0"
 
 __all__ = [
-    "GRAPH_MODE", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "common", "context", "double", "dtype",
-    "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad", "get_seed", "grad", "half",
-    "int16", "int32", "int64", "int8", "jit", "jvp", "ms_function", "mutable", "nn", "ops", "pytype_to_dtype", "set_context", "set_seed", "single", "uint16",
-    "uint32", "uint64", "uint8", "value_and_grad", "vjp",
+    "GRAPH_MODE", "JitConfig", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "common", "context",
+    "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad", "get_seed",
+    "grad", "half", "int16", "int32", "int64", "int8", "jit", "jit_class", "jvp", "ms_function", "mutable", "nn", "ops",
+    "pytype_to_dtype", "set_context", "set_seed", "single", "uint16", "uint32", "uint64", "uint8", "value_and_grad", "vjp",
 ]
 
 

@@ -48,7 +48,7 @@ class Description(Tensor):
 
     @property
     def memory(self) -> NoReturn:  # type: ignore[override]
-        return self.type
+        raise ValueError(f"{self!r} holds no numbers: it describes an input for 'set_inputs'.")
 
     def __repr__(self) -> str:
         end = " " if self.ndim == 1 else "\n"

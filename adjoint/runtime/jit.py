@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from adjoint.diagnostics import Loc
 from adjoint.ir.core import walk
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.jit_options import checked_options
 from adjoint.runtime.location import definition
 from adjoint.runtime.state import state
 from adjoint.runtime.templates import Template, flatten
@@ -300,34 +300,20 @@ def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 # -- the decorator -----------------------------------------------------------------------------------------------------------
-_WITHOUT_MEANING: dict[str, tuple[Any, ...]] = {
-    "mode": ("PSJit", "PIJit"), "input_signature": (None,), "hash_args": (None,), "jit_config": (None,), "compile_once": (False,),
-    "capture_mode": ("ast", "bytecode", "trace"), "jit_level": ("O0", "O1", "O2", ""), "dynamic": (0, 1), "fullgraph": (False, True),
-    "backend": ("", "ms_backend", "GE"),
-}
-"""MindSpore's options, with the values that ask for nothing that is not done here."""
-
-_warned: set[str] = set()
-
-
-def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O0", dynamic: int = 0,
+        fullgraph: bool = False, backend: str = "", **options: Any) -> Any:
     """Run a function as a graph: its source is parsed, control flow and all; as a decorator with or without options.
 
     function  a function, method or lambda; a Cell gives a function that runs the cell as a graph
-    options   MindSpore's: capture_mode, jit_level, dynamic, fullgraph, backend, jit_config, mode, input_signature, hash_args,
-              compile_once.  A function is always parsed from its source, as a whole; an option that asks for something else
-              is accepted with one warning
 
-    TypeError for what is no function, and for an unknown option.
+    The options are MindSpore's: they are checked, and none changes what a graph computes.  A function is always parsed from its
+    source, as a whole, a shape that is new makes a new graph, and kernels are compiled once for all shapes.
+
+    TypeError for what is no function; ValueError and TypeError for values that an option does not take.
     """
-    for name, value in options.items():
-        if name not in _WITHOUT_MEANING:
-            raise TypeError(f"jit() got an unexpected keyword argument {name!r}; it takes {', '.join(_WITHOUT_MEANING)}.")
-        usual = _WITHOUT_MEANING[name]
-        if (value not in usual if _is_plain(value) else True) or (name == "capture_mode" and value != "ast"):
-            _warn(name, value)
+    checked_options(capture_mode, jit_level, dynamic, fullgraph, backend, options)
     if function is None:
-        return functools.partial(jit, **options)
+        return jit
     if isinstance(function, Cell):
         cell = function
         return functools.wraps(cell.construct)(lambda *args, **kwargs: run_cell(cell, args, kwargs))
@@ -342,18 +328,4 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 def ms_function(fn: Callable[..., Any] | None = None, input_signature: Any = None, hash_args: Any = None, jit_config: Any = None) -> Any:
     """The older name of `jit`."""
-    options = {"input_signature": input_signature, "hash_args": hash_args, "jit_config": jit_config}
-    given = {name: value for name, value in options.items() if value is not None}
-    return functools.partial(jit, **given) if fn is None else jit(fn, **given)
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, str))
-
-
-def _warn(name: str, value: Any) -> None:
-    if name not in _warned:
-        _warned.add(name)
-        print(f"adjoint: jit({name}={value!r}) means nothing here: it is accepted and has no effect.", file=sys.stderr)
-
-
+    return jit(fn, input_signature=input_signature, hash_args=hash_args, jit_config=jit_config)

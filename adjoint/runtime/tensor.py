@@ -60,7 +60,7 @@ class Tensor:
         self,
         input_data: Any = None,
         dtype: DType | None = None,
-        shape: Sequence[int | None] | int | None = None,
+        shape: Sequence[Any] | int | None = None,
         init: Any = None,
         const_arg: bool = False,
         device: str | None = None,
@@ -81,7 +81,7 @@ class Tensor:
             if any(size is None or size == -1 for size in sizes):
                 from adjoint.runtime.inputs import Description  # stands above
 
-                self.__class__ = Description
+                self.__class__ = Description  # type: ignore[assignment]
                 self._describe(dtype, sizes)  # type: ignore[attr-defined]
                 return
             input_data = np.zeros(sizes, dtype.compute.array)
