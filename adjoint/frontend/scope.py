@@ -23,7 +23,8 @@ def assigned_names(body: Sequence[ast.AST]) -> list[str]:
                 return
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
                 names.update({(a.asname or a.name.partition(".")[0]): None for a in aliases})
-            case ast.ExceptHandler(name=str(name)):
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | \
+                    ast.MatchMapping(rest=str(name)):
                 names[name] = None
             case _:
                 pass

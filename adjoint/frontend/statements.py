@@ -13,10 +13,11 @@ from typing import Any
 from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.frontend import errors
 from adjoint.frontend.branches import BREAK, CONTINUE, NEXT, RETURN, Branch, Difference, Outcome
-from adjoint.frontend.expressions import IN_PLACE, Expressions
+from adjoint.frontend.expressions import IN_PLACE
 from adjoint.frontend.frame import UNBOUND
 from adjoint.frontend.journal import AttributePlace, ContentsPlace, NamesPlace
 from adjoint.frontend.numbers import RunTimeRange
+from adjoint.frontend.patterns import Patterns
 from adjoint.frontend.scope import changed_at, jumps, reads_name
 
 __all__ = ["Statements"]
@@ -28,15 +29,15 @@ _UNROLLED_TO = 16
 """Rounds up to which a loop that a tensor may leave is written out."""
 
 
-class Statements(Expressions):
+class Statements(Patterns):
     """Runs statements in the current frame."""
 
     def block(self, body: Sequence[ast.stmt]) -> Outcome | None:
         """Run statements in order; how they ended."""
         for i, statement in enumerate(body):
             rest = body[i + 1 :]
-            if isinstance(statement, ast.If):
-                outcome, done = self._if(statement, rest)
+            if isinstance(statement, (ast.If, ast.Match)):
+                outcome, done = self._if(statement, rest) if isinstance(statement, ast.If) else self._match(statement, rest)
                 if done:
                     return outcome
             else:
@@ -236,9 +237,14 @@ class Statements(Expressions):
         condition = self.test(node.test)
         if isinstance(condition, bool):
             return self.block(node.body if condition else node.orelse), False
+        return self._decided(condition, lambda: self.block(node.body), lambda: self.block(node.orelse), rest, node)
+
+    def _decided(self, condition: Any, first: Callable[[], Outcome | None], second: Callable[[], Outcome | None], rest: Sequence[ast.stmt],
+                 node: ast.AST) -> tuple[Outcome | None, bool]:
+        """Two branches that a tensor decides between, and whether the rest of the block has been lowered with them."""
         names = self.frame.names
-        a = self.branching.branch(lambda: self.block(node.body))
-        b = self.branching.branch(lambda: self.block(node.orelse))
+        a = self.branching.branch(first)
+        b = self.branching.branch(second)
         done = False
         self.branching.local_names = names
         goes_on = [not branch.dead and branch.result is None for branch in (a, b)]
@@ -254,6 +260,46 @@ class Statements(Expressions):
             a = self.branching.resume(a, lambda: self.block(rest))
             b = self.branching.resume(b, lambda: self.block(rest))
         return self._merged(condition, a, b, node), done
+
+    # -- match --------------------------------------------------------------------------------------------------------
+    def _match(self, node: ast.Match, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
+        """How a `match` ended, and whether the rest of its block has been lowered with it."""
+        return self._cases(node.cases, self.value(node.subject), rest)
+
+    def _cases(self, cases: Sequence[ast.match_case], subject: Any, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
+        for i, case in enumerate(cases):
+            names: dict[str, Any] = {}
+            held = self.matched(case.pattern, subject, names)
+            if held is False:
+                continue
+            if case.guard is not None:
+                held = self._guard(held, case.guard, names)
+            elif held is True:
+                self._bound(names)
+            condition = held if isinstance(held, bool) else self.truth(held, case.pattern)
+            if condition is False:
+                continue
+            if condition is True:
+                return self.block(case.body), False
+
+            def chosen(case: ast.match_case = case, names: dict[str, Any] = names) -> Outcome | None:
+                self._bound(names)
+                return self.block(case.body)
+
+            return self._decided(condition, chosen, lambda i=i: self._cases(cases[i + 1 :], subject, ())[0], rest, case.pattern)
+        return None, False
+
+    def _guard(self, held: Any, guard: ast.expr, names: dict[str, Any]) -> Any:
+        """Whether a pattern that may hold does so with its guard: a bool, or a run-time one.  The guard sees the names."""
+        def guarded() -> Any:
+            self._bound(names)
+            return self._as_bool(self.tested(guard), guard)
+
+        return guarded() if held is True else self.choice(held, guarded, lambda: False, guard)
+
+    def _bound(self, names: dict[str, Any]) -> None:
+        for name, value in names.items():
+            self.bind(name, value)
 
     @staticmethod
     def _matters(names: set[str], rest: Sequence[ast.stmt]) -> bool:
@@ -454,10 +500,10 @@ def _is_plain(statement: ast.stmt) -> bool:
 
 
 _WORDS: dict[type[ast.stmt], str] = {
-    ast.With: "with", ast.Try: "try", ast.ClassDef: "class", ast.Match: "match", ast.AsyncFunctionDef: "async def", ast.AsyncFor: "async for",
+    ast.With: "with", ast.Try: "try", ast.ClassDef: "class", ast.AsyncFunctionDef: "async def", ast.AsyncFor: "async for",
     ast.AsyncWith: "async with",
 }
 _INSTEAD: dict[type[ast.stmt], str] = {
     ast.With: "open and close outside of the function that is parsed", ast.Try: "test for the condition with `if`; exceptions leave a graph",
-    ast.ClassDef: "define the class outside", ast.Match: "write `if` and `elif`", ast.AsyncFunctionDef: "define an ordinary function",
+    ast.ClassDef: "define the class outside", ast.AsyncFunctionDef: "define an ordinary function",
 }

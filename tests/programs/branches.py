@@ -332,7 +332,7 @@ def clipped_to_a_range(x, limit):
     return first * 2 + second
 
 
-@program(f32(1.0, -2.0), f32(3.0), wrt=(0, 1), features="match", refused="E202")
+@program(f32(1.0, -2.0), f32(3.0), wrt=(0, 1), features="match")
 def python_match(x, y):
     """match on Python values."""
     match x.shape:
