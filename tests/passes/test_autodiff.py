@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gradients import Log, agree, gradient, same_as_eager
-from programs import Writer
+from random_programs import Writer
 
 from adjoint.diagnostics import CompileError
 from adjoint.ir.build import Builder
