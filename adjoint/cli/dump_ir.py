@@ -181,8 +181,8 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
             gradient = adjoint.module
             if chosen.stage != "c":
                 if chosen.diff:
-                    for name, text in changes.texts:
-                        yield f"adjoint, after {name}", text or "no change\n", list(adjoint.notes)
+                    for i, (name, text) in enumerate(changes.texts):
+                        yield f"adjoint, after {name}", text or "no change\n", list(adjoint.notes) if not i else []
                 else:
                     yield "adjoint", gradient, list(adjoint.notes)
     elif chosen.stage == "adjoint":

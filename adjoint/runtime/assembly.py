@@ -122,7 +122,8 @@ class Assembler:
         return hint if not count else f"{hint}.{count}"
 
     def _symbol(self, title: str, host: int) -> str:
-        text = "".join(c if c.isalnum() or c in "_." else "_" for c in title) or "hook"
+        # Where a function stands says its host; its symbol is its name.
+        text = "".join(c if c.isalnum() or c in "_." else "_" for c in title.partition(" at ")[0]) or "hook"
         if not (text[0].isalpha() or text[0] == "_"):
             text = "_" + text
         symbol = self._name(text)

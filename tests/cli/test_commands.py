@@ -188,6 +188,24 @@ def test_dump_ir_expands_gradients_inside_of_a_function(capsys, tmp_path):
     assert "// cos(f32) -> f32" in adjoint and "// neg(f32) -> f32" in adjoint
 
 
+def test_dump_ir_of_text_at_every_stage(capsys, tmp_path, net):
+    """What was dumped is dumped again as text, and the passes show what they change on it too."""
+    text = tmp_path / "saved.ir"
+    code, out, _ = run(capsys, "dump-ir", f"{net}:Counter", "--args", "f32[3]", "--stage", "parsed")
+    text.write_text(out)
+    code, again, _ = run(capsys, "dump-ir", str(text), "--stage", "parsed")
+    assert code == 0 and again == out
+    code, out, _ = run(capsys, "dump-ir", str(text), "--json")
+    assert code == 0 and set(json.loads(out)) == {"parsed", "optimised", "adjoint", "c", "notes"}
+    for arguments in (["--stage", "optimised"], ["--stage", "parsed", "--passes", "lift-state,cse"]):
+        code, out, _ = run(capsys, "dump-ir", str(text), "--diff", "--no-locations", *arguments)
+        assert code == 0 and "# after cse" in out and "no change" in out
+    code, out, _ = run(capsys, "dump-ir", str(text), "--diff", "--stage", "adjoint", "--wrt", "x,@count")
+    assert code == 0 and "# adjoint, after lift-state{symbols=[@count]}" in out and "+++ after grad{" in out
+    code, _, err = run(capsys, "dump-ir", str(text), "--trace")
+    assert code == 2 and "graph already" in err
+
+
 def test_dump_ir_of_text_and_its_run(capsys, tmp_path):
     text = tmp_path / "f.ir"
     text.write_text('host @h = "hooks:h"\n\nfunc @f(x: f32[2]) -> f32[2] {\n  y: f32[2] = apply! @h(x)\n  return y\n}\n')
