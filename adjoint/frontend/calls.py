@@ -24,12 +24,13 @@ from adjoint.diagnostics import CompileError, Note
 from adjoint.frontend import errors
 from adjoint.frontend.branches import RETURN, Outcome
 from adjoint.frontend.builtins import PYTHON
-from adjoint.frontend.frame import Closure, Frame
+from adjoint.frontend.frame import UNBOUND, Closure, Frame
 from adjoint.frontend.journal import ContentsPlace, NamesPlace
 from adjoint.frontend.scope import declared, local_names
 from adjoint.frontend.source import Source, definition_of
 from adjoint.frontend.statements import Statements
 from adjoint.frontend.text import RunTimeText, formatted, joined
+from adjoint.frontend.world import World
 
 __all__ = ["Lowerer"]
 
@@ -52,6 +53,19 @@ class Lowerer(Statements):
     """Runs a function on its tree."""
 
     depth = 0
+
+    def __init__(self, world: World):
+        super().__init__(world)
+        self.frames: list[Frame] = []
+
+    def end(self) -> None:
+        """Nothing is run any more: functions that parsed code defined refer to the names around them, which refer to them."""
+        for frame in self.frames:
+            # The frame's dict, the loop and getrefcount's argument refer to each; who has more is in use elsewhere.
+            if not any(isinstance(x, Closure) and sys.getrefcount(x) > 3 for x in frame.names.values()):
+                frame.names.clear()
+                frame.cells, frame.first, frame.outer = {}, UNBOUND, None
+        self.frames = []
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `function(*args, **kwargs)` gives, whatever kind of callable it is."""
@@ -331,6 +345,7 @@ class Lowerer(Statements):
                                      help="let a Python value end the recursion, write a loop, or raise max_call_depth")
         before, names, loc = self.frame, self.branching.local_names, self.world.loc
         self.frame = frame
+        self.frames.append(frame)
         self.depth += 1
         self.journal.born(NamesPlace(frame.names))
         try:

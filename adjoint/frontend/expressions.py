@@ -380,18 +380,17 @@ class Expressions:
 
     def _compared(self, node: ast.Compare) -> Any:
         """A chain `a < b < c`: each operand computed once, the rest only when the first part holds."""
+        return self._chain(node, self.value(node.left), 0)
 
-        def chain(left: Any, index: int) -> Any:
-            right = self.value(node.comparators[index])
-            held = self._comparison(node.ops[index], left, right, node)
-            if index + 1 == len(node.ops):
-                return held
-            condition = self.truth(held, node)
-            if isinstance(condition, bool):
-                return chain(right, index + 1) if condition else held
-            return self.choice(held, lambda: chain(right, index + 1), lambda: held, node)
-
-        return chain(self.value(node.left), 0)
+    def _chain(self, node: ast.Compare, left: Any, index: int) -> Any:
+        right = self.value(node.comparators[index])
+        held = self._comparison(node.ops[index], left, right, node)
+        if index + 1 == len(node.ops):
+            return held
+        condition = self.truth(held, node)
+        if isinstance(condition, bool):
+            return self._chain(node, right, index + 1) if condition else held
+        return self.choice(held, lambda: self._chain(node, right, index + 1), lambda: held, node)
 
     def _comparison(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
         if not isinstance(op, (ast.Is, ast.IsNot)):

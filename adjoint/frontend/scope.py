@@ -43,6 +43,7 @@ def assigned_names(body: Sequence[ast.AST]) -> list[str]:
 
     for statement in body:
         visit(statement)
+    del visit  # it refers to itself
     return list(names)
 
 

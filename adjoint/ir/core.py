@@ -151,6 +151,7 @@ def free_values(nodes: Sequence[Node], results: Sequence[Atom] = (), bound: Sequ
         use(yielded)
 
     visit(nodes, results)
+    del visit  # it refers to itself, and would keep the nodes until the collector runs
     return list(free)
 
 

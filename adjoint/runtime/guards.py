@@ -48,6 +48,8 @@ class Guards:
         self._places: dict[Hashable, _Place] = {}
         self._parts: list[_Place] = []
         self._life = _Life(lasts=False)
+        self._holders: list[weakref.ref[Cell]] = []
+        """Cells in which something was read: when one is gone, it is known at once."""
         self._epoch = -1
         self._by_epoch: list[_Place] = []
         self._by_identity: list[_Place] = []
@@ -129,6 +131,8 @@ class Guards:
             part.take(value, life)
             watched[part.watch(value)].append(part)
         self._by_epoch, self._by_identity, self._by_value = watched["epoch"], watched["identity"], watched["value"]
+        holders = {id(holder): holder for part in self._parts if isinstance(holder := part.holder(), Cell)}
+        self._holders = [weakref.ref(holder, life.end) for holder in holders.values()]
         self._life = life
         self._group()
 
@@ -193,6 +197,15 @@ class Guards:
         del before
         return True
 
+    def when_gone(self, call: Callable[[], None]) -> None:
+        """Call this once when they cannot hold any more."""
+        self._life.ended = call
+
+    @property
+    def lasts(self) -> bool:
+        """Whether they can hold at all, now or later: nothing that they depend on is gone."""
+        return self._life.lasts
+
     def broken(self) -> str:
         """For people: the first thing that is not as it was, "self.rate was 0.1, is 0.2"; "" if there is none."""
         for place in self._parts:
@@ -204,13 +217,17 @@ class Guards:
 class _Life:
     """Whether all objects that are meant by their identity, and that Python has weak references to, are alive."""
 
-    __slots__ = ("lasts",)
+    __slots__ = ("ended", "lasts")
 
     def __init__(self, lasts: bool = True) -> None:
         self.lasts = lasts
+        self.ended: Callable[[], None] | None = None
 
     def end(self, gone: object) -> None:
         self.lasts = False
+        ended, self.ended = self.ended, None
+        if ended is not None:
+            ended()
 
 
 class _Strong:
@@ -281,6 +298,11 @@ class _Place:
         self.kept: list[object] = []
         self.value: Any = None
         self.value_id = 0
+
+    def holder(self) -> Any:
+        """The object in which this is a place, if there is one that lives apart from it."""
+        held = getattr(self, "held", None)
+        return None if held is None else held()
 
     def parts(self) -> list[_Place]:
         """What has to be looked at for this place; nothing if its holder is gone."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from adjoint.diagnostics import Loc
 from adjoint.ir.core import walk
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.graph_cache import Graphs, lowering_lock
 from adjoint.runtime.jit_options import checked_options
 from adjoint.runtime.location import definition
 from adjoint.runtime.state import state
@@ -28,10 +30,6 @@ from adjoint.runtime.templates import Template, flatten
 from adjoint.runtime.tensor import Tensor
 
 __all__ = ["Compiled", "jit", "ms_function", "of_function", "parsed", "run_cell"]
-
-_KEPT = 64
-"""Graphs kept for one template of arguments, those used last first."""
-
 
 class _Entry:
     """A graph, bound."""
@@ -57,8 +55,8 @@ class Compiled:
     def __init__(self, function: Callable[..., Any]):
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
-        self._graphs: dict[Template, list[_Entry]] = {}
-        self._of_cells: weakref.WeakKeyDictionary[Cell, dict[Template, list[_Entry]]] = weakref.WeakKeyDictionary()
+        self._graphs = Graphs()
+        self._of_cells: weakref.WeakKeyDictionary[Cell, Graphs] = weakref.WeakKeyDictionary()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -73,7 +71,7 @@ class Compiled:
                 _checked_inputs(cell, rest, kwargs)
             known = self._of_cells.get(cell)
             if known is None:
-                known = self._of_cells[cell] = {}
+                known = self._of_cells.setdefault(cell, Graphs())
             return _run(known, functools.partial(_method, self.__wrapped__, weakref.ref(cell)), self.__wrapped__, rest, kwargs)
         return _run(self._graphs, functools.partial(_function, self.__wrapped__), self.__wrapped__, args, kwargs)
 
@@ -86,7 +84,12 @@ class Compiled:
         return f"<jit of {self.__wrapped__!r}>"
 
     def __reduce__(self) -> Any:
-        return jit, (self.__wrapped__,)
+        """By its name, as functions are, where it stands under it."""
+        function = self.__wrapped__
+        found: Any = sys.modules.get(getattr(function, "__module__", ""))
+        for name in function.__qualname__.split("."):
+            found = getattr(found, "__dict__", {}).get(name)
+        return function.__qualname__ if found is self else (jit, (function,))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return self
@@ -105,7 +108,7 @@ def _cell(reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any, 
 
 
 # -- running ---------------------------------------------------------------------------------------------------------------
-def _run(known: dict[Template, list[_Entry]], call: Callable[..., Any], named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run(known: Graphs, call: Callable[..., Any], named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     template, tensors = flatten((args, kwargs))
     entry = _entry(known, template, call, named)
     if entry.direct:
@@ -115,32 +118,29 @@ def _run(known: dict[Template, list[_Entry]], call: Callable[..., Any], named: A
     return _followed(known, entry, template, call, named, tensors)
 
 
-def _entry(known: dict[Template, list[_Entry]], template: Template, call: Callable[..., Any], named: Any) -> _Entry:
+def _entry(known: Graphs, template: Template, call: Callable[..., Any], named: Any) -> _Entry:
     """The graph for these arguments: one whose guards hold, else a new one."""
-    entries = known.get(template)
-    if entries is not None:
-        for i, entry in enumerate(entries):
-            if entry.lowered.guards.holds():
-                if i:
-                    entries.insert(0, entries.pop(i))
-                return entry
-    return _made(known, template, call, named, {})
+    entry = known.find(template)
+    if entry is not None:
+        return entry
+    with lowering_lock:
+        # Another thread may have made it meanwhile.
+        entry = known.find(template)
+        return entry if entry is not None else _made(known, template, call, named, {})
 
 
-def _made(known: dict[Template, list[_Entry]], template: Template, call: Callable[..., Any], named: Any, decisions: dict[Any, Any]) -> _Entry:
+def _made(known: Graphs, template: Template, call: Callable[..., Any], named: Any, decisions: dict[Any, Any]) -> _Entry:
     # The frontend is loaded with the first function that is parsed.
     from adjoint.runtime.lowering import lowered
     from adjoint.runtime.saving import save_graph
 
     entry = _Entry(lowered(call, template, _symbol(named), _definition(named), decisions, _names(named, template)))
     save_graph(entry.lowered.graph)
-    entries = known.setdefault(template.lasting(), [])
-    entries.insert(0, entry)
-    del entries[_KEPT:]
+    known.add(template, entry)
     return entry
 
 
-def _followed(known: dict[Template, list[_Entry]], entry: _Entry, template: Template, call: Callable[..., Any], named: Any,
+def _followed(known: Graphs, entry: _Entry, template: Template, call: Callable[..., Any], named: Any,
               tensors: Sequence[Tensor]) -> Any:
     """Run a graph with forward hooks; when they give something else than it was made for, go on in one that is made for that."""
     from adjoint.runtime.graph import Deviation
@@ -153,7 +153,8 @@ def _followed(known: dict[Template, list[_Entry]], entry: _Entry, template: Temp
         except Deviation as deviation:
             decisions = _decided(entry, deviation)
             try:
-                entry = _made(known, template, call, named, decisions)
+                with lowering_lock:
+                    entry = _made(known, template, call, named, decisions)
             except BaseException:
                 deviation.abandon()
                 raise
@@ -245,8 +246,8 @@ def _marks(value: Any) -> list[int]:
 
 
 # -- graph mode --------------------------------------------------------------------------------------------------------------
-_cells: weakref.WeakKeyDictionary[Cell, dict[Template, list[_Entry]]] = weakref.WeakKeyDictionary()
-_functions: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
+_cells: weakref.WeakKeyDictionary[Cell, Graphs] = weakref.WeakKeyDictionary()
+_functions: weakref.WeakKeyDictionary[Any, Graphs] = weakref.WeakKeyDictionary()
 
 
 def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -256,7 +257,7 @@ def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     _checked_inputs(cell, args, kwargs)
     known = _cells.get(cell)
     if known is None:
-        known = _cells[cell] = {}
+        known = _cells.setdefault(cell, Graphs())
     return _run(known, functools.partial(_cell, weakref.ref(cell)), cell, args, kwargs)
 
 
@@ -267,14 +268,24 @@ def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         check_call(cell, cell._inputs, args, kwargs)
 
 
+class _InGraphMode(Compiled):
+    """A function for the time of one call; its graphs outlive it, but do not keep it alive."""
+
+    def __init__(self, function: Any, known: Graphs):
+        self.__wrapped__ = function
+        self.__name__, self.__qualname__, self.__module__ = function.__name__, function.__qualname__, function.__module__
+        self._graphs = known
+        self._of_cells = weakref.WeakKeyDictionary()
+
+
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the user's as a graph; anything else as it is."""
     if not isinstance(function, types.FunctionType) or function.__module__.partition(".")[0] == __name__.partition(".")[0]:
         return function
     known = _functions.get(function)
     if known is None:
-        known = _functions[function] = Compiled(function)
-    return known
+        known = _functions.setdefault(function, Graphs())
+    return _InGraphMode(function, known)
 
 
 def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -103,6 +103,8 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
                 # It may be the assumption that hooks leave structure and types as they are which does not fit.
                 if not lowering.assumes:
                     raise
+            finally:
+                lowering.end()
         raise AssertionError("a lowering that asks assumes nothing")
     finally:
         state.tape, state.lowering = outer, around
@@ -153,6 +155,17 @@ class Lowering:
         graph = Graph(module, self.symbol, self.state, self.hosts, self.cell_sites, tuple(self.own_cells))
         self.guards.freeze()
         return Lowered(graph, self.guards, outline, written, self.taken, self.hook_sites)
+
+    def end(self) -> None:
+        """Let go of everything: what a lowering refers to is freed at once, cells among it.
+
+        Tensors of the graph that have got out still name this lowering as theirs.
+        """
+        self.frontend.end()
+        del self.frontend
+        self.guards = Guards()
+        self.state, self.symbols, self.hosts, self.declared, self.cell_sites, self.reads = {}, {}, {}, {}, {}, {}
+        self.decisions, self.taken, self.hook_sites, self.kept, self.own_cells = {}, {}, {}, [], []
 
     # -- emitting ---------------------------------------------------------------------------------------------------------
     def node(self, op: Op, *atoms: Atom) -> Any:
@@ -426,6 +439,14 @@ class Lowering:
         self.guards.of_closure(cell)
 
     def read_attribute(self, holder: object, name: str) -> None:
+        if type(holder) is super:
+            # What it finds stands in a class; it would keep its object alive.
+            classes = holder.__self_class__.__mro__  # type: ignore[attr-defined]
+            for above in classes[classes.index(holder.__thisclass__) + 1 :]:  # type: ignore[attr-defined]
+                self.guards.of_attribute(above, name)
+                if name in above.__dict__:
+                    break
+            return
         self.guards.of_attribute(holder, name)
 
     def read_object(self, x: object) -> None:
