@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import os
 import re
 import runpy
@@ -33,7 +34,10 @@ def run(document: str, name: str) -> list[tuple[int, int, str]]:
         if block[1] == "python":
             line = document.count("\n", 0, block.start(2))
             # Padded, so that places in the output are lines of the document.
-            code = compile("\n" * line + block[2], name, "exec")
+            source = "\n" * line + block[2]
+            code = compile(source, name, "exec", dont_inherit=True)
+            # What `jit` parses.
+            linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
             stream = io.StringIO()
             with contextlib.redirect_stdout(stream):
                 exec(code, space)  # our own documents
@@ -45,15 +49,32 @@ def run(document: str, name: str) -> list[tuple[int, int, str]]:
     return found
 
 
+def python_of(document: str) -> str:
+    """Its Python alone, on the lines where it stands: what `jit` reads as the source of the document's functions."""
+    lines = [""] * (document.count("\n") + 1)
+    for block in _BLOCK.finditer(document):
+        if block[1] == "python":
+            first = document.count("\n", 0, block.start(2))
+            for i, line in enumerate(block[2].splitlines()):
+                lines[first + i] = line
+    return "\n".join(lines)
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     document = path.read_text(encoding="utf-8")
     here, ops = Path.cwd(), dict(registry())
+    name = str(path.relative_to(ROOT))
+    source = tmp_path / name
+    source.parent.mkdir(exist_ok=True)
+    source.write_text(python_of(document), encoding="utf-8")
     os.chdir(tmp_path)
+    linecache.cache.pop(name, None)
     try:
-        outputs = run(document, str(path.relative_to(ROOT)))
+        outputs = run(document, name)
     finally:
         os.chdir(here)
+        linecache.cache.pop(name, None)
         # A document may add an op; the other tests go on without it.
         for name in set(registry()) - set(ops):
             del registry()[name]  # type: ignore[attr-defined]
