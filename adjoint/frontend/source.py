@@ -72,8 +72,7 @@ def _searched(code: CodeType, name: str) -> tuple[Definition, Source]:
     if not lines:
         raise errors.NO_SOURCE.at(loc, f"there is no source text for `{name}`", help="write the function in a file")
     tree, compiled = _parsed(file, lines)
-    matching = [other for other in _codes(compiled) if other.co_name == code.co_name and other.co_firstlineno == code.co_firstlineno]
-    if not any(other == code and list(other.co_positions()) == list(code.co_positions()) for other in matching):
+    if not any(_are_one(other, code) for other in _codes(compiled)) and not _stands_alone(tree, file, code):
         raise errors.SOURCE_CHANGED.at(loc, f"`{name}` was loaded from another text than the file holds now", help="import it anew")
     if code.co_name == "<lambda>":
         around = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and _is_around(node.body, code)]
@@ -104,6 +103,31 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
+
+
+def _stands_alone(tree: ast.Module, file: str, code: CodeType) -> bool:
+    """Whether a code was compiled from one statement of the file: a part of a document, run by itself.
+
+    How a call is compiled depends on whether a name was imported in the same text.
+    """
+    for statement in tree.body:
+        if min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ()))) <= code.co_firstlineno \
+                and code.co_firstlineno <= (statement.end_lineno or statement.lineno):
+            compiled = compile(ast.Module([statement], []), file, "exec", dont_inherit=True)
+            return any(_are_one(other, code) for other in _codes(compiled))
+    return False
+
+
+def _are_one(a: CodeType, b: CodeType) -> bool:
+    """Whether two code objects were compiled from one text, whatever `from __future__` was in force."""
+    if a.co_name != b.co_name or a.co_firstlineno != b.co_firstlineno:
+        return False
+    if a.co_code != b.co_code or a.co_names != b.co_names or a.co_varnames != b.co_varnames or a.co_freevars != b.co_freevars:
+        return False
+    return list(a.co_positions()) == list(b.co_positions()) and len(a.co_consts) == len(b.co_consts) and all(
+        _are_one(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType)
+        else x == y if isinstance(x, frozenset) else type(x) is type(y) and repr(x) == repr(y)
+        for x, y in zip(a.co_consts, b.co_consts, strict=True))
 
 
 def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
