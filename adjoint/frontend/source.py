@@ -77,7 +77,8 @@ def _searched(code: CodeType, name: str) -> tuple[Definition, Source]:
     if code.co_name == "<lambda>":
         around = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and _is_around(node.body, code)]
         if around:
-            return min(around, key=lambda node: _end(node.body)), Source(file, name)
+            # They stand in each other: the innermost.
+            return max(around, key=lambda node: (node.body.lineno, node.body.col_offset)), Source(file, name)
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name and _first_line(node) == code.co_firstlineno:
             if isinstance(node, ast.AsyncFunctionDef):

@@ -1,0 +1,231 @@
+"""From function objects to their trees: the right one, at true places, or a mistake that says why not."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import linecache
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import pytest
+
+from adjoint.diagnostics import At, CompileError
+from adjoint.frontend.source import definition_of
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[str], ModuleType]:
+    """Imports a text as a module of a file of its own."""
+
+    def loaded(text: str) -> ModuleType:
+        name = f"loaded_{len(list(tmp_path.iterdir()))}"
+        path = tmp_path / f"{name}.py"
+        path.write_text(text, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return loaded
+
+
+def body_of(function: FunctionType) -> str:
+    """What a function returns, as text."""
+    node, _ = definition_of(function)
+    return ast.unparse(node.body if isinstance(node, ast.Lambda) else node.body[-1])
+
+
+# Which definition -----------------------------------------------------------------------------------------------------
+
+
+def test_lambdas_on_one_line(load: Callable[[str], ModuleType]) -> None:
+    module = load("a, b = lambda x: x + 1, lambda x: x + 1\nc = [lambda x: x * i for i in range(2)]\nd = (lambda f: lambda y: f(y))(a)\n")
+    first, second = (definition_of(f)[0] for f in (module.a, module.b))
+    assert (first.col_offset, second.col_offset) == (7, 24)
+    assert body_of(module.c[0]) == body_of(module.c[1]) == "x * i"
+    assert body_of(module.d) == "f(y)"
+
+
+def test_lambdas_over_several_lines_and_with_defaults(load: Callable[[str], ModuleType]) -> None:
+    module = load("f = (\n    lambda x, scale=lambda y: y * 2:\n        scale(x)\n        + 1\n)\ng = f.__defaults__[0]\n")
+    assert body_of(module.f) == "scale(x) + 1"
+    assert body_of(module.g) == "y * 2"
+
+
+def test_decorated_functions(load: Callable[[str], ModuleType]) -> None:
+    module = load("""\
+import functools
+
+def logged(text):
+    def around(function):
+        @functools.wraps(function)
+        def wrapper(*args):
+            return function(*args)
+        return wrapper
+    return around
+
+@logged(
+    "f"
+)
+@logged("again")
+def f(x):
+    return x * 2
+""")
+    assert body_of(module.f) == "return function(*args)"
+    inner = module.f.__wrapped__.__wrapped__
+    assert body_of(inner) == "return x * 2"
+    assert definition_of(inner)[0].lineno == 15
+
+
+def test_functions_in_functions_and_classes(load: Callable[[str], ModuleType]) -> None:
+    module = load("""\
+def made(n):
+    def f(x):
+        return x * n
+    return f
+
+class A:
+    def f(self, x):
+        return x + 1
+
+    class B:
+        @staticmethod
+        def f(x):
+            return x - 1
+
+        @property
+        def g(self):
+            return 3
+
+def f(x):
+    return x
+
+if f is not None:
+    def f(x):
+        return -x
+""")
+    assert body_of(module.made(2)) == "return x * n"
+    assert body_of(module.A.f) == "return x + 1"
+    assert body_of(module.A.B.f) == "return x - 1"
+    assert body_of(module.A.B.g.fget) == "return 3"
+    assert body_of(module.f) == "return -x"
+    assert definition_of(module.A.B.f)[1].name == "A.B.f"
+
+
+def test_definitions_of_one_name_on_one_line(load: Callable[[str], ModuleType]) -> None:
+    module = load("f = lambda x: x; g = lambda x: -x\n")
+    assert (body_of(module.f), body_of(module.g)) == ("x", "-x")
+
+
+def test_a_function_with_changed_code_is_found_anew(load: Callable[[str], ModuleType]) -> None:
+    module = load("def f(x):\n    return x\n\ndef g(x):\n    return -x\n")
+    assert body_of(module.f) == "return x"
+    module.f.__code__ = module.g.__code__
+    assert body_of(module.f) == "return -x"
+
+
+def test_future_statements_are_those_of_the_file(load: Callable[[str], ModuleType]) -> None:
+    module = load("from __future__ import annotations\n\ndef f(x: not_defined) -> x.y:\n    return x\n")
+    assert body_of(module.f) == "return x"
+
+
+def test_a_text_that_is_run_in_parts() -> None:
+    """As a document or a notebook: what an earlier part imports makes other code of a call than where it is imported in the same text."""
+    parts = ["import math\n", "def f(x):\n    return math.sqrt(x)\n"]
+    name, space = "<in parts>", {}
+    text = "".join(parts)
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    for i, part in enumerate(parts):
+        exec(compile("\n" * i + part, name, "exec", dont_inherit=True), space)
+    assert body_of(space["f"]) == "return math.sqrt(x)"  # type: ignore[arg-type]
+
+
+# Places ---------------------------------------------------------------------------------------------------------------
+
+
+def test_columns_count_characters(load: Callable[[str], ModuleType]) -> None:
+    module = load('def f(größe):\n    return "äöü" + größe, größe[1]\n')
+    node, source = definition_of(module.f)
+    returned = node.body[0].value.elts  # type: ignore[union-attr, index]
+    first, second = (source.at(item) for item in returned)
+    assert (first.line, first.column, first.end) == (2, 12, 25)  # type: ignore[union-attr]
+    assert (second.line, second.column, second.end) == (2, 27, 35)  # type: ignore[union-attr]
+    assert first.file == module.__file__  # type: ignore[union-attr]
+
+
+def test_what_goes_on_over_lines_is_shown_by_its_first(load: Callable[[str], ModuleType]) -> None:
+    module = load("def f(x):\n    if x:\n        return (x +\n                1)\n    return x\n")
+    node, source = definition_of(module.f)
+    branch = node.body[0]  # type: ignore[index]
+    assert source.at(branch) == At(module.__file__ or "", 2, 5, 10)
+    assert source.at(branch.body[0].value) == At(module.__file__ or "", 3, 17, 20)  # type: ignore[union-attr]
+
+
+# What is refused -----------------------------------------------------------------------------------------------------------
+
+
+def mistake(function: FunctionType) -> str:
+    with pytest.raises(CompileError) as caught:
+        definition_of(function)
+    return caught.value.diagnostic.code
+
+
+@pytest.mark.parametrize("after", [
+    "def f(x):\n    return x * 3\n",  # another constant
+    "def f(x):\n    return x + 2\n",  # another operator
+    "def f(x):\n    return y * 2\n",  # another name
+    "\ndef f(x):\n    return x * 2\n",  # another line
+    "def f(x):\n    return  x * 2\n",  # another column
+    "def f(x):\n    return x * 2.0\n",  # another type of a constant
+    "def g(x):\n    return x * 2\n",
+    "",
+], ids=repr)
+def test_a_file_edited_since(load: Callable[[str], ModuleType], after: str) -> None:
+    module = load("def f(x):\n    return x * 2\n")
+    assert module.__file__ is not None
+    linecache.cache.pop(module.__file__, None)
+    Path(module.__file__).write_text(after, encoding="utf-8")
+    assert mistake(module.f) == ("E201" if after else "E200")
+
+
+def test_a_constant_of_a_function_inside_that_was_edited(load: Callable[[str], ModuleType]) -> None:
+    text = "def f(x):\n    def g(y):\n        return y + 0.0\n    return g(x)\n"
+    module = load(text)
+    assert module.__file__ is not None
+    linecache.cache.pop(module.__file__, None)
+    Path(module.__file__).write_text(text.replace("+ 0.0", "+-0.0"), encoding="utf-8")
+    assert mistake(module.f) == "E201"
+
+
+def test_edits_elsewhere_in_the_file_do_not_matter(load: Callable[[str], ModuleType]) -> None:
+    module = load("def f(x):\n    return x * 2\n\n\ndef g(x):\n    return x\n")
+    assert module.__file__ is not None
+    linecache.cache.pop(module.__file__, None)
+    Path(module.__file__).write_text("def f(x):\n    return x * 2\n\n\ndef g(x):\n    return x + 1\n", encoding="utf-8")
+    assert body_of(module.f) == "return x * 2"
+    assert mistake(module.g) == "E201"
+
+
+def test_a_function_without_a_file() -> None:
+    space: dict[str, FunctionType] = {}
+    exec("def f(x):\n    return x\n", space)
+    assert mistake(space["f"]) == "E200"
+    assert mistake(eval("lambda x: x")) == "E200"
+
+
+def test_an_async_function(load: Callable[[str], ModuleType]) -> None:
+    assert mistake(load("async def f(x):\n    return x\n").f) == "E202"
+
+
+def test_functions_of_this_file() -> None:
+    def local(x):
+        return x * 5
+
+    assert body_of(local) == "return x * 5"  # type: ignore[arg-type]
+    assert body_of(functools.partial(local).func) == "return x * 5"  # type: ignore[arg-type]
+    assert definition_of(local)[1].file == sys.modules[__name__].__file__  # type: ignore[arg-type]
