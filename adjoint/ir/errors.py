@@ -189,3 +189,13 @@ A node or a function refers to an `@symbol` that the module does not declare, or
 BAD_CONSTANT = _mistake("E127", "bad constant", """
 A literal is not a scalar, or its value is not one of its dtype.
 """)
+
+TRACE_MISUSED = _mistake("E128", "trace used otherwise", """
+A value of type `trace<..>` is what `record` gives, and `pull!` is what uses it, in the same region or in one within. It is no
+argument or result of a function; no region yields it, no loop carries it, no stack or tuple holds it.
+
+    y: f32, t: trace<f32 -> f32[3]> = record of=1 carry (x: f32[3] = a) { ... }
+    x': f32[3] = pull!(t, 1.0_f32)
+
+What is needed outside of a branch or a loop is the gradient: pull inside, and yield that.
+""")

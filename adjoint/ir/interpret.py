@@ -23,7 +23,7 @@ import numpy as np
 from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
 from adjoint.ir.op import Op, with_sizes
-from adjoint.ir.ops.control import Call, Cell, For, Gradient, If, While
+from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, Pull, While
 from adjoint.ir.ops.host import Apply, Attach, Callback, CellCallback, Hook, Outputs, Pullback
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
@@ -195,8 +195,8 @@ class Interpreter:
                 return (self.state[symbol],)
             case Draw(seed=seed):
                 return (self.draw(seed),)
-            case Gradient():
-                raise ValueError(f"`gradient` at {node.loc} has no meaning of its own: run the pass `differentiate` first, "
+            case Differentiated() | Pull():
+                raise ValueError(f"`{node.op.name}` at {node.loc} has no meaning of its own: run the pass `differentiate` first, "
                                  "which puts the nodes that compute it in its place")
             case Write(symbol=symbol):
                 self.state[symbol] = operands[0]

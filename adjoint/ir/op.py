@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
-from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TupleType, Type, substituted
+from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TraceType, TupleType, Type, substituted
 
 if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Kernel
@@ -275,7 +275,7 @@ def _shown(got: object) -> str:
     match got:
         case TensorType():
             return f"Tensor(shape=[{', '.join(map(str, got.shape))}], dtype={got.dtype.long_name})"
-        case StackType() | TupleType() | str() | int() | float() | tuple() | list() | DType() | None:
+        case StackType() | TupleType() | TraceType() | str() | int() | float() | tuple() | list() | DType() | None:
             return str(got)
         case _:
             return f"{got} of type {type(got).__name__}"

@@ -37,6 +37,7 @@ from adjoint.ir.types import (
     stack_of,
     symbol,
     tensor,
+    trace_of,
     tuple_of,
 )
 from adjoint.ir.verify import symbol_kind
@@ -104,7 +105,7 @@ _WORDS: Final = {
     "DTYPE": "a type", "STACK": "a type", "TUPLE": "a type", "INT": "an integer", "FLOAT": "a number", "STRING": "a string",
     "PLACE": "a place such as net.py:3:4", "KIND": "a place such as net.py:3:4", "UNKNOWN": "a place such as net.py:3:4",
     "NONE": "`none`", "RETURN": "`return`", "YIELD": "`yield`", "IF": "an op", "FOR": "an op", "WHILE": "an op", "CELL": "an op",
-    "GRADIENT": "an op",
+    "GRADIENT": "an op", "RECORD": "an op", "TRACE": "a type",
 }
 
 
@@ -123,7 +124,7 @@ def _unexpected_token(error: Any, source: SourceText) -> CompileError:
         )
     loc = At(source.name, token.line or 1, token.column or 1, token.end_column or 0)
     if "DTYPE" in expected and str(token)[0].isalpha():
-        help_ = _similar(str(token), [*DTYPES, "stack", "tuple"]) or _LONG_NAMES.get(str(token).lower(), "")
+        help_ = _similar(str(token), [*DTYPES, "stack", "trace", "tuple"]) or _LONG_NAMES.get(str(token).lower(), "")
         return errors.UNKNOWN_TYPE.at(loc, f"`{token}` is not a type", source, help=help_)
     help_ = ""
     if "NAME" in expected and str(token) in KEYWORDS:
@@ -232,6 +233,8 @@ class _ModuleReader:
                 return stack_of(self.type(item.children[0]))
             case "tuple":
                 return tuple_of(self.type(child) for child in item.children)
+            case "trace":
+                return trace_of(*((self.type(child) for child in types.children) for types in item.children))
             case _:
                 dtype, dims = item.children
                 return tensor(DTYPES[str(dtype)], self._shape(dims))
@@ -421,20 +424,9 @@ class _FunctionReader:
 
     def _gradient(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         of, by, sens, carry, block = tree.children
-        symbols: list[str] = []
-        for token in by.children if by is not None else ():
-            name = self._module.declared(token, "param")
-            if name in symbols:
-                raise errors.WRONG_ATTRIBUTE.at(self._place(token), f"`@{name}` is given twice", self._source)
-            symbols.append(name)
         cotangents = [self._atom(token) for token in sens.children] if sens is not None else []
-        params, initial = self._carried(carry)
-        loc = self._module.location(block.children[0])
-        region = self._region(block, params, loc)
-        count = self._module.integer(of)
-        if not 1 <= count <= len(region.results):
-            label = f"the region yields {_count(len(region.results), 'value')}, so `of` is in 1..{len(region.results)}"
-            raise errors.WRONG_COUNT.at(self._place(of), label, self._source)
+        attributes, initial, region, loc = self._differentiated(of, by, carry, block)
+        count = attributes["of"]
         if sens is not None and len(cotangents) != count:
             label = f"{_count(count, 'value')} differentiated, {_count(len(cotangents), 'cotangent')} given"
             raise errors.WRONG_COUNT.at(self._place(sens if sens.children else of), label, self._source)
@@ -442,8 +434,29 @@ class _FunctionReader:
             if ct.type is not y.type:
                 label = f"`{token}` is {ct.type}, the value it is the cotangent of is {y.type}"
                 raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
-        op = _op("gradient", of=count, by=tuple(symbols), weights=tuple(self._module.params[s] for s in symbols))
-        return op, [*initial, *cotangents], (region,), loc
+        return _op("gradient", **attributes), [*initial, *cotangents], (region,), loc
+
+    def _record(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
+        attributes, initial, region, loc = self._differentiated(*tree.children)
+        return _op("record", **attributes), initial, (region,), loc
+
+    def _differentiated(self, of: Token, by: Any, carry: Any, block: Any) -> tuple[dict[str, Any], list[Atom], Region, Loc]:
+        """The attributes, the arguments and the region of a `gradient` or `record`, and where it stands."""
+        symbols: list[str] = []
+        for token in by.children if by is not None else ():
+            name = self._module.declared(token, "param")
+            if name in symbols:
+                raise errors.WRONG_ATTRIBUTE.at(self._place(token), f"`@{name}` is given twice", self._source)
+            symbols.append(name)
+        params, initial = self._carried(carry)
+        loc = self._module.location(block.children[0])
+        region = self._region(block, params, loc)
+        count = self._module.integer(of)
+        if not 1 <= count <= len(region.results):
+            label = f"the region yields {_count(len(region.results), 'value')}, so `of` is in 1..{len(region.results)}"
+            raise errors.WRONG_COUNT.at(self._place(of), label, self._source)
+        weights = tuple(self._module.params[s] for s in symbols)
+        return {"of": count, "by": tuple(symbols), "weights": weights}, initial, region, loc
 
     def _carried(self, carry: Any) -> tuple[list[Value], list[Atom]]:
         initial = [self._atom(binding.children[2]) for binding in carry.children]
@@ -648,6 +661,7 @@ _REGION_OPS: Final[dict[str, Callable[[_FunctionReader, Any], tuple[Op, Sequence
     "while": _FunctionReader._while,  # type: ignore[reportPrivateUsage]
     "cell": _FunctionReader._cell,  # type: ignore[reportPrivateUsage]
     "gradient": _FunctionReader._gradient,  # type: ignore[reportPrivateUsage]
+    "record": _FunctionReader._record,  # type: ignore[reportPrivateUsage]
 }
 
 

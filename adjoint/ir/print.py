@@ -34,8 +34,8 @@ MARGIN: Final = 75
 KEYWORDS: Final = frozenset(
     {
         "at", "by", "carry", "cell", "do", "else", "false", "for", "func", "gradient", "host", "if", "in", "inf", "nan", "none", "of",
-        "param", "range", "residuals", "return", "sens", "stack", "test", "true", "tuple", "unknown", "vjp", "while", "with",
-        "yield", *DTYPES,
+        "param", "range", "record", "residuals", "return", "sens", "stack", "test", "trace", "true", "tuple", "unknown", "vjp",
+        "while", "with", "yield", *DTYPES,
     }
 )
 """Words of the language: values are not called so."""
@@ -289,11 +289,11 @@ class _FunctionPrinter:
 
     def _gradient(self, node: Node, results: list[Piece], depth: int) -> None:
         (body,) = node.regions
-        gradient: Any = node.op
+        op: Any = node.op
         operands, sens = node.operands[: len(body.params)], node.operands[len(body.params) :]
-        head: list[Piece] = ["gradient ", Token("attribute", "of"), "=", Token("literal", str(gradient.of))]
-        if gradient.by:
-            head += [" ", Token("attribute", "by"), "=[", *_listed([_symbol(symbol)] for symbol in gradient.by), "]"]
+        head: list[Piece] = [f"{op.name} ", Token("attribute", "of"), "=", Token("literal", str(op.of))]
+        if op.by:
+            head += [" ", Token("attribute", "by"), "=[", *_listed([_symbol(symbol)] for symbol in op.by), "]"]
         head += [" sens ", "(", *_listed([self._atom(atom)] for atom in sens), ")"] if sens else []
         self._open(depth, [*results, *head, *self._carry(body.params, operands), " {"], body, node.loc)
         self._block(body, "yield", depth + 1)
@@ -349,6 +349,7 @@ _FORMS: Final = {
     "while": _Form(2, _FunctionPrinter._while),  # type: ignore[reportPrivateUsage]
     "cell": _Form(1, _FunctionPrinter._cell),  # type: ignore[reportPrivateUsage]
     "gradient": _Form(1, _FunctionPrinter._gradient),  # type: ignore[reportPrivateUsage]
+    "record": _Form(1, _FunctionPrinter._gradient),  # type: ignore[reportPrivateUsage]
 }
 
 

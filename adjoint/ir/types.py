@@ -15,8 +15,8 @@ import numpy as np
 
 __all__ = [
     "BF16", "BOOL", "DTYPES", "DType", "Dim", "F16", "F32", "F64", "FLOATS", "I16", "I32", "I64", "I8", "INTEGERS",
-    "Poly", "StackType", "TensorType", "TupleType", "Type", "U16", "U32", "U64", "U8", "broadcast_shapes", "scalar",
-    "symbol", "tensor",
+    "Poly", "StackType", "TensorType", "TraceType", "TupleType", "Type", "U16", "U32", "U64", "U8", "broadcast_shapes",
+    "holds_trace", "scalar", "symbol", "tensor", "trace_of",
 ]
 
 
@@ -235,9 +235,31 @@ class StackType(Type):
         return f"stack<{self.item}>"
 
 
+class TraceType(Type):
+    """`trace<f32 -> (f32[3], f32)>`: a region that has run, kept for its adjoint.
+
+    outputs  the types of the values that are differentiated, and of their cotangents
+    leaves   the types of what they are differentiated by, and of the gradients
+    """
+
+    __slots__ = ("leaves", "outputs")
+
+    def __init__(self, outputs: tuple[Type, ...], leaves: tuple[Type, ...]):
+        self.outputs, self.leaves = outputs, leaves
+
+    def __repr__(self) -> str:
+        return f"trace<{_listed(self.outputs)} -> {_listed(self.leaves)}>"
+
+
+def _listed(types: tuple[Type, ...]) -> str:
+    """One type as it is, several in parentheses."""
+    return str(types[0]) if len(types) == 1 else f"({', '.join(map(str, types))})"
+
+
 _tensors: dict[tuple[DType, tuple[Dim, ...]], TensorType] = {}
 _tuples: dict[tuple[Type, ...], TupleType] = {}
 _stacks: dict[Type, StackType] = {}
+_traces: dict[tuple[tuple[Type, ...], tuple[Type, ...]], TraceType] = {}
 
 
 def tensor(dtype: DType, shape: Iterable[Dim] = ()) -> TensorType:
@@ -263,6 +285,23 @@ def tuple_of(items: Iterable[Type]) -> TupleType:
 def stack_of(item: Type) -> StackType:
     """The one StackType of this item."""
     return _stacks.get(item) or _stacks.setdefault(item, StackType(item))
+
+
+def trace_of(outputs: Iterable[Type], leaves: Iterable[Type]) -> TraceType:
+    """The one TraceType of these outputs and leaves."""
+    key = (tuple(outputs), tuple(leaves))
+    return _traces.get(key) or _traces.setdefault(key, TraceType(*key))
+
+
+def holds_trace(type_: Type) -> bool:
+    """Whether it is a trace, or holds one."""
+    match type_:
+        case TupleType():
+            return any(map(holds_trace, type_.items))
+        case StackType():
+            return holds_trace(type_.item)
+        case _:
+            return isinstance(type_, TraceType)
 
 
 def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -297,5 +336,7 @@ def substituted(type_: Type, sizes: Mapping[str, Dim]) -> Type:
             return tuple_of(substituted(item, sizes) for item in type_.items)
         case StackType():
             return stack_of(substituted(type_.item, sizes))
+        case TraceType():
+            return trace_of((substituted(t, sizes) for t in type_.outputs), (substituted(t, sizes) for t in type_.leaves))
         case _:
             return type_

@@ -14,10 +14,10 @@ from adjoint.ir import errors
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, walk
 from adjoint.ir.errors import Mistake
 from adjoint.ir.op import Effect, Op, registry
-from adjoint.ir.ops.control import Call, Gradient, RegionOp
+from adjoint.ir.ops.control import Call, Differentiated, Pull, Record, RegionOp
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.print import Listing, listing
-from adjoint.ir.types import StackType, TensorType, Type
+from adjoint.ir.types import StackType, TensorType, Type, holds_trace
 
 __all__ = ["symbol_kind", "verify_function", "verify_module"]
 
@@ -26,7 +26,7 @@ LINES_AROUND = 12
 
 
 def verify_module(module: Module) -> None:
-    """Raise CompileError E120 to E127 unless every function of the module is valid and every symbol is declared."""
+    """Raise CompileError E120 to E128 unless every function of the module is valid and every symbol is declared."""
     for symbol, function in module.functions.items():
         if symbol != function.symbol:
             _Verifier(function, module).fail(
@@ -36,7 +36,7 @@ def verify_module(module: Module) -> None:
 
 
 def verify_function(function: Function, module: Module | None = None) -> None:
-    """Raise CompileError E120 to E127 unless the function is valid; symbols are looked up when there is a module."""
+    """Raise CompileError E120 to E128 unless the function is valid; symbols are looked up when there is a module."""
     verifier = _Verifier(function, module)
     verifier.function()
     verifier.linear(function.body, set())
@@ -111,6 +111,8 @@ class _Verifier:
                 if atom not in self._visible:
                     where = "outside its region" if atom in self._defined else "before it is defined, or nothing defines it"
                     self.fail(errors.NOT_VISIBLE, at, f"`{atom.hint}` is used {where}")
+                if holds_trace(atom.type) and not (isinstance(at, Node) and isinstance(at.op, Pull) and atom is at.operands[0]):
+                    self.fail(errors.TRACE_MISUSED, at, f"`{atom.hint}` is {atom.type}: only `pull!` uses it")
             case _:
                 self.fail(errors.BROKEN_STRUCTURE, at, f"the operand {atom!r} is neither a value nor a literal")
 
@@ -118,6 +120,8 @@ class _Verifier:
         for value in values:
             if value in self._defined:
                 self.fail(errors.DEFINED_TWICE, at, f"`{value.hint}` is defined by another node too")
+            if holds_trace(value.type) and not (isinstance(at, Node) and isinstance(at.op, Record) and value is at.results[-1]):
+                self.fail(errors.TRACE_MISUSED, at, f"`{value.hint}` is {value.type}: only `record` gives one")
             self._defined.add(value)
             self._visible.add(value)
 
@@ -160,7 +164,7 @@ class _Verifier:
         for symbol in filter(None, named.values()):
             if symbol not in declared:
                 self.fail(errors.SYMBOL_MISSING, node, f"`@{symbol}` is not a {kind} of the module")
-        if isinstance(op, Gradient):
+        if isinstance(op, Differentiated):
             for symbol, type_ in zip(op.by, op.weights, strict=True):
                 if symbol not in module.params:
                     self.fail(errors.SYMBOL_MISSING, node, f"`@{symbol}` is not a param of the module")

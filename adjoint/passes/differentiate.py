@@ -1,4 +1,4 @@
-"""Gradients inside of functions: a `gradient` node becomes the nodes that compute it.
+"""Gradients inside of functions: `gradient`, `record` and `pull!` become the nodes that compute them.
 
     y, x' = gradient of=1 sens (s) carry (x = a) { R; yield u }
 
@@ -9,22 +9,33 @@
                                      R'                      the adjoint of R
                                      x' := the sum of x      zeros where it is absent
 
+    y, t = record of=1 carry (x = a) { R; yield u }
+    x' = pull!(t, s)
+
+                                     the same, R' in the place of the `pull!`, which sees the forward values.  Each of several
+                                     has an adjoint of its own, and in loops of R stacks of its own
+    for .. { x' = pull!(t, s) }      each round needs the stacks that loops of R have filled: these loops are run again there
+
 An inner one first: its nodes are then among those that the outer one differentiates.  What R attaches to values stays in it, so
 that whoever differentiates the whole function finds it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from adjoint.diagnostics import Derived
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Node, Value, free_values, walk
-from adjoint.ir.ops.control import Gradient
+from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
+from adjoint.ir.op import Effect
+from adjoint.ir.ops.control import Differentiated, For, Gradient, Pull, Record, While
 from adjoint.ir.ops.conversion import Identity
-from adjoint.ir.types import TensorType, Type
+from adjoint.ir.ops.stack import Stack
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.types import StackType, TensorType, Type
+from adjoint.passes import errors
 from adjoint.passes.activity import Leaf, differentiable
 from adjoint.passes.dce import living
 from adjoint.passes.inline import inlined_region
@@ -37,12 +48,12 @@ __all__ = ["Differentiate", "expanded", "forward_and_adjoint", "has_gradients"]
 
 
 def has_gradients(function: Function) -> bool:
-    """Whether `gradient` nodes stand in the function."""
-    return any(isinstance(node.op, Gradient) for node in walk(function.body))
+    """Whether `gradient` or `record` nodes stand in the function."""
+    return any(isinstance(node.op, Differentiated) for node in walk(function.body))
 
 
 def expanded(function: Function, module: Module) -> Function:
-    """The function without `gradient` nodes; the calls inside of them are inlined."""
+    """The function without `gradient`, `record` and `pull!` nodes; the calls inside of them are inlined."""
     if not has_gradients(function):
         return function
     return replace(function, body=_Expander(function, module).body(function.body))
@@ -62,34 +73,121 @@ def forward_and_adjoint(
     return forward.nodes, gradients
 
 
+@dataclass(frozen=True)
+class _Adjoint:
+    """What one `pull!` becomes.
+
+    seeds      stand for the cotangents
+    nodes      the adjoint
+    gradients  what it gives
+    again      forward nodes to be run once more before it, for the stacks that they fill
+    """
+
+    seeds: Sequence[Value]
+    nodes: Sequence[Node]
+    gradients: Sequence[Atom]
+    again: Sequence[Node] = ()
+
+
 class _Expander(Rewriter):
-    """Copies a function of a module; every `gradient` becomes what computes it."""
+    """Copies a function of a module; every `gradient`, `record` and `pull!` becomes what computes it."""
 
     def __init__(self, function: Function, module: Module):
         self._function, self._module = function, module
+        self._written = {node.op.symbol for f in module.functions.values() for node in walk(f.body) if isinstance(node.op, Write)}
+        self._pulls: dict[Atom, list[tuple[Node, bool]]] = {}
+        """By trace its `pull!` nodes, in order, and whether a loop stands between."""
+        self._adjoints: dict[Atom, Iterator[_Adjoint]] = {}
+
+    def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
+        for node in nodes:
+            if isinstance(node.op, Record):
+                self._pulls[node.results[-1]] = list(_pulls(node.results[-1], nodes))
+        super().nodes(b, nodes, known)
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
-        if not isinstance(node.op, Gradient):
-            return None
-        region = self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
-        arguments, sens = node.operands[: len(region.params)], node.operands[len(region.params) :]
-        outputs = region.results[: node.op.of]
-        seeds = [Value(s.type, f"{y.hint}'" if isinstance(y, Value) else "ct") for s, y in zip(sens, outputs, strict=False)]
+        match node.op:
+            case Gradient() as op:
+                return self._gradient(b, node, op, known)
+            case Record() as op:
+                return self._record(b, node, op, known)
+            case Pull():
+                return self._pull(b, node, known)
+            case _:
+                return None
 
-        adjoint = Builder(Derived("grad", (node.loc,), subject=node.op.name))
-        cotangents = [self._seed(adjoint, y, seeds[i] if sens else None) for i, y in enumerate(outputs)]
-        wanted: dict[Leaf, Type] = {param: param.type for param in region.params}
-        wanted.update(zip(node.op.by, node.op.weights, strict=True))
-        forward, gradients = forward_and_adjoint(adjoint, region.nodes, outputs, cotangents, wanted, self._module)
-
+    def _gradient(self, b: Builder, node: Node, op: Gradient, known: Known) -> Sequence[Atom]:
+        region = self._inner(node)
+        sens = node.operands[len(region.params) :]
+        seeds = _seeds(sens, region.results)
+        adjoint = Builder(Derived("grad", (node.loc,), subject=op.name))
+        cotangents = [self._seed(adjoint, y, seeds[i] if sens else None) for i, y in enumerate(region.results[: op.of])]
+        forward, gradients = forward_and_adjoint(
+            adjoint, region.nodes, region.results[: op.of], cotangents, _wanted(op, region), self._module)
         nodes, results = [*forward, *living(adjoint.nodes, gradients, self._module)], [*region.results, *gradients]
-        used = set(free_values(nodes, results))
-        for param, atom in zip(region.params, arguments, strict=True):
-            if param in used:
-                known[param] = b.emit(Identity(), became(atom, known), hint=param.hint)
+        self._enter(b, node, region, set(free_values(nodes, results)), known)
         known.update((seed, became(atom, known)) for seed, atom in zip(seeds, sens, strict=True))
         Rewriter().nodes(b, nodes, known)
         return [became(atom, known) for atom in results]
+
+    def _record(self, b: Builder, node: Node, op: Record, known: Known) -> Sequence[Atom]:
+        region, trace = self._inner(node), node.results[-1]
+        outputs, forward, adjoints = region.results[: op.of], list(region.nodes), list[_Adjoint]()
+        pulls = self._pulls.pop(trace)
+        for pull, _ in pulls:
+            adjoint = Builder(Derived("grad", (pull.loc,), subject=op.name))
+            seeds = _seeds(pull.operands[1:], outputs)
+            cotangents = [self._seed(adjoint, y, seed) for y, seed in zip(outputs, seeds, strict=True)]
+            # What the adjoints before look at goes on being a result of the nodes that give it: they are extended once more.
+            forward, gradients = forward_and_adjoint(adjoint, forward, outputs, cotangents, _wanted(op, region), self._module)
+            adjoints.append(_Adjoint(seeds, living(adjoint.nodes, gradients, self._module), gradients))
+        for i, (pull, repeated) in enumerate(pulls):
+            if repeated:
+                adjoints[i] = replace(adjoints[i], again=self._again(pull, adjoints[i], forward))
+        used = set(free_values(forward, region.results))
+        used.update(value for made in adjoints for value in free_values([*made.again, *made.nodes], made.gradients))
+        self._enter(b, node, region, used, known)
+        Rewriter().nodes(b, forward, known)
+        self._adjoints[trace] = iter(adjoints)
+        return [*(became(atom, known) for atom in region.results), trace]
+
+    def _pull(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
+        trace, *cotangents = node.operands
+        adjoint = next(self._adjoints[trace])
+        here = dict(known)
+        here.update((seed, became(atom, known)) for seed, atom in zip(adjoint.seeds, cotangents, strict=True))
+        if adjoint.again:
+            once_more = dict(known)
+            Rewriter().nodes(b, adjoint.again, once_more)
+            here.update((v, once_more[v]) for made in adjoint.again for v in made.results if isinstance(v.type, StackType))
+        Rewriter().nodes(b, adjoint.nodes, here)
+        return [became(atom, here) for atom in adjoint.gradients]
+
+    def _again(self, pull: Node, adjoint: _Adjoint, forward: Sequence[Node]) -> list[Node]:
+        """The forward nodes that give the stacks which an adjoint takes apart."""
+        stacks = {v for v in free_values(adjoint.nodes, adjoint.gradients) if isinstance(v.type, StackType)}
+        makers = [node for node in forward if stacks.intersection(node.results)]
+        empty = {atom for node in makers for atom in node.operands if isinstance(atom.type, StackType)}
+        found = [node for node in forward if node in makers or (isinstance(node.op, Stack) and node.result in empty)]
+        found = living(found, [*stacks], self._module)
+        for node in walk(Region((), tuple(found), ())):
+            op = node.op
+            read = isinstance(op, Read) and op.symbol not in self._written
+            if op.effect is not Effect.PURE and not read:
+                label = f"it needs the rounds of a loop that runs `{op.name}`, which happens once"
+                raise errors.NoGradient.of(errors.PULLED_IN_LOOP, pull.loc, label)
+        return found
+
+    def _inner(self, node: Node) -> Region:
+        """The region of a node, expanded itself."""
+        return self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
+
+    @staticmethod
+    def _enter(b: Builder, node: Node, region: Region, used: set[Value], known: Known) -> None:
+        """Give the parameters of a region that are used values of their own."""
+        for param, atom in zip(region.params, node.operands, strict=False):
+            if param in used:
+                known[param] = b.emit(Identity(), became(atom, known), hint=param.hint)
 
     @staticmethod
     def _seed(b: Builder, output: Atom, given: Value | None) -> Atom | None:
@@ -100,9 +198,32 @@ class _Expander(Rewriter):
         return b.constant(1.0 if output.type.dtype.is_float else 1, output.type) if given is None else given
 
 
+def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterator[tuple[Node, bool]]:
+    """The `pull!` nodes of a trace in program order, each with whether it stands in a loop among `nodes`."""
+    for node in nodes:
+        if isinstance(node.op, Pull) and node.operands[0] is trace:
+            yield node, repeated
+        for region in node.regions:
+            yield from _pulls(trace, region.nodes, repeated or isinstance(node.op, (For, While)))
+
+
+def _seeds(cotangents: Sequence[Atom], outputs: Sequence[Atom]) -> list[Value]:
+    """What stands for the cotangents while the adjoint is made."""
+    return [Value(ct.type, f"{y.hint}'" if isinstance(y, Value) else "ct") for ct, y in zip(cotangents, outputs, strict=False)]
+
+
+def _wanted(op: Differentiated, region: Region) -> dict[Leaf, Type]:
+    """The leaves and their types."""
+    wanted: dict[Leaf, Type] = {param: param.type for param in region.params}
+    wanted.update(zip(op.by, op.weights, strict=True))
+    return wanted
+
+
 @dataclass(frozen=True)
 class Differentiate(Pass):
-    """`differentiate`: every `gradient` becomes its region and the adjoint of that, the inner ones first."""
+    """`differentiate`: every `gradient` becomes its region and the adjoint of that, the inner ones first; a `record` its region,
+    every `pull!` the adjoint.
+    """
 
     name: ClassVar[str] = "differentiate"
 

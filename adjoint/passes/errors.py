@@ -12,6 +12,7 @@ __all__ = [
     "NOT_A_PIPELINE",
     "NO_GRADIENT",
     "NO_LEAF",
+    "PULLED_IN_LOOP",
     "STATE_UNDER_PULLBACK",
     "TEST_WRITES",
     "NoGradient",
@@ -101,5 +102,15 @@ ATTACHED_IN_TEST = _mistake(
     """
 `attach!` in the test of a `while` hangs a callback on a value once more than the loop runs, which is nowhere given a meaning.
 Attach it in the body.
+""",
+)
+
+PULLED_IN_LOOP = _mistake(
+    "E147",
+    "a trace pulled in a loop",
+    """
+A `pull!` in a loop, of a `record` outside of it, takes apart what the loops of the recorded region have kept, once in every round.
+For that they are run again, and one of these has effects: it writes, draws random numbers or calls the host. Record inside of the
+loop, or pull outside of it.
 """,
 )

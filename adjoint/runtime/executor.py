@@ -13,7 +13,7 @@ from typing import Any
 from adjoint.ir.core import Literal, Module, Node, walk
 from adjoint.ir.interpret import Interpreter
 from adjoint.ir.op import Op
-from adjoint.ir.ops.control import Gradient
+from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.parse import parse_module
 from adjoint.ir.types import I64, TensorType
 from adjoint.ir.verify import verify_module
@@ -89,7 +89,7 @@ def load_ir(
     hosts  Python callables by symbol, as the interpreter calls them
     state  first values of the module's parameters by symbol; zeros where none is given
 
-    Gradients that the text takes inside of functions, `gradient` nodes, are expanded by the pass `differentiate`.
+    Gradients that the text takes inside of functions, `gradient` and `record` nodes, are expanded by the pass `differentiate`.
 
     CompileError for a text with a mistake; ValueError for state of another type than its parameter.
     """
@@ -97,7 +97,7 @@ def load_ir(
     text = path.read_text(encoding="utf-8") if path is not None else str(source)
     module = parse_module(text, str(path) if path is not None else "<text>")
     verify_module(module)
-    if any(isinstance(node.op, Gradient) for function in module.functions.values() for node in walk(function.body)):
+    if any(isinstance(node.op, Differentiated) for function in module.functions.values() for node in walk(function.body)):
         # Loaded for a text that takes gradients, not with the package.
         from adjoint.passes.differentiate import Differentiate
 

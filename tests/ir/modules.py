@@ -82,7 +82,7 @@ class _Maker:
     def node(self, b: Builder, seen: list[Value], depth: int) -> None:
         draw = self.draw
         forms = ["apply!", "hook", "attach!", "read", "write!", "call", "push", "add"]
-        forms += ["if", "for", "while", "cell", "gradient"] if depth else []
+        forms += ["if", "for", "while", "cell", "gradient", "record"] if depth else []
         name = draw(st.sampled_from(forms))
         make = registry()[name]
         loc = draw(locations())
@@ -117,13 +117,13 @@ class _Maker:
                 op, operands = make(), [self.atom(b, seen, scalar(BOOL))]
                 wanted = draw(st.lists(TYPES, max_size=2))
                 regions = [self.region(seen, wanted, depth=depth - 1) for _ in range(2)]
-            case "gradient":
+            case "gradient" | "record":
                 by = draw(st.sampled_from([(), (param,)]))
                 outputs = draw(st.lists(st.sampled_from(TENSORS), min_size=1, max_size=3))
                 of = draw(st.integers(1, len(outputs)))
                 op = make(of=of, by=by, weights=tuple(self.module.params[symbol] for symbol in by))
                 taken = draw(st.lists(st.sampled_from(TENSORS), max_size=2))
-                operands = [self.atom(b, seen, t) for t in (*taken, *(outputs[:of] if draw(st.booleans()) else ()))]
+                operands = [self.atom(b, seen, t) for t in (*taken, *(outputs[:of] if name == "gradient" and draw(st.booleans()) else ()))]
                 params = [Value(t, draw(HINTS)) for t in taken]
                 regions = [self.region(seen, [*outputs, *draw(st.lists(TYPES, max_size=1))], params, depth - 1)]
             case _:

@@ -6,6 +6,8 @@
     y = cell "relu" with @relu carry (x = a) { ... yield y1 }
     y = call @f(x)
     y, x' = gradient of=1 carry (x = a) { ... yield y1 }
+    y, t = record of=1 carry (x = a) { ... yield y1 }
+    x' = pull!(t, y')
 
 Their gradients are transforms of regions and stand in `passes/autodiff_regions.py`.
 """
@@ -13,16 +15,16 @@ Their gradients are transforms of regions and stand in `passes/autodiff_regions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from adjoint.ir.op import NotDifferentiable, Op, mistake, operation
-from adjoint.ir.types import BOOL, I64, TensorType, Type, scalar
+from adjoint.ir.op import Effect, NotDifferentiable, Op, family, mistake, operation
+from adjoint.ir.types import BOOL, I64, TensorType, TraceType, Type, scalar, trace_of
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node, Region
 
-__all__ = ["Call", "Cell", "For", "Gradient", "If", "RegionOp", "While"]
+__all__ = ["Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "While"]
 
 
 class RegionOp(Op):
@@ -147,8 +149,36 @@ class Call(RegionOp):
         return self.results
 
 
+@family
+class Differentiated(RegionOp):
+    """A region that is run to be differentiated.
+
+    of       how many of the first values that the region yields are differentiated; the others are only passed on
+    by       symbols of parameters that the region is differentiated by as well, as in `by=[@w]`
+    weights  their types
+    """
+
+    of: int
+    by: tuple[str, ...] = ()
+    weights: tuple[TensorType, ...] = ()
+
+    def _checked(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[list[Type], list[Type]]:
+        """The types of the region's parameters and of what it yields."""
+        _expect_regions(self, regions, 1)
+        (body,) = regions
+        params, outputs = [p.type for p in body.params], [a.type for a in body.results]
+        if not 1 <= self.of <= len(outputs):
+            raise mistake(self, "of", f"in 1..{len(outputs)}", self.of)
+        if len(set(self.by)) != len(self.by) or len(self.weights) != len(self.by):
+            raise mistake(self, "by", "different symbols, each with its type", f"{self.by} of {_typed(self.weights)}")
+        if not all(isinstance(t, TensorType) for t in (*params, *outputs[: self.of])):
+            raise mistake(self, "region", "over tensors", _typed([*params, *outputs[: self.of]]), TypeError)
+        _expect_types(self, "parameters", list(operands[: len(params)]), params)
+        return params, outputs
+
+
 @operation
-class Gradient(RegionOp):
+class Gradient(Differentiated):
     """A region run, and its gradient: `y: f32, x': f32[3] = gradient of=1 sens (s) carry (x: f32[3] = a) { ... yield y1 }`.
 
     The pass `differentiate` puts the nodes of the region and of its adjoint in its place.  What the region sees of the
@@ -166,24 +196,60 @@ class Gradient(RegionOp):
              `of` is not in 1..outputs, when a symbol stands in `by` twice or without its type
     """
 
-    of: int
-    by: tuple[str, ...] = ()
-    weights: tuple[TensorType, ...] = ()
-
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
-        _expect_regions(self, regions, 1)
-        (body,) = regions
-        params, outputs = [p.type for p in body.params], [a.type for a in body.results]
-        if not 1 <= self.of <= len(outputs):
-            raise mistake(self, "of", f"in 1..{len(outputs)}", self.of)
-        if len(set(self.by)) != len(self.by) or len(self.weights) != len(self.by):
-            raise mistake(self, "by", "different symbols, each with its type", f"{self.by} of {_typed(self.weights)}")
-        if not all(isinstance(t, TensorType) for t in (*params, *outputs[: self.of])):
-            raise mistake(self, "region", "over tensors", _typed([*params, *outputs[: self.of]]), TypeError)
-        _expect_types(self, "parameters", list(operands[: len(params)]), params)
+        params, outputs = self._checked(operands, regions)
         if len(operands) != len(params):
             _expect_types(self, "sens", outputs[: self.of], list(operands[len(params) :]))
         return (*outputs, *params, *self.weights)
+
+
+@operation
+class Record(Differentiated):
+    """A region run now, its adjoint whenever it is pulled: `y: f32, t: trace<f32 -> f32[3]> = record of=1 carry (x: f32[3] = a) { .. }`.
+
+    Effects of the region happen once, hooks of its gradient at every `pull!`.  The pass `differentiate` puts the nodes of the
+    region in its place.  A trace is used by `pull!` and by nothing else: no region yields it, no loop carries it.
+
+    of       how many of the first values that the region yields are differentiated; the others are only passed on
+    by       symbols of parameters that the region is differentiated by as well, as in `by=[@w]`
+    weights  their types; in text they stand in the type of the trace
+    operands the arguments it is differentiated by, tensors
+    region   parameters: the arguments; yields the outputs
+    result   all that the region yields, then the trace
+    gradient that of the nodes that take its place
+    errors   as those of `gradient`
+    """
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        params, outputs = self._checked(operands, regions)
+        _expect_types(self, "operands", params, list(operands))
+        return (*outputs, trace_of(outputs[: self.of], (*params, *self.weights)))
+
+
+@operation
+class Pull(RegionOp):
+    """The gradients of a region that has run: `x': f32[3], w': f32[3] = pull!(t, s)`.
+
+    The pass `differentiate` puts the adjoint of the recorded region in its place.  It may be pulled several times, and in regions
+    within the one that has recorded it.
+
+    t        the trace that a `record` gives
+    operands then a cotangent for each value that it differentiates
+    result   the gradient by each argument and each symbol of `by`; zeros where nothing flows
+    gradient that of the nodes that take its place
+    errors   TypeError when `t` is no trace, or the cotangents are not of the types of its values
+    """
+
+    name: ClassVar[str] = "pull!"
+    effect: ClassVar[Effect] = Effect.HOST
+    variadic: ClassVar[bool] = True
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        _expect_regions(self, regions, 0)
+        if not operands or not isinstance(operands[0], TraceType):
+            raise mistake(self, "t", "a trace", operands[0] if operands else (), TypeError)
+        _expect_types(self, "cotangents", operands[0].outputs, operands[1:])
+        return operands[0].leaves
 
 
 def _expect_regions(op: Op, regions: Sequence[Region], count: int) -> None:
