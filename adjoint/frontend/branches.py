@@ -10,12 +10,13 @@ lowered inside the other branch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from adjoint.diagnostics import UNKNOWN, Loc, Note
 from adjoint.frontend import errors
+from adjoint.frontend.aliases import Aliases
 from adjoint.frontend.frame import UNBOUND, Unusable
 from adjoint.frontend.journal import AttributePlace, Changes, ContentsPlace, Journal, NamesPlace, Place
 from adjoint.frontend.text import RunTimeText
@@ -91,15 +92,57 @@ _Made = Callable[[Sequence[Any]], Any]
 class Merge:
     """Pairs of values that become results of a node, and how the merged values are built of them."""
 
-    def __init__(self, world: World, broadcasts: bool = False):
-        self.world, self.broadcasts = world, broadcasts
+    def __init__(self, world: World, aliases: Aliases, broadcasts: bool = False):
+        self.world, self.aliases, self.broadcasts = world, aliases, broadcasts
         self.pairs: list[tuple[Any, Any, Kind, str]] = []
+        self.ends: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
+        """For each path, by the id of a tensor or container that is written in place on it, what it is at its end"""
+        self.own: Mapping[int, Any] = {}
+        """By its id, what a loop itself has made for the beginning of a round: no place outside tells how it ends"""
+        self._known: dict[tuple[int, int], tuple[_Made, int]] = {}
+
+    def drop(self, count: int) -> None:
+        """Keep the first `count` pairs only."""
+        del self.pairs[count:]
+        self._known = {key: entry for key, entry in self._known.items() if entry[1] < count}
 
     def value(self, a: Any, b: Any, name: str) -> _Made:
-        """How the value is made that is `a` on one path and `b` on the other; Difference when there is no such value."""
+        """How the value is made that is `a` on one path and `b` on the other; Difference when there is no such value.
+
+        The same two objects give the same object, under whatever names they go.
+        """
+        key = (id(a), id(b))
+        known = self._known.get(key)
+        if known is not None:
+            return known[0]
+        start = len(self.pairs)
+        build = self._value(a, b, name)
+        if not any(x is not DEAD and (self.world.is_tensor(x) or isinstance(x, (list, dict))) for x in (a, b)):
+            return build
+        last: list[Any] = [None, None]
+
+        def once(made: Sequence[Any]) -> Any:
+            if last[0] is not made:
+                found = build(made)
+                if found is not a or found is not b:
+                    self.aliases.may_be(found, *(x for x in (a, b) if x is not DEAD))
+                last[:] = made, found
+            return last[1]
+
+        self._known[key] = once, start
+        return once
+
+    def _value(self, a: Any, b: Any, name: str) -> _Made:
         if a is DEAD and b is DEAD:
             return lambda made: UNBOUND
-        if a is b or (a is not DEAD and b is not DEAD and self._same(a, b)):
+        if (a is b and not (id(a) in self.own and id(a) in self.ends[1])) or (b is DEAD and self.world.is_here(a)):
+            return lambda made: a
+        if a is DEAD and self.world.is_here(b):
+            return lambda made: b
+        a, b = self.ends[0].get(id(a), a), self.ends[1].get(id(b), b)
+        if self.world.is_tensor(a) and self.world.is_tensor(b) and self._same(a, b):
+            return lambda made: self.world.renamed(a)
+        if a is not DEAD and b is not DEAD and self._same(a, b):
             return lambda made: a
         if isinstance(a, Unusable) or isinstance(b, Unusable):
             kept = a if isinstance(a, Unusable) else b
@@ -165,8 +208,8 @@ def _one_atom(a: Any, b: Any) -> bool:
 class Branching:
     """Lowers branches from one state and merges them."""
 
-    def __init__(self, world: World, journal: Journal):
-        self.world, self.journal = world, journal
+    def __init__(self, world: World, journal: Journal, aliases: Aliases):
+        self.world, self.journal, self.aliases = world, journal, aliases
         self.local_names: dict[str, Any] = {}
         """The names of the function whose statements are being lowered."""
 
@@ -197,7 +240,7 @@ class Branching:
     def differences(self, a: Branch, b: Branch, leaving: Callable[[Branch], bool]) -> set[str]:
         """The names that the two branches leave in a way that cannot be merged."""
         found: set[str] = set()
-        self._places(Merge(self.world), a, b, leaving, found.add)
+        self._places(Merge(self.world, self.aliases), a, b, leaving, found.add)
         return found
 
     def merged(self, condition: Atom, a: Branch, b: Branch, leaving: Callable[[Branch], bool], result: bool = True) -> Any:
@@ -206,9 +249,9 @@ class Branching:
         leaving  whether a branch leaves the function, so that its local names do not matter
         """
         if a.dead and b.dead:
-            self._emit(condition, a, b, Merge(self.world))
+            self._emit(condition, a, b, Merge(self.world, self.aliases))
             raise Unreachable
-        merge = Merge(self.world)
+        merge = Merge(self.world, self.aliases)
         places = self._places(merge, a, b, leaving, None)
         outcome = self._result(merge, a, b) if result else (lambda made: None)
         made = self._emit(condition, a, b, merge)
@@ -241,6 +284,8 @@ class Branching:
     def _places(self, merge: Merge, a: Branch, b: Branch, leaving: Callable[[Branch], bool],
                 report: Callable[[str], None] | None) -> list[tuple[Place, _Made]]:
         made: list[tuple[Place, _Made]] = []
+        merge.ends = tuple({key[1]: after for key, (_, _, after) in branch.changes.items() if key[0] in ("atom", "contents")}
+                           for branch in (a, b))  # type: ignore[assignment]
         for key in {**a.changes, **b.changes}:
             place, before, _ = a.changes.get(key) or b.changes[key]
             ends = [branch.changes[key][2] if key in branch.changes else before for branch in (a, b)]
@@ -257,7 +302,7 @@ class Branching:
             try:
                 made.append((place, merge.value(ends[0], ends[1], "the value")))
             except Difference as differ:
-                del merge.pairs[pairs:]
+                merge.drop(pairs)
                 if report is None:
                     raise self._mistake(differ)(self.named(place), self.world.loc) from None
                 report("")
@@ -271,7 +316,7 @@ class Branching:
             try:
                 entries[name] = merge.value(*(DEAD if end is DEAD else end.get(name, UNBOUND) for end in (a, b)), name)
             except Difference as differ:
-                del merge.pairs[pairs:]
+                merge.drop(pairs)
                 if report is not None:
                     report(name)
                 entries[name] = lambda made, unusable=Unusable(self._mistake(differ)): unusable

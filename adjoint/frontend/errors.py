@@ -13,8 +13,8 @@ from adjoint.ir.errors import MISTAKES, Mistake
 
 __all__ = [
     "BRANCHES_DIFFER", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH", "NUMBER_RANGE",
-    "REGISTERED_INSIDE", "RETURNS_DIFFER", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake",
-    "moved",
+    "ONE_OR_ANOTHER", "REGISTERED_INSIDE", "RETURNS_DIFFER", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED", "VALUE_NEEDED",
+    "GraphMistake", "moved",
 ]
 
 
@@ -161,4 +161,14 @@ ints have no end, and the type of `2 ** n` depends on the sign of `n`: where the
 has, it ends here, and not in another number.
 
 Compute the number outside and pass it as an argument, or compute with floats (`2.0 ** n`).
+""")
+
+ONE_OR_ANOTHER = _mistake("E215", "it is not known which object is written", """
+Where a tensor decides, a name may stand for one object or another. Writing in place to it (`y[0] = ..`, `y += ..` of a list,
+`y.append(..)`) would change either, and everything else that the object is called by.
+
+    y = a if x.sum() > 0 else b
+    y[0] = 1                  # E215: is `a` written, or `b`?
+
+Write into a copy (`y = y.copy()`), or write in both branches.
 """)

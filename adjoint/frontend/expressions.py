@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from adjoint.diagnostics import CompileError, Loc, noted
 from adjoint.frontend import errors
+from adjoint.frontend.aliases import Aliases
 from adjoint.frontend.branches import Difference, Unreachable
 from adjoint.frontend.frame import UNBOUND, Frame, Unusable
 from adjoint.frontend.journal import CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace
@@ -52,7 +53,8 @@ class Expressions:
         self.world = world
         self.journal = Journal(lambda: world.loc)
         self.outside = Outside(world)
-        self.branching = Looping(world, self.journal)
+        self.aliases = Aliases(world, lambda: self.frame)
+        self.branching = Looping(world, self.journal, self.aliases)
         self.frame: Frame = None  # type: ignore[assignment] - set for the time of each call
         self.iterators: list[Iterator[Any]] = []
         """Those that parsed code has made."""

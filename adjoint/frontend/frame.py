@@ -38,6 +38,7 @@ class Frame:
     cells     the enclosing names of a function of Python's own
     space     its globals
     first     its first argument, for `super()`
+    caller    the frame that called
     """
 
     def __init__(
@@ -49,12 +50,14 @@ class Frame:
         self.nonlocals, self.globals = nonlocals, globals_
         self.names: dict[str, Any] = {}
         self.is_comprehension = False
+        self.caller: Frame | None = None
         self.first: Any = UNBOUND
 
     def inner(self, local: frozenset[str]) -> Frame:
         """The frame of a comprehension."""
         inner = Frame(self.source, local, self.space, outer=self)
         inner.is_comprehension = True
+        inner.caller = self
         return inner
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from adjoint.diagnostics import UNKNOWN, InternalError, Loc, Note
 from adjoint.frontend import errors
+from adjoint.frontend.aliases import Aliases
 from adjoint.frontend.branches import BREAK, CONTINUE, DEAD, NEXT, RETURN, Branching, Difference, Merge, Outcome, Unreachable
 from adjoint.frontend.frame import UNBOUND, Unusable
 from adjoint.frontend.journal import Changes, NamesPlace, Place
@@ -57,6 +58,14 @@ class _State:
     value: Any = DEAD
     once: bool = False
     """Whether the loop runs at least one round: what each round assigns has a value after it."""
+    claims: dict[Value, Any] = field(default_factory=dict)
+    """By the parameter, the value that it has after the round that is looked at"""
+    ends: dict[int, Any] = field(default_factory=dict)
+    """By the id of a tensor or container that the last round has written in place, what it was at its end"""
+    made: dict[int, Any] = field(default_factory=dict)
+    """By the id, what stands for a value at the beginning of a round"""
+    shared: dict[tuple[int, int], tuple[Any, Any, Any]] = field(default_factory=dict)
+    """By the ids of a value before and after a round: what stands for it at the beginning of one"""
     given: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
     """By place, the names that have no value before the loop, with what each round gives them"""
 
@@ -68,6 +77,11 @@ class _Round:
     builder: Builder
     changes: Changes
     outcome: Outcome | None
+
+    @property
+    def ends(self) -> dict[int, Any]:
+        """By the id of a tensor or container that is written in place, what it is at the end."""
+        return {key[1]: after for key, (_, _, after) in self.changes.items() if key[0] in ("atom", "contents")}
 
 
 class Looping(Branching):
@@ -170,7 +184,13 @@ class Looping(Branching):
     def _settled(self, state: _State, found: _Round) -> bool:
         """Whether the round changed nothing but what is carried; otherwise more is carried in the next."""
         known = len(state.carried)
+        state.claims.clear()
+        state.shared.clear()
+        state.ends = found.ends
         for key, (place, before, after) in found.changes.items():
+            if key[1] in state.made:
+                # The names that stand for it say what it is at the end.
+                continue
             if key in state.places:
                 place, before, inside = state.places[key]
             else:
@@ -195,22 +215,40 @@ class Looping(Branching):
         return self._parameters(state, inside, after, self.named(place))
 
     def _parameters(self, state: _State, first: Any, last: Any, name: str) -> Any:
+        known = state.shared.get((id(first), id(last)))
+        if known is None:
+            made = self._parameter(state, first, last, name)
+            known = state.shared[id(first), id(last)] = (made, first, last)
+        return known[0]
+
+    def _parameter(self, state: _State, first: Any, last: Any, name: str) -> Any:
         if isinstance(first, Unusable) or isinstance(last, Unusable):
             return first if isinstance(first, Unusable) else last
-        merge = Merge(self.world, broadcasts=True)
+        merge = Merge(self.world, self.aliases, broadcasts=True)
+        merge.ends, merge.own = ({}, state.ends), state.made
         try:
             build = merge.value(first, last, name)
         except Difference as differ:
             raise self._changing(name, differ) from None
         inside: list[Any] = []
-        for a, _, kind, hint in merge.pairs:
+        for a, b, kind, hint in merge.pairs:
             known = self._carried_as(state, a)
-            inside.append(known.inside if known is not None else self._new(state, hint, kind, a).inside)
-        return build(inside)
+            if known is None:
+                known = self._new(state, hint, kind, a)
+            elif state.claims.setdefault(known.param, b) is not b:
+                # Two names that begin a round as one value end it as two.
+                known = self._new(state, hint, kind, known.first)
+            state.claims[known.param] = b
+            self.aliases.may_be(known.inside, a, b)
+            inside.append(known.inside)
+        made = build(inside)
+        state.made[id(made)] = made
+        return made
 
     def _new(self, state: _State, name: str, kind: Kind, first: Any) -> _Carried:
         param = Value(kind.type, name if name.isidentifier() else "v")
         made = _Carried(name, kind, first, self.world.wrapped(kind, param), param)
+        state.made[id(made.inside)] = made.inside
         state.carried.append(made)
         return made
 
@@ -254,13 +292,18 @@ class Looping(Branching):
         if self.world.is_dynamic(value):
             kind = self.world.kind(value)
             assert kind is not None
-            return self._new(state, name, kind, DEAD).inside
+            made = self._new(state, name, kind, DEAD).inside
+            self.aliases.may_be(made, value)
+            return made
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return type(value)(*(self._returned(state, item, name) for item in value))
-        if isinstance(value, (list, tuple)):
-            return type(value)(self._returned(state, item, name) for item in value)
-        if isinstance(value, dict):
-            return {key: self._returned(state, item, name) for key, item in value.items()}
+        if isinstance(value, tuple):
+            return tuple(self._returned(state, item, name) for item in value)
+        if isinstance(value, (list, dict)):
+            made = [self._returned(state, item, name) for item in value] if isinstance(value, list) else {
+                key: self._returned(state, item, name) for key, item in value.items()}
+            self.aliases.may_be(made, value)
+            return made
         return value
 
     # -- the node ---------------------------------------------------------------------------------------------------
@@ -307,17 +350,18 @@ class Looping(Branching):
     def _yields(self, state: _State, found: _Round) -> list[Atom]:
         """What the body gives to the next round, for each carried value."""
         last: dict[Value, Any] = {}
-        for key, (place, _, after) in found.changes.items():
-            _, _, inside = state.places[key]
-            self._collect(inside, after, last)
-            self._collect(state.given.get(key, {}), after, last)
-            del place
+        ends = found.ends
+        for key, (_, _, after) in found.changes.items():
+            if key[1] in state.made:
+                continue
+            self._collect(state.places[key][2], after, last, ends)
+            self._collect(state.given.get(key, {}), after, last, ends)
         if state.code is not NEXT:
             outcome = found.outcome
             code = NEXT if outcome is None else outcome.code
             last[state.code.atom] = self._without_continue(found, code)
             if state.value is not DEAD:
-                self._collect(state.value, DEAD if outcome is None or outcome.value is UNBOUND else outcome.value, last)
+                self._collect(state.value, DEAD if outcome is None or outcome.value is UNBOUND else outcome.value, last, ends)
         self.world.reopen(found.builder)
         try:
             return [self.world.atom(last[c.param]) if c.param in last and last[c.param] is not DEAD else c.param for c in state.carried]
@@ -336,31 +380,38 @@ class Looping(Branching):
         finally:
             self.world.close()
 
-    def _collect(self, inside: Any, after: Any, last: dict[Value, Any]) -> None:
-        """Pair parameters in the contents at the beginning of a round with what stands there at its end."""
+    def _collect(self, inside: Any, after: Any, last: dict[Value, Any], ends: dict[int, Any]) -> None:
+        """Pair parameters in the contents at the beginning of a round with what stands there at its end.
+
+        ends  by the id of a tensor or container that was written in place, what it is at the end
+        """
+        after = ends.get(id(after), after)
         atom = getattr(inside, "atom", None)
         if isinstance(atom, Value) and after is not UNBOUND:
             last[atom] = after
         elif isinstance(inside, (list, tuple)) and isinstance(after, (list, tuple)):
             for a, b in zip(inside, after, strict=True):
-                self._collect(a, b, last)
+                self._collect(a, b, last, ends)
         elif isinstance(inside, dict) and isinstance(after, dict):
             for key, a in inside.items():
                 if key in after:
-                    self._collect(a, after[key], last)
+                    self._collect(a, after[key], last, ends)
 
     def _after(self, state: _State, results: Sequence[Value]) -> Outcome | None:
         """Set what the loop has changed; how it was left."""
-        final = {c.param: self.world.wrapped(c.kind, value) for c, value in zip(state.carried, results, strict=True)}
+        final = _Final(self.aliases)
+        for c, value in zip(state.carried, results, strict=True):
+            final.values[c.param] = self.world.wrapped(c.kind, value)
+            self.aliases.may_be(final.values[c.param], c.inside)
         for place, before, inside in state.places.values():
-            contents = _substituted(inside, final)
+            contents = final.of(inside)
             if isinstance(place, NamesPlace):
-                given = _substituted(state.given.get(place.key, {}), final)
+                given = final.of(state.given.get(place.key, {}))
                 contents = {name: given[name] if name in given else self._maybe(before, name, value) for name, value in contents.items()}
             self.journal.write(place, contents)
         if state.code is NEXT:
             return None
-        return Outcome(final[state.code.atom], UNBOUND if state.value is DEAD else _substituted(state.value, final), state.codes)
+        return Outcome(final.values[state.code.atom], UNBOUND if state.value is DEAD else final.of(state.value), state.codes)
 
     def _maybe(self, before: dict[str, Any], name: str, value: Any) -> Any:
         """A name that the body alone assigns has no value when the loop runs no round."""
@@ -391,17 +442,34 @@ def _differs(place: Place, state: _State, after: Any) -> bool:
     return False
 
 
-def _substituted(value: Any, final: dict[Value, Any]) -> Any:
-    """A structure with the parameters of the body replaced by the loop's results; itself when there are none in it."""
-    atom = getattr(value, "atom", None)
-    if isinstance(atom, Value):
-        return final.get(atom, value)
-    if isinstance(value, (list, tuple)):
-        items = [_substituted(item, final) for item in value]
-        if all(new is old for new, old in zip(items, value, strict=True)):
+class _Final:
+    """What the loop's results are, for each parameter of its body, and the structures with them in the parameters' places."""
+
+    def __init__(self, aliases: Aliases):
+        self.values: dict[Value, Any] = {}
+        self._aliases = aliases
+        self._made: dict[int, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        """A structure as it is after the loop; itself when no parameter is in it."""
+        atom = getattr(value, "atom", None)
+        if isinstance(atom, Value):
+            return self.values.get(atom, value)
+        if not isinstance(value, (list, tuple, dict)):
             return value
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if isinstance(value, dict):
-        entries = {key: _substituted(item, final) for key, item in value.items()}
-        return value if all(entries[key] is item for key, item in value.items()) else entries
-    return value
+        if id(value) not in self._made:
+            self._made[id(value)] = self._structure(value)
+        return self._made[id(value)]
+
+    def _structure(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            made: Any = {key: self.of(item) for key, item in value.items()}
+            same = all(made[key] is item for key, item in value.items())
+        else:
+            items = [self.of(item) for item in value]
+            same = all(new is old for new, old in zip(items, value, strict=True))
+            made = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        if same:
+            return value
+        self._aliases.may_be(made, value)
+        return made

@@ -184,6 +184,7 @@ class Statements(Patterns):
 
     def _touched(self, container: Any) -> None:
         if isinstance(container, (list, dict, set)):
+            self.aliases.write(container)
             self.journal.touch(ContentsPlace(container))
 
     def _augmented(self, node: ast.AugAssign) -> None:

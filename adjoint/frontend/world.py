@@ -68,6 +68,14 @@ class World(Protocol):
         """A value of the IR as the dynamic value that Python handles."""
         ...
 
+    def renamed(self, x: Any) -> Any:
+        """Another tensor object with the numbers that `x` has now."""
+        ...
+
+    def is_here(self, x: Any) -> bool:
+        """Whether `x` is a tensor of the graph that has a value in the region that is open now."""
+        ...
+
     def truth(self, x: Any) -> bool | Atom:
         """Whether `x` is true: known, or a bool of the IR."""
         ...

@@ -53,6 +53,7 @@ class GraphTensor(Tensor):
         return self.owner.number(category, element)
 
     def overwrite(self, value: Tensor) -> None:
+        self.owner.frontend.aliases.write(self)
         self.atom = self.owner.atom(value)
         self.home = self.owner.builder
 

@@ -141,6 +141,7 @@ class Lowering:
         categories = [arguments.numbers[i].__name__ if i in arguments.numbers else "tensor" for i in range(len(params))]
         leaves = [self.wrapped(Kind(category, param.type), param) for category, param in zip(categories, params, strict=True)]  # type: ignore[arg-type]
         args, kwargs = arguments.build(leaves)
+        self.frontend.aliases.given = leaves
         try:
             result = call(self, args, kwargs)
         except Unreachable:
@@ -282,6 +283,16 @@ class Lowering:
     def wrapped(self, kind: Kind, value: Value) -> Any:
         return GraphTensor(self, value, kind.type) if kind.category == "tensor" else GraphNumber(self, kind.category, value)
 
+    def renamed(self, x: Any) -> Any:
+        if not isinstance(x, GraphTensor):
+            return x
+        made = GraphTensor(self, x.atom, x.type)
+        made.home = x.home
+        return made
+
+    def is_here(self, x: Any) -> bool:
+        return isinstance(x, GraphTensor) and (not isinstance(x.atom, Value) or x.home in self.chain)
+
     def truth(self, x: Any) -> bool | Atom:
         if isinstance(x, GraphNumber):
             truth = x.converted("bool").atom
@@ -391,7 +402,12 @@ class Lowering:
                 made = self._stacked(data)
                 dtype = given.get("dtype")
                 return made.astype(dtype_argument(dtype)) if dtype is not None else made.copy()
-        return cls(*args, **kwargs)
+        made = cls(*args, **kwargs)
+        if type(made) is not Tensor:
+            return made
+        # Each run has one of its own, which it may write in place, hang hooks on and return.
+        atom = self.atom(made)
+        return GraphTensor(self, atom if isinstance(atom, Literal) else self.node(ew.StopGradient(), atom), made.type)
 
     def _stacked(self, data: Any) -> Tensor:
         """Nested lists with dynamic values in them as one tensor."""
@@ -669,7 +685,8 @@ class Lowering:
         params = [Value(a.type, getattr(a, "hint", "x")) for a in operands]
         self.open()
         try:
-            inside = iter([GraphTensor(self, p, p.type) for p in params])  # type: ignore[arg-type]
+            inner = [GraphTensor(self, p, p.type) for p in params]  # type: ignore[arg-type]
+            inside = iter(inner)
             own = tuple(next(inside) if isinstance(x, Tensor) else x for x in args)
             output = None
             try:
@@ -693,6 +710,13 @@ class Lowering:
         node = self.builder.emit_node(CellOp(cell.title, symbol, rule), operands, regions=[region],
                                       hint=_last_part(cell.title), loc=loc)
         outside = [GraphTensor(self, value, value.type) for value in node.results]  # type: ignore[arg-type]
+        for given, x, param in zip(tensors, inner, params, strict=True):
+            if x.atom is not param:
+                raise errors.UNSUPPORTED.at(self.loc, f"`{cell.title}` writes its argument in place",
+                                            help="let it write into a copy, `x = x.copy()`, and return that")
+            for result, made in zip(results, outside, strict=True):
+                if result is x:
+                    self.frontend.aliases.may_be(made, given)
         key = site_key(node)
         if key is not None:
             self.cell_sites[key] = CellSite(

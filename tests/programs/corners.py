@@ -258,6 +258,105 @@ def truths_alone(x, y):
     return x > y, int(x)
 
 
+# One object, several names ------------------------------------------------------------------------------------------------------
+
+
+@program(f32(1.0, 2.0, 3.0), wrt=0, features="aliases, tensor if, writes: int")
+def two_names_of_what_a_branch_made(x):
+    """Both branches give one tensor, and one list, two names."""
+    if x.sum() > 0:
+        y = x * 2
+        parts = [x]
+    else:
+        y = x * 3
+        parts = [x * 5]
+    z, more = y, parts
+    y[0] = 10.0
+    parts.append(x * 3)
+    return z * sum(more)
+
+
+@program(f32(1.0, 2.0, 3.0), wrt=0, features="aliases, tensor while, writes: int, number computed in loop")
+def two_names_of_what_a_loop_made(x):
+    """A tensor and a list with two names each, new ones in every round."""
+    y, parts, i = x * 1, [x], 0
+    z, more = y, parts
+    while x.sum() * i < 10:
+        y = y * 2
+        z = y
+        parts = [y * 1]
+        more = parts
+        i += 1
+    y[0] = 100.0
+    parts[0] = parts[0] + 1
+    return z * more[0]
+
+
+@program(f32(1.0, 2.0, 3.0), wrt=0, features="aliases, tensor if, writes: int")
+def written_or_replaced(x):
+    """One branch writes into a tensor and a dict, the other puts others in their places."""
+    y, table = x * 1, {"a": x}
+    same = table
+    if x.sum() > 0:
+        y[0] = 9.0
+        table["a"] = x * 2
+    else:
+        y = x * 2
+        table = {"a": x * 7}
+    return y * same["a"] + table["a"]
+
+
+@program(f32(1.0, 2.0, 3.0), wrt=0, features="aliases, tensor while, writes: int, number computed in loop")
+def written_and_replaced_in_a_loop(x):
+    """A round writes into what it was given, and replaces it."""
+    y, pair, n = x * 1, [x * 1, x * 2], 0
+    while y.sum() < 50:
+        y[0] = y[1] + 1
+        y = y * 1.5
+        pair[0] = pair[0] + pair[1]
+        pair = [pair[1], pair[0] * 1.5]
+        pair[1] = pair[1] + 1
+        n += 1
+    return y * pair[0] + pair[1], n
+
+
+@program(f32(1.0, 2.0, 3.0), features="aliases, tensor conditional expression, writes: int", refused="E215")
+def written_under_a_chosen_name(x):
+    """Which of two tensors is written, a tensor decides."""
+    a, b = x * 1, x * 2
+    y = a if x.sum() > 0 else b
+    y[0] = 100.0
+    return a + b
+
+
+@program(f32(1.0, 2.0, 3.0), features="aliases, tensor conditional expression", refused="E215")
+def appended_under_a_chosen_name(x):
+    """Which of two lists grows, a tensor decides."""
+    a, b = [x], [x * 2]
+    c = a if x.sum() > 0 else b
+    c.append(x * 4)
+    return sum(a) + sum(b) * 2
+
+
+@program(f32(1.0, 2.0, 3.0), features="aliases, tensor if, writes: int", refused="E215")
+def argument_or_another_written(x):
+    """Whether the caller's tensor is written, a tensor decides."""
+    if x.sum() < 0:
+        x = x * 2
+    x[0] = 50.0
+    return x * 2
+
+
+@program(f32(1.0, 2.0, 3.0), wrt=0, features="writes: int, constants", differences=False)
+def constant_of_each_call(x):
+    """A tensor that each call makes anew and writes into."""
+    v = Tensor([1.0, 2.0, 3.0])
+    v[0] = x[0]
+    v[1] = v[1] + 1
+    v += 1
+    return v * x, Tensor([5.0])
+
+
 # Ways out -----------------------------------------------------------------------------------------------------------------
 
 

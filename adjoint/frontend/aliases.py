@@ -1,0 +1,125 @@
+"""One object under two names, where a tensor decides which object it is.
+
+    y = a if c else b      `y` is the tensor `a` on one path, `b` on the other
+    y[0] = 1               which of them is written?
+
+A tensor or list that comes out of a merge is an object of its own here, while in Python it is one of those that went in.  As long
+as nobody writes in place, nobody sees the difference.  So what an object may be is noted (its *origins*), and a write in place
+to one of two objects that may be one, while the other can be reached by a name, is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.frame import UNBOUND, Closure, Frame
+from adjoint.frontend.world import World
+
+__all__ = ["MUTATORS", "Aliases"]
+
+MUTATORS = frozenset({
+    "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
+    "difference_update", "intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__",
+})
+"""The methods of containers that change them."""
+
+
+class Aliases:
+    """What the objects of one lowering may be.
+
+    frame  gives the frame that is running
+    given  the arguments, which the caller holds
+    """
+
+    def __init__(self, world: World, frame: Callable[[], Frame | None]):
+        self.world, self.frame = world, frame
+        self.given: list[Any] = []
+        self._origins: dict[int, dict[int, Any]] = {}
+        self._kept: list[Any] = []
+
+    def may_be(self, made: Any, *others: Any) -> None:
+        """`made` may be any of the others."""
+        if not self._counts(made):
+            return
+        origins = self._origins.get(id(made))
+        if origins is None:
+            origins = self._origins[id(made)] = {}
+            self._kept.append(made)
+        for x in others:
+            if self._counts(x) and x is not made:
+                origins.update(self._of(x))
+
+    def write(self, x: Any) -> None:
+        """`x` is about to be written in place; CompileError when something else in reach may be the same object."""
+        if not self._origins or not self._counts(x):
+            return
+        mine = self._of(x)
+        outside = next((o for o in mine.values() if o is not x and self._is_outside(o)), None)
+        if outside is not None:
+            self._refuse(x, "a tensor from outside")
+        for other, name in self._reachable():
+            if other is not x and not mine.keys().isdisjoint(self._of(other)):
+                self._refuse(x, name)
+
+    def _refuse(self, x: Any, name: str) -> None:
+        kind = "tensor" if self.world.is_tensor(x) else type(x).__name__
+        raise errors.ONE_OR_ANOTHER.at(
+            self.world.loc, f"this {kind} is written in place, and may be the same object as {name}: that is decided when the graph runs",
+            help="write into a copy: `y = y.copy()`" if kind == "tensor" else f"write into a copy: `{kind}(..)`")
+
+    def _counts(self, x: Any) -> bool:
+        """Whether it is of a kind that can be written in place."""
+        return isinstance(x, (list, dict, set)) or self.world.is_tensor(x)
+
+    def _of(self, x: Any) -> dict[int, Any]:
+        return {id(x): x, **self._origins.get(id(x), {})}
+
+    def _is_outside(self, x: Any) -> bool:
+        return self.world.is_tensor(x) and self.world.place(x) is None
+
+    def _reachable(self) -> Iterator[tuple[Any, str]]:
+        """Every object that can be written in place and that a name leads to, with that name."""
+        seen: set[int] = set()
+        pending: list[tuple[Any, str]] = [(x, "an argument, which the caller holds") for x in self.given]
+        frame = self.frame()
+        while frame is not None:
+            pending.append((frame, ""))
+            frame = frame.caller
+        while pending:
+            x, name = pending.pop()
+            if id(x) in seen or x is UNBOUND:
+                continue
+            seen.add(id(x))
+            if self._counts(x):
+                yield x, name
+            pending.extend((part, label or name) for part, label in self._parts(x))
+
+    def _parts(self, x: Any) -> Iterable[tuple[Any, str]]:
+        match x:
+            case Frame():
+                cells = [(cell.cell_contents, f"`{name}`") for name, cell in x.cells.items() if _is_full(cell)]
+                return [*((value, f"`{name}`") for name, value in x.names.items()), *cells, *([(x.outer, "")] if x.outer is not None else [])]
+            case Closure():
+                return [(x.frame, ""), *((p.default, "a default") for p in x.signature.parameters.values())]
+            case functools.partial():
+                return [(part, "") for part in (x.func, *x.args, *x.keywords.values())]
+            case types.MethodType():
+                return [(x.__self__, "")]
+            case list() | tuple() | set():
+                return [(item, "") for item in x]
+            case dict():
+                return [(item, "") for item in x.values()]
+        if self.world.is_tensor(x) or self.world.is_cell(x) or isinstance(x, (type, types.ModuleType, types.FunctionType)):
+            return []
+        return [(item, "") for item in getattr(x, "__dict__", {}).values()]
+
+
+def _is_full(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
