@@ -19,6 +19,7 @@ from adjoint.frontend.journal import AttributePlace, ContentsPlace, NamesPlace
 from adjoint.frontend.numbers import RunTimeRange
 from adjoint.frontend.patterns import Patterns
 from adjoint.frontend.scope import changed_at, jumps, reads_name
+from adjoint.ir.core import Value
 
 __all__ = ["Statements"]
 
@@ -478,10 +479,12 @@ def _leaving(branch: Branch) -> bool:
 
 
 def hint(value: Any, name: str) -> None:
-    """Call the value that was made last by the name it is assigned to."""
+    """Call a value by the first name it is assigned to; what is called by more than the first letter of its op has one already."""
     atom = getattr(value, "atom", None)
-    if atom is not None and hasattr(atom, "hint") and len(atom.hint) == 1:
-        atom.hint = name
+    if isinstance(atom, Value) and atom not in value.owner.named:
+        value.owner.named.add(atom)
+        if len(atom.hint) == 1:
+            atom.hint = name
 
 
 def _is_plain(statement: ast.stmt) -> bool:

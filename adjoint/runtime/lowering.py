@@ -134,10 +134,13 @@ class Lowering:
         self.kept: list[Builder] = []
         self.escaped: set[Value] = set()
         self.own_cells: list[Cell] = []
+        self.named: set[Value] = set()
+        """Values that bear a name of the user's: another name that is given to them later does not change it."""
         self.calls = 0
 
     def run(self, call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, names: Sequence[str]) -> Lowered:
         params = [Value(type_, names[i] if i < len(names) else "x") for i, type_ in enumerate(arguments.types)]
+        self.named.update(params)
         categories = [arguments.numbers[i].__name__ if i in arguments.numbers else "tensor" for i in range(len(params))]
         leaves = [self.wrapped(Kind(category, param.type), param) for category, param in zip(categories, params, strict=True)]  # type: ignore[arg-type]
         args, kwargs = arguments.build(leaves)
@@ -364,6 +367,7 @@ class Lowering:
         node = self.builder.emit_node(op, operands, regions=regions, loc=self.loc)
         for value, hint in zip(node.results, hints, strict=False):
             value.hint = hint if hint.isidentifier() else "y"
+            self.named.add(value)
         self.reads.clear()
         return node.results
 
@@ -683,6 +687,7 @@ class Lowering:
         tensors = [x for x in args if isinstance(x, Tensor)]
         operands = [self.atom(x) for x in tensors]
         params = [Value(a.type, getattr(a, "hint", "x")) for a in operands]
+        self.named.update(params)
         self.open()
         try:
             inner = [GraphTensor(self, p, p.type) for p in params]  # type: ignore[arg-type]
@@ -739,6 +744,7 @@ class Lowering:
         leaves = [x for position in positions for x in flat_tensors(args[position])]
         operands = [self.atom(x) for x in leaves]
         params = [Value(a.type, getattr(a, "hint", "x")) for a in operands]
+        self.named.update(params)
         for w in weights:
             self.guards.of_attribute(w, "requires_grad")
         trained = list(dict.fromkeys(w for w in weights if w.requires_grad))

@@ -237,6 +237,18 @@ def test_hooks_stand_in_the_adjoint():
     assert len({kernel["c"] for kernel in used}) == len(used) and {"matmul_f32", "tanh_f32"} <= {kernel["name"] for kernel in used}
 
 
+def test_values_bear_the_first_name_they_are_given():
+    def named(x):
+        w = x
+        m = w * 2
+        z = m
+        way = z if z.sum() > 0 else x
+        return way
+
+    text = print_module(parsed(named, array(3)).graph.module, locations=False)
+    assert "@named(x: f32[3])" in text and "  m: f32[3] = mul(x, 2.0_f32)\n" in text and "yield x\n" in text
+
+
 def test_a_program_of_the_same_text_in_another_file(tmp_path):
     """Code that says the same is equal in Python; places are those of each file all the same."""
     files = [tmp_path / name for name in ("a.py", "b.py")]
