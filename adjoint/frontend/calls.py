@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import functools
 import inspect
-import os
 import sys
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from adjoint.diagnostics import CompileError, Note
-from adjoint.frontend import errors
-from adjoint.frontend.aliases import MUTATORS
+from adjoint.frontend import errors, purity
 from adjoint.frontend.branches import RETURN, Outcome
 from adjoint.frontend.builtins import PYTHON
 from adjoint.frontend.frame import UNBOUND, Closure, Frame
 from adjoint.frontend.journal import ContentsPlace, NamesPlace
+from adjoint.frontend.python_functions import python_function, refused
 from adjoint.frontend.scope import declared, local_names
 from adjoint.frontend.source import Source, definition_of
 from adjoint.frontend.statements import Statements
@@ -34,17 +31,6 @@ from adjoint.frontend.text import RunTimeText, formatted, joined
 from adjoint.frontend.world import World
 
 __all__ = ["Lowerer"]
-
-_PURE_MODULES = frozenset({
-    "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy", "typing",
-    "string", "re", "enum", "dataclasses", "fractions", "decimal", "statistics", "numbers", "types", "abc", "_abc", "textwrap", "bisect",
-    "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect", "_bisect", "_collections", "_collections_abc",
-})
-"""Modules of functions whose result depends on their arguments alone."""
-
-_IMPURE = frozenset({"input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "breakpoint", "__import__", "id"})
-"""Those of the built-in functions that are not like that."""
-
 
 _BY_KIND = frozenset({isinstance, type, getattr, hasattr, setattr, callable, print, super})
 """Functions that see which object an argument is, or read nothing of it."""
@@ -93,15 +79,15 @@ class Lowerer(Statements):
         if self.world.is_library(function):
             return self.world.convert(function, args, kwargs) if isinstance(function, type) else self.native(function, args, kwargs)
         if isinstance(function, types.FunctionType):
-            if _is_pure(function):
+            if purity.is_of_pure_module(function):
                 return self.native(function, args, kwargs)
-            if _is_standard(function):
+            if purity.is_standard(function):
                 self._check_pure(function)
             return self.run_function(function, args, kwargs)
         if isinstance(function, type):
             return self._made(function, args, kwargs)
         if isinstance(function, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)) \
-                or _is_pure(function):
+                or purity.is_of_pure_module(function):
             self._check_pure(function)
             return self.native(function, args, kwargs)
         self.world.read_attribute(type(function), "__call__")
@@ -128,8 +114,6 @@ class Lowerer(Statements):
             self.used(owner)
             self._check_arguments(function, owner, args)
         if isinstance(owner, (list, dict, set)):
-            if getattr(function, "__name__", "") in MUTATORS:
-                self.aliases.write(owner)
             self.journal.touch(ContentsPlace(owner))
         place = self.world.place(owner) if owner is not None else None
         if place is not None:
@@ -174,11 +158,11 @@ class Lowerer(Statements):
                 for item in x if isinstance(x, (list, tuple)) else ():
                     self.check_key(item, self.world.loc)
             self.check_iterator(x)
-            if _changes_arguments(function) and isinstance(x, (list, dict, set)):
+            if purity.changes_arguments(function) and isinstance(x, (list, dict, set)):
                 self.journal.touch(ContentsPlace(x))
 
     def _called_back(self, x: Any) -> Any:
-        if isinstance(x, types.FunctionType) and not self.world.is_library(x) and not _is_pure(x):
+        if isinstance(x, types.FunctionType) and not self.world.is_library(x) and not purity.is_of_pure_module(x):
             return functools.partial(self._back, x)
         return x
 
@@ -186,22 +170,14 @@ class Lowerer(Statements):
         return self.call(function, args, kwargs)
 
     def _check_pure(self, function: Any) -> None:
-        owner = getattr(function, "__self__", None)
-        name = getattr(function, "__qualname__", type(function).__qualname__)
-        module = getattr(function, "__module__", None) or (None if isinstance(function, types.BuiltinFunctionType) else type(function).__module__)
-        if owner is not None and not isinstance(owner, types.ModuleType):
-            module = type(owner).__module__
-        elif isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
-            module = function.__objclass__.__module__
-        root = (module or "builtins").partition(".")[0]
-        if root in _PURE_MODULES and name not in _IMPURE and not (module or "").startswith("numpy.random"):
-            return
-        raise errors.FROZEN_CALL.at(self.world.loc, f"`{self.called_as or name}` would be called once, while the graph is built",
-                                    help="call it outside, and pass the result as an argument")
+        if not purity.depends_on_arguments_alone(function):
+            name = self.called_as or getattr(function, "__qualname__", type(function).__qualname__)
+            raise errors.FROZEN_CALL.at(self.world.loc, f"`{name}` would be called once, while the graph is built",
+                                        help="call it outside, and pass the result as an argument")
 
     def _made(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of a class: of the user's own, its `__init__` is parsed."""
-        if self.world.is_library(cls) or issubclass(cls, BaseException) or cls.__module__.partition(".")[0] in _PURE_MODULES:
+        if self.world.is_library(cls) or issubclass(cls, BaseException) or cls.__module__.partition(".")[0] in purity.MODULES:
             return self.native(cls, args, kwargs)
         if any(self.world.is_library(base) for base in cls.__mro__ if base is not object):
             raise errors.UNSUPPORTED.at(self.world.loc, f"a {cls.__name__} is made inside of the graph", help="make it outside, once")
@@ -276,7 +252,7 @@ class Lowerer(Statements):
             if self.is_late(value):
                 raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook uses `{name}`, a tensor that the graph computes",
                                             help="compute it in the hook, or let the hook be an operation of the graph")
-        return _python_function(node, frame, {name: self.as_python(value) for name, value in names.items()}, function.signature)
+        return python_function(node, frame, {name: self.as_python(value) for name, value in names.items()}, function.signature)
 
     @staticmethod
     def _free_names(node: ast.Lambda | ast.FunctionDef, frame: Frame) -> dict[str, Any]:
@@ -307,7 +283,7 @@ class Lowerer(Statements):
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:
-            _refused(node, frame, signature, name, args, kwargs)
+            refused(node, frame, signature, name, args, kwargs)
             raise
         bound.apply_defaults()
         if isinstance(node, ast.FunctionDef):
@@ -347,7 +323,6 @@ class Lowerer(Statements):
             raise errors.TOO_DEEP.at(self.world.loc, f"`{name}` is called at a depth of {self.depth}",
                                      help="let a Python value end the recursion, write a loop, or raise max_call_depth")
         before, names, loc = self.frame, self.branching.local_names, self.world.loc
-        frame.caller = before
         self.frame = frame
         self.frames.append(frame)
         self.depth += 1
@@ -382,66 +357,3 @@ def _hashable(x: Any) -> bool:
 
 _SETS = (set, frozenset, dict.fromkeys, Counter)
 """What looks its items up."""
-
-_STANDARD = str(Path(os.__file__).parent)
-"""Where Python's library stands."""
-
-
-def _is_standard(function: types.FunctionType) -> bool:
-    """Whether it is a function of Python's library: of a module of its names, in its place."""
-    file = function.__code__.co_filename
-    ours = file.startswith("<frozen") or (file.startswith(_STANDARD) and "site-packages" not in file)
-    return ours and (function.__module__ or "").partition(".")[0] in sys.stdlib_module_names
-
-
-def _changes_arguments(function: Any) -> bool:
-    """Whether it may change a list that it is given."""
-    return (getattr(function, "__module__", None) or "") in ("heapq", "_heapq", "bisect", "_bisect", "operator", "_operator")
-
-
-def _is_pure(function: Any) -> bool:
-    """Whether it is a function of Python's library whose result depends on its arguments alone."""
-    module = getattr(function, "__module__", None) or ""
-    return module.partition(".")[0] in _PURE_MODULES and not module.startswith("numpy.random")
-
-
-def _python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dict[str, Any], signature: inspect.Signature) -> Any:
-    """The tree of a function as Python's own function, its names from around bound, its lines true."""
-    inner = copy.deepcopy(node)
-    if isinstance(inner, ast.FunctionDef):
-        inner.decorator_list = []
-        body: list[ast.stmt] = [inner, ast.Return(ast.Name(inner.name, ast.Load()))]
-    else:
-        body = [ast.Return(inner)]
-    around = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-    maker = ast.FunctionDef("around", around, body, [], None)
-    module = ast.fix_missing_locations(ast.copy_location(ast.Module([ast.copy_location(maker, node)], []), node))
-    _without_defaults(inner)
-    space: dict[str, Any] = {}
-    exec(compile(module, frame.source.file, "exec"), frame.space, space)
-    function = space["around"](**names)
-    parameters = signature.parameters.values()
-    function.__defaults__ = tuple(p.default for p in parameters if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY) or None
-    function.__kwdefaults__ = {p.name: p.default for p in parameters if p.default is not p.empty and p.kind is p.KEYWORD_ONLY} or None
-    return function
-
-
-def _refused(node: ast.Lambda | ast.FunctionDef, frame: Frame, signature: inspect.Signature, name: str, args: tuple[Any, ...],
-             kwargs: dict[str, Any]) -> None:
-    """Raise what Python raises for arguments that do not fit: by a function of the same parameters that does nothing."""
-    empty = ast.copy_location(ast.FunctionDef("f", copy.deepcopy(node.args), [ast.Pass()], [], None), node)
-    for argument in ast.walk(empty):
-        if isinstance(argument, ast.arg):
-            argument.annotation = None
-    function = _python_function(ast.fix_missing_locations(empty), frame, {}, signature)
-    function.__qualname__ = name
-    try:
-        function(*args, **kwargs)
-    except TypeError as wrong:
-        raise wrong.with_traceback(None) from None
-
-
-def _without_defaults(node: ast.Lambda | ast.FunctionDef) -> None:
-    """Defaults have been computed: they are put in afterwards."""
-    node.args.defaults = []
-    node.args.kw_defaults = [None] * len(node.args.kwonlyargs)

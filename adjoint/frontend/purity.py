@@ -1,0 +1,55 @@
+"""Which functions of Python's and NumPy's are called while parsing: those whose result depends on their arguments alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+__all__ = ["MODULES", "changes_arguments", "depends_on_arguments_alone", "is_of_pure_module", "is_standard"]
+
+MODULES = frozenset({
+    "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy", "typing",
+    "string", "re", "enum", "dataclasses", "fractions", "decimal", "statistics", "numbers", "types", "abc", "_abc", "textwrap", "bisect",
+    "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect", "_bisect", "_collections", "_collections_abc",
+})
+"""Modules of functions whose result depends on their arguments alone."""
+
+_IMPURE = frozenset({"input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "breakpoint", "__import__", "id"})
+"""Those of the built-in functions that are not like that."""
+
+_STANDARD = str(Path(os.__file__).parent)
+"""Where Python's library stands."""
+
+
+def is_standard(function: types.FunctionType) -> bool:
+    """Whether it is a function of Python's library: of a module of its names, in its place."""
+    file = function.__code__.co_filename
+    ours = file.startswith("<frozen") or (file.startswith(_STANDARD) and "site-packages" not in file)
+    return ours and (function.__module__ or "").partition(".")[0] in sys.stdlib_module_names
+
+
+def changes_arguments(function: Any) -> bool:
+    """Whether it may change a list that it is given."""
+    return (getattr(function, "__module__", None) or "") in ("heapq", "_heapq", "bisect", "_bisect", "operator", "_operator")
+
+
+def is_of_pure_module(function: Any) -> bool:
+    """Whether it is a function of Python's library whose result depends on its arguments alone."""
+    module = getattr(function, "__module__", None) or ""
+    return module.partition(".")[0] in MODULES and not module.startswith("numpy.random")
+
+
+def depends_on_arguments_alone(function: Any) -> bool:
+    """Whether a built-in function or a method of one of Python's types may be called while parsing."""
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    module = getattr(function, "__module__", None) or (None if isinstance(function, types.BuiltinFunctionType) else type(function).__module__)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        module = type(owner).__module__
+    elif isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        module = function.__objclass__.__module__
+    root = (module or "builtins").partition(".")[0]
+    return root in MODULES and name not in _IMPURE and not (module or "").startswith("numpy.random")
