@@ -79,6 +79,7 @@ def set_context(**settings: Any) -> None:
     ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
     """
     checked = {name: _checked(name, value) for name, value in settings.items()}
+    changed = any(_settings.get(name, _accepted.get(name)) != value for name, value in checked.items())
     for name, value in checked.items():
         if name in _ACCEPTED:
             _accepted[name] = value
@@ -95,7 +96,7 @@ def set_context(**settings: Any) -> None:
             library = machine().library
             if library is not None:
                 library.adjoint_set_threads(value)
-    if settings:
+    if changed:
         epoch.move()
 
 

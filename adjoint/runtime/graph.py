@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from adjoint.runtime.cell import Cell
     from adjoint.runtime.tensor import Tensor
 
-__all__ = ["CellSite", "Deviation", "Graph", "Registration", "Slots", "Unfitting", "site_key"]
+__all__ = ["CellSite", "Check", "Deviation", "Graph", "Registration", "Slots", "Unfitting", "site_key"]
 
 
 class Slots(NamedTuple):
@@ -65,6 +65,16 @@ class Registration:
         handle = getattr(self._last, "handle", None)
         if handle is not None:
             handle.remove()
+
+
+class Check:
+    """What an `apply!` calls for a check that the library makes of numbers: it raises, or does nothing.  No code of the user's runs."""
+
+    def __init__(self, run: Callable[..., None]):
+        self._run = run
+
+    def __call__(self, *tensors: Tensor) -> None:
+        self._run(*tensors)
 
 
 @dataclass(frozen=True, eq=False)

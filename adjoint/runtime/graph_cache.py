@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+from adjoint.ir.types import TensorType
 from adjoint.runtime.guards import Guards
 from adjoint.runtime.templates import Template
 
@@ -41,18 +43,34 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which whoever adds one must hold.
     """
 
-    __slots__ = ("_used", "__weakref__")
+    __slots__ = ("__weakref__", "_of_tensors", "_used", "call")
 
-    def __init__(self) -> None:
+    def __init__(self, call: Callable[..., Any]) -> None:
         super().__init__()
+        self.call = call
+        """Runs what the graphs are of on a lowering."""
+        self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
         self._used: set[int] = set()
         """Ids of the lists that were used since templates were given up last."""
 
-    def find(self, template: Template) -> Any:
-        """The graph for these arguments whose guards hold, or None."""
+    def find_plain(self, types: tuple[TensorType, ...]) -> Any:
+        """The graph for positional tensors of these types and nothing else, or None; it has been found by its template before."""
+        entries = self._of_tensors.get(types)
+        return None if entries is None else self._holding(entries)
+
+    def find(self, template: Template, plain: bool = False) -> Any:
+        """The graph for these arguments whose guards hold, or None.
+
+        plain  they are positional tensors and nothing else: `find_plain` will find it
+        """
         entries = self.get(template)
         if entries is None:
             return None
+        if plain:
+            self._of_tensors[template.types] = entries
+        return self._holding(entries)
+
+    def _holding(self, entries: _Entries) -> Any:
         for entry in entries:
             if entry.lowered.guards.holds():
                 if entry is not entries[0]:
@@ -86,6 +104,7 @@ class Graphs(dict[Template, _Entries]):
         for template in [*unused, *others][: max(0, len(self) - _TEMPLATES * 3 // 4)]:
             del self[template]
         self._used = set()
+        self._of_tensors = {}
 
 
 def _drop(graphs: weakref.ref[Graphs], entries: weakref.ref[_Entries], entry: int) -> None:

@@ -22,6 +22,7 @@ from adjoint.diagnostics import Loc
 from adjoint.ir.core import walk
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.graph import Check
 from adjoint.runtime.graph_cache import Graphs, lowering_lock
 from adjoint.runtime.jit_options import checked_options
 from adjoint.runtime.location import definition
@@ -40,7 +41,9 @@ class _Entry:
         self.lowered = lowered
         self.walk = bind(lowered.graph)
         # Where Python of the user's runs in between, hooks may come and go, and give what was not foreseen.
-        self.logs = any(isinstance(node.op, Apply) for node in walk(lowered.graph.function.body))
+        hosts = lowered.graph.hosts
+        self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], Check)
+                        for node in walk(lowered.graph.function.body))
         self.direct = _is_slot(lowered.outline) and not lowered.written and not self.logs
 
 
@@ -55,7 +58,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any]):
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
-        self._graphs = Graphs()
+        self._graphs = Graphs(functools.partial(_function, function))
         self._of_cells: weakref.WeakKeyDictionary[Cell, Graphs] = weakref.WeakKeyDictionary()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -71,14 +74,14 @@ class Compiled:
                 _checked_inputs(cell, rest, kwargs)
             known = self._of_cells.get(cell)
             if known is None:
-                known = self._of_cells.setdefault(cell, Graphs())
-            return _run(known, functools.partial(_method, self.__wrapped__, weakref.ref(cell)), self.__wrapped__, rest, kwargs)
-        return _run(self._graphs, functools.partial(_function, self.__wrapped__), self.__wrapped__, args, kwargs)
+                known = self._of_cells.setdefault(cell, Graphs(functools.partial(_method, self.__wrapped__, weakref.ref(cell))))
+            return _run(known, self.__wrapped__, rest, kwargs)
+        return _run(self._graphs, self.__wrapped__, args, kwargs)
 
     def graph_of(self, *args: Any, **kwargs: Any) -> Any:
         """The graph that a call with these arguments runs, as `Lowered`; it is not run."""
         template, _ = flatten((args, kwargs))
-        return _entry(self._graphs, template, functools.partial(_function, self.__wrapped__), self.__wrapped__).lowered
+        return _entry(self._graphs, template, self.__wrapped__).lowered
 
     def __repr__(self) -> str:
         return f"<jit of {self.__wrapped__!r}>"
@@ -103,45 +106,61 @@ def _method(function: Any, reference: Callable[[], Cell | None], lowering: Any, 
     return lowering.call(function, (reference(), *args), kwargs)
 
 
+def _weak_function(reference: Callable[[], Any], lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return lowering.call(reference(), args, kwargs)
+
+
 def _cell(reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return lowering.cell(reference(), args, kwargs)
 
 
 # -- running ---------------------------------------------------------------------------------------------------------------
-def _run(known: Graphs, call: Callable[..., Any], named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    plain = False
+    if not kwargs:
+        # Tensors alone come most often: their types are the template.
+        types_ = tuple([x.type for x in args if x.__class__ is Tensor])
+        if len(types_) == len(args):
+            plain = True
+            entry = known.find_plain(types_)
+            if entry is not None:
+                return entry.walk.run_one(args) if entry.direct else _ran(known, entry, None, named, args)
     template, tensors = flatten((args, kwargs))
-    entry = _entry(known, template, call, named)
+    return _ran(known, _entry(known, template, named, plain), template, named, tensors)
+
+
+def _ran(known: Graphs, entry: _Entry, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
+    """The result of a graph for these tensors; `template` is that of the arguments, None: the tensors are all of them."""
     if entry.direct:
-        return entry.walk.run(tensors)[0]
+        return entry.walk.run_one(tensors)
     if not entry.logs:
         return _returned(entry, entry.walk.run(tensors), tensors)
-    return _followed(known, entry, template, call, named, tensors)
+    return _followed(known, entry, template if template is not None else flatten((tuple(tensors), {}))[0], named, tensors)
 
 
-def _entry(known: Graphs, template: Template, call: Callable[..., Any], named: Any) -> _Entry:
+def _entry(known: Graphs, template: Template, named: Any, plain: bool = False) -> _Entry:
     """The graph for these arguments: one whose guards hold, else a new one."""
-    entry = known.find(template)
+    entry = known.find(template, plain)
     if entry is not None:
         return entry
     with lowering_lock:
         # Another thread may have made it meanwhile.
         entry = known.find(template)
-        return entry if entry is not None else _made(known, template, call, named, {})
+        return entry if entry is not None else _made(known, template, named, {})
 
 
-def _made(known: Graphs, template: Template, call: Callable[..., Any], named: Any, decisions: dict[Any, Any]) -> _Entry:
+def _made(known: Graphs, template: Template, named: Any, decisions: dict[Any, Any]) -> _Entry:
     # The frontend is loaded with the first function that is parsed.
     from adjoint.runtime.lowering import lowered
     from adjoint.runtime.saving import save_graph
 
-    entry = _Entry(lowered(call, template, _symbol(named), _definition(named), decisions, _names(named, template)))
+    entry = _Entry(lowered(known.call, template, _symbol(named), _definition(named), decisions, _names(named, template)))
     save_graph(entry.lowered.graph)
     known.add(template, entry)
     return entry
 
 
-def _followed(known: Graphs, entry: _Entry, template: Template, call: Callable[..., Any], named: Any,
-              tensors: Sequence[Tensor]) -> Any:
+def _followed(known: Graphs, entry: _Entry, template: Template, named: Any, tensors: Sequence[Tensor]) -> Any:
     """Run a graph with forward hooks; when they give something else than it was made for, go on in one that is made for that."""
     from adjoint.runtime.graph import Deviation
 
@@ -154,7 +173,7 @@ def _followed(known: Graphs, entry: _Entry, template: Template, call: Callable[.
             decisions = _decided(entry, deviation)
             try:
                 with lowering_lock:
-                    entry = _made(known, template, call, named, decisions)
+                    entry = _made(known, template, named, decisions)
             except BaseException:
                 deviation.abandon()
                 raise
@@ -257,8 +276,8 @@ def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     _checked_inputs(cell, args, kwargs)
     known = _cells.get(cell)
     if known is None:
-        known = _cells.setdefault(cell, Graphs())
-    return _run(known, functools.partial(_cell, weakref.ref(cell)), cell, args, kwargs)
+        known = _cells.setdefault(cell, Graphs(functools.partial(_cell, weakref.ref(cell))))
+    return _run(known, cell, args, kwargs)
 
 
 def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -284,7 +303,7 @@ def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     known = _functions.get(function)
     if known is None:
-        known = _functions.setdefault(function, Graphs())
+        known = _functions.setdefault(function, Graphs(functools.partial(_weak_function, weakref.ref(function))))
     return _InGraphMode(function, known)
 
 

@@ -39,7 +39,7 @@ from adjoint.runtime import context
 from adjoint.runtime.cell import Cell, _replaced, _tensors
 from adjoint.runtime.escapes import with_escapes
 from adjoint.runtime.grad import checked_sens, differentiated, flat_tensors, mapped_tensors
-from adjoint.runtime.graph import CellSite, Graph, Registration, Slots, Unfitting, site_key
+from adjoint.runtime.graph import CellSite, Check, Graph, Registration, Slots, Unfitting, site_key
 from adjoint.runtime.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.guards import Guards
 from adjoint.runtime.hooks import check_hook, described
@@ -528,6 +528,8 @@ class Lowering:
     def check(self, check: Callable[..., Any], tensors: Sequence[Any]) -> None:
         """A check of values that the library makes: when the graph runs."""
         self.host_call(f"check_{getattr(check, '__name__', 'values')}", lambda *given: (check(*given), None)[1], tuple(tensors), ())
+        symbol = next(reversed(self.hosts))
+        self.hosts[symbol] = Check(self.hosts[symbol])
 
     def host_call(self, name: str, function: Callable[..., Any], values: Any, results: Sequence[TensorType]) -> tuple[Value, ...]:
         """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`."""

@@ -126,7 +126,7 @@ def is_light(value: Any) -> bool:
     return issubclass(kind, _BY_VALUE) or (kind is types.BuiltinMethodType and isinstance(value.__self__, types.ModuleType))
 
 
-_ROOTED = (types.ModuleType, type, types.BuiltinFunctionType)
+_ROOTED = (types.ModuleType, type, types.BuiltinFunctionType, types.CodeType)
 
 
 def is_rooted(value: Any) -> bool:

@@ -881,7 +881,7 @@ NETS: dict[str, tuple[Any, Any]] = {
                           lambda net, m: setattr(Inner, "construct", INNER)),
     "construct_of_library": (lambda net: setattr(nn.ReLU, "construct", lambda self, x: x * 3) or [None],
                              lambda net, m: setattr(nn.ReLU, "construct", RELU)),
-    "method_of_one_cell": (lambda net: net.__dict__.__setitem__("body", lambda x: x * 9), lambda net: net.__dict__.pop("body")),
+    "method_of_one_cell": (lambda net: setattr(net, "body", lambda x: x * 9), lambda net: delattr(net, "body")),
     "construct_of_one_cell": (lambda net: setattr(net.inner, "construct", lambda x: x * 9), lambda net: delattr(net.inner, "construct")),
     "bprop": (lambda net: setattr(net.inner, "bprop", lambda x, out, dout: dout * 100), lambda net: delattr(net.inner, "bprop")),
 }
