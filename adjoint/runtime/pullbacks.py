@@ -13,7 +13,6 @@ from typing import Any
 
 from adjoint.ir.types import BOOL
 from adjoint.runtime.grad import (
-    Recorded,
     _check_function,  # type: ignore[reportPrivateUsage] - the same checks
     _weights,  # type: ignore[reportPrivateUsage]
     differentiate,
@@ -26,51 +25,44 @@ from adjoint.runtime.grad import (
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import Program, program_for
 from adjoint.runtime.state import state
+from adjoint.runtime.tape import Step as TapeStep
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, wrap
 
-__all__ = ["jvp", "vjp"]
+__all__ = ["Pullback", "jvp", "vjp"]
 
 
-class _Pullback:
-    """A function that has run, and its adjoint, which may run any number of times: also inside of a gradient, and recorded there.
+class Pullback:
+    """The adjoint of what a tape has recorded since `start`.
 
-    result   what the function returned
-    outputs  the tensors of it that are differentiated
+    It may run any number of times, also inside of a gradient, and is recorded there.
+
+    outputs  the tensors that are differentiated
+    wanted   the slots of what they are differentiated by
+    own      whether the tape was begun for this alone
     """
 
-    def __init__(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool):
-        outer = state.tape
-        tape = outer if outer is not None else Tape()
-        state.tape = tape
-        depth = tape.depth
-        try:
-            self._run: Recorded = recorded(tape, fn, args, {}, positions, weights)
-            self.result = self._run.result
-            self.outputs = differentiated(self.result, has_aux)
-            slots = [None if x.dtype is BOOL else tape.slot_of(x) for x in self.outputs]
-        finally:
-            tape.depth = depth
-            state.tape = outer
-        self._tape, self._end, self._slots = tape, tape.at, slots
+    def __init__(self, tape: Tape, start: TapeStep, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
+        self._tape, self._start, self._end, self._wanted = tape, start, tape.at, tuple(wanted)
+        self._slots = [None if x.dtype is BOOL else tape.slot_of(x) for x in outputs]
         self._program: Program | None = None
-        if outer is None:
+        if own:
             # Nobody tells this tape any more when a tensor that it has seen is overwritten: it keeps the memories themselves.
             tape.values = [wrap(x.type, x.memory) for x in tape.values]
 
-    def __call__(self, cotangents: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
-        """The gradients of the arguments and of the weights, for one cotangent of each output."""
-        tape, run = self._tape, self._run
+    def __call__(self, cotangents: Sequence[Tensor]) -> dict[int, Tensor]:
+        """The gradients by slot, for one cotangent of each output."""
+        tape = self._tape
         if self._program is None:
             # The path ends where the function had returned, wherever the tape has got to since.
             at, tape.at = tape.at, self._end
             try:
-                self._program = program_for(tape, run.start, tuple(s for s in self._slots if s is not None), tuple(run.wanted))
+                self._program = program_for(tape, self._start, tuple(s for s in self._slots if s is not None), self._wanted)
             finally:
                 tape.at = at
         given = [ct for ct, slot in zip(cotangents, self._slots, strict=True) if slot is not None]
-        found = self._program.gradients(tape, run.wanted, given, recorded=state.tape is not None)
-        return run.structured(dict(zip(run.wanted, found, strict=True)))
+        found = self._program.gradients(tape, self._wanted, given, recorded=state.tape is not None)
+        return dict(zip(self._wanted, found, strict=True))
 
 
 def _check_has_aux(name: str, has_aux: Any) -> None:
@@ -111,13 +103,20 @@ def _ran(
     fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
 ) -> tuple[Any, list[Tensor], Pull]:
     """What `fn` returns, the tensors of that which are differentiated, and the pullback."""
-    if state.tape is not None and state.tape.emits:
-        # In a graph the pullback is a gradient of the function anew: without effects it is the same function.
-        result = fn(*args)
-        pull = lambda cotangents: differentiate(fn, args, {}, positions, weights, sens=tuple(cotangents), has_aux=has_aux)[1:]  # noqa: E731
-        return result, differentiated(result, has_aux), pull
-    ran = _Pullback(fn, args, positions, weights, has_aux)
-    return ran.result, ran.outputs, ran
+    outer = state.tape
+    if outer is not None and outer.emits:
+        return state.lowering.record(fn, args, positions, weights, has_aux)
+    tape = outer if outer is not None else Tape()
+    state.tape = tape
+    depth = tape.depth
+    try:
+        run = recorded(tape, fn, args, {}, positions, weights)
+        outputs = differentiated(run.result, has_aux)
+    finally:
+        tape.depth = depth
+        state.tape = outer
+    pullback = Pullback(tape, run.start, outputs, run.wanted, own=outer is None)
+    return run.result, outputs, lambda cotangents: run.structured(pullback(cotangents))
 
 
 def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of
 from adjoint.ir.interpret import UNDEFINED
 from adjoint.ir.op import Effect
-from adjoint.ir.ops.control import Cell, For, Gradient, If, RegionOp, While
+from adjoint.ir.ops.control import Cell, Differentiated, For, Gradient, If, Pull, Record, RegionOp, While
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
@@ -177,7 +177,7 @@ class _Binder:
     def control(self, node: Node, operands: tuple[int, ...], results: range) -> Step:
         regions = node.regions
         params = tuple(self.place(p) for region in regions[-1:] for p in region.params)
-        whole = isinstance(node.op, (Cell, Gradient))
+        whole = isinstance(node.op, (Cell, Differentiated))
         blocks = [self.block(region, own_params=whole) for region in regions]
         yields = [self.positions(region.results) for region in regions]
         match node.op:
@@ -194,6 +194,10 @@ class _Binder:
                 return walk_cells.cell(node, site, blocks[0], operands, params, yields[0], results)
             case Gradient():
                 return walk_cells.gradient(node, self.graph.state, blocks[0], operands, params, yields[0], results)
+            case Record():
+                return walk_cells.record(node, self.graph.state, blocks[0], operands, params, yields[0], results)
+            case Pull():
+                return walk_cells.pull(operands, results)
             case op:
                 raise InternalError(f"{op.name} does not stand in a graph")
 

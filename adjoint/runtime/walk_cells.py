@@ -7,24 +7,25 @@ they give back fits the graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adjoint.ir.core import Node
 from adjoint.ir.ops.control import Cell as CellOp
-from adjoint.ir.ops.control import Gradient
+from adjoint.ir.ops.control import Differentiated, Gradient, Record
 from adjoint.runtime.cell import _replaced, _Rule, _tensors
 from adjoint.runtime.grad import _outputs, flat_tensors
 from adjoint.runtime.graph import CellSite, Deviation
 from adjoint.runtime.hooks import CellHooks
 from adjoint.runtime.program import gradients, zeros
+from adjoint.runtime.pullbacks import Pullback
 from adjoint.runtime.state import state
 from adjoint.runtime.tape import Step as TapeStep
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor
 from adjoint.runtime.walk_run import Block, Entered, Inline, Run, Step, mover
 
-__all__ = ["cell", "gradient"]
+__all__ = ["cell", "gradient", "pull", "record"]
 
 
 # -- cells ---------------------------------------------------------------------------------------------------------------
@@ -225,6 +226,64 @@ class _Opened(tuple[Any, ...]):
     watched: list[int | None]
 
 
+def _begun(tape: Tape, node: Node, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
+    """Begin a gradient by the tensors `given` and the parameters that the node names."""
+    op = node.op
+    assert isinstance(op, Differentiated)
+    tape.site = node
+    start = tape.begin((id(node), len(given)), node)
+    opened = _Opened([tape.leaf(x) for x in given])
+    opened.tape, opened.start = tape, start
+    opened.slots = [tape.slots[id(x)] for x in opened]
+    weights = [symbols[name] for name in op.by]
+    opened.watched = [tape.watch(w) if w.requires_grad else None for w in weights]
+    tape.site = None
+    return opened
+
+
+def _wanted(opened: _Opened) -> list[int]:
+    """The slots of all that is differentiated by."""
+    return list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
+
+
+def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
+    """The gradients of the arguments and the weights, from those by slot."""
+    by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
+    return (*(found[s] for s in opened.slots), *by_weight)
+
+
+def _differentiated(
+    node: Node, symbols: Mapping[str, Tensor], block: Block, operands: Sequence[int], params: Sequence[int], results: range,
+    closed: Callable[[_Opened, list[Any], bool], tuple[Any, ...]],
+) -> Step:
+    """A region that is recorded; `closed` gives the results, told whether the tape is its own."""
+
+    def differentiated(values: list[Any], run: Run) -> None:
+        outer = run.tape
+        opened = run.taken(_Opened)
+        tape = opened.tape if opened is not None else outer if outer is not None else Tape()
+        depth = tape.depth
+        state.tape = run.tape = tape
+        try:
+            if opened is None:
+                opened = _begun(tape, node, symbols, [values[i] for i in operands])
+                run.keep(opened)
+            else:
+                tape.depth += 1
+            for place, x in zip(params, opened, strict=True):
+                values[place] = x
+            block.run(values, run)
+            made = run.taken(tuple)
+            if made is None:
+                made = run.keep(closed(opened, values, outer is None))
+            values[results.start : results.stop] = made
+        finally:
+            tape.depth = depth
+            state.tape = run.tape = outer
+
+    return differentiated
+
+
 def gradient(
     node: Node, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...], params: tuple[int, ...],
     yielded: tuple[int, ...], results: range,
@@ -234,49 +293,44 @@ def gradient(
     assert isinstance(op, Gradient)
     count = len(params)
 
-    def begun(tape: Tape, given: Sequence[Tensor]) -> _Opened:
-        tape.site = node
-        start = tape.begin((id(node), count), node)
-        opened = _Opened([tape.leaf(x) for x in given])
-        opened.tape, opened.start = tape, start
-        opened.slots = [tape.slots[id(x)] for x in opened]
-        weights = [symbols[name] for name in op.by]
-        opened.watched = [tape.watch(w) if w.requires_grad else None for w in weights]
-        tape.site = None
-        return opened
-
-    def closed(opened: _Opened, outs: list[Tensor], sens: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
         tape = opened.tape
+        outs, sens = [values[i] for i in yielded], [values[i] for i in operands[count:]]
         slots, cotangents = _outputs(tape, tuple(outs[: op.of]), tuple(sens) or None, False)
-        wanted = list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
+        wanted = _wanted(opened)
         if tape.depth == 1:
             # Hooks are free while the outermost gradient is computed.
             state.tape = None
         found = dict(zip(wanted, gradients(tape, opened.start, slots, wanted, cotangents), strict=True))
-        by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
-        return (*outs, *(found[s] for s in opened.slots), *by_weight)
+        return (*outs, *_by_leaf(op, opened, found))
 
-    def gradient_(values: list[Any], run: Run) -> None:
-        outer = run.tape
-        opened = run.taken(_Opened)
-        tape = opened.tape if opened is not None else outer if outer is not None else Tape()
-        depth = tape.depth
-        state.tape = run.tape = tape
-        try:
-            if opened is None:
-                opened = begun(tape, [values[i] for i in operands[:count]])
-                run.keep(opened)
-            else:
-                tape.depth += 1
-            for place, x in zip(params, opened, strict=True):
-                values[place] = x
-            block.run(values, run)
-            made = run.taken(tuple)
-            if made is None:
-                made = run.keep(closed(opened, [values[i] for i in yielded], [values[i] for i in operands[count:]]))
-            values[results.start : results.stop] = made
-        finally:
-            tape.depth = depth
-            state.tape = run.tape = outer
+    return _differentiated(node, symbols, block, operands[:count], params, results, closed)
 
-    return gradient_
+
+def record(
+    node: Node, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...], params: tuple[int, ...],
+    yielded: tuple[int, ...], results: range,
+) -> Step:
+    """A region, and what takes its gradient later, as `vjp` does."""
+    op = node.op
+    assert isinstance(op, Record)
+
+    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
+        outs = [values[i] for i in yielded]
+        pullback = Pullback(opened.tape, opened.start, outs[: op.of], _wanted(opened), own)
+        return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
+
+    return _differentiated(node, symbols, block, operands, params, results, closed)
+
+
+def pull(operands: tuple[int, ...], results: range) -> Step:
+    """The gradients of what has been recorded."""
+    trace, *given = operands
+
+    def pull_(values: list[Any], run: Run) -> None:
+        made = run.taken(tuple)
+        if made is None:
+            made = run.keep(tuple(values[trace]([values[i] for i in given])))
+        values[results.start : results.stop] = made
+
+    return pull_
