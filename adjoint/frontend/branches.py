@@ -319,7 +319,8 @@ class Branching:
                 merge.drop(pairs)
                 if report is not None:
                     report(name)
-                entries[name] = lambda made, unusable=Unusable(self._mistake(differ)): unusable
+                unusable = Unusable(self._mistake(differ))
+                entries[name] = lambda made, unusable=unusable: unusable
         return lambda made: {name: build(made) for name, build in entries.items()}
 
     def _mistake(self, differ: Difference) -> Callable[[str, Loc], Exception]:
@@ -388,7 +389,10 @@ class Branching:
             atoms: list[Atom] = []
             for pair in merge.pairs:
                 value, kind = pair[side], pair[2]
-                atoms.append(self.world.builder.emit(Undef((kind.type,)), hint="undefined") if value is DEAD else self.world.atom_as(value, kind))
+                if value is DEAD:
+                    atoms.append(self.world.builder.emit(Undef((kind.type,)), hint="undefined"))
+                else:
+                    atoms.append(self.world.atom_as(value, kind))
             self.world.close()
             yields.append(atoms)
         regions = [branch.builder.finish(atoms) for branch, atoms in zip((a, b), yields, strict=True)]

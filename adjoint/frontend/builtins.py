@@ -253,7 +253,8 @@ def _over_rows(function: Any) -> Special:
     return over
 
 
-PYTHON.update({function: _over_rows(function) for function in (zip, enumerate, list, tuple, reversed, itertools.chain, itertools.accumulate)})
+_SEQUENCES = (zip, enumerate, list, tuple, reversed, itertools.chain, itertools.accumulate)
+PYTHON.update({function: _over_rows(function) for function in _SEQUENCES})
 
 
 @_for(sorted)

@@ -36,6 +36,10 @@ _BY_KIND = frozenset({isinstance, type, getattr, hasattr, setattr, callable, pri
 """Functions that see which object an argument is, or read nothing of it."""
 
 
+_IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
+"""Python's functions and methods that are written in C."""
+
+
 class Lowerer(Statements):
     """Runs a function on its tree."""
 
@@ -86,8 +90,7 @@ class Lowerer(Statements):
             return self.run_function(function, args, kwargs)
         if isinstance(function, type):
             return self._made(function, args, kwargs)
-        if isinstance(function, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)) \
-                or purity.is_of_pure_module(function):
+        if isinstance(function, _IN_C) or purity.is_of_pure_module(function):
             self._check_pure(function)
             return self.native(function, args, kwargs)
         self.world.read_attribute(type(function), "__call__")
@@ -309,8 +312,7 @@ class Lowerer(Statements):
         returned = self.truth(outcome.code == RETURN, node)
         a = self.branching.branch(lambda: outcome.value)
         b = self.branching.branch(lambda: None)
-        merged = self._merged(returned, a, b, node)
-        return merged
+        return self._merged(returned, a, b, node)
 
     def _check_generator(self, node: ast.FunctionDef, source: Source) -> None:
         for inner in ast.walk(node):
@@ -336,8 +338,8 @@ class Lowerer(Statements):
                 self.outside.restore(self.journal, self.is_late)
             raise
         except RecursionError:
-            raise errors.TOO_DEEP.at(loc, f"`{name}` calls itself too often", help="let a Python value end the recursion, or write a loop") \
-                from None
+            raise errors.TOO_DEEP.at(loc, f"`{name}` calls itself too often",
+                                     help="let a Python value end the recursion, or write a loop") from None
         finally:
             self.depth -= 1
             self.frame, self.branching.local_names, self.world.loc = before, names, loc

@@ -161,7 +161,8 @@ class Expressions:
             case ast.Starred():
                 raise self.unsupported(node, "a starred expression cannot stand here", "unpack it in a call, a tuple or a list")
             case _:
-                raise self.unsupported(node, f"`{type(node).__name__.lower()}` is not parsed", _INSTEAD.get(type(node), "write it differently"))
+                instead = _INSTEAD.get(type(node), "write it differently")
+                raise self.unsupported(node, f"`{type(node).__name__.lower()}` is not parsed", instead)
 
     def _walrus_frame(self) -> Frame:
         """Where `:=` binds: outside of comprehensions."""
@@ -183,7 +184,8 @@ class Expressions:
                     if isinstance(found, Unusable):
                         raise found.make(name, self.place_of(node))
                     if found is UNBOUND:
-                        self.raised(UnboundLocalError, (f"cannot access local variable '{name}' where it is not associated with a value",), node)
+                        message = f"cannot access local variable '{name}' where it is not associated with a value"
+                        self.raised(UnboundLocalError, (message,), node)
                     return found
                 if name in frame.cells:
                     cell = frame.cells[name]
@@ -252,7 +254,7 @@ class Expressions:
     def _item(self, container: Any, index: Any, node: ast.AST) -> Any:
         self.used(container)
         with self.here(node):
-            if not self.world.is_tensor(container) and self.world.is_dynamic(index) and isinstance(container, (list, tuple, dict, range, str)):
+            if self.world.is_dynamic(index) and isinstance(container, (list, tuple, dict, range, str)):
                 tensors = isinstance(container, (list, tuple)) and all(self.world.is_tensor(item) for item in container)
                 raise errors.VALUE_NEEDED.at(
                     self.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",

@@ -141,7 +141,7 @@ class Looping(Branching):
         """A `for` that can be left: a `while` that counts."""
         start, stop, step = bounds
         if not isinstance(step, int):
-            raise errors.NOT_A_CONSTANT.at(self.header, "this range is left by `break` or `return`, and its step is not known while parsing",
+            raise errors.NOT_A_CONSTANT.at(self.header, "this range is left by `break` or `return`: its step must be known while parsing",
                                            help="give the range a step that is a Python number")
         names: dict[str, Any] = {"at": start}
         self.journal.born(NamesPlace(names))

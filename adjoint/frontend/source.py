@@ -80,7 +80,9 @@ def _searched(code: CodeType, name: str) -> tuple[Definition, Source]:
             # They stand in each other: the innermost.
             return max(around, key=lambda node: (node.body.lineno, node.body.col_offset)), Source(file, name)
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name and _first_line(node) == code.co_firstlineno:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if node.name != code.co_name or _first_line(node) != code.co_firstlineno:
+                continue
             if isinstance(node, ast.AsyncFunctionDef):
                 raise errors.UNSUPPORTED.at(Source(file, name).at(node), "an `async` function is not parsed",
                                             help="write it as an ordinary function")

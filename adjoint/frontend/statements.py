@@ -319,7 +319,8 @@ class Statements(Patterns):
             outcome = self._looping(lambda: self.branching.for_loop(
                 (rounds.start, rounds.stop, rounds.step), lambda i: None, lambda: self.block(node.body)), node)
             self.assign(node.target, over[-1])
-        elif isinstance(over, range) and len(over) > _UNROLLED_TO and self._leaves_by_tensor(node.body, lambda: self.assign(node.target, over[0])):
+        elif isinstance(over, range) and len(over) > _UNROLLED_TO \
+                and self._leaves_by_tensor(node.body, lambda: self.assign(node.target, over[0])):
             outcome = self._looping(lambda: self.branching.for_loop(
                 (over.start, over.stop, over.step), lambda i: self.assign(node.target, i), lambda: self.block(node.body)), node)
         else:
@@ -508,6 +509,7 @@ _WORDS: dict[type[ast.stmt], str] = {
     ast.AsyncWith: "async with",
 }
 _INSTEAD: dict[type[ast.stmt], str] = {
-    ast.With: "open and close outside of the function that is parsed", ast.Try: "test for the condition with `if`; exceptions leave a graph",
+    ast.With: "open and close outside of the function that is parsed",
+    ast.Try: "test for the condition with `if`; exceptions leave a graph",
     ast.ClassDef: "define the class outside", ast.AsyncFunctionDef: "define an ordinary function",
 }

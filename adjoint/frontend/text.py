@@ -24,8 +24,9 @@ class RunTimeText:
     pieces: tuple[Any, ...]
 
     def _unknown(self, *_: Any, **__: Any) -> NoReturn:
-        raise errors.VALUE_NEEDED.at(UNKNOWN, "what a text with a tensor in it says is not known while parsing",
-                                     help="it can be printed, joined by `+`, and be the message of `raise` and `assert`; compare the tensor")
+        raise errors.VALUE_NEEDED.at(
+            UNKNOWN, "what a text with a tensor in it says is not known while parsing",
+            help="compare the tensor; a text can be printed, joined by `+`, and be the message of `raise` and `assert`")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _unknown  # type: ignore[assignment]
     __contains__ = __iter__ = __len__ = __getitem__ = __mul__ = __rmul__ = __mod__ = __format__ = _unknown
@@ -75,6 +76,8 @@ def interpolated(text: str, values: Any) -> RunTimeText:
         if place[2] == "%":
             pieces.append("%")
         elif place[1] is not None:
+            if not isinstance(values, Mapping):
+                raise TypeError("format requires a mapping")
             pieces.append((values[place[1]], "%", f"%{place[2]}"))
         elif left:
             pieces.append((left.pop(0), "%", f"%{place[2]}"))

@@ -1,0 +1,131 @@
+# ruff: noqa: UP031, UP032 - old ways to make texts are what is tested
+"""Calls of Python's own from parsed code: what runs while parsing, what is made when the graph runs, what is refused."""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import math
+import random
+import time
+from collections import Counter, namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint
+from adjoint import Tensor
+from adjoint.diagnostics import CompileError
+
+Pair = namedtuple("Pair", "a b")
+TABLE = {0: "none", 1: "one"}
+generator = np.random.default_rng(3)
+
+
+@functools.lru_cache
+def cached(x, n):
+    return x * n
+
+
+def texts(x):
+    n = int(x.sum())
+    print("sum %s, %03d and 100%%" % (x.sum(), n), "%(n)5d|" % {"n": n})
+    print("{} {0!r} {}".replace("{0!r}", "{!r}").format(x, x.shape, n), "{k:>4}".format(k=n), ", ".join(["a", f"{n}", "b"]))
+    return x
+
+
+def test_texts_are_made_when_the_graph_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    x = Tensor([1.0, 2.0])
+    texts(x)
+    expected = capsys.readouterr().out
+    run = adjoint.jit(texts)
+    run(x)
+    assert capsys.readouterr().out == expected
+    run(Tensor([3.0, 2.0]))
+    assert "sum 5.0, 005 and 100%" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x * math.sqrt(2.0) + np.linalg.norm([3.0, 4.0]),
+    lambda x: x * next(iter([2.0, 3.0])),
+    lambda x: x * sum(itertools.islice(itertools.count(1), 3)),
+    lambda x: x * functools.reduce(lambda a, b: a * b, [1, 2, 3]),
+    lambda x: x * Counter("abca")["a"] * len(set([1, 2, 2])),  # noqa: C405 - the call is what is tested
+    lambda x: x * heapq.nsmallest(1, [3, 2])[0],
+    lambda x: x * sorted([3, 1, 2], key=lambda n: -n, reverse=True)[0],
+    lambda x: cached(x, 3) + cached(x, 3),
+    lambda x: Pair(x, 2)._replace(b=3).b * x,
+    lambda x: sum(list(zip([x, x * 2], range(2), strict=True))[1]),
+    lambda x: (lambda kept: [kept.append(x * 2), kept[-1]][1])([x].copy()),
+])
+def test_what_depends_on_its_arguments_alone(function: Callable[..., Any]) -> None:
+    x = Tensor([1.0, -2.0])
+    assert adjoint.jit(function)(x).asnumpy().tolist() == function(x).asnumpy().tolist()
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x * time.perf_counter(), lambda x: x * random.uniform(1.0, 2.0), lambda x: x * random.gauss(0.0, 1.0),
+    lambda x: x * np.random.normal(), lambda x: x * generator.random(), lambda x: x * np.random.default_rng(1).random(),
+    lambda x: x * id(x), lambda x: x * len(list(endless)), lambda x: x * sum(endless),
+])
+def test_what_a_graph_would_freeze(function: Callable[..., Any]) -> None:
+    with pytest.raises(CompileError, match="E208"):
+        adjoint.jit(function)(Tensor([1.0, -2.0]))
+
+
+endless = iter([1, 2, 3])
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, n: x * len(TABLE.get(n, "")), lambda x, n: x * len(TABLE[n]), lambda x, n: x * (n in {1, 2}), lambda x, n: x * (n in TABLE),
+    lambda x, n: x * len({1, 2} | {n}), lambda x, n: x * len(set([n, 1])), lambda x, n: x * Counter([n])[1],  # noqa: C405
+    lambda x, n: x * len(dict.fromkeys([n])), lambda x, n: x * TABLE.setdefault(n, 1), lambda x, n: x * len({(n, 1): 2}),
+])
+def test_numbers_of_the_run_are_not_looked_up(function: Callable[..., Any]) -> None:
+    run = adjoint.jit(lambda x, t: function(x, int(t)))
+    with pytest.raises(CompileError, match="E203"):
+        run(Tensor([1.0, -2.0]), Tensor(1))
+    assert TABLE == {0: "none", 1: "one"}
+
+
+def test_a_list_from_outside_is_left_as_it_was() -> None:
+    history: list[Any] = [1]
+    log: dict[str, list[Any]] = {"losses": []}
+
+    @adjoint.jit
+    def f(x):
+        log["losses"].append(x.sum())
+        history.append(2)
+        return x
+
+    with pytest.raises(CompileError, match=r"(?s)E209.*left in a list from outside"):
+        f(Tensor([1.0]))
+    assert log == {"losses": []}
+
+
+def test_a_copy_of_a_list_from_outside_may_be_changed() -> None:
+    table = [1.0, 2.0]
+
+    @adjoint.jit
+    def f(x):
+        mine = [*table]
+        mine.append(x.sum())
+        return sum(mine)
+
+    assert f(Tensor([1.0])).item() == 4.0
+    assert table == [1.0, 2.0]
+
+
+def test_python_values_may_be_left_outside() -> None:
+    seen: list[Any] = []
+
+    @adjoint.jit
+    def f(x):
+        seen.append(x.shape)
+        return x
+
+    f(Tensor([1.0]))
+    assert seen == [(1,)]
