@@ -242,8 +242,7 @@ def test_values_bear_the_first_name_they_are_given():
         w = x
         m = w * 2
         z = m
-        way = z if z.sum() > 0 else x
-        return way
+        return z if z.sum() > 0 else x
 
     text = print_module(parsed(named, array(3)).graph.module, locations=False)
     assert "@named(x: f32[3])" in text and "  m: f32[3] = mul(x, 2.0_f32)\n" in text and "yield x\n" in text
