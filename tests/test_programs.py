@@ -295,6 +295,11 @@ def test_text_of_the_graph(program: Program) -> None:
     same(expected.result, filled(lowered.outline, leaves[: len(slots_of(lowered.outline))]), "result")
 
 
+SUMMED_OTHERWISE = {"vjp_pulled_in_loops"}
+"""Programs of which the static adjoint adds up a cotangent in another order than the tape: a loop of a recorded function is run anew
+where the function is pulled in a loop, and what flows through either run is a sum of its own."""
+
+
 @differentiated
 def test_gradient_of_the_text(program: Program) -> None:
     """The graph printed, parsed back and differentiated as a whole, loops and branches included, where the tape knows one path."""
@@ -334,7 +339,10 @@ def test_gradient_of_the_text(program: Program) -> None:
     expected = flat_tensors(eager(program.name, True)[0].result[1])
     for reference, name in zip(expected, [*names, *trained], strict=True):
         gradient = zeros(reference) if name is None else next(found)
-        same(reference, gradient, f"gradient by {name}")
+        if program.name in SUMMED_OTHERWISE:
+            np.testing.assert_allclose(gradient.asnumpy(), reference.asnumpy(), rtol=1e-14)
+        else:
+            same(reference, gradient, f"gradient by {name}")
 
 
 def example(type_: Any) -> Tensor:

@@ -128,6 +128,169 @@ def jvp_by_several(x, v):
     return x * y
 
 
+def grown_by(x, y):
+    while x < 10:
+        x = x * x * y + 1
+    return x
+
+
+@program(f64(1.3), f64(0.5), wrt=(0, 1), features="vjp, tensor while, tensor if, second order")
+def vjp_of_a_global_function(x, v):
+    """vjp of a function of the module with a tensor loop; its pullback is called twice, and once more in either branch."""
+    y, pull = ops.vjp(grown_by, x, v + 1)
+    by_x, by_v = pull(v)
+    if by_x > 5:
+        more = pull(x)[0] * by_v
+    else:
+        more = pull(y)[1]
+    return y + by_x * pull(by_v)[1] + more
+
+
+@program(f64(1.3), f64(0.5), wrt=(0, 1), features="vjp, tensor while, for tensor rows, second order")
+def vjp_pulled_in_loops(x, v):
+    """A pullback that is called in loops, each time with what the round before gave."""
+    y, pull = ops.vjp(lambda a: ops.sin(a) * a, x)
+    z, pull_loop = ops.vjp(lambda a: grown_by(a, a), x)
+    for _ in range(2):
+        v = pull(v)[0]
+    while v < 100:
+        v = v + abs(pull(v)[0]) + 0.01 * pull_loop(v)[0]
+    return y * z + v
+
+
+@program(f64(1.3), f64(0.5), wrt=(0, 1), features="jvp, tensor while, second order")
+def jvp_of_a_global_function(x, v):
+    """jvp of a function of the module with a tensor loop."""
+    y, dy = ops.jvp(grown_by, (x, v + 1), (v, x))
+    return y * dy
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, has_aux, containers")
+def vjp_with_more_results(x, v):
+    """Tensors in tuples, results that are passed on, a result that has no gradient."""
+
+    def several(pair, factor):
+        product = pair[0] * pair[1]
+        return (product * factor, product.sum() > 0), product, 3
+
+    (y, positive), pull, (product, three) = ops.vjp(several, (x, v), x, has_aux=True)
+    (by_x, by_v), by_factor = pull((v, positive))
+    (z, _), dz, (same, _) = ops.jvp(several, [(x, v), x], [(v, x), v], has_aux=True)
+    return y * by_x + by_v * three + by_factor * product + z * dz[0] * same
+
+
+class Counts(nn.Cell):
+    """Scales by a parameter, prints, and counts its calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = Parameter(Tensor([1.5, -0.5], adjoint.float64), name="scale")
+        self.frozen = Parameter(Tensor([2.0, 3.0], adjoint.float64), name="frozen", requires_grad=False)
+        self.calls = Parameter(Tensor(0, adjoint.int32), name="calls", requires_grad=False)
+
+    def construct(self, x):
+        self.calls = self.calls + 1
+        print("called", self.calls, x)
+        return (x * self.scale * self.frozen).sum() * x
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, printing, parameters written", differences=False)
+class EffectsUnderVjp(nn.Cell):
+    """What the function of a vjp prints and writes happens once, however often it is pulled."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = Counts()
+
+    def construct(self, x, v):
+        y, pull = ops.vjp(self.net, x)
+        by_x = pull(v)[0]
+        again = pull(by_x)[0]
+        z, dz = ops.jvp(self.net, x, v)
+        print("after", self.net.calls)
+        return y * again + z * dz * self.net.calls
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, parameters read, parameters written")
+class VjpByWeights(nn.Cell):
+    """A pullback that gives gradients by one parameter and by several, frozen ones among them; they are written in between."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = Counts()
+
+    def construct(self, x, v):
+        net = self.net
+        y, pull = ops.vjp(net, x, weights=net.scale)
+        z, pull_all = ops.vjp(lambda a: net(a) * net.scale, x, weights=[net.scale, net.frozen])
+        net.frozen = net.frozen * 2
+        (by_x,), by_scale = pull(v)
+        _, (by_scale_too, by_frozen) = pull_all(by_x)
+        return y + z + by_x * by_scale + by_scale_too + by_frozen * net.frozen
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, random numbers", differences=False)
+def random_numbers_under_vjp(x, v):
+    """A function that draws random numbers: the pullback is of the numbers drawn."""
+    y, pull = ops.vjp(lambda a: ops.dropout(a * a, 0.5) + adjoint.ops.randn_like(a) * a, x)
+    return y, pull(v)[0], pull(y)[0], adjoint.ops.randn_like(x)
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, register_hook, cell hooks, printing", differences=False)
+class HooksUnderVjp(nn.Cell):
+    """Forward hooks run with the function, backward hooks every time that it is pulled."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Tanh()
+        self.net.register_forward_hook(self.show)
+        self.net.register_backward_hook(self.halve)
+
+    def show(self, cell, args, output):
+        print("forward", output)
+        return output * 2
+
+    def halve(self, cell, grad_input, grad_output):
+        print("backward", grad_output[0])
+        return (grad_input[0] / 2,)
+
+    def construct(self, x, v):
+        def hooked(a):
+            b = self.net(a)
+            b.register_hook(print_gradient)
+            return ops.HookBackward(self.show_all)(b) * a
+
+        y, pull = ops.vjp(hooked, x)
+        by_x = pull(v)[0]
+        if by_x.sum() > 0:
+            by_x = by_x + pull(x)[0]
+        z, dz = ops.jvp(hooked, x, v)
+        return y * by_x + z * dz
+
+    def show_all(self, gradients):
+        print("value", gradients[0])
+
+
+@program(f64(1.3), f64(0.5), wrt=(0, 1), features="vjp, cells, tensor while")
+class VjpAcrossCells(nn.Cell):
+    """A function recorded here is pulled within a cell."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = Pulls()
+
+    def construct(self, x, v):
+        y, pull = ops.vjp(grown_by, x, v + 1)
+        return self.net(v, pull) * y
+
+
+class Pulls(nn.Cell):
+    """Calls a pullback that it is given."""
+
+    def construct(self, v, pull):
+        return pull(v * v)[0]
+
+
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="grad, second order")
 def hessian_vector_product(x, v):
     """The gradient of a gradient's product with a vector."""

@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
-from adjoint.runtime.grad import differentiate
+from adjoint.diagnostics import CompileError
 from adjoint.runtime.pullbacks import jvp, vjp
 from adjoint.runtime.state import state
 
@@ -235,55 +235,44 @@ def test_a_pullback_taken_in_a_cell_and_called_outside() -> None:
     assert lists(ms.grad(function)(X)) == [3.0 + 6.0, 12.0 + 120.0]
 
 
-# -- under a tape that emits --------------------------------------------------------------------------------------------------
-def test_where_ops_are_emitted_the_pullback_is_a_gradient_anew() -> None:
-    """What `state.tape.differentiate` is asked for while a graph is made; here it computes."""
-    asked: list[tuple[Any, ...]] = []
+# -- within a graph -----------------------------------------------------------------------------------------------------------
+def test_a_graph_runs_the_function_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the function prints is printed once; a hook in it runs for every pull."""
 
-    class Emitting:
-        emits = True
+    def loud(x: Tensor) -> Tensor:
+        print("forward")
+        y = x * x
+        y.register_hook(lambda gradient: print("backward"))
+        return y
 
-        def differentiate(self, fn: Any, args: Any, kwargs: Any, positions: Any, weights: Any, **options: Any) -> Any:
-            asked.append((len(args), list(positions), len(weights), options["has_aux"], lists(options["sens"])))
-            state.tape = None
-            try:
-                return differentiate(fn, args, kwargs, positions, weights, **options)
-            finally:
-                state.tape = emitting
+    def run(x: Tensor, v: Tensor) -> Any:
+        y, pull = ms.vjp(loud, x)
+        return y, pull(v)[0], pull(y)[0]
 
-    emitting: Any = Emitting()
+    expected = lists(run(X, V))
+    printed = capsys.readouterr().out
+    compiled = ms.jit(run)
+    for _ in range(2):
+        assert lists(compiled(X, V)) == expected
+        assert capsys.readouterr().out == printed == "forward\nbackward\nbackward\n"
+
+
+def test_a_pullback_stays_in_its_graph() -> None:
+    taken = ms.jit(lambda x: ms.vjp(square, x))(X)
+    with pytest.raises(CompileError, match="another graph"):
+        taken[1](V)
+
+
+def test_a_weight_that_stops_taking_gradients() -> None:
+    """The graph is for weights as they are: a frozen one has zeros."""
     net = Net()
-    w = net.w
-
-    def computed(fn: Any) -> Any:
-        """`fn`, computing in any case."""
-
-        def run(*args: Any) -> Any:
-            before = state.tape
-            state.tape = None if before is emitting else before
-            try:
-                return fn(*args)
-            finally:
-                state.tape = before
-
-        return run
-
-    def run(function: Any) -> Any:
-        state.tape = emitting
-        try:
-            return lists(function())
-        finally:
-            state.tape = None
-
-    def pulled() -> Any:
-        y, pull, aux = ms.vjp(computed(lambda x: (x * w, x)), X, weights=w, has_aux=True)
-        return y, pull(V), pull(V), aux
-
-    assert run(pulled) == ([5.0, 12.0], (([5.0, 60.0],), [1.0, 20.0]), (([5.0, 60.0],), [1.0, 20.0]), [1.0, 2.0])
-    assert asked == [(1, [0], 1, True, ([1.0, 10.0],))] * 2
-    asked.clear()
-    assert run(lambda: ms.jvp(computed(lambda x, y: x * y), (X, Y), (V, V))) == ([3.0, 8.0], [4.0, 60.0])
-    assert asked[0] == (1, [0], 0, False, ([1.0, 10.0], [1.0, 10.0]))
+    taken = ms.jit(lambda x, v: ms.vjp(net, x, weights=net.w)[1](v))
+    before = lists(taken(X, V))
+    net.w.requires_grad = False
+    after = lists(taken(X, V))
+    assert before[0] == after[0] and after[1] == [0.0, 0.0] != before[1]
+    net.w.requires_grad = True
+    assert lists(taken(X, V)) == before
 
 
 # -- mistakes -----------------------------------------------------------------------------------------------------------------

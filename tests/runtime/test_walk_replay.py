@@ -202,9 +202,18 @@ func @f(x: f32, n: i64) -> (f32, f32, f32) {
 """
 
 
-@pytest.mark.parametrize("number", range(8))
+PULLED_ANYWHERE = (
+    ANYWHERE
+    .replace("y: f32, more: f32, p': f32, w': f32 = gradient of=1", "y: f32, m1: f32, t.1: trace<f32 -> (f32, f32)> = record of=1")
+    .replace("  r: f32 =", "  v: f32 = cos(y)\n  p': f32, w': f32 = pull!(t.1, v)\n  r: f32 =")
+    .replace("  write!", "  s: f32 = apply! @step(w')\n  p.1': f32, w.1': f32 = pull!(t.1, s)\n  write!")
+    .replace("return y, r, w'", "return p.1', r, w.1'"))
+"""The same, the gradient taken twice and later."""
+
+
+@pytest.mark.parametrize(("text", "number"), [*((ANYWHERE, i) for i in range(8)), *((PULLED_ANYWHERE, i) for i in range(9))])
 @pytest.mark.parametrize("recording", [False, True])
-def test_going_on_from_anywhere(number, recording):
+def test_going_on_from_anywhere(text, number, recording):
     """Stopped at any of its calls of Python, with what that call gave put right: in loops, branches, cells and gradients."""
     log = []
     cell = Square()
@@ -223,7 +232,7 @@ def test_going_on_from_anywhere(number, recording):
                 return T(0, 0) if stopping and len(calls) == number + 1 else x
 
             hosts = {"step": step, "h": (lambda gradients: log.append(repr(gradients)), "value", "h")}
-            first, second = (made(ANYWHERE, {"w": w}, hosts, [site(cell)]) for _ in range(2))
+            first, second = (made(text, {"w": w}, hosts, [site(cell)]) for _ in range(2))
             x = N(0.4) if tape is None else tape.leaf(N(0.4))
             given, replay = [x, N(3, np.int64)], []
             if stopping:
@@ -236,7 +245,7 @@ def test_going_on_from_anywhere(number, recording):
 
     w = Parameter(N(1.5), name="w")
     (expected_steps, (expected, *others)), (steps, (found, *others_found)) = run(False), run(True)
-    assert len(calls) == 8
+    assert len(calls) == 8 + (text is PULLED_ANYWHERE)
     same(found, expected)
     assert others_found == others
     assert steps == expected_steps
