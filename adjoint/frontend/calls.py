@@ -19,6 +19,7 @@ from typing import Any
 
 from adjoint.diagnostics import CompileError, Note
 from adjoint.frontend import errors, purity
+from adjoint.frontend.aliases import MUTATORS
 from adjoint.frontend.branches import RETURN, Outcome
 from adjoint.frontend.builtins import PYTHON
 from adjoint.frontend.frame import UNBOUND, Closure, Frame
@@ -117,6 +118,8 @@ class Lowerer(Statements):
             self.used(owner)
             self._check_arguments(function, owner, args)
         if isinstance(owner, (list, dict, set)):
+            if getattr(function, "__name__", "") in MUTATORS:
+                self.aliases.write(owner)
             self.journal.touch(ContentsPlace(owner))
         place = self.world.place(owner) if owner is not None else None
         if place is not None:
@@ -325,6 +328,7 @@ class Lowerer(Statements):
             raise errors.TOO_DEEP.at(self.world.loc, f"`{name}` is called at a depth of {self.depth}",
                                      help="let a Python value end the recursion, write a loop, or raise max_call_depth")
         before, names, loc = self.frame, self.branching.local_names, self.world.loc
+        frame.caller = before
         self.frame = frame
         self.frames.append(frame)
         self.depth += 1
