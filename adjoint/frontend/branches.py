@@ -314,7 +314,8 @@ class Branching:
         for name in dict.fromkeys([*(() if a is DEAD else a), *(() if b is DEAD else b)]):
             pairs = len(merge.pairs)
             try:
-                entries[name] = merge.value(*(DEAD if end is DEAD else end.get(name, UNBOUND) for end in (a, b)), name)
+                first, second = (DEAD if end is DEAD else end.get(name, UNBOUND) for end in (a, b))
+                entries[name] = merge.value(first, second, name)
             except Difference as differ:
                 merge.drop(pairs)
                 if report is not None:

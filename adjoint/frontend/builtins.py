@@ -311,7 +311,7 @@ def _callable(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 @_for(super)
 def _super(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if args:
-        return super(*args)
+        return super(*args)  # type: ignore[arg-type]
     frame = on.frame
     while frame.outer is not None and "__class__" not in frame.cells:
         frame = frame.outer

@@ -191,7 +191,7 @@ class Lowerer(Statements):
         own_new = cls.__new__ is not object.__new__
         if own_new or not isinstance(init, types.FunctionType) or hasattr(cls, "__dataclass_fields__") or type(cls) is not type:
             return self.native(cls, args, kwargs)
-        made = cls.__new__(cls)
+        made = object.__new__(cls)
         self.call(init, (made, *args), kwargs)
         return made
 

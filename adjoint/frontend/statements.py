@@ -395,8 +395,8 @@ class Statements(Patterns):
             # Looked at in a branch of its own: when a tensor decides, the test belongs into the loop.
             probe = self.branching.branch(lambda: self.test(node.test))
             if not isinstance(probe.result, bool) or (probe.result and self._leaves_by_tensor(node.body)):
-                outcome = self._looping(lambda: self.branching.while_loop(
-                    lambda: self.tested(node.test), lambda: self.block(node.body), once=probe.result is True), node)
+                outcome = self._looping(lambda once=probe.result is True: self.branching.while_loop(
+                    lambda: self.tested(node.test), lambda: self.block(node.body), once=once), node)
                 break
             if not self.test(node.test):
                 break
