@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from gradients import agree
 
-from adjoint import Tensor, grad, ops
+from adjoint import Tensor, float64, grad, ops
 from adjoint.ir.core import Module, Node, walk
 from adjoint.ir.interpret import Interpreter
-from adjoint.ir.ops.control import Gradient
+from adjoint.ir.ops.control import Differentiated, Pull, Record
 from adjoint.ir.ops.host import Attach
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
@@ -25,17 +25,32 @@ STEP = 1e-4
 
 
 class Differences(Interpreter):
-    """Runs a `gradient` by its definition: the region anew, each element of each leaf a step further and a step back."""
+    """Runs a `gradient` or `pull!` by its definition: the region anew, each element of each leaf a step further and a step back."""
 
     def node(self, node: Node, environment: dict[Any, Any]) -> Sequence[Any]:
-        if not isinstance(node.op, Gradient):
+        if not isinstance(node.op, (Differentiated, Pull)):
             return super().node(node, environment)
+        if isinstance(node.op, Pull):
+            trace, *cotangents = (self.value(atom, environment) for atom in node.operands)
+            return trace(cotangents)
         (region,) = node.regions
         given = [np.asarray(self.value(atom, environment)) for atom in node.operands]
         arguments, sens = given[: len(region.params)], given[len(region.params) :]
-        around = dict(self.state)
         outputs = self._outputs(node, arguments, environment)
-        seeds = sens or [np.ones_like(y) for y in outputs[: node.op.of]]
+        seen, around = dict(environment), dict(self.state)
+
+        def pull(seeds: Sequence[Any]) -> list[Any]:
+            return self._slopes(node, arguments, seeds, seen, around)
+
+        if isinstance(node.op, Record):
+            return [*outputs, pull]
+        return [*outputs, *pull(sens or [np.ones_like(y) for y in outputs[: node.op.of]])]
+
+    def _slopes(
+        self, node: Node, arguments: Sequence[Any], seeds: Sequence[Any], environment: dict[Any, Any], around: dict[str, Any]
+    ) -> list[Any]:
+        now = dict(self.state)
+        self.state.update(around)
 
         def value() -> float:
             moved = self._outputs(node, arguments, environment)
@@ -59,8 +74,8 @@ class Differences(Interpreter):
             self.state[symbol] = around[symbol].copy()
             leaves.append(self.state[symbol])
         slopes = [slope(x) for x in leaves]
-        self.state.update(around)
-        return [*outputs, *slopes]
+        self.state.update(now)
+        return slopes
 
     def _outputs(self, node: Node, arguments: Sequence[Any], environment: dict[Any, Any]) -> list[Any]:
         (region,) = node.regions
@@ -75,7 +90,7 @@ def expanded(text: str) -> Module:
     verify_module(module)
     after = Differentiate().on_module(module)
     verify_module(after)
-    assert not any(isinstance(node.op, Gradient) for f in after.functions.values() for node in walk(f.body))
+    assert not any(isinstance(node.op, (Differentiated, Pull)) for f in after.functions.values() for node in walk(f.body))
     assert print_module(parse_module(print_module(after))) == print_module(after)
     return after
 
@@ -234,7 +249,7 @@ def test_pair_and_lift_state_expand_first() -> None:
     for passes in ("pair{wrt=[a]}", "lift-state", "lift-state,grad{wrt=[a, w]}"):
         after = Pipeline.parse(f"{passes},differentiate").run(parse_module(WHOLE))
         verify_module(after)
-        assert not any(isinstance(node.op, Gradient) for f in after.functions.values() for node in walk(f.body))
+        assert not any(isinstance(node.op, (Differentiated, Pull)) for f in after.functions.values() for node in walk(f.body))
     lifted = Pipeline.parse("lift-state").run(parse_module(WHOLE))
     got = Interpreter(lifted).run("f", A, np.asarray(1.7), W)
     np.testing.assert_array_equal(got[3], Interpreter(expanded(WHOLE), state={"w": W}).run("f", A, np.asarray(1.7))[3])
@@ -245,7 +260,7 @@ def test_inlining_and_dead_code_leave_a_gradient_as_it_is() -> None:
         module = parse_module(text)
         after = Pipeline.parse("inline,cse,dce").run(module)
         verify_module(after)
-        assert any(isinstance(node.op, Gradient) for f in after.functions.values() for node in walk(f.body))
+        assert any(isinstance(node.op, (Differentiated, Pull)) for f in after.functions.values() for node in walk(f.body))
 
 
 def test_what_is_attached_stays_for_a_gradient_of_the_whole() -> None:
@@ -330,3 +345,117 @@ func @f(a: f32[50]) -> f32[50] {
         return (inner * x * ops.cos(x)).sum()
 
     np.testing.assert_array_equal(load_ir(text)(a).asnumpy(), grad(outer)(a).asnumpy())
+
+
+# -- recorded and pulled ------------------------------------------------------------------------------------------------------
+PULLED = """
+param @w : f64[3]
+func @f(a: f64[3], v: f64, c: bool, n: i64) -> (f64[3], f64[3], f64[3], f64[3], f64) {
+  y: f64, aux: f64[3], t: trace<f64 -> (f64[3], f64[3])> = record of=1 by=[@w] carry (x: f64[3] = a) {
+    w: f64[3] = read @w
+    k: f64[3] = cell "k" carry (e: f64[3] = x) {
+      p: f64[3] = for j in range(0, n, 1) carry (q: f64[3] = e) {
+        q.1: f64[3] = sin(q)
+        q.2: f64[3] = mul(q.1, w)
+        yield q.2
+      }
+      r: f64[3] = mul(p, e)
+      yield r
+    }
+    g: f64[3] = if c {
+      o: f64[3] = mul(k, k)
+      yield o
+    } else {
+      o.1: f64[3], m: f64 = while carry (e.1: f64[3] = k, m.1: f64 = 0.0_f64) test {
+        more: bool = less(m.1, 1.5_f64)
+        yield more
+      } do {
+        e.2: f64[3] = cos(e.1)
+        m.2: f64 = add(m.1, 1.0_f64)
+        yield e.2, m.2
+      }
+      yield o.1
+    }
+    s: f64 = sum(g, axes=[0])
+    yield s, k
+  }
+  x': f64[3], w': f64[3] = pull!(t, v)
+  h: f64[3] = if c {
+    x.1': f64[3], w.1': f64[3] = pull!(t, y)
+    yield w.1'
+  } else {
+    x.2': f64[3], w.2': f64[3] = pull!(t, 1.0_f64)
+    yield x.2'
+  }
+  z: f64 = for i in range(0, n, 1) carry (u: f64 = v) {
+    x.3': f64[3], w.3': f64[3] = pull!(t, u)
+    b: f64 = sum(w.3', axes=[0])
+    yield b
+  }
+  return x', w', h, aux, z
+}
+"""
+
+
+@pytest.mark.parametrize("c", [True, False])
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_trace_pulled_in_all_places(c: bool, n: int) -> None:
+    means_the_same(PULLED, A, np.asarray(0.7), np.asarray(c), np.asarray(n), w=W)
+
+
+@pytest.mark.parametrize("c", [True, False])
+def test_gradients_of_what_pulls(c: bool) -> None:
+    text = print_module(expanded(PULLED))
+    agree(text, orders=2, state={"w": W}, c=c, n=2, tolerance=1e-4)
+
+
+ALONG = """
+func @f(a: f64[3], d: f64[3]) -> (f64[3], f64[3], f64[3]) {
+  y: f64[3], t: trace<f64[3] -> f64[3]> = record of=1 carry (x: f64[3] = a) {
+    z: f64[3] = for i in range(0, 3, 1) carry (q: f64[3] = x) {
+      q.1: f64[3] = sin(q)
+      q.2: f64[3] = mul(q.1, x)
+      yield q.2
+    }
+    yield z
+  }
+  x': f64[3], along: f64[3] = gradient of=1 sens (d) carry (s: f64[3] = d) {
+    x.1': f64[3] = pull!(t, s)
+    yield x.1'
+  }
+  y.1: f64[3], t.1: trace<f64[3] -> f64[3]> = record of=1 carry (s.1: f64[3] = d) {
+    x.2': f64[3] = pull!(t, s.1)
+    yield x.2'
+  }
+  twice: f64[3] = pull!(t.1, along)
+  return x', along, twice
+}
+"""
+
+
+def test_pulled_in_gradients_and_in_records() -> None:
+    means_the_same(ALONG, A, W)
+    agree(print_module(expanded(ALONG)), orders=2, tolerance=1e-4)
+
+
+def test_what_a_recorded_region_does_happens_once() -> None:
+    text = """
+param @n : i64
+func @f(a: f64) -> (f64, f64) {
+  y: f64, t: trace<f64 -> f64> = record of=1 carry (x: f64 = a) {
+    n: i64 = read @n
+    m: i64 = add(n, 1_i64)
+    write! @n(m)
+    z: f64 = mul(x, x)
+    yield z
+  }
+  x': f64 = pull!(t, y)
+  x.1': f64 = pull!(t, x')
+  return x', x.1'
+}
+"""
+    state = {"n": np.asarray(0)}
+    assert Interpreter(expanded(text), state=state).run("f", np.asarray(3.0)) == (54.0, 324.0)
+    assert state["n"] == 1
+    loaded = load_ir(text)
+    assert [float(x.asnumpy()) for x in loaded["f"](Tensor(3.0, float64))] == [54.0, 324.0]
