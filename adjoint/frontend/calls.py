@@ -57,7 +57,9 @@ class Lowerer(Statements):
             if not any(isinstance(x, Closure) and sys.getrefcount(x) > 3 for x in frame.names.values()):
                 frame.names.clear()
                 frame.cells, frame.first, frame.outer = {}, UNBOUND, None
+            frame.caller = None
         self.frames = []
+        self.aliases.frame = lambda: None
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `function(*args, **kwargs)` gives, whatever kind of callable it is."""
