@@ -23,7 +23,8 @@ __all__ = ["MUTATORS", "Aliases"]
 
 MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
-    "difference_update", "intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__",
+    "difference_update", "intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__imul__",
+    "__ior__",
 })
 """The methods of containers that change them."""
 
@@ -102,7 +103,8 @@ class Aliases:
         match x:
             case Frame():
                 cells = [(cell.cell_contents, f"`{name}`") for name, cell in x.cells.items() if _is_full(cell)]
-                return [*((value, f"`{name}`") for name, value in x.names.items()), *cells, *([(x.outer, "")] if x.outer is not None else [])]
+                own = [(value, f"`{name}`") for name, value in x.names.items()]
+                return [*own, *cells, *([] if x.outer is None else [(x.outer, "")])]
             case Closure():
                 return [(x.frame, ""), *((p.default, "a default") for p in x.signature.parameters.values())]
             case functools.partial():

@@ -288,6 +288,9 @@ class Branching:
                            for branch in (a, b))  # type: ignore[assignment]
         for key in {**a.changes, **b.changes}:
             place, before, _ = a.changes.get(key) or b.changes[key]
+            if key[0] == "atom" and not self.world.is_here(before):
+                # Made in a branch itself: what stands for it says what it is.
+                continue
             ends = [branch.changes[key][2] if key in branch.changes else before for branch in (a, b)]
             local = isinstance(place, NamesPlace)
             for i, branch in enumerate((a, b)):

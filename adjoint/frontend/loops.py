@@ -188,8 +188,8 @@ class Looping(Branching):
         state.shared.clear()
         state.ends = found.ends
         for key, (place, before, after) in found.changes.items():
-            if key[1] in state.made:
-                # The names that stand for it say what it is at the end.
+            if key[1] in state.made or (key[0] == "atom" and not self.world.is_here(before)):
+                # Made by the loop or in the round: what stands for it says what it is at the end.
                 continue
             if key in state.places:
                 place, before, inside = state.places[key]
@@ -352,7 +352,7 @@ class Looping(Branching):
         last: dict[Value, Any] = {}
         ends = found.ends
         for key, (_, _, after) in found.changes.items():
-            if key[1] in state.made:
+            if key[1] in state.made or key not in state.places:
                 continue
             self._collect(state.places[key][2], after, last, ends)
             self._collect(state.given.get(key, {}), after, last, ends)

@@ -249,18 +249,21 @@ class Statements(Patterns):
         b = self.branching.branch(second)
         done = False
         self.branching.local_names = names
-        goes_on = [not branch.dead and branch.result is None for branch in (a, b)]
+        goes_on = [not branch.dead and (branch.result is None or NEXT in branch.result.codes) for branch in (a, b)]
+
+        def following(branch: Branch) -> Branch:
+            if branch.result is None:
+                return self.branching.resume(branch, lambda: self.block(rest))
+            return self.branching.resume(branch, lambda: self._guarded(branch.result, lambda: self.block(rest), node))
+
         if rest and goes_on[0] != goes_on[1]:
             # One branch leaves: what follows belongs to the other.
-            live = a if goes_on[0] else b
             done = True
-            resumed = self.branching.resume(live, lambda: self.block(rest))
-            a, b = (resumed, b) if live is a else (a, resumed)
+            a, b = (following(a), b) if goes_on[0] else (a, following(b))
         elif rest and all(goes_on) and self._matters(self.branching.differences(a, b, _leaving), rest):
             # The two leave values that cannot be one: each goes on by itself.
             done = True
-            a = self.branching.resume(a, lambda: self.block(rest))
-            b = self.branching.resume(b, lambda: self.block(rest))
+            a, b = following(a), following(b)
         return self._merged(condition, a, b, node), done
 
     # -- match --------------------------------------------------------------------------------------------------------

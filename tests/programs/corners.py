@@ -385,6 +385,49 @@ def ways_out_of_nested_loops(x):
     return x
 
 
+@program(f32(1.0), wrt=0, features="tensor early return, nested tensor if")
+def return_within_one_branch(x):
+    """A branch of which one part returns, the other goes on to what follows."""
+    if x > 0:
+        if x > 5:
+            return x * 100
+        x = x + 1
+    x = x * 2
+    return x
+
+
+@program(f32(1.0), wrt=0, features="tensor break, tensor continue, nested tensor if, tensor while, number computed in loop", differences=False)
+def break_within_one_branch(x):
+    """The same with `break` and `continue`."""
+    n = 0
+    while n < 30:
+        n += 1
+        if x > 0:
+            if x > 50:
+                break
+            x = x + 1
+        else:
+            x = x * 3
+            if x < -4:
+                continue
+        x = x * 1.5
+    return x, n
+
+
+@program(f32(2.0, 1.0, 3.0), wrt=0, features="tensor early return, nested tensor if, writes: int")
+def write_behind_a_return(x):
+    """A tensor that a branch makes and writes into."""
+    y = x[0]
+    if y > 0.5:
+        y = y - 1
+        if x[0] < 0.5:
+            return x
+    for _ in range(2):
+        x = x * 2
+        x[0] = y
+    return x
+
+
 @program(f64(1.5), wrt=0, features="tensor break, loop variable afterwards")
 def loop_variable_after_break(x):
     """The variable of a loop that a tensor has ended."""

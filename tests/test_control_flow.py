@@ -1,0 +1,513 @@
+"""Control flow made up by hypothesis: nested statements of a small grammar, as a Cell in a file, run in every way there is.
+
+Op by op is what the others are held against, to the bit: values, gradients, what is printed, by hooks too, parameters, arguments
+written in place, exceptions.  A graph may refuse a program with a diagnostic, and only so.
+
+    ADJOINT_FUZZ=2000 pytest tests/test_control_flow.py     other programs each time, as many as wanted
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+from test_programs import Outcome, compiled, graph_mode, kept
+
+import adjoint
+from adjoint import Tensor
+from adjoint.diagnostics import CompileError
+from adjoint.ir.parse import parse_module
+from adjoint.ir.print import print_module
+from adjoint.runtime.state import state
+
+FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
+"""How many programs are tried; 0: the same few each time."""
+
+SECONDS = 30
+"""After which a program counts as one that does not end."""
+
+made = settings(
+    max_examples=FUZZ or 60, derandomize=not FUZZ, deadline=None, database=None,
+    suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink])
+
+# Writing programs -----------------------------------------------------------------------------------------------------------
+
+HEAD = '''\
+import numpy as np
+import adjoint
+from adjoint import Parameter, Tensor, nn, ops
+
+
+def log(name):
+    def hook(gradient):
+        print(name, gradient)
+        return gradient * 0.5
+    return hook
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(Tensor([0.5, -0.25, 1.5]), name="w")
+        self.b = Parameter(Tensor(0.75), name="b")
+
+    def construct(self, x, y, n):
+        x, y = x * 1, y * 1
+'''
+
+VECTOR, SCALAR, NUMBER, LIST = "vector", "scalar", "number", "list"
+
+
+class Writer:
+    """Writes one program; `draw` decides.
+
+    scopes  the names that have a value, with their kinds: those of the functions around, then those of this one
+    maybe   names that have a value on some paths
+    """
+
+    def __init__(self, draw: Callable[[Any], Any]):
+        self.draw = draw
+        self.lines: list[str] = []
+        self.names: dict[str, str] = {"x": VECTOR, "y": SCALAR, "n": NUMBER}
+        self.outer: dict[str, str] = {}
+        self.maybe: dict[str, str] = {}
+        self.functions: list[str] = []
+        self.count = 0
+        self.inner = False
+
+    # choices
+    def one_of(self, *options: Any) -> Any:
+        return options[self.draw(st.integers(0, len(options) - 1))]
+
+    def chance(self, percent: int) -> bool:
+        return self.draw(st.sampled_from(range(100))) >= 100 - percent
+
+    def name(self, kind: str) -> str | None:
+        """A name of a kind; seldom one that may have no value."""
+        fitting = [name for name, k in {**self.outer, **self.names}.items() if k == kind]
+        doubtful = [name for name, k in self.maybe.items() if k == kind]
+        if doubtful and self.chance(4):
+            return self.one_of(*doubtful)
+        return self.one_of(*reversed(fitting)) if fitting else None
+
+    def target(self, kind: str) -> str:
+        """A name to assign: one of this function, or a new one."""
+        own = [name for name, k in self.names.items() if k == kind]
+        if own and self.chance(70):
+            return self.one_of(*reversed(own))
+        self.count += 1
+        return f"{kind[0]}{self.count}"
+
+    # expressions
+    def vector(self, depth: int = 0) -> str:
+        kinds = ["name", "name", "parameter", "constant"]
+        if depth < 2:
+            kinds += ["sum", "product", "scaled", "tanh", "minus", "choice", "list", "call", "logic", "slice"]
+        match self.one_of(*kinds):
+            case "sum":
+                return f"({self.vector(depth + 1)} {self.one_of('+', '-')} {self.one_of(self.vector, self.scalar)(depth + 1)})"
+            case "product":
+                return f"({self.vector(depth + 1)} * {self.one_of(self.vector, self.scalar)(depth + 1)})"
+            case "scaled":
+                return f"({self.vector(depth + 1)} * {self.number()})"
+            case "tanh":
+                return f"ops.tanh({self.vector(depth + 1)})"
+            case "minus":
+                return f"-{self.vector(depth + 1)}"
+            case "choice":
+                return f"({self.vector(depth + 1)} if {self.condition()} else {self.vector(depth + 1)})"
+            case "list" if (name := self.name(LIST)):
+                return self.one_of(f"{name}[0]", f"{name}[-1]", f"sum({name})", f"sum(v * i for i, v in enumerate({name}))")
+            case "call" if self.functions:
+                return f"{self.one_of(*self.functions)}({self.vector(depth + 1)})"
+            case "logic":
+                return f"({self.scalar(depth + 1)} {self.one_of('and', 'or')} {self.scalar(depth + 1)}) * {self.name(VECTOR)}"
+            case "slice":
+                return f"ops.tanh({self.name(VECTOR)})[::-1]"
+            case "parameter":
+                return "self.w"
+            case "constant":
+                return "Tensor([0.5, -1.0, 2.0])"
+        return self.name(VECTOR) or "x"
+
+    def scalar(self, depth: int = 0) -> str:
+        kinds = ["name", "name", "item", "parameter"]
+        if depth < 2:
+            kinds += ["sum", "plus", "product", "number", "choice", "extreme"]
+        match self.one_of(*kinds):
+            case "item":
+                return f"{self.name(VECTOR)}[{self.one_of(0, 1, -1)}]"
+            case "parameter":
+                return "self.b"
+            case "sum":
+                return f"{self.vector(depth + 1)}.sum()"
+            case "plus":
+                return f"({self.scalar(depth + 1)} {self.one_of('+', '-')} {self.scalar(depth + 1)})"
+            case "product":
+                return f"({self.scalar(depth + 1)} * {self.scalar(depth + 1)})"
+            case "number":
+                return f"({self.scalar(depth + 1)} * {self.number()})"
+            case "choice":
+                return f"({self.scalar(depth + 1)} if {self.condition()} else {self.scalar(depth + 1)})"
+            case "extreme":
+                return f"{self.one_of('max', 'min')}({self.scalar(depth + 1)}, {self.scalar(depth + 1)})"
+        return self.name(SCALAR) or "y"
+
+    def number(self) -> str:
+        name = self.name(NUMBER) or "n"
+        return self.one_of("0.5", "2", "-1.25", "3", name, f"({name} + 1)", f"({name} - 1)", f"({name} * 2)", f"-{name}", f"({name} % 3)",
+                           f"({name} // 2)")
+
+    def condition(self, depth: int = 0) -> str:
+        kinds = ["tensor", "tensor", "tensor", "number", "chain"]
+        if depth < 1:
+            kinds += ["and", "or", "not", "truth"]
+        compare = self.one_of("<", ">", "<=", ">=")
+        match self.one_of(*kinds):
+            case "tensor":
+                return f"{self.scalar(1)} {compare} {self.one_of('0', '0.5', '1', self.name(SCALAR))}"
+            case "number":
+                return f"{self.number()} {compare} {self.one_of('0', '1', '2')}"
+            case "chain":
+                return f"-1 < {self.scalar(2)} {compare} {self.one_of('2', self.name(SCALAR))}"
+            case "and":
+                return f"({self.condition(1)} and {self.condition(1)})"
+            case "or":
+                return f"({self.condition(1)} or {self.condition(1)})"
+            case "not":
+                return f"not {self.condition(1)}"
+        return self.one_of(self.name(SCALAR), self.name(NUMBER), self.name(LIST)) or "y"
+
+    # statements
+    def line(self, indent: int, text: str) -> None:
+        self.lines.append("    " * indent + text)
+
+    def branch(self, indent: int, depth: int, in_loop: bool) -> dict[str, str]:
+        """A block, whose new names it alone has; gives the names behind it."""
+        before = dict(self.names)
+        self.block(indent, depth, in_loop)
+        after, self.names = self.names, before
+        return after
+
+    def after(self, *ends: dict[str, str]) -> None:
+        """Behind branches: a name that only some of them assign may have no value."""
+        for name, kind in {name: kind for end in ends for name, kind in end.items()}.items():
+            if all(name in end for end in ends):
+                self.names[name] = kind
+            elif name not in self.names:
+                self.maybe[name] = kind
+        for name in self.names:
+            self.maybe.pop(name, None)
+
+    def block(self, indent: int, depth: int, in_loop: bool) -> None:
+        start = len(self.lines)
+        for _ in range(self.draw(st.integers(1, 4) if depth else st.integers(5, 11))):
+            if self.statement(indent, depth, in_loop):
+                break
+        if len(self.lines) == start:
+            self.line(indent, "pass")
+
+    def statement(self, indent: int, depth: int, in_loop: bool) -> bool:
+        """One statement; whether nothing behind it is reached."""
+        kinds = ["vector", "vector", "scalar", "number", "augmented", "item", "print", "swap", "list", "alias", "write", "hook"]
+        if depth < 3:
+            kinds += ["if", "if", "if", "if", "for", "for", "while", "while", "while"]
+        if depth < 2 and not self.inner:
+            kinds += ["function", "function"]
+        if depth and in_loop:
+            kinds += ["leave", "leave"]
+        if depth and not self.inner:
+            kinds += ["return"]
+        match self.one_of(*kinds):
+            case "vector":
+                self.assign(indent, VECTOR, self.vector())
+            case "scalar":
+                self.assign(indent, SCALAR, self.scalar())
+            case "number":
+                self.assign(indent, NUMBER, self.number())
+            case "augmented":
+                kind = self.one_of(VECTOR, SCALAR, NUMBER)
+                own = [name for name, k in self.names.items() if k == kind]
+                if own:
+                    value = {VECTOR: self.vector, SCALAR: self.scalar, NUMBER: lambda depth: self.one_of("1", "2")}[kind](1)
+                    self.line(indent, f"{self.one_of(*own)} {self.one_of('+=', '-=')} {value}")
+            case "item":
+                where = self.one_of("0", "1", "-1", "1:", "n % 3")
+                self.line(indent, f"{self.name(VECTOR)}[{where}] = {self.scalar(1)}")
+            case "print":
+                kind = self.one_of(VECTOR, SCALAR, NUMBER)
+                self.line(indent, f'print("at", {self.name(kind)}, f"{{{self.name(NUMBER)}}}")')
+            case "swap":
+                kind = self.one_of(VECTOR, SCALAR, NUMBER)
+                own = [name for name, k in self.names.items() if k == kind]
+                if len(own) > 1:
+                    a, b = own[-1], self.one_of(*own[:-1])
+                    self.line(indent, f"{a}, {b} = {b}, {a}")
+            case "list":
+                name = self.name(LIST)
+                if name is None or self.chance(30):
+                    self.assign(indent, LIST, f"[{self.vector(1)}, {self.vector(1)}]")
+                else:
+                    self.line(indent, self.one_of(f"{name}.append({self.vector(1)})", f"{name}[0] = {self.vector(1)}", f"{name}.reverse()"))
+            case "alias":
+                kind = self.one_of(VECTOR, SCALAR, LIST)
+                name = self.name(kind)
+                if name is not None:
+                    self.assign(indent, kind, name)
+            case "write":
+                self.line(indent, self.one_of(f"self.w = {self.vector(1)} * 1", f"ops.assign(self.b, {self.scalar(1)})"))
+            case "hook":
+                self.count += 1
+                self.line(indent, f'{self.one_of("x", self.name(VECTOR), self.name(SCALAR))}.register_hook(log("hook {self.count}"))')
+            case "if":
+                self.if_(indent, depth, in_loop)
+            case "for":
+                self.for_(indent, depth)
+            case "while":
+                self.while_(indent, depth)
+            case "function":
+                self.function(indent, depth)
+            case "leave":
+                self.line(indent, self.one_of("break", "continue"))
+                return True
+            case "return":
+                self.line(indent, f"return {self.vector()}, {self.scalar()}")
+                return True
+        return False
+
+    def assign(self, indent: int, kind: str, value: str) -> None:
+        name = self.target(kind)
+        self.line(indent, f"{name} = {value}")
+        self.names[name] = kind
+        self.maybe.pop(name, None)
+
+    def if_(self, indent: int, depth: int, in_loop: bool) -> None:
+        self.line(indent, f"if {self.condition()}:")
+        ends = [self.branch(indent + 1, depth + 1, in_loop)]
+        if self.chance(20):
+            self.line(indent, f"elif {self.condition()}:")
+            ends.append(self.branch(indent + 1, depth + 1, in_loop))
+        if self.chance(50):
+            self.line(indent, "else:")
+            ends.append(self.branch(indent + 1, depth + 1, in_loop))
+        else:
+            ends.append(dict(self.names))
+        self.after(*ends)
+
+    def for_(self, indent: int, depth: int) -> None:
+        self.count += 1
+        number = f"i{self.count}"
+        over, variable, kind = self.one_of(
+            ("range(3)", number, NUMBER), ("range(n)", number, NUMBER), ("range(5, 0, -2)", number, NUMBER), ("range(0)", number, NUMBER),
+            ("range(18)", number, NUMBER),
+            (f"range(int(ops.tanh({self.name(SCALAR)}) * 3))", number, NUMBER), (self.name(VECTOR), f"r{self.count}", SCALAR),
+            (self.name(LIST) or "range(2)", f"e{self.count}", VECTOR if self.name(LIST) else NUMBER))
+        if kind == VECTOR and not any(k == LIST for k in {**self.outer, **self.names}.values()):
+            over, kind = "(x, x * 2)", VECTOR
+        if over.startswith("l") or over in self.maybe:
+            over = f"list({over})"
+        before = dict(self.names)
+        self.line(indent, f"for {variable} in {over}:")
+        self.names[variable] = kind
+        end = self.branch(indent + 1, depth + 1, True)
+        self.names = before
+        self.otherwise(indent, depth)
+        self.after(self.names, end)
+
+    def while_(self, indent: int, depth: int) -> None:
+        self.count += 1
+        counter = f"k{self.count}"
+        self.line(indent, f"{counter} = 0")
+        self.names[counter] = "counter"
+        before = dict(self.names)
+        test = f"{counter} < {self.one_of(3, 5)}"
+        if self.chance(70):
+            test = self.one_of(f"{self.condition(1)} and {test}", f"{test} and {self.condition(1)}")
+        self.line(indent, f"while {test}:")
+        self.line(indent + 1, f"{counter} += 1")
+        end = self.branch(indent + 1, depth + 1, True)
+        self.names = before
+        self.otherwise(indent, depth)
+        self.after(self.names, end)
+        self.names[counter] = NUMBER
+
+    def otherwise(self, indent: int, depth: int) -> None:
+        if self.chance(15):
+            self.line(indent, "else:")
+            end = self.branch(indent + 1, depth + 1, False)
+            self.after(self.names, end)
+
+    def function(self, indent: int, depth: int) -> None:
+        self.count += 1
+        name = f"f{self.count}"
+        inner = Writer(self.draw)
+        inner.lines, inner.count, inner.functions = self.lines, self.count, list(self.functions)
+        inner.outer = {n: k for n, k in {**self.outer, **self.names}.items() if k != "counter"}
+        inner.names = {f"a{self.count}": VECTOR}
+        inner.inner = True
+        self.line(indent, f"def {name}(a{self.count}):")
+        shared = [n for n, k in self.names.items() if k in (VECTOR, SCALAR, NUMBER) and n not in ("x", "y", "n")]
+        if shared and self.chance(50):
+            changed = self.one_of(*shared)
+            kind = self.names[changed]
+            self.line(indent + 1, f"nonlocal {changed}")
+            self.line(indent + 1, f"{changed} = {changed} {self.one_of('+', '*')} {'2' if kind == NUMBER else '0.5'}")
+        inner.block(indent + 1, depth + 1, False)
+        if self.chance(30):
+            self.line(indent + 1, f"if {inner.condition()}:")
+            self.line(indent + 2, f"return {inner.vector(1)}")
+        self.line(indent + 1, f"return {inner.vector(1)}")
+        self.count = inner.count
+        self.functions.append(name)
+
+
+@st.composite
+def programs(draw: Callable[[Any], Any]) -> str:
+    writer = Writer(draw)
+    writer.block(2, 0, False)
+    writer.line(2, f"return {writer.vector()}, {writer.scalar()}")
+    return HEAD + "\n".join(writer.lines) + "\n"
+
+
+# Running them ---------------------------------------------------------------------------------------------------------------
+
+_directory = tempfile.TemporaryDirectory(prefix="adjoint-programs-")
+_written = 0
+
+
+def loaded(text: str) -> Any:
+    """The class `Net` of a program, from a file: a graph is made from its source."""
+    global _written
+    _written += 1
+    file = Path(_directory.name) / f"program_{_written}.py"
+    file.write_text(text)
+    code: CodeType = compile(text, str(file), "exec", dont_inherit=True)
+    space: dict[str, Any] = {"__name__": f"program_{_written}"}
+    exec(code, space)
+    return space["Net"]
+
+
+@contextlib.contextmanager
+def ending() -> Iterator[None]:
+    """A program that does not end is stopped."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError("this program does not end")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+INPUTS = [([1.0, -2.0, 0.5], 0.25, 2), ([-0.5, 0.75, 0.125], -1.5, 3)]
+
+
+def ran(net: Any, call: Callable[..., Any], numbers: tuple[Any, ...]) -> Outcome:
+    """Call `call`, which stands for `net`, on fresh arguments."""
+    vector, scalar, n = numbers
+    x, y = Tensor(np.array(vector, np.float32)), Tensor(np.float32(scalar))
+    printed = io.StringIO()
+    result, raised = None, None
+    with contextlib.redirect_stdout(printed), ending(), np.errstate(all="ignore"):
+        try:
+            result = kept(call(x, y, n))
+        except Exception as error:  # programs may raise anything
+            raised = error
+    assert state.tape is None
+    return Outcome(result, printed.getvalue(), raised, kept(dict(net.parameters_and_names())), kept([x, y]))
+
+
+SHOWN = re.compile(r"^error\[E2\d\d\]: .*\n +--> .*:\d+:\d+\n.*\^", re.DOTALL)
+"""A refusal: a code, a place, a caret."""
+
+
+def agrees(expected: Outcome, found: Outcome, way: str) -> bool:
+    """Whether the program was run; an AssertionError where it did something else than op by op."""
+    if isinstance(found.raised, CompileError) and not isinstance(found.raised, AssertionError):
+        text = str(found.raised)
+        assert SHOWN.match(text), f"{way}: {text}"
+        assert "help" in text, f"{way}: {text}"
+        return False
+    try:
+        expected.compare(found)
+    except AssertionError as error:
+        raise AssertionError(f"{way}: {error}") from found.raised
+    return True
+
+
+def gradient_of(net: Any, called: Any = None) -> Callable[..., Any]:
+    return adjoint.value_and_grad(called or net, (0, 1), net.trainable_params())
+
+
+def check(text: str) -> bool:
+    """A program does the same in all ways; whether its graph was made."""
+    cls = loaded(text)
+    ways: dict[str, Callable[[Any], Callable[..., Any]]] = {
+        "jit": compiled,
+        "gradient of jit": lambda net: gradient_of(net, compiled(net)),
+        "jit of gradient": lambda net: compiled_function(gradient_of(net)),
+        "graph mode": lambda net: net,
+        "gradient in graph mode": gradient_of,
+    }
+    whole = True
+    for way, make in ways.items():
+        op_by_op, net = cls(), cls()
+        reference = gradient_of(op_by_op) if "gradient" in way else op_by_op
+        with graph_mode() if "graph mode" in way else contextlib.nullcontext():
+            call = make(net)
+        for numbers in (*INPUTS, INPUTS[0]):
+            expected = ran(op_by_op, reference, numbers)
+            with graph_mode() if "graph mode" in way else contextlib.nullcontext():
+                found = ran(net, call, numbers)
+            if not agrees(expected, found, f"{way} of {numbers}"):
+                whole = False
+                break
+            if expected.raised is not None:
+                break
+    if whole:
+        net = cls()
+        vector, scalar, n = INPUTS[0]
+        graph = compiled(net).graph_of(Tensor(np.array(vector, np.float32)), Tensor(np.float32(scalar)), n).graph
+        printed = print_module(graph.module)
+        assert print_module(parse_module(printed)) == printed
+    return whole
+
+
+def compiled_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    def called(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    return adjoint.jit(called)
+
+
+counts = {"made": 0, "refused": 0}
+
+
+@made
+@given(programs())
+def test_made_up_control_flow(text: str) -> None:
+    note(text[len(HEAD):])
+    counts["made" if check(text) else "refused"] += 1
+
+
+def test_most_programs_are_graphs() -> None:
+    """The grammar is one of programs that a graph can be made of: most are."""
+    if not sum(counts.values()):
+        pytest.skip("no programs were tried")
+    assert counts["made"] >= counts["refused"]
