@@ -16,7 +16,7 @@ from adjoint.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
-    from adjoint.runtime.lowering import Lowering
+    from adjoint.runtime.emitting import Emitting
 
 __all__ = ["GraphNumber", "GraphTensor"]
 
@@ -33,10 +33,10 @@ class GraphTensor(Tensor):
     __slots__ = ("atom", "home", "owner")
 
     atom: Atom
-    owner: Lowering
+    owner: Emitting
     home: Builder
 
-    def __init__(self, owner: Lowering, atom: Atom, type_: TensorType):
+    def __init__(self, owner: Emitting, atom: Atom, type_: TensorType):
         self.owner, self.atom, self.home, self.type = owner, atom, owner.builder, type_
 
     @property
@@ -111,7 +111,7 @@ class GraphNumber:
     __array_ufunc__ = None
     is_run_time_number = True
 
-    def __init__(self, owner: Lowering, category: str, atom: Atom, bound: int | None = None):
+    def __init__(self, owner: Emitting, category: str, atom: Atom, bound: int | None = None):
         self.owner, self.category, self.atom, self.home = owner, category, atom, owner.builder
         self.bound = 1 if category == "bool" else bound
 

@@ -183,7 +183,7 @@ def _followed(known: Graphs, entry: _Entry, template: Template, named: Any, tens
 def _decided(entry: _Entry, deviation: Any) -> dict[Any, Any]:
     """What is known of cells and hooks up to the place where a run left its graph."""
     from adjoint.runtime.graph import Unfitting
-    from adjoint.runtime.lowering import hooked_outline, observed
+    from adjoint.runtime.lowering_cells import hooked_outline, observed
 
     lowered = entry.lowered
     decisions = dict(lowered.decisions)

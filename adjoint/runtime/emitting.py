@@ -1,0 +1,416 @@
+"""Emitting: what ops become while a function is made into a graph.
+
+Values of the graph are tensors and numbers without numbers in them; tensors from outside are state, read and written under symbols;
+Python that is to run with the graph stands in it as host calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.diagnostics import CompileError, Loc
+from adjoint.frontend import errors
+from adjoint.frontend.calls import Lowerer
+from adjoint.frontend.text import RunTimeText
+from adjoint.frontend.world import Kind
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Host, Literal, Region, Value
+from adjoint.ir.op import Op
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.host import Apply, Attach, Hook
+from adjoint.ir.ops.random import Draw
+from adjoint.ir.ops.shape import Broadcast, Reshape
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.types import BOOL, F64, I64, U64, TensorType, scalar, tensor
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.graph import CellSite, Check, Registration
+from adjoint.runtime.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.guards import Guards
+from adjoint.runtime.hooks import check_hook, described
+from adjoint.runtime.location import receiver
+from adjoint.runtime.outline import Slot, filled, outlined, slots_of
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.promotion import scalar_dtype
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["NUMBERS", "Emitting"]
+
+NUMBERS: dict[str, tuple[type, TensorType]] = {
+    "bool": (bool, scalar(BOOL)), "int": (int, scalar(I64)), "float": (float, scalar(F64)),
+}
+
+
+class Emitting:
+    """Nodes, values, regions, state and effects of one function being made into a graph."""
+
+    emits = True
+
+    def __init__(self, symbol: str, loc: Loc, decisions: dict[Any, Any], asks: bool = False):
+        self.symbol, self.start, self.loc = symbol, loc, loc
+        self.builder = Builder(loc)
+        self.chain: list[Builder] = [self.builder]
+        self.guards = Guards()
+        self.frontend = Lowerer(self)  # type: ignore[arg-type] - a whole `Lowering` is its world
+        self.state: dict[str, Tensor] = {}
+        self.symbols: dict[int, str] = {}
+        self.hosts: dict[str, Any] = {}
+        self.declared: dict[str, Host] = {}
+        self.cell_sites: dict[Value, CellSite] = {}
+        self.reads: dict[str, tuple[Builder, Value]] = {}
+        self.decisions, self.asks, self.assumes = decisions, asks, False
+        self.taken: dict[Any, Any] = {}
+        self.hook_sites: dict[str, Any] = {}
+        self.cell_homes: set[int] = set()
+        self.kept: list[Builder] = []
+        self.escaped: set[Value] = set()
+        self.own_cells: list[Cell] = []
+        self.named: set[Value] = set()
+        """Values that bear a name of the user's: another name that is given to them later does not change it."""
+        self.calls = 0
+
+    # -- emitting ---------------------------------------------------------------------------------------------------------
+    def node(self, op: Op, *atoms: Atom) -> Any:
+        """Emit a node here; its result, or its results."""
+        return self.builder.emit(op, *atoms, loc=self.loc)
+
+    def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
+        """What `apply` does here."""
+        made = self.builder.emit_node(op, [self.atom(x) for x in operands], loc=self.loc)
+        results = tuple(GraphTensor(self, value, value.type) for value in made.results)  # type: ignore[arg-type]
+        return results[0] if len(results) == 1 else results
+
+    def unknown(self, what: str) -> CompileError:
+        """The mistake of needing numbers while parsing."""
+        return errors.VALUE_NEEDED.at(self.loc, what, help="use operations on the tensor, or pass the number as an argument")
+
+    # -- values -----------------------------------------------------------------------------------------------------------
+    def kind(self, x: object) -> Kind | None:
+        if isinstance(x, Tensor):
+            return Kind("tensor", x.type)
+        if isinstance(x, GraphNumber):
+            return Kind(x.category, x.type)
+        for category, (python, type_) in NUMBERS.items():
+            if type(x) is python and (python is not int or -(2**63) <= x < 2**63):  # type: ignore[operator]
+                return Kind(category, type_)
+        return None
+
+    def is_dynamic(self, x: object) -> bool:
+        return isinstance(x, (Tensor, GraphNumber))
+
+    def is_tensor(self, x: object) -> bool:
+        return isinstance(x, Tensor)
+
+    def python_type(self, x: object) -> type:
+        return Tensor if isinstance(x, GraphTensor) else type(x)
+
+    def slot_of(self, x: Any) -> Slot | None:
+        """The slot that a dynamic value takes in an outline; a tensor of the user's own goes out as it is."""
+        if isinstance(x, GraphTensor):
+            return Slot("tensor", x.type)
+        if isinstance(x, GraphNumber):
+            return Slot(x.category, x.type)
+        return None
+
+    def atom(self, x: Any) -> Atom:
+        if isinstance(x, (GraphTensor, GraphNumber)):
+            if x.owner is not self:
+                raise errors.NOT_IN_GRAPH.at(self.loc, "this tensor belongs to another graph", help="pass it as an argument")
+            if isinstance(x.atom, Value) and x.home not in self.chain:
+                self._outside(x)
+            return x.atom
+        if isinstance(x, Tensor):
+            return self._read(x)
+        for python, type_ in NUMBERS.values():
+            if type(x) is python:
+                if python is int and not -(2**63) <= x < 2**63:
+                    raise errors.NUMBER_RANGE.at(self.loc, f"{x} has more than 64 bits", help="compute it outside, or with floats")
+                return Literal(x, type_)
+        raise TypeError(f"{x!r} of type {type(x).__name__} is no value of a graph")
+
+    def atom_as(self, x: Any, kind: Kind) -> Atom:
+        if kind.category != "tensor" or isinstance(x, Tensor):
+            return self.atom(x)
+        number = x if isinstance(x, GraphNumber) else GraphNumber(self, self.kind(x).category, self.atom(x))  # type: ignore[union-attr]
+        atom = self.atom(number.as_tensor(kind.type.dtype))
+        return self.node(Broadcast(kind.type), atom) if kind.type.rank else atom
+
+    def joins(self, number: Any, type_: TensorType) -> bool:
+        if isinstance(number, GraphNumber):
+            number = NUMBERS[number.category][0]()
+        return isinstance(number, (bool, int, float)) and scalar_dtype(type_.dtype, number) is type_.dtype
+
+    def _outside(self, x: GraphTensor | GraphNumber) -> None:
+        """A value of a region that has been closed: it can leave a cell, but neither a branch nor a loop."""
+        if id(x.home) not in self.cell_homes:
+            raise errors.NOT_IN_GRAPH.at(self.loc, f"this value ({self.kind(x)}) was made inside a branch or loop that has ended",
+                                         help="assign it to a name that has a value on every path")
+        assert isinstance(x.atom, Value)
+        self.escaped.add(x.atom)
+
+    def _read(self, x: Tensor) -> Atom:
+        """A tensor from outside: a literal, or what its symbol holds at this point of the run."""
+        literal = getattr(x, "literal", None)
+        if literal is not None:
+            return Literal(literal.item() if isinstance(literal, np.generic) else literal, x.type)
+        symbol = self.symbol_of(x)
+        known = self.reads.get(symbol)
+        if known is not None and known[0] in self.chain:
+            return known[1]
+        value = self.builder.emit(Read(symbol, (x.type,)), hint=symbol.rpartition(".")[2], loc=self.loc)
+        self.reads[symbol] = (self.builder, value)
+        return value
+
+    def symbol_of(self, x: Tensor) -> str:
+        """The symbol of a tensor from outside."""
+        symbol = self.symbols.get(id(x))
+        if symbol is None:
+            symbol = self.symbols[id(x)] = self._fresh(x.name if isinstance(x, Parameter) else "constant", self.state)
+            self.state[symbol] = x
+            self.guards.of_tensor_type(x)
+        return symbol
+
+    def _fresh(self, name: str, taken: Any) -> str:
+        """A symbol like `name` that is not in use."""
+        base = re.sub(r"[^0-9A-Za-z_.]", "_", name) or "x"
+        if not (base[0].isalpha() or base[0] == "_"):
+            base = "_" + base
+        symbol, version = base, 0
+        while symbol in taken or symbol in self.state or symbol in self.declared:
+            version += 1
+            symbol = f"{base}_{version}"
+        return symbol
+
+    def wrapped(self, kind: Kind, value: Value) -> Any:
+        return GraphTensor(self, value, kind.type) if kind.category == "tensor" else GraphNumber(self, kind.category, value)
+
+    def renamed(self, x: Any) -> Any:
+        if not isinstance(x, GraphTensor):
+            return x
+        made = GraphTensor(self, x.atom, x.type)
+        made.home = x.home
+        return made
+
+    def is_here(self, x: Any) -> bool:
+        return isinstance(x, GraphTensor) and (not isinstance(x.atom, Value) or x.home in self.chain)
+
+    def truth(self, x: Any) -> bool | Atom:
+        if isinstance(x, GraphNumber):
+            truth = x.converted("bool").atom
+            return bool(truth.value) if isinstance(truth, Literal) else truth
+        if isinstance(x, RunTimeText):
+            return bool(x.pieces)
+        if not isinstance(x, Tensor):
+            return bool(x)
+        if x.size != 1:
+            return bool(x)  # raises what eager mode raises
+        return self.number("bool", x).atom
+
+    def number(self, category: str, x: Any) -> Any:
+        if isinstance(x, GraphNumber):
+            return x.converted(category)
+        if not isinstance(x, Tensor):
+            kind = self.kind(x)
+            assert kind is not None
+            return x if kind.category == category else NUMBERS[category][0](x)
+        if x.size != 1:
+            return NUMBERS[category][0](x)  # raises what eager mode raises
+        if x.dtype is U64:
+            return self.host_number("int", int, x).converted(category)
+        atom = self.atom(x)
+        if x.ndim:
+            atom = self.node(Reshape(scalar(x.dtype)), atom)
+        own = "bool" if x.dtype is BOOL else "float" if x.dtype.is_float else "int"
+        dtype = NUMBERS[own][1].dtype
+        if x.dtype is not dtype:
+            atom = self.node(ew.Cast(dtype), atom)
+        if x.dtype.is_float:
+            # A Python number is constant for every gradient.
+            atom = self.node(ew.StopGradient(), atom)
+        return GraphNumber(self, own, atom, 2 ** (8 * x.dtype.size)).converted(category)
+
+    def index(self, key: Any) -> Any:
+        if isinstance(key, GraphNumber):
+            return key.as_tensor(I64)
+        return tuple(self.index(part) for part in key) if isinstance(key, tuple) else key
+
+    def rows(self, x: Any) -> list[Any]:
+        if not x.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return [x[i] for i in range(x.shape[0])]
+
+    def place(self, x: object) -> Any:
+        return _AtomPlace(x) if isinstance(x, GraphTensor) else None
+
+    def as_tensor(self, number: GraphNumber, beside: Tensor) -> Tensor:
+        """A run-time number as the operand of an op beside a tensor."""
+        return number.as_tensor(scalar_dtype(beside.dtype, NUMBERS[number.category][0]()))
+
+    # -- regions ----------------------------------------------------------------------------------------------------------
+    def open(self) -> Builder:
+        self.reopen(Builder(self.loc))
+        return self.builder
+
+    def reopen(self, builder: Builder) -> None:
+        self.builder = builder
+        self.chain.append(builder)
+
+    def close(self) -> Builder:
+        closed = self.chain.pop()
+        self.builder = self.chain[-1]
+        self.kept.append(closed)
+        return closed
+
+    def emit_region(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region], hints: Sequence[str]) -> Sequence[Value]:
+        node = self.builder.emit_node(op, operands, regions=regions, loc=self.loc)
+        for value, hint in zip(node.results, hints, strict=False):
+            value.hint = hint if hint.isidentifier() else "y"
+            self.named.add(value)
+        self.reads.clear()
+        return node.results
+
+    # -- state --------------------------------------------------------------------------------------------------------------
+    def write(self, target: Tensor, value: Tensor) -> None:
+        """A tensor from outside is assigned when the graph runs."""
+        self.builder.emit(Write(self.symbol_of(target)), self.atom(value), loc=self.loc)
+        self.reads.clear()
+
+    def draw(self, seed: int | None) -> Tensor:
+        """The key of the next random draw."""
+        return GraphTensor(self, self.node(Draw(seed or 0)), tensor(U64, (2,)))
+
+    # -- effects ------------------------------------------------------------------------------------------------------------
+    def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
+        self.host_call(name, lambda *given: function(*given), tuple(values), ())
+        outline = outlined(tuple(values), self.effect_slot)[0]
+        self.declared[next(reversed(self.hosts))] = Host(f"{name}{_shown(outline)}", self.loc)
+
+    def check(self, check: Callable[..., Any], tensors: Sequence[Any]) -> None:
+        """A check of values that the library makes: when the graph runs."""
+        self.host_call(f"check_{getattr(check, '__name__', 'values')}", lambda *given: (check(*given), None)[1], tuple(tensors), ())
+        symbol = next(reversed(self.hosts))
+        self.hosts[symbol] = Check(self.hosts[symbol])
+
+    def host_call(self, name: str, function: Callable[..., Any], values: Any, results: Sequence[TensorType]) -> tuple[Value, ...]:
+        """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`."""
+        outline, leaves = outlined(values, self.effect_slot)
+        categories = [slot.category for slot in slots_of(outline)]
+        symbol = self._host(name, lambda *tensors: function(*filled(outline, _real(tensors, categories))), name)
+        node = self.builder.emit_node(Apply(symbol, tuple(results)), [self.atom(x) for x in leaves], loc=self.loc)
+        self.reads.clear()
+        return node.results
+
+    def effect_slot(self, x: Any) -> Slot | None:
+        """As `slot_of`; a parameter is one too: Python is to see what it holds then."""
+        return Slot("tensor", x.type) if isinstance(x, Tensor) else self.slot_of(x)
+
+    def host_number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
+        """What Python computes of numbers, when the graph runs."""
+        python, type_ = NUMBERS[category]
+        loc, name = self.loc, getattr(function, "__name__", "number")
+
+        def computed(*given: Any) -> Tensor:
+            found = function(*given)
+            fits = isinstance(found, float) if category == "float" else isinstance(found, int) and -(2**63) <= found < 2**63
+            if not fits:
+                shown, kind = " and ".join(map(repr, given)), f"{category} of 64 bits" if isinstance(found, int) else category
+                raise errors.NUMBER_RANGE.at(loc, f"`{name}` of {shown} is no {kind}",
+                                             help="compute it outside and pass it as an argument, or compute with floats")
+            return Tensor(np.asarray(python(found), type_.dtype.array))
+
+        (value,) = self.host_call(name, computed, tuple(numbers), (type_,))
+        return GraphNumber(self, category, value, 2**63 - 1)
+
+    def _host(self, name: str, host: Any, reference: str) -> str:
+        symbol = self._fresh(name, self.hosts)
+        self.hosts[symbol] = host
+        self.declared[symbol] = Host(reference, self.loc)
+        return symbol
+
+    # -- hooks --------------------------------------------------------------------------------------------------------------
+    def hook(self, kind: str, function: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
+        """New names for tensors behind a `HookBackward` or `InsertGradientOf`."""
+        function = self.frontend.as_python(function)
+        symbol = self._host(getattr(function, "__name__", "hook"), (function, kind, title), described(function))
+        node = self.builder.emit_node(Hook(symbol, kind=kind), [self.atom(x) for x in operands], loc=self.loc)
+        return tuple(GraphTensor(self, value, value.type) for value in node.results)  # type: ignore[arg-type]
+
+    def attach(self, x: Tensor, hook_fn: Callable[..., Any]) -> Any:
+        """`x.register_hook(hook_fn)` when the graph runs."""
+        check_hook(hook_fn)
+        hook_fn = self.frontend.as_python(hook_fn)
+        if not isinstance(x, GraphTensor):
+            what = f"the Parameter '{x.name}'" if isinstance(x, Parameter) else "a tensor from outside"
+            raise errors.REGISTERED_INSIDE.at(self.loc, f"a hook is registered on {what}", help="register it outside, once")
+        registration = Registration(hook_fn)
+        name = receiver(self.loc) or getattr(x.atom, "hint", "value")
+        symbol = self._host(f"{name}.hook", registration, described(hook_fn))
+        self.builder.emit(Attach(symbol), self.atom(x), loc=self.loc)
+        return _LateHandle(self, registration)
+
+    def registered_inside(self) -> CompileError:
+        """The mistake of registering or removing a hook of something that outlives the graph."""
+        return errors.REGISTERED_INSIDE.at(self.loc, "a hook of a cell, a parameter or a tensor from outside is registered or removed",
+                                           help="do it outside; a hook may also do it when it runs")
+
+
+class _AtomPlace:
+    """What an assignment into a tensor of the graph replaces."""
+
+    def __init__(self, x: GraphTensor):
+        self.tensor = x
+        self.key = ("atom", id(x))
+
+    def get(self) -> Any:
+        x = self.tensor
+        kept = GraphTensor(x.owner, x.atom, x.type)
+        kept.home = x.home
+        return kept
+
+    def set(self, value: Any) -> None:
+        self.tensor.atom, self.tensor.home, self.tensor.type = value.atom, value.home, value.type
+
+
+class _LateHandle:
+    """The handle of a hook that is registered when the graph runs."""
+
+    def __init__(self, owner: Emitting, registration: Registration):
+        self.owner, self.registration = owner, registration
+
+    def remove(self) -> None:
+        """Take the hook out again, when the graph runs."""
+        self.owner.effect("remove", self.registration.remove, ())
+
+
+def _shown(outline: Any) -> str:
+    """An outline for people, on one line: constants as they are, types where a value is known at run time only."""
+    if isinstance(outline, Slot):
+        return str(outline.type) if outline.category == "tensor" else outline.category
+    if isinstance(outline, RunTimeText):
+        return repr(outline.with_values(_Shown))
+    if isinstance(outline, (tuple, list)):
+        inside = ", ".join(map(_shown, outline))
+        return f"[{inside}]" if isinstance(outline, list) else f"({inside})"
+    text = repr(outline)
+    return text if len(text) <= 60 and "\n" not in text else f"<{type(outline).__name__}>"
+
+
+class _Shown:
+    """A value of a text that is made at run time, whatever its format."""
+
+    def __init__(self, outline: Any):
+        self.text = "{" + _shown(outline) + "}"
+
+    def __format__(self, spec: str) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _real(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]:
+    """Tensors as Python sees them: those that stand for numbers as numbers."""
+    return [x if category == "tensor" else NUMBERS[category][0](x.item()) for x, category in zip(tensors, categories, strict=True)]

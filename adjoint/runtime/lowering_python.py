@@ -1,0 +1,190 @@
+"""What Python objects are while a function is made into a graph: cells, the library, parameters; and what is read of them, as guards."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.ir.core import Atom, Literal
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.shape import Concat, Reshape
+from adjoint.ir.types import F32, tensor
+from adjoint.runtime import context
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.emitting import Emitting
+from adjoint.runtime.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.promotion import common_dtype
+from adjoint.runtime.tensor import Tensor, as_tensor, dtype_argument
+
+__all__ = ["PythonObjects"]
+
+_OF_ALL_BELOW = frozenset({
+    "cells_and_names", "get_parameters", "parameters_and_names", "parameters_dict", "trainable_params", "untrainable_params",
+})
+"""Methods of a cell that tell about all cells below."""
+_WITHOUT_PARTS = frozenset({int, float, bool, str, bytes, complex, type(None), GraphTensor, GraphNumber})
+_WITHOUT_STATE = frozenset({"builtins", "functools", "types", "numpy", "adjoint.frontend.frame", "adjoint.frontend.text",
+                            "adjoint.frontend.numbers", "adjoint.runtime.jit"})
+"""Modules of classes whose objects have nothing in them that `values.key` does not see."""
+
+
+class PythonObjects(Emitting):
+    """The part of the frontend's `World` that knows the objects of the runtime."""
+
+    # -- Python objects -----------------------------------------------------------------------------------------------------
+    def is_cell(self, x: object) -> bool:
+        return isinstance(x, Cell)
+
+    def is_library(self, function: object) -> bool:
+        if isinstance(function, ModuleType):
+            return _of_package(function.__name__)
+        if isinstance(function, FunctionType):
+            # Not `__module__`: that of a wrapper is what it wraps.
+            return _of_package(function.__globals__.get("__name__", ""))
+        module = getattr(function, "__module__", None)
+        if isinstance(module, str) and not isinstance(function, type) and not hasattr(function, "__qualname__"):
+            module = type(function).__module__
+        return isinstance(module, str) and _of_package(module)
+
+    def parsed_function(self, function: object) -> Any:
+        # A bound method shows the attributes of its function: its object would be lost.
+        while getattr(function, "__adjoint_jit__", False) and not isinstance(function, MethodType):
+            function = function.__wrapped__  # type: ignore[attr-defined]
+        return function
+
+    def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if issubclass(cls, (Cell, Parameter)):
+            made = cls(*args, **kwargs)
+            if isinstance(made, Cell) and not made.parameters_dict():
+                self.own_cells.append(made)
+                return made
+            raise errors.UNSUPPORTED.at(self.loc, f"a {cls.__name__} is made inside of the graph",
+                                        help="make it outside, once: in `__init__`")
+        if cls is Tensor and args:
+            data, *rest = args
+            given = dict(zip(("dtype", "shape", "init"), rest, strict=False)) | kwargs
+            if isinstance(data, (Tensor, GraphNumber)) or _holds_dynamic(data):
+                made = self._stacked(data)
+                dtype = given.get("dtype")
+                return made.astype(dtype_argument(dtype)) if dtype is not None else made.copy()
+        made = cls(*args, **kwargs)
+        if type(made) is not Tensor:
+            return made
+        # Each run has one of its own, which it may write in place, hang hooks on and return.
+        atom = self.atom(made)
+        return GraphTensor(self, atom if isinstance(atom, Literal) else self.node(ew.StopGradient(), atom), made.type)
+
+    def _stacked(self, data: Any) -> Tensor:
+        """Nested lists with dynamic values in them as one tensor."""
+        if isinstance(data, GraphNumber):
+            return data.as_tensor(F32 if data.category == "float" else data.type.dtype)
+        if isinstance(data, (list, tuple)):
+            return self._rows_together([self._stacked(item) for item in data])
+        return as_tensor(data)
+
+    def _rows_together(self, parts: Sequence[Tensor]) -> Tensor:
+        """Tensors of one shape as the rows of one."""
+        dtype = functools.reduce(common_dtype, [x.dtype for x in parts])
+        rows: list[Atom] = []
+        for x in parts:
+            if x.shape != parts[0].shape:
+                raise ValueError("For 'Tensor', the nested lists must have equal lengths, "
+                                 f"but got tensors of shape {parts[0].shape} and {x.shape}.")
+            atom = self.atom(x)
+            atom = atom if x.dtype is dtype else self.node(ew.Cast(dtype), atom)
+            rows.append(self.node(Reshape(tensor(dtype, (1, *x.shape))), atom))
+        return GraphTensor(self, self.node(Concat(0), *rows), tensor(dtype, (len(rows), *parts[0].shape)))
+
+    def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
+        if not isinstance(holder, Cell):
+            return False
+        target = holder._params.get(name)
+        if target is None:
+            return False
+        if not isinstance(value, (Tensor, GraphNumber)):
+            return False
+        if isinstance(value, Parameter) and value is not target:
+            raise errors.UNSUPPORTED.at(self.loc, f"another Parameter is put in the place of '{name}'",
+                                        help=f"write its numbers: `ops.assign(self.{name}, value)`, or replace it outside")
+        given = value if isinstance(value, Tensor) else value.as_tensor(target.dtype)
+        if given.type is not target.type:
+            raise ValueError(f"For 'Cell', the Parameter '{name}' is {target.dtype} of shape {target.shape}: it cannot become "
+                             f"{given.dtype} of shape {given.shape} in a graph.")
+        self.write(target, given)
+        return True
+
+    # -- guards -------------------------------------------------------------------------------------------------------------
+    def read_name(self, namespace: dict[str, Any], name: str) -> None:
+        self.guards.of_name(namespace, name)
+
+    def read_closure(self, cell: CellType) -> None:
+        self.guards.of_closure(cell)
+
+    def read_attribute(self, holder: object, name: str) -> None:
+        if type(holder) is super:
+            # What it finds stands in a class; it would keep its object alive.
+            classes = holder.__self_class__.__mro__  # type: ignore[attr-defined]
+            for above in classes[classes.index(holder.__thisclass__) + 1 :]:  # type: ignore[attr-defined]
+                self.guards.of_attribute(above, name)
+                if name in above.__dict__:
+                    break
+            return
+        self.guards.of_attribute(holder, name)
+
+    def read_object(self, x: object) -> None:
+        if isinstance(x, GraphTensor):
+            return
+        if isinstance(x, Tensor):
+            self.guards.of_tensor_type(x)
+        elif isinstance(x, Cell):
+            self.guards.of_cell(x)
+        elif isinstance(x, MethodType):
+            self.read_object(x.__self__)
+            if isinstance(x.__self__, Cell) and x.__name__ in _OF_ALL_BELOW:
+                for _, cell in x.__self__.cells_and_names():
+                    self.guards.of_cell(cell)
+                    for parameter in cell._params.values():
+                        self.guards.of_attribute(parameter, "requires_grad")
+                        self.guards.of_attribute(parameter, "name")
+        elif isinstance(x, (list, tuple, set, frozenset)):
+            for item in x:
+                if type(item) not in _WITHOUT_PARTS:
+                    self.read_object(item)
+        elif not isinstance(x, (type, ModuleType, FunctionType, BaseException, enum.Enum, GraphNumber)) \
+                and type(x).__module__ not in _WITHOUT_STATE and getattr(x, "__dict__", None):
+            self.guards.of_object(x)
+
+    def read_numbers(self, x: Tensor) -> None:
+        """Python reads the numbers of a tensor from outside, now."""
+        self.guards.of_numbers(x)
+
+    def read_setting(self, read: Callable[[str], Any], name: str) -> None:
+        """The library reads a setting of the context for the user."""
+        self.guards.of_setting(read, name)
+
+    def read_count(self) -> int:
+        return self.guards.count()
+
+    def unread(self, since: int, until: int) -> None:
+        self.guards.forget(since, until)
+
+    def call_depth(self) -> int:
+        return context.call_depth()
+
+
+def _holds_dynamic(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(_holds_dynamic(item) for item in data)
+    return isinstance(data, (Tensor, GraphNumber))
+
+
+def _of_package(module: str) -> bool:
+    return module == _PACKAGE or module.startswith(_PACKAGE + ".")
+
+
+_PACKAGE = __name__.partition(".")[0]
