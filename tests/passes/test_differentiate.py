@@ -49,12 +49,13 @@ class Differences(Interpreter):
     def _slopes(
         self, node: Node, arguments: Sequence[Any], seeds: Sequence[Any], environment: dict[Any, Any], around: dict[str, Any]
     ) -> list[Any]:
+        op: Any = node.op
         now = dict(self.state)
         self.state.update(around)
 
         def value() -> float:
             moved = self._outputs(node, arguments, environment)
-            pairs = zip(moved[: node.op.of], seeds, strict=True)
+            pairs = zip(moved[: op.of], seeds, strict=True)
             return sum(float(np.sum(y * seed)) for y, seed in pairs if np.asarray(y).dtype.kind == "f")
 
         def slope(x: np.ndarray) -> np.ndarray:
@@ -70,7 +71,7 @@ class Differences(Interpreter):
 
         arguments = [x.copy() for x in arguments]
         leaves = [*arguments]
-        for symbol in node.op.by:
+        for symbol in op.by:
             self.state[symbol] = around[symbol].copy()
             leaves.append(self.state[symbol])
         slopes = [slope(x) for x in leaves]
