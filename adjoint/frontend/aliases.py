@@ -41,6 +41,8 @@ class Aliases:
         self.given: list[Any] = []
         self._origins: dict[int, dict[int, Any]] = {}
         self._kept: list[Any] = []
+        self.at_end: list[Callable[[], None]] = []
+        """What lets go of objects that refer to each other, when the lowering has ended."""
 
     def may_be(self, made: Any, *others: Any) -> None:
         """`made` may be any of the others."""

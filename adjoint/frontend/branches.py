@@ -100,6 +100,8 @@ class Merge:
         self.own: Mapping[int, Any] = {}
         """By its id, what a loop itself has made for the beginning of a round: no place outside tells how it ends"""
         self._known: dict[tuple[int, int], tuple[_Made, int]] = {}
+        # What is known refers to this merge in turn.
+        aliases.at_end.append(lambda: vars(self).clear())
 
     def drop(self, count: int) -> None:
         """Keep the first `count` pairs only."""

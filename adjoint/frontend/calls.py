@@ -52,14 +52,22 @@ class Lowerer(Statements):
 
     def end(self) -> None:
         """Nothing is run any more: functions that parsed code defined refer to the names around them, which refer to them."""
+        in_use = False
         for frame in self.frames:
             # The frame's dict, the loop and getrefcount's argument refer to each; who has more is in use elsewhere.
-            if not any(isinstance(x, Closure) and sys.getrefcount(x) > 3 for x in frame.names.values()):
+            if any(isinstance(x, Closure) and sys.getrefcount(x) > 3 for x in frame.names.values()):
+                in_use = True
+            else:
                 frame.names.clear()
                 frame.cells, frame.first, frame.outer = {}, UNBOUND, None
             frame.caller = None
         self.frames = []
         self.aliases.frame = lambda: None
+        if not in_use:
+            # Its parts refer to it.
+            for let_go in self.aliases.at_end:
+                let_go()
+            vars(self).clear()
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `function(*args, **kwargs)` gives, whatever kind of callable it is."""

@@ -13,38 +13,38 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.
 def assigned_names(body: Sequence[ast.AST]) -> list[str]:
     """The names that the statements bind in their own scope, in order of first appearance."""
     names: dict[str, None] = {}
-
-    def visit(node: ast.AST) -> None:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                names[name] = None
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names[name] = None
-                return
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                names.update({(a.asname or a.name.partition(".")[0]): None for a in aliases})
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | \
-                    ast.MatchMapping(rest=str(name)):
-                names[name] = None
-            case _:
-                pass
-        if isinstance(node, ast.NamedExpr):
-            visit(node.target)
-            visit(node.value)
-            return
-        if isinstance(node, _SCOPES):
-            # What a comprehension binds is its own; a walrus inside it binds out here.
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.NamedExpr) and not isinstance(node, (ast.Lambda, ast.FunctionDef)):
-                    visit(inner.target)
-            return
-        for child in ast.iter_child_nodes(node):
-            visit(child)
-
     for statement in body:
-        visit(statement)
-    del visit  # it refers to itself
+        _visit(statement, names)
     return list(names)
+
+
+def _visit(node: ast.AST, names: dict[str, None]) -> None:
+    """Add the names that a tree binds."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            names[name] = None
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            names[name] = None
+            return
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            names.update({(a.asname or a.name.partition(".")[0]): None for a in aliases})
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | \
+                ast.MatchMapping(rest=str(name)):
+            names[name] = None
+        case _:
+            pass
+    if isinstance(node, ast.NamedExpr):
+        _visit(node.target, names)
+        _visit(node.value, names)
+        return
+    if isinstance(node, _SCOPES):
+        # What a comprehension binds is its own; a walrus inside it binds out here.
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.NamedExpr) and not isinstance(node, (ast.Lambda, ast.FunctionDef)):
+                _visit(inner.target, names)
+        return
+    for child in ast.iter_child_nodes(node):
+        _visit(child, names)
 
 
 def declared(body: Sequence[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:

@@ -146,7 +146,7 @@ def free_values(nodes: Sequence[Node], results: Sequence[Atom] = (), bound: Sequ
             use(node.operands)
             for region in node.regions:
                 known.update(region.params)
-                visit(region.nodes, region.results)
+                visit(region.nodes, region.results)  # noqa: F821 - deleted when it has run
             known.update(node.results)
         use(yielded)
 

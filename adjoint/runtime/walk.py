@@ -127,6 +127,7 @@ class _Binder:
         """
         block = Block()
         dying = _last_uses(region, own_params)
+        computed: set[Value] = set()
         for index, node in enumerate(region.nodes):
             operands = self.positions(node.operands)
             first = len(self.template)
@@ -134,7 +135,14 @@ class _Binder:
                 self.place(value)
             results = range(first, len(self.template))
             inner = isinstance(node.op, RegionOp)
-            step = self.control(node, operands, results) if inner else self.step(node, operands, results)
+            if isinstance(node.op, Write):
+                value = node.operands[0]
+                dies = value in computed and value in dying.get(index, ())
+                step = walk_hosts.write(node, self.graph.state, operands, dies)
+            else:
+                step = self.control(node, operands, results) if inner else self.step(node, operands, results)
+            if node.op.effect is Effect.PURE and not inner:
+                computed.update(node.results)
             block.add(step, node, None if inner else results)
             if index in dying:
                 block.add(_release(self.positions(dying[index])), None, None)
@@ -145,8 +153,6 @@ class _Binder:
         match op:
             case Read():
                 return walk_hosts.read(node, graph.state, results)
-            case Write():
-                return walk_hosts.write(node, graph.state, operands)
             case Hook():
                 return walk_hosts.hook(node, graph.hosts, operands, results)
             case Attach():

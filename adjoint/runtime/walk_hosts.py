@@ -6,6 +6,7 @@ step runs.  Its variable `node` is what `location.user_location` finds.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,16 +31,27 @@ def read(node: Node, state: Mapping[str, Tensor], results: range) -> Step:
     return read_
 
 
-def write(node: Node, state: Mapping[str, Tensor], operands: tuple[int, ...]) -> Step:
+def write(node: Node, state: Mapping[str, Tensor], operands: tuple[int, ...], dies: bool = False) -> Step:
+    """The numbers of a tensor of the state.  `dies`: the value was computed just for this, and is used nowhere else."""
     symbol, type_, (value,) = node.op.symbol, node.operands[0].type, operands
 
     def write_(values: list[Any], run: Run) -> None:
         target = state[symbol]
         if target.type is not type_:
             raise Deviation(node, ())
-        target.overwrite(values[value])
+        given = values[value]
+        if dies and run.tape is None and run.plain:
+            values[value] = None
+            if sys.getrefcount(given) <= _HELD_ALONE and sys.getrefcount(given.memory) <= _HELD_ALONE:
+                target.memory = given.memory
+                return
+        target.overwrite(given)
 
     return write_
+
+
+_HELD_ALONE = 2
+"""References of an object that one place holds: that, and getrefcount's argument."""
 
 
 def draw(seed: int, results: range) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import os
@@ -170,10 +171,8 @@ def run_changed(cell: Any) -> None:
 
 def run_refused(cell: Any) -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
-    try:
+    with contextlib.suppress(TypeError):
         cell(X, X, X, X)
-    except TypeError:
-        pass
     cell(X)
 
 
@@ -220,7 +219,7 @@ def test_a_function_of_the_user_s_is_freed_with_its_graphs() -> None:
     cell = Sub()
 
     def function(x: Any) -> Any:
-        return cell(x).sum()
+        return cell(x).sum()  # noqa: F821 - it is let go of below
 
     ms.grad(function)(X)
     reference = weakref.ref(function)
@@ -234,7 +233,7 @@ def test_captured_tensors_are_freed() -> None:
 
     @jit
     def function(x: Any) -> Any:
-        return x * weight
+        return x * weight  # noqa: F821 - it is let go of below
 
     function(X)
     reference = weakref.ref(weight)
