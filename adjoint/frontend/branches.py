@@ -122,12 +122,13 @@ class Merge:
         if not any(x is not DEAD and (self.world.is_tensor(x) or isinstance(x, (list, dict))) for x in (a, b)):
             return build
         last: list[Any] = [None, None]
+        aliases = self.aliases  # not self: what is handed out must not hold the merge that remembers it
 
         def once(made: Sequence[Any]) -> Any:
             if last[0] is not made:
                 found = build(made)
                 if found is not a or found is not b:
-                    self.aliases.may_be(found, *(x for x in (a, b) if x is not DEAD))
+                    aliases.may_be(found, *(x for x in (a, b) if x is not DEAD))
                 last[:] = made, found
             return last[1]
 
@@ -143,7 +144,8 @@ class Merge:
             return lambda made: b
         a, b = self.ends[0].get(id(a), a), self.ends[1].get(id(b), b)
         if self.world.is_tensor(a) and self.world.is_tensor(b) and self._same(a, b):
-            return lambda made: self.world.renamed(a)
+            world = self.world
+            return lambda made: world.renamed(a)
         if a is not DEAD and b is not DEAD and self._same(a, b):
             return lambda made: a
         if isinstance(a, Unusable) or isinstance(b, Unusable):
