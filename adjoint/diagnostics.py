@@ -145,8 +145,7 @@ class Diagnostic:
 
 def placed(loc: Loc) -> str:
     """A place with its source line and a caret, as it stands in a diagnostic; empty where no place is known."""
-    shown = Diagnostic("", "", "", loc).render().partition("\n")[2]
-    return shown
+    return Diagnostic("", "", "", loc).render().partition("\n")[2]
 
 
 def noted(raised: BaseException, loc: Loc) -> None:

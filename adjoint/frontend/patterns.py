@@ -150,11 +150,11 @@ class Patterns(Expressions):
         return held
 
     @staticmethod
-    def _positional(cls: type, count: int) -> tuple[bool, Sequence[str]]:
+    def _positional(kind: type, count: int) -> tuple[bool, Sequence[str]]:
         """Whether a single positional pattern means the value itself, or else the attributes that positional ones mean."""
-        known = getattr(cls, "__match_args__", None)
-        itself = known is None and issubclass(cls, _ITSELF)
+        known = getattr(kind, "__match_args__", None)
+        itself = known is None and issubclass(kind, _ITSELF)
         allowed = 1 if itself else len(known or ())
         if count > allowed:
-            raise TypeError(f"{cls.__name__}() accepts {allowed} positional sub-pattern{'' if allowed == 1 else 's'} ({count} given)")
+            raise TypeError(f"{kind.__name__}() accepts {allowed} positional sub-pattern{'' if allowed == 1 else 's'} ({count} given)")
         return itself and count == 1, [] if itself else list(known or ())[:count]

@@ -46,7 +46,9 @@ def depends_on_arguments_alone(function: Any) -> bool:
     """Whether a built-in function or a method of one of Python's types may be called while parsing."""
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", type(function).__qualname__)
-    module = getattr(function, "__module__", None) or (None if isinstance(function, types.BuiltinFunctionType) else type(function).__module__)
+    module = getattr(function, "__module__", None)
+    if not module and not isinstance(function, types.BuiltinFunctionType):
+        module = type(function).__module__
     if owner is not None and not isinstance(owner, types.ModuleType):
         module = type(owner).__module__
     elif isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
