@@ -93,7 +93,7 @@ def changed_at(body: Sequence[ast.stmt], name: str) -> ast.AST | None:
     """The first statement that assigns a name, or an item or attribute of what it stands for, or calls a method of that."""
 
     def is_it(node: ast.AST) -> bool:
-        return isinstance(node, ast.Name) and node.id == name or ast.unparse(node) == name
+        return (isinstance(node, ast.Name) and node.id == name) or ast.unparse(node) == name
 
     def changes(node: ast.AST) -> bool:
         match node:

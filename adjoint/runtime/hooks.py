@@ -99,7 +99,7 @@ class HookList(dict[int, Any]):
 
         latest  the last handle id that takes part: hooks registered later do not
         """
-        if len(self) > 1 or latest is not None and latest != ids.last:
+        if len(self) > 1 or (latest is not None and latest != ids.last):
             return self._present(latest)
         return iter(tuple(self.values()))
 
