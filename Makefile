@@ -29,6 +29,9 @@ demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, it
 test: .venv/.test        ## the whole test suite; an op that would fall back to NumPy is an error
 	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest
 
+fuzz: .venv/.test        ## control flow made up by hypothesis, other programs each time: make fuzz N=2000
+	ADJOINT_FUZZ=$(or $(N),500) $(BIN)/python -m pytest tests/test_control_flow.py
+
 check: .venv/.dev        ## ruff and pyright
 	$(BIN)/ruff check adjoint tests examples benchmarks docs
 	$(BIN)/pyright
@@ -45,4 +48,4 @@ docs: .venv/.test        ## write the generated pages of docs/
 clean:           ## remove the environment and what was built
 	rm -rf .venv build dist *.egg-info out
 
-.PHONY: help demo test check golden bench docs clean
+.PHONY: help demo test fuzz check golden bench docs clean

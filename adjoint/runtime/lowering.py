@@ -7,11 +7,13 @@ is to be computed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import Loc
 from adjoint.frontend.branches import Unreachable
+from adjoint.frontend.frame import Closure
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Function, Module, Region, Value
 from adjoint.runtime.escapes import with_escapes
@@ -23,6 +25,10 @@ from adjoint.runtime.state import state
 from adjoint.runtime.templates import Template
 
 __all__ = ["Lowered", "Lowering", "lowered"]
+
+_DEPTH = 10_000
+"""Python's frames that a function being parsed may need: some 15 for each call, or each `if`, that is nested in others."""
+
 
 class Lowered:
     """A function that has been made into a graph.
@@ -51,6 +57,8 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
     decisions  what is known of the results of forward hooks, by site
     names      of the tensors among the arguments
     """
+    if sys.getrecursionlimit() < _DEPTH:
+        sys.setrecursionlimit(_DEPTH)
     outer, around = state.tape, state.lowering
     try:
         for asks in (False, True):
@@ -83,7 +91,7 @@ class Lowering(Gradients):
             result = call(self, args, kwargs)
         except Unreachable:
             result = None
-        outline, found = outlined(result, self.slot_of)
+        outline, found = outlined(self._with_functions(result), self.slot_of)
         written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
         results = [self.atom(x) for x in (*found, *(leaves[i] for i in written))]
         body = Region(tuple(params), tuple(self.builder.nodes), tuple(results))
@@ -93,6 +101,14 @@ class Lowering(Gradients):
         graph = Graph(module, self.symbol, self.state, self.hosts, self.cell_sites, tuple(self.own_cells))
         self.guards.freeze()
         return Lowered(graph, self.guards, outline, written, self.taken, self.hook_sites)
+
+    def _with_functions(self, result: Any) -> Any:
+        """A result with Python's own functions in the places of those that parsed code has defined."""
+        if isinstance(result, Closure):
+            return self.frontend.as_python(result)
+        if type(result) in (list, tuple):
+            return type(result)(self._with_functions(item) for item in result)
+        return {key: self._with_functions(item) for key, item in result.items()} if type(result) is dict else result
 
     def end(self) -> None:
         """Let go of everything: what a lowering refers to is freed at once, cells among it.

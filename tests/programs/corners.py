@@ -233,7 +233,7 @@ def sum_beyond_64_bits(n):
 def compared_with_large_numbers(n):
     """Bounds that no int of 64 bits reaches."""
     k = int(n)
-    return k < 2**80, k == 2**64, k > -(2**65), 2**64 - 1 >= k, (k + 2**53) == float(2**53)
+    return k < 2**80, k == 2**64, k > -(2**65), k <= 2**64 - 1, (k + 2**53) == float(2**53)
 
 
 @program(i64(3), features="numbers of tensors", refused="E214")
@@ -247,7 +247,8 @@ def power_below_one(n):
 def all_operators_of_numbers(n, x):
     """Shifts, bits, divisions with their remainders."""
     k, r = int(n), float(x)
-    return k << 3, k >> 1, 1 << (k + 9), ~k, divmod(k, 3), divmod(40, k), divmod(r, 2), k % -3, k // -2, r // -2, r % 3, round(r), round(k, -1)
+    bits = k << 3, k >> 1, 1 << (k + 9), ~k
+    return bits, divmod(k, 3), divmod(40, k), divmod(r, 2), k % -3, k // -2, r // -2, r % 3, round(r), round(k, -1)
 
 
 @program(f32(2.5), f32(1.0), features="tensor if, numbers of tensors", wrt=(0, 1), differences=False)
