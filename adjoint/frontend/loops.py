@@ -242,7 +242,8 @@ class Looping(Branching):
             self.aliases.may_be(known.inside, a, b)
             inside.append(known.inside)
         made = build(inside)
-        state.made[id(made)] = made
+        if made is not first:
+            state.made[id(made)] = made
         return made
 
     def _new(self, state: _State, name: str, kind: Kind, first: Any) -> _Carried:

@@ -692,3 +692,25 @@ class GradientInBranchOfTraining(nn.Cell):
             slope = adjoint.grad(self.score)(x)
             loss = loss + 0.1 * (slope * slope).sum()
         return loss
+
+
+@program(grid(3, 4), i64(2), wrt=0, features="for range of a tensor, items written")
+def rows_written_in_a_range(x, n):
+    """A tensor written in place in a loop that assigns no name: before the name of the round is bound, and behind it."""
+    y, z = x * 1.0, x * 2.0
+    for k in range(n):
+        y[k] = y[k] + k * 2.0
+        z[1] = y[0] * 3.0
+        y[-1, k] = z[k, 0] + 0.5
+    return y, z
+
+
+@program(grid(2, 3), i64(3), wrt=0, features="for range of a tensor, items written, lists")
+def container_changed_in_a_range(x, n):
+    """A list and a dict changed in place in a loop that assigns no name."""
+    items, named = [x, x * 2], {"total": x * 0}
+    for _ in range(n):
+        items[0] = items[1] + 1
+        named["total"] = named["total"] + items[0]
+        items[1] = named["total"] * 0.5
+    return items, named["total"]
