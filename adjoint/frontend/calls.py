@@ -13,7 +13,7 @@ import inspect
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -357,10 +357,6 @@ class Lowerer(Statements):
         finally:
             self.depth -= 1
             self.frame, self.branching.local_names, self.world.loc = before, names, loc
-
-    def source_of(self, function: Callable[..., Any]) -> Source:
-        """Where a function's text stands."""
-        return definition_of(getattr(function, "__func__", function))[1]  # type: ignore[arg-type]
 
 
 def _hashable(x: Any) -> bool:

@@ -243,18 +243,12 @@ class Expressions:
             if name in ("name", "requires_grad"):
                 self.world.read_attribute(holder, name)
         with self.here(node):
-            try:
-                return self.outside.part(holder, getattr(holder, name))
-            except AttributeError as missing:
-                if not self.world.is_tensor(holder):
-                    raise
-                known = self.world.python_type(holder).__name__
-                raise AttributeError(str(missing).replace(type(holder).__name__, known), name=name, obj=holder) from None
+            return self.outside.part(holder, getattr(holder, name))
 
     def _item(self, container: Any, index: Any, node: ast.AST) -> Any:
         self.used(container)
         with self.here(node):
-            if self.world.is_dynamic(index) and isinstance(container, (list, tuple, dict, range, str)):
+            if self.world.is_dynamic(index) and (isinstance(container, (list, tuple, dict, range, str)) or self.world.is_cell(container)):
                 tensors = isinstance(container, (list, tuple)) and all(self.world.is_tensor(item) for item in container)
                 raise errors.VALUE_NEEDED.at(
                     self.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",

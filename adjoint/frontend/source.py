@@ -69,7 +69,7 @@ def _searched(code: CodeType, name: str) -> tuple[Definition, Source]:
     file = code.co_filename
     loc = At(file, code.co_firstlineno, 1)
     lines = linecache.getlines(file)
-    if not lines:
+    if not "".join(lines).strip():
         raise errors.NO_SOURCE.at(loc, f"there is no source text for `{name}`", help="write the function in a file")
     tree, compiled = _parsed(file, lines)
     if not any(_are_one(other, code) for other in _codes(compiled)) and not _stands_alone(tree, file, code):

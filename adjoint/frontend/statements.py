@@ -135,6 +135,9 @@ class Statements(Patterns):
         match target:
             case ast.Name(id=name):
                 hint(value, name)
+                if name not in self.frame.local:
+                    # It is changed where others see it, which may be a mistake.
+                    self.world.loc = self.place_of(target)
                 self.bind(name, value)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 self._unpack(targets, value, target)
@@ -178,6 +181,8 @@ class Statements(Patterns):
         with self.here(node):
             place = self.world.place(container)
             if place is None:
+                if isinstance(container, dict):
+                    self.check_key(key, self.world.loc)
                 self._touched(container)
             else:
                 self.journal.touch(place)
@@ -227,6 +232,8 @@ class Statements(Patterns):
                 self.frame.names.pop(name, None)
             case ast.Subscript(value=held, slice=key):
                 container, index = self.value(held), self.value(key)
+                if isinstance(container, dict):
+                    self.check_key(index, self.place_of(target))
                 self._touched(container)
                 with self.here(target):
                     del container[index]

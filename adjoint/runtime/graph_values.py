@@ -7,7 +7,6 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from adjoint.frontend import errors
 from adjoint.ir.core import Atom
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.types import BOOL, F64, I64, DType, TensorType, scalar
@@ -95,6 +94,10 @@ class GraphTensor(Tensor):
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise self.owner.unknown("a tensor of a graph cannot be pickled")
+
+
+GraphTensor.__name__ = GraphTensor.__qualname__ = Tensor.__name__
+"""What messages about arguments call it: users know one kind of tensor."""
 
 
 class GraphNumber:
@@ -350,6 +353,8 @@ class GraphNumber:
         raise AttributeError(f"'{self.category}' object has no attribute '{name}'")
 
 
+GraphNumber.__name__ = GraphNumber.__qualname__ = "number"
+
 _INT, _DOUBLE = 2**63, 2**53
 """What no int of 64 bits reaches; up to where a double is every int."""
 
@@ -383,6 +388,3 @@ def _is_large(x: Any) -> bool:
 
 def _category(x: object) -> str | None:
     return "bool" if isinstance(x, bool) else "int" if isinstance(x, int) else "float" if isinstance(x, float) else None
-
-
-VALUE_NEEDED = errors.VALUE_NEEDED
