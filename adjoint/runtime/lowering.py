@@ -57,9 +57,8 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
     decisions  what is known of the results of forward hooks, by site
     names      of the tensors among the arguments
     """
-    if sys.getrecursionlimit() < _DEPTH:
-        sys.setrecursionlimit(_DEPTH)
-    outer, around = state.tape, state.lowering
+    outer, around, limit = state.tape, state.lowering, sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEPTH))
     try:
         for asks in (False, True):
             state.lowering = lowering = Lowering(symbol, loc, decisions or {}, asks)
@@ -75,6 +74,7 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
         raise AssertionError("a lowering that asks assumes nothing")
     finally:
         state.tape, state.lowering = outer, around
+        sys.setrecursionlimit(limit)
 
 
 class Lowering(Gradients):
