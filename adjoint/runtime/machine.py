@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import _cffi_backend
@@ -63,6 +64,11 @@ class Machine:
             self.library.adjoint_set_threads(default_threads())
             self._allocate = ffi.new_allocator(self.library.adjoint_allocate, self.library.adjoint_free, False)
         self._bytes = ffi.typeof("char[]")
+        self._declared = declared
+
+    def bind(self, kernel: Any, sizes: Sequence[int]) -> Any:
+        """A kernel and its size array as the one argument that launches take; memory, to be kept as long as it is used."""
+        return self._declared.new("struct adjoint_bound *", (kernel, sizes))
 
     def allocate(self, size: int) -> Memory:
         """Memory of `size` bytes, not cleared; MemoryError when the machine does not have it."""

@@ -122,7 +122,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
     assert here.kernels is not None
     lowered = lower(op, tuple(types), result_types)
     functions = here.kernels.get(lowered)
-    stages = [(f, ffi.new("int64_t[]", stage.sizes)) for f, stage in zip(functions, lowered.stages, strict=True)]
+    stages = [here.bind(function, stage.sizes) for function, stage in zip(functions, lowered.stages, strict=True)]
     launch = here.library.adjoint_launch
     allocate, sizes = here.allocate, [t.nbytes for t in result_types]
     scratch = lowered.scratch
@@ -130,8 +130,8 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
     def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
         extra = [allocate(n) for n in scratch]
         pointers = ffi.new("void *[]", [*operands, *results, *extra])
-        for kernel, size in stages:
-            status = launch(kernel, size, pointers)
+        for kernel in stages:
+            status = launch(kernel, pointers)
             if status:
                 raise op.failure(status)
 
@@ -145,9 +145,8 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
     return Plan(result_types, run, into)
 
 
-def _direct(op: Op, stage: tuple[Any, Any], nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
+def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
     """The shortest way for the common case: one kernel, one result, no scratch."""
-    kernel, size = stage
     new, ctype = here.allocator(nbytes)
     library = here.library
 
@@ -157,7 +156,7 @@ def _direct(op: Op, stage: tuple[Any, Any], nbytes: int, arity: int, here: Machi
 
             def run0() -> Memory:
                 out = new(ctype)
-                if status := launch(kernel, size, out):
+                if status := launch(kernel, out):
                     raise op.failure(status)
                 return out
 
@@ -167,7 +166,7 @@ def _direct(op: Op, stage: tuple[Any, Any], nbytes: int, arity: int, here: Machi
 
             def run1(a: Memory) -> Memory:
                 out = new(ctype)
-                if status := launch(kernel, size, a, out):
+                if status := launch(kernel, a, out):
                     raise op.failure(status)
                 return out
 
@@ -177,7 +176,7 @@ def _direct(op: Op, stage: tuple[Any, Any], nbytes: int, arity: int, here: Machi
 
             def run2(a: Memory, b: Memory) -> Memory:
                 out = new(ctype)
-                if status := launch(kernel, size, a, b, out):
+                if status := launch(kernel, a, b, out):
                     raise op.failure(status)
                 return out
 
@@ -187,7 +186,7 @@ def _direct(op: Op, stage: tuple[Any, Any], nbytes: int, arity: int, here: Machi
 
             def run3(a: Memory, b: Memory, c: Memory) -> Memory:
                 out = new(ctype)
-                if status := launch(kernel, size, a, b, c, out):
+                if status := launch(kernel, a, b, c, out):
                     raise op.failure(status)
                 return out
 

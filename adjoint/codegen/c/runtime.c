@@ -43,6 +43,12 @@
    pay. The kernel's own sizes begin at size[2]. Returns 0, or a status that says what went wrong. */
 typedef int (*adjoint_kernel)(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
 
+/* A kernel and the sizes it is started with, in one piece: to who launches it, one argument. */
+struct adjoint_bound {
+    adjoint_kernel kernel;
+    int64_t size[];
+};
+
 /* One kernel of a program: operand[i] is an index into the program's table of buffers. */
 struct adjoint_step {
     adjoint_kernel kernel;
@@ -52,13 +58,13 @@ struct adjoint_step {
 };
 
 /* Runs all units of one kernel, on as many threads as pay. Returns the status of the first range that failed, or 0. */
-int adjoint_launch(adjoint_kernel kernel, const int64_t *size, void *const *operand);
-int adjoint_launch1(adjoint_kernel kernel, const int64_t *size, void *a);
-int adjoint_launch2(adjoint_kernel kernel, const int64_t *size, void *a, void *b);
-int adjoint_launch3(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c);
-int adjoint_launch4(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c, void *d);
-int adjoint_launch5(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c, void *d, void *e);
-int adjoint_launch6(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c, void *d, void *e, void *f);
+int adjoint_launch(const struct adjoint_bound *bound, void *const *operand);
+int adjoint_launch1(const struct adjoint_bound *bound, void *a);
+int adjoint_launch2(const struct adjoint_bound *bound, void *a, void *b);
+int adjoint_launch3(const struct adjoint_bound *bound, void *a, void *b, void *c);
+int adjoint_launch4(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d);
+int adjoint_launch5(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e);
+int adjoint_launch6(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e, void *f);
 
 /* Runs the steps in order. At the first that fails: stops, writes its index to `failed` (unless NULL), returns its
    status. */
@@ -332,32 +338,32 @@ static inline int launch(adjoint_kernel kernel, const int64_t *size, void *const
     return launch_parallel(kernel, size, operand);
 }
 
-int adjoint_launch(adjoint_kernel kernel, const int64_t *size, void *const *operand) {
-    return launch(kernel, size, operand);
+int adjoint_launch(const struct adjoint_bound *bound, void *const *operand) {
+    return launch(bound->kernel, bound->size, operand);
 }
 
-int adjoint_launch1(adjoint_kernel kernel, const int64_t *size, void *a) {
-    return launch(kernel, size, (void *[]){a});
+int adjoint_launch1(const struct adjoint_bound *bound, void *a) {
+    return launch(bound->kernel, bound->size, (void *[]){a});
 }
 
-int adjoint_launch2(adjoint_kernel kernel, const int64_t *size, void *a, void *b) {
-    return launch(kernel, size, (void *[]){a, b});
+int adjoint_launch2(const struct adjoint_bound *bound, void *a, void *b) {
+    return launch(bound->kernel, bound->size, (void *[]){a, b});
 }
 
-int adjoint_launch3(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c) {
-    return launch(kernel, size, (void *[]){a, b, c});
+int adjoint_launch3(const struct adjoint_bound *bound, void *a, void *b, void *c) {
+    return launch(bound->kernel, bound->size, (void *[]){a, b, c});
 }
 
-int adjoint_launch4(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c, void *d) {
-    return launch(kernel, size, (void *[]){a, b, c, d});
+int adjoint_launch4(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d) {
+    return launch(bound->kernel, bound->size, (void *[]){a, b, c, d});
 }
 
-int adjoint_launch5(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c, void *d, void *e) {
-    return launch(kernel, size, (void *[]){a, b, c, d, e});
+int adjoint_launch5(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e) {
+    return launch(bound->kernel, bound->size, (void *[]){a, b, c, d, e});
 }
 
-int adjoint_launch6(adjoint_kernel kernel, const int64_t *size, void *a, void *b, void *c, void *d, void *e, void *f) {
-    return launch(kernel, size, (void *[]){a, b, c, d, e, f});
+int adjoint_launch6(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e, void *f) {
+    return launch(bound->kernel, bound->size, (void *[]){a, b, c, d, e, f});
 }
 
 int adjoint_run(const struct adjoint_step *step, int64_t count, void *const *slot, int64_t *failed) {
