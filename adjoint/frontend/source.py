@@ -75,7 +75,8 @@ def _searched(code: CodeType, name: str) -> tuple[Definition, Source]:
     if not any(_are_one(other, code) for other in _codes(compiled)) and not _stands_alone(tree, file, code):
         raise errors.SOURCE_CHANGED.at(loc, f"`{name}` was loaded from another text than the file holds now", help="import it anew")
     if code.co_name == "<lambda>":
-        around = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and _is_around(node.body, code)]
+        lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+        around = [node for node in lambdas if _is_around(node.body, code)] or [node for node in lambdas if _gives(node, file, code)]
         if around:
             # They stand in each other: the innermost.
             return max(around, key=lambda node: (node.body.lineno, node.body.col_offset)), Source(file, name)
@@ -142,6 +143,14 @@ def _is_around(body: ast.expr, code: CodeType) -> bool:
     start, end = (body.lineno, body.col_offset), _end(body)
     places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
     return bool(places) and all(start <= (a, c) and (b, d) <= end for a, c, b, d in places)  # type: ignore[operator]
+
+
+def _gives(node: ast.Lambda, file: str, code: CodeType) -> bool:
+    """Whether a code is that of a lambda by itself: of one whose body is a constant Python 3.12 does not say where it stands."""
+    if node.lineno != code.co_firstlineno:
+        return False
+    compiled = compile(ast.Expression(node), file, "eval", dont_inherit=True)
+    return any(_are_one(inner, code) for inner in compiled.co_consts if isinstance(inner, CodeType))
 
 
 def _end(body: ast.expr) -> tuple[int, int]:

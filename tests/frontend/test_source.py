@@ -51,6 +51,11 @@ def test_lambdas_on_one_line(load: Callable[[str], ModuleType]) -> None:
     assert body_of(module.d) == "f(y)"
 
 
+def test_lambdas_of_constants(load: Callable[[str], ModuleType]) -> None:
+    module = load("a, b, c = lambda x: 7.0, lambda x: 8.0, lambda x: lambda y: None\n")
+    assert [body_of(f) for f in (module.a, module.b, module.c(0))] == ["7.0", "8.0", "None"]
+
+
 def test_lambdas_over_several_lines_and_with_defaults(load: Callable[[str], ModuleType]) -> None:
     module = load("f = (\n    lambda x, scale=lambda y: y * 2:\n        scale(x)\n        + 1\n)\ng = f.__defaults__[0]\n")
     assert body_of(module.f) == "scale(x) + 1"

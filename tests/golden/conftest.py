@@ -199,7 +199,8 @@ def program_message(path: Path) -> str | None:
     try:
         runpy.run_path(str(path))
     except Exception as error:
-        shown = "".join(traceback.format_exception_only(error)).rstrip("\n")
+        # Some versions of Python add what may have been meant, others do not.
+        shown = re.sub(r"\. Did you mean: '\w+'\?$", "", "".join(traceback.format_exception_only(error)).rstrip("\n"), flags=re.MULTILINE)
         hidden = error.__cause__ if error.__suppress_context__ else error.__context__
         return shown if hidden is None else f"{shown}\n\nfrom {''.join(traceback.format_exception_only(hidden)).rstrip()}"
     return None
