@@ -182,21 +182,25 @@ ADJOINT_INLINE void TYPED(adjoint_tile)(
         b += b_row;
     }
     if (columns < vectors * LANES) {
+        TYPED(adjoint_vector) part[ADJOINT_ROWS][2]; /* in memory for this loop, so that `sum` need not be for any */
         for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < vectors; j++) part[i][j] = sum[i][j];
+        }
+        for (int i = 0; i < rows; i++, c += c_row) {
             for (int j = 0; j < vectors; j++) {
-                TYPED(adjoint_store_part)(c + i * c_row + j * LANES, columns - j * LANES, sum[i][j], add);
+                TYPED(adjoint_store_part)(c + j * LANES, columns - j * LANES, part[i][j], add);
             }
         }
     } else if (add) {
-        for (int i = 0; i < rows; i++) {
+        for (int i = 0; i < rows; i++, c += c_row) {
             for (int j = 0; j < vectors; j++) {
-                ELEMENT *target = c + i * c_row + j * LANES;
+                ELEMENT *target = c + j * LANES;
                 TYPED(adjoint_store)(target, TYPED(adjoint_load)(target) + sum[i][j]);
             }
         }
     } else {
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < vectors; j++) TYPED(adjoint_store)(c + i * c_row + j * LANES, sum[i][j]);
+        for (int i = 0; i < rows; i++, c += c_row) {
+            for (int j = 0; j < vectors; j++) TYPED(adjoint_store)(c + j * LANES, sum[i][j]);
         }
     }
 }
