@@ -145,9 +145,10 @@ A function calls itself without end while it is parsed, or deeper than `set_cont
 recursion must be decided by Python values; where a tensor decides, write a loop.
 """, RecursionError)
 
-NOT_IN_GRAPH = _mistake("E212", "a value of an inner region is used outside of it", """
+NOT_IN_GRAPH = _mistake("E212", "a value is used where it does not exist", """
 A tensor that was made inside a branch or a loop that a tensor decides was kept (in an object, a list of the outer program) and is
-used outside, where it may not exist. Assign it to a name instead, on every path.
+used outside, where it may not exist. Assign it to a name instead, on every path. A tensor that was kept from the parsing of one
+graph does not exist in another, nor in Python: return it.
 """)
 
 NOT_A_CONSTANT = _mistake("E213", "not a constant", """

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from adjoint.diagnostics import UNKNOWN, Loc
 
-__all__ = ["AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace", "Place"]
+__all__ = ["AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace", "Place", "is_as_before"]
 
 
 class Place(Protocol):
@@ -169,7 +169,7 @@ class Journal:
         """End the scope: all is as it was before, and what had changed is returned."""
         scope = self._scopes.pop()
         noted = {key: (place, before, place.get()) for key, (place, before) in scope.notes.items()}
-        changes = {key: change for key, change in noted.items() if not _is_as_before(*change[1:])}
+        changes = {key: change for key, change in noted.items() if not is_as_before(*change[1:])}
         for place, before, _ in changes.values():
             place.set(before)
         if self._scopes:
@@ -177,7 +177,7 @@ class Journal:
         return changes
 
 
-def _is_as_before(before: Any, after: Any) -> bool:
+def is_as_before(before: Any, after: Any) -> bool:
     """Whether a place that was touched holds the very same things."""
     if before is after:
         return True

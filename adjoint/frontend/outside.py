@@ -12,7 +12,7 @@ from typing import Any
 
 from adjoint.diagnostics import Loc
 from adjoint.frontend import errors
-from adjoint.frontend.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, Place
+from adjoint.frontend.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, Place, is_as_before
 from adjoint.frontend.world import World
 
 __all__ = ["Outside"]
@@ -56,7 +56,7 @@ class Outside:
             raise errors.STORED_TENSOR.at(loc, f"a value that the graph computes is left in {_described(place)}",
                                           help="return it; or let it be a Parameter, which is written when the graph runs")
         for place, before, loc in journal.touched.values():
-            if isinstance(place, ContentsPlace) and id(place.container) in self._given and not _same(before, place.container):
+            if isinstance(place, ContentsPlace) and id(place.container) in self._given and not is_as_before(before, place.container):
                 raise errors.STORED_TENSOR.at(loc, f"a {type(place.container).__name__} among the arguments is changed",
                                               help="change a copy of it, and return that")
 
@@ -82,12 +82,6 @@ class Outside:
                 return id(container) in self._found
             case _:
                 return False
-
-
-def _same(before: Any, after: Any) -> bool:
-    if isinstance(before, dict):
-        return list(before) == list(after) and all(after[name] is value for name, value in before.items())
-    return len(before) == len(after) and all(a is b for a, b in zip(before, after, strict=True))
 
 
 def _described(place: Place) -> str:

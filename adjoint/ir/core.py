@@ -12,6 +12,7 @@ around it; what it uses is computed by `free_values` and stored nowhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,8 @@ from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.ir.op import Op
 from adjoint.ir.types import TensorType, Type
 
-__all__ = ["Atom", "Function", "Host", "Literal", "Module", "Node", "Region", "Value", "defined", "free_values", "walk"]
+__all__ = ["Atom", "Function", "Host", "Literal", "Module", "Node", "Region", "Value", "defined", "free_of", "free_values",
+           "symbol_like", "walk"]
 
 
 class Value:
@@ -158,3 +160,9 @@ def free_values(nodes: Sequence[Node], results: Sequence[Atom] = (), bound: Sequ
 def free_of(region: Region) -> list[Value]:
     """The values of enclosing regions that `region` uses."""
     return free_values(region.nodes, region.results, region.params)
+
+
+def symbol_like(text: str, otherwise: str) -> str:
+    """A symbol that reads like `text`, such as a function's or a parameter's name; `otherwise` for an empty one."""
+    symbol = re.sub(r"[^\w.]", "_", text) or otherwise
+    return symbol if symbol[0].isalpha() or symbol[0] == "_" else f"_{symbol}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Node, Value
+from adjoint.ir.core import Atom, Node, Value, symbol_like
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Attach, Hook, Outputs
@@ -123,10 +123,7 @@ class Assembler:
 
     def _symbol(self, title: str, host: int) -> str:
         # Where a function stands says its host; its symbol is its name.
-        text = "".join(c if c.isalnum() or c in "_." else "_" for c in title.partition(" at ")[0]) or "hook"
-        if not (text[0].isalpha() or text[0] == "_"):
-            text = "_" + text
-        symbol = self._name(text)
+        symbol = self._name(symbol_like(title.partition(" at ")[0], "hook"))
         self.made.hosts[symbol] = host
         return symbol
 

@@ -6,7 +6,6 @@ Python that is to run with the graph stands in it as host calls.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from adjoint.frontend.calls import Lowerer
 from adjoint.frontend.text import RunTimeText
 from adjoint.frontend.world import Kind
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Host, Literal, Region, Value
+from adjoint.ir.core import Atom, Host, Literal, Region, Value, symbol_like
 from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.host import Apply, Attach, Hook
@@ -31,10 +30,11 @@ from adjoint.runtime.graph import CellSite, Check, Registration
 from adjoint.runtime.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.guards import Guards
 from adjoint.runtime.hooks import check_hook, described
-from adjoint.runtime.location import receiver
+from adjoint.runtime.location import receiver, user_location
 from adjoint.runtime.outline import Slot, filled, outlined, slots_of
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.promotion import scalar_dtype
+from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor
 
 __all__ = ["NUMBERS", "Emitting"]
@@ -80,12 +80,19 @@ class Emitting:
     def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
         """What `apply` does here."""
         made = self.builder.emit_node(op, [self.atom(x) for x in operands], loc=self.loc)
-        results = tuple(GraphTensor(self, value, value.type) for value in made.results)  # type: ignore[arg-type]
-        return results[0] if len(results) == 1 else results
+        results = self.tensors(made.results)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def unknown(self, what: str) -> CompileError:
-        """The mistake of needing numbers while parsing."""
+        """The mistake of needing numbers while parsing, or of a value that is kept longer than that."""
+        if state.lowering is not self:
+            return errors.NOT_IN_GRAPH.at(self.place_of_use(), "this value belongs to a graph that is made already",
+                                          help="return it from the function that computes it")
         return errors.VALUE_NEEDED.at(self.loc, what, help="use operations on the tensor, or pass the number as an argument")
+
+    def place_of_use(self) -> Loc:
+        """Where a value of this graph is used, now: in this graph, in another, or by Python itself."""
+        return state.lowering.loc if state.lowering is not None else user_location()
 
     # -- values -----------------------------------------------------------------------------------------------------------
     def kind(self, x: object) -> Kind | None:
@@ -168,24 +175,32 @@ class Emitting:
         """The symbol of a tensor from outside."""
         symbol = self.symbols.get(id(x))
         if symbol is None:
-            symbol = self.symbols[id(x)] = self._fresh(x.name if isinstance(x, Parameter) else "constant", self.state)
+            symbol = self.symbols[id(x)] = self._fresh(x.name if isinstance(x, Parameter) else "constant")
             self.state[symbol] = x
             self.guards.of_tensor_type(x)
         return symbol
 
-    def _fresh(self, name: str, taken: Any) -> str:
+    def _fresh(self, name: str) -> str:
         """A symbol like `name` that is not in use."""
-        base = re.sub(r"[^0-9A-Za-z_.]", "_", name) or "x"
-        if not (base[0].isalpha() or base[0] == "_"):
-            base = "_" + base
+        base = symbol_like(name, "x")
         symbol, version = base, 0
-        while symbol in taken or symbol in self.state or symbol in self.declared:
+        while symbol in self.state or symbol in self.declared:
             version += 1
             symbol = f"{base}_{version}"
         return symbol
 
     def wrapped(self, kind: Kind, value: Value) -> Any:
         return GraphTensor(self, value, kind.type) if kind.category == "tensor" else GraphNumber(self, kind.category, value)
+
+    def tensors(self, values: Sequence[Value]) -> list[GraphTensor]:
+        """Values of tensor types as tensors."""
+        return [GraphTensor(self, value, value.type) for value in values]  # type: ignore[arg-type] - see the docstring
+
+    def params_like(self, atoms: Sequence[Atom]) -> list[Value]:
+        """Parameters for a region that is given these, under the same names."""
+        params = [Value(atom.type, getattr(atom, "hint", "x")) for atom in atoms]
+        self.named.update(params)
+        return params
 
     def renamed(self, x: Any) -> Any:
         if not isinstance(x, GraphTensor):
@@ -325,7 +340,7 @@ class Emitting:
         return GraphNumber(self, category, value, 2**63 - 1)
 
     def _host(self, name: str, host: Any, reference: str) -> str:
-        symbol = self._fresh(name, self.hosts)
+        symbol = self._fresh(name)
         self.hosts[symbol] = host
         self.declared[symbol] = Host(reference, self.loc)
         return symbol
@@ -336,7 +351,7 @@ class Emitting:
         function = self.frontend.as_python(function)
         symbol = self._host(getattr(function, "__name__", "hook"), (function, kind, title), described(function))
         node = self.builder.emit_node(Hook(symbol, kind=kind), [self.atom(x) for x in operands], loc=self.loc)
-        return tuple(GraphTensor(self, value, value.type) for value in node.results)  # type: ignore[arg-type]
+        return tuple(self.tensors(node.results))
 
     def attach(self, x: Tensor, hook_fn: Callable[..., Any]) -> Any:
         """`x.register_hook(hook_fn)` when the graph runs."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from adjoint.runtime.cell import Cell
     from adjoint.runtime.tensor import Tensor
 
-__all__ = ["CellSite", "Check", "Deviation", "Graph", "Registration", "Slots", "Unfitting", "site_key"]
+__all__ = ["CellSite", "Check", "Deviation", "Graph", "Registration", "Slots", "Unfitting", "living", "site_key"]
 
 
 class Slots(NamedTuple):
@@ -77,6 +77,14 @@ class Check:
         self._run(*tensors)
 
 
+def living(reference: Callable[[], Cell | None]) -> Cell:
+    """The cell of a reference; RuntimeError when it is gone."""
+    cell = reference()
+    if cell is None:
+        raise RuntimeError("this graph belongs to a cell that is gone")
+    return cell
+
+
 @dataclass(frozen=True, eq=False)
 class CellSite:
     """A call of a cell in a graph, which does not keep the cell alive.
@@ -101,10 +109,7 @@ class CellSite:
     @property
     def cell(self) -> Cell:
         """The cell; RuntimeError when it is gone."""
-        cell = self.reference()
-        if cell is None:
-            raise RuntimeError("this graph belongs to a cell that is gone")
-        return cell
+        return living(self.reference)
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import Loc
-from adjoint.ir.core import walk
+from adjoint.ir.core import symbol_like, walk
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.graph import Check
@@ -227,8 +227,7 @@ def _definition(named: Any) -> Loc:
 
 def _symbol(named: Any) -> str:
     name = type(named).__name__ if isinstance(named, Cell) else getattr(named, "__name__", "f")
-    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-    return text if text[:1].isalpha() or text[:1] == "_" else f"f{text}"
+    return symbol_like(name, "f")
 
 
 def _names(named: Any, template: Template) -> list[str]:

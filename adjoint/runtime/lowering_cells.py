@@ -18,13 +18,13 @@ from typing import Any, NoReturn
 from adjoint.frontend import errors
 from adjoint.frontend.branches import Unreachable
 from adjoint.frontend.world import Kind
-from adjoint.ir.core import Host, Value
+from adjoint.ir.core import Host
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Outputs
 from adjoint.runtime.cell import Cell, _replaced, _tensors
 from adjoint.runtime.grad import flat_tensors
-from adjoint.runtime.graph import CellSite, Slots, Unfitting, site_key
-from adjoint.runtime.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.graph import CellSite, Slots, Unfitting, living, site_key
+from adjoint.runtime.graph_values import GraphNumber
 from adjoint.runtime.hooks import described
 from adjoint.runtime.lowering_python import PythonObjects
 from adjoint.runtime.outline import Slot, filled, outline_key, outlined, slots_of
@@ -50,7 +50,7 @@ class Cells(PythonObjects):
         if pattern.forward_pre:
 
             def before(given: Any) -> Any:
-                here = _live(reference)
+                here = living(reference)
                 return here._forward_pre(here._hooks, *given) if here._hooks is not None else given
 
             args, kwargs = self._forward_hooks((ordinal, "forward_pre"), cell, (args, kwargs), (args, kwargs), before)
@@ -60,7 +60,7 @@ class Cells(PythonObjects):
         if pattern.forward:
 
             def after(given: Any) -> Any:
-                here = _live(reference)
+                here = living(reference)
                 (args_, kwargs_), output_ = given
                 return here._forward(here._hooks, args_, kwargs_, output_) if here._hooks is not None else output_
 
@@ -70,8 +70,7 @@ class Cells(PythonObjects):
             if tensors:
                 symbol = self._host(f"{cell.title}.pre", _CellReference(reference), self._hooks_text(cell, "backward_pre"))
                 node = self.builder.emit_node(Outputs(symbol), [self.atom(x) for x in tensors], loc=self.loc)
-                made = [GraphTensor(self, value, value.type) for value in node.results]  # type: ignore[arg-type]
-                output = _replaced(output, made)
+                output = _replaced(output, self.tensors(node.results))
         return output
 
     @staticmethod
@@ -130,11 +129,10 @@ class Cells(PythonObjects):
             args, kwargs, restore = cell._lowered(args, kwargs)
         tensors = [x for x in args if isinstance(x, Tensor)]
         operands = [self.atom(x) for x in tensors]
-        params = [Value(a.type, getattr(a, "hint", "x")) for a in operands]
-        self.named.update(params)
+        params = self.params_like(operands)
         self.open()
         try:
-            inner = [GraphTensor(self, p, p.type) for p in params]  # type: ignore[arg-type]
+            inner = self.tensors(params)
             inside = iter(inner)
             own = tuple(next(inside) if isinstance(x, Tensor) else x for x in args)
             output = None
@@ -158,7 +156,7 @@ class Cells(PythonObjects):
         self.loc = loc
         node = self.builder.emit_node(CellOp(cell.title, symbol, rule), operands, regions=[region],
                                       hint=_last_part(cell.title), loc=loc)
-        outside = [GraphTensor(self, value, value.type) for value in node.results]  # type: ignore[arg-type]
+        outside = self.tensors(node.results)
         for given, x, param in zip(tensors, inner, params, strict=True):
             if x.atom is not param:
                 raise errors.UNSUPPORTED.at(self.loc, f"`{cell.title}` writes its argument in place",
@@ -169,7 +167,7 @@ class Cells(PythonObjects):
         key = site_key(node)
         if key is not None:
             self.cell_sites[key] = CellSite(
-                reference, _rebuilt(args, kwargs, Tensor), _rebuilt_output(output), pattern, ordinal,
+                reference, _rebuilt(args, kwargs), _rebuilt_output(output), pattern, ordinal,
                 _is_nested((args, kwargs, output)))
         if ends:
             raise Unreachable
@@ -184,14 +182,7 @@ class _CellReference:
 
     @property
     def cell(self) -> Cell:
-        return _live(self._reference)
-
-
-def _live(reference: Callable[[], Cell | None]) -> Cell:
-    cell = reference()
-    if cell is None:
-        raise RuntimeError("the graph belongs to a cell that is gone")
-    return cell
+        return living(self._reference)
 
 
 def _hooked_slot(x: Any) -> Slot | None:
@@ -204,9 +195,9 @@ def _hooked_slot(x: Any) -> Slot | None:
 _Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def _rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any], kind: type) -> Callable[[Sequence[Tensor]], _Call]:
+def _rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Sequence[Tensor]], _Call]:
     """How a cell's call is built of its positional tensors."""
-    places = [isinstance(x, kind) for x in args]
+    places = [isinstance(x, Tensor) for x in args]
     rest = [None if is_tensor else x for x, is_tensor in zip(args, places, strict=True)]
     others = dict(kwargs)
 

@@ -55,7 +55,7 @@ class Gradients(Cells):
 
         def pullback(cotangents: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
             if state.lowering is not self:
-                raise errors.NOT_IN_GRAPH.at(self.loc, "this pullback belongs to another graph",
+                raise errors.NOT_IN_GRAPH.at(self.place_of_use(), "this pullback belongs to another graph",
                                              help="call it in the function that calls `vjp`")
             if home not in self.chain:
                 raise errors.NOT_IN_GRAPH.at(self.loc, "this pullback was made inside a branch, loop or cell that has ended",
@@ -74,14 +74,13 @@ class Gradients(Cells):
         loc, ends = self.loc, False
         leaves = [x for position in positions for x in flat_tensors(args[position])]
         operands = [self.atom(x) for x in leaves]
-        params = [Value(a.type, getattr(a, "hint", "x")) for a in operands]
-        self.named.update(params)
+        params = self.params_like(operands)
         for w in weights:
             self.guards.of_attribute(w, "requires_grad")
         trained = list(dict.fromkeys(w for w in weights if w.requires_grad))
         self.open()
         try:
-            inside = iter([GraphTensor(self, p, p.type) for p in params])  # type: ignore[arg-type]
+            inside = iter(self.tensors(params))
             given = list(args)
             for position in positions:
                 given[position] = _with_tensors(args[position], inside)
@@ -117,7 +116,7 @@ class Gradients(Cells):
 
     def _by_leaf(self, inner: _Differentiated, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
         """The gradients of the arguments, each in its structure, and those of the weights."""
-        gradients = [GraphTensor(self, v, v.type) for v in values]  # type: ignore[arg-type]
+        gradients = self.tensors(values)
         left = iter(gradients[: len(inner.region.params)])
         by_position = [mapped_tensors(inner.args[position], lambda x: next(left)) for position in inner.positions]
         by_weight = dict(zip(map(id, inner.trained), gradients[len(inner.region.params) :], strict=True))

@@ -59,8 +59,8 @@ class PythonObjects(Emitting):
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if issubclass(cls, (Cell, Parameter)):
-            made = cls(*args, **kwargs)
-            if isinstance(made, Cell) and not made.parameters_dict():
+            made = cls(*args, **kwargs) if issubclass(cls, Cell) else None
+            if made is not None and not made.parameters_dict():
                 self.own_cells.append(made)
                 return made
             raise errors.UNSUPPORTED.at(self.loc, f"a {cls.__name__} is made inside of the graph",

@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.diagnostics import UNKNOWN
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value
+from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value, symbol_like
 from adjoint.ir.ops.state import Read
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.grad import flat_tensors, function_identity
@@ -55,7 +55,7 @@ def trace(fn: Any, arguments: Sequence[Any], symbol: str = "") -> Traced:
 
 def _symbol_of(fn: Any) -> str:
     name = type(fn).__name__ if isinstance(fn, Cell) else getattr(fn, "__name__", "f")
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return symbol_like(name, "f")
 
 
 class _Tracer:
@@ -153,10 +153,7 @@ def _atoms(region: Region) -> set[Atom]:
 
 
 def _unique(name: str, owner: Parameter, taken: dict[str, Parameter]) -> str:
-    symbol = "".join(c if c.isalnum() or c in "_." else "_" for c in name) or "parameter"
-    if not (symbol[0].isalpha() or symbol[0] == "_"):
-        symbol = "_" + symbol
-    version = 0
+    symbol, version = symbol_like(name, "parameter"), 0
     while taken.setdefault(found := f"{symbol}_{version}" if version else symbol, owner) is not owner:
         version += 1
     return found

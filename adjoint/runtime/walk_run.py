@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjoint.diagnostics import Diagnostic, InternalError, user_place
 from adjoint.ir.core import Node
+from adjoint.ir.ops.host import Apply
 from adjoint.runtime.graph import Deviation
 
 if TYPE_CHECKING:
@@ -143,7 +144,8 @@ def _note(raised: BaseException, node: Node) -> None:
         return
     if user_place(node.loc) is not None:
         _, _, shown = Diagnostic("", "", loc=node.loc).render().partition("\n")
-        raised.add_note(f"raised by '{node.op.name}' of a graph\n{shown}")
+        what = "when the graph ran" if isinstance(node.op, Apply) else f"by '{node.op.name}' of a graph"
+        raised.add_note(f"raised {what}\n{shown}")
 
 
 def mover(sources: Sequence[int], targets: Sequence[int]) -> Callable[[list[Any]], None]:
