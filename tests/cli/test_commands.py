@@ -294,3 +294,10 @@ def test_importing_is_silent_and_compiles_nothing(tmp_path):
                           env={"PATH": "/nonexistent", "ADJOINT_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_mistakes_of_every_layer_are_explained():
+    # In a process of its own: other tests load what adds them.
+    for code in ("E100", "E147", "E203"):
+        found = subprocess.run([sys.executable, "-m", "adjoint", "explain", code], capture_output=True, text=True, timeout=60)
+        assert found.returncode == 0 and code in found.stdout, found.stderr
