@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -470,6 +471,17 @@ class Expressions:
 
         self.world.loc = self.place_of(node)
         self.world.effect(f"raise {kind.__name__}", throw, args)
+        raise Unreachable
+
+    def raised_as(self, mistake: Exception) -> NoReturn:
+        """Raise an exception that Python has raised while parsing when the graph runs, each time anew."""
+
+        def throw() -> None:
+            again = copy.copy(mistake)
+            again.__notes__ = list(getattr(mistake, "__notes__", ()))  # type: ignore[attr-defined]
+            raise again.with_traceback(None)
+
+        self.world.effect("raise", throw, ())
         raise Unreachable
 
     def _text(self, parts: Sequence[ast.expr]) -> Any:

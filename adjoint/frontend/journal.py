@@ -138,6 +138,11 @@ class Journal:
         self._where = where
         self.touched: dict[tuple[Any, ...], tuple[Place, Any, Loc]] = {}
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a branch or a loop that a tensor decides is being lowered."""
+        return bool(self._scopes)
+
     def born(self, place: Place) -> None:
         """`place` has just been made: changing it changes nothing for others."""
         if self._scopes:

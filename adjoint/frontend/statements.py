@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.diagnostics import UNKNOWN, CompileError, Loc
 from adjoint.frontend import errors
-from adjoint.frontend.branches import BREAK, CONTINUE, NEXT, RETURN, Branch, Difference, Outcome
+from adjoint.frontend.branches import BREAK, CONTINUE, NEXT, RETURN, Branch, Difference, Outcome, Unreachable
 from adjoint.frontend.expressions import IN_PLACE
 from adjoint.frontend.frame import UNBOUND
 from adjoint.frontend.journal import AttributePlace, ContentsPlace, NamesPlace
@@ -37,12 +37,17 @@ class Statements(Patterns):
         """Run statements in order; how they ended."""
         for i, statement in enumerate(body):
             rest = body[i + 1 :]
-            if isinstance(statement, (ast.If, ast.Match)):
-                outcome, done = self._if(statement, rest) if isinstance(statement, ast.If) else self._match(statement, rest)
-                if done:
-                    return outcome
-            else:
-                outcome = self._statement(statement)
+            try:
+                outcome, done = self._ended(statement, rest)
+            except (CompileError, Unreachable, RecursionError):
+                raise
+            except Exception as mistake:
+                if not self.world.raises_late:
+                    raise
+                # Where it is reached, and after the effects before it: not before, as the mistake of a graph.
+                self.raised_as(mistake)
+            if done:
+                return outcome
             if outcome is None:
                 continue
             if outcome.is_known:
@@ -51,6 +56,16 @@ class Statements(Patterns):
                 return outcome
             return self._guarded(outcome, lambda rest=rest: self.block(rest), statement)
         return None
+
+    def _ended(self, statement: ast.stmt, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
+        """How a statement ended, and whether what follows it has been lowered with it."""
+        match statement:
+            case ast.If():
+                return self._if(statement, rest)
+            case ast.Match():
+                return self._match(statement, rest)
+            case _:
+                return self._statement(statement), False
 
     def _guarded(self, outcome: Outcome, rest: Callable[[], Outcome | None], node: ast.AST) -> Outcome | None:
         """The rest of a block behind a statement that may have left it."""

@@ -135,6 +135,12 @@ class World(Protocol):
         ...
 
     # effects
+    @property
+    def raises_late(self) -> bool:
+        """Whether an exception of Python's belongs into the run: it is not certain to be reached, or something that the world
+        sees (prints, writes, hooks, random draws) comes before it."""
+        ...
+
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
         """`function(*values)` when the graph runs, in its place among the effects, on real tensors and numbers."""
         ...

@@ -71,6 +71,7 @@ class Emitting:
         self.named: set[Value] = set()
         """Values that bear a name of the user's: another name that is given to them later does not change it."""
         self.calls = 0
+        self.has_written = False
 
     # -- emitting ---------------------------------------------------------------------------------------------------------
     def node(self, op: Op, *atoms: Atom) -> Any:
@@ -290,11 +291,13 @@ class Emitting:
     # -- state --------------------------------------------------------------------------------------------------------------
     def write(self, target: Tensor, value: Tensor) -> None:
         """A tensor from outside is assigned when the graph runs."""
+        self.has_written = True
         self.builder.emit(Write(self.symbol_of(target)), self.atom(value), loc=self.loc)
         self.reads.clear()
 
     def draw(self, seed: int | None) -> Tensor:
         """The key of the next random draw."""
+        self.has_written = True
         return GraphTensor(self, self.node(Draw(seed or 0)), tensor(U64, (2,)))
 
     # -- effects ------------------------------------------------------------------------------------------------------------
@@ -308,6 +311,11 @@ class Emitting:
         self.host_call(f"check_{getattr(check, '__name__', 'values')}", lambda *given: (check(*given), None)[1], tuple(tensors), ())
         symbol = next(reversed(self.hosts))
         self.hosts[symbol] = Check(self.hosts[symbol])
+
+    @property
+    def raises_late(self) -> bool:
+        # A run that goes on in this graph has done what stands before the mistake.
+        return not self.decisions and (self.frontend.journal.is_open or bool(self.hosts) or self.has_written)
 
     def host_call(self, name: str, function: Callable[..., Any], values: Any, results: Sequence[TensorType]) -> tuple[Value, ...]:
         """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`."""

@@ -149,7 +149,7 @@ class Cells(PythonObjects):
                 cell.__dict__.update(restore)
         region = builder.finish(yielded, params)
         symbol = self._host(cell.title, _CellReference(reference), self._hooks_text(cell, "backward")) if pattern.backward else ""
-        if cell.bprop is not None and _is_nested((args, kwargs, output)):
+        if cell.bprop is not None and not ends and _is_nested((args, kwargs, output)):
             raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and tensors stand inside of its arguments or result",
                                         help="give each tensor as an argument of its own, and return a tuple of tensors")
         rule = self._host(f"{cell.title}.bprop", _CellReference(reference), described(cell.bprop)) if cell.bprop is not None else ""

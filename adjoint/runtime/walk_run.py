@@ -140,7 +140,7 @@ def fits(results: Sequence[Any], types: Sequence[Any]) -> bool:
 
 def _note(raised: BaseException, node: Node) -> None:
     """Say which line of the user's program it was; an exception of a hook says so itself."""
-    if any(note.startswith("raised in ") for note in getattr(raised, "__notes__", ())):
+    if any(note.startswith(("raised in ", "  --> ")) for note in getattr(raised, "__notes__", ())):
         return
     if user_place(node.loc) is not None:
         _, _, shown = Diagnostic("", "", loc=node.loc).render().partition("\n")

@@ -163,3 +163,20 @@ class RaisesAfterWriting(nn.Cell):
             raise ValueError("x is negative")
         self.calls = self.calls * 10
         return x
+
+
+@program(f32(1.0, 2.0), raises=(ValueError, "begin with 2 rows"), features="printing, tensor if")
+def mistake_behind_a_print(x):
+    """A mistake of shapes in a branch, behind a print: first the print, then the exception."""
+    print("sum", x.sum())
+    if x.sum() > 0:
+        x = ops.matmul(x, ops.ones((3, 2)))
+    return x
+
+
+@program(f32(-1.0, 2.0, -3.0), wrt=0, features="tensor if")
+def mistake_not_reached(x):
+    """The same kind of mistake in a branch that is not taken."""
+    if x.sum() > 0:
+        x = ops.matmul(x, ops.ones((2, 2)))
+    return x * x
