@@ -183,7 +183,7 @@ def test_runs_op_by_op(program: Program) -> None:
         assert first.raised is None, repr(first.raised)
         return
     kind, message = program.raises
-    assert type(first.raised) is kind, repr(first.raised)
+    assert isinstance(first.raised, kind), repr(first.raised)
     assert message in str(first.raised)
 
 

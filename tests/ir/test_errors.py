@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from adjoint.frontend import errors as _frontend  # noqa: F401 - adds its mistakes
 from adjoint.ir import errors
 from adjoint.ir.errors import MISTAKES
-from adjoint.frontend import errors as _frontend  # noqa: F401 - adds its mistakes
 from adjoint.passes import errors as _passes  # noqa: F401 - adds the mistakes of passes
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "errors"
