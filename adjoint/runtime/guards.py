@@ -1,7 +1,7 @@
 """Guards: what a graph was made of, and whether that is still so.
 
 While a function is lowered, every constant that it reads from outside is recorded by the place it was read from: a
-global, a closure, an attribute, an item, a cell whose Python ran as it is.  `freeze` takes a snapshot of what stands
+global, a closure, an attribute, a cell whose Python ran as it is.  `freeze` takes a snapshot of what stands
 there (`adjoint.runtime.values` says which values are the same), `holds` compares.
 
 How often a place is looked at depends on who would notice a change.  What stands in a cell, its hook slots and the
@@ -73,11 +73,6 @@ class Guards:
         """What `getattr(holder, name)` gives, or that it gives nothing.  A property runs once at each comparison."""
         held = _reference(holder)
         self._places.setdefault((_Attribute, _mark(held), name), _Attribute(held, name, label or f"{_named(holder)}.{name}"))
-
-    def of_item(self, container: Any, index: Any, label: str = "") -> None:
-        """What `container[index]` gives, or that there is no such item."""
-        held = _reference(container)
-        self._places.setdefault((_Item, _mark(held), key(index)), _Item(held, index, label or f"{_named(container)}[{index!r}]"))
 
     def of_cell(self, cell: Cell) -> None:
         """All that a cell of the library may read of itself: its attributes, parameters and sub-cells."""
@@ -538,31 +533,6 @@ class _OwnAttribute(_Place):
 
     def watch(self, value: Any) -> Watch:
         return "epoch" if is_still(value) else "value"
-
-
-class _Item(_Place):
-    """What a subscript gives."""
-
-    __slots__ = ("held", "index")
-
-    def __init__(self, held: _Reference, index: Any, label: str):
-        super().__init__(label)
-        self.held, self.index = held, index
-
-    def parts(self) -> list[_Place]:
-        return [] if self.held() is None else [self]
-
-    def read(self) -> Any:
-        container = self.held()
-        if container is None:
-            return _GONE
-        try:
-            return container[self.index]
-        except Exception:  # see _Attribute.read
-            return _ABSENT
-
-    def watch(self, value: Any) -> Watch:
-        return "value"
 
 
 class _Object(_Place):

@@ -116,7 +116,8 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
 
 
 def _served(node: Node) -> str:
+    """A node's types and place on one line, whatever its file is called: it becomes a comment of the C."""
     place = user_place(node.loc)
     types = ", ".join(str(x.type) for x in node.operands)
     results = ", ".join(str(x.type) for x in node.results)
-    return f"{node.op.name}({types}) -> {results}" + (f" at {place.file}:{place.line}" if place else "")
+    return f"{node.op.name}({types}) -> {results}" + (" at " + " ".join(f"{place.file}:{place.line}".splitlines()) if place else "")

@@ -250,18 +250,6 @@ def test_attributes_computed_by_getattr() -> None:
     assert not guards.holds() and guards.broken() == "Late.b was absent, is 1"
 
 
-def test_items() -> None:
-    table, row = {"a": [1]}, [1, 2]
-    guards = guards_of(lambda g: [g.of_item(table, "a"), g.of_item(row, 1, "row[1]"), g.of_item(row, 5)])
-    row[0] = 7
-    assert guards.holds()
-    row[1] = 3
-    assert not guards.holds() and guards.broken() == "row[1] was 2, is 3"
-    row[1] = 2
-    table["a"].append(2)
-    assert not guards.holds()
-
-
 # -- cells ----------------------------------------------------------------------------------------------------------------
 def read(*names: str) -> Callable[[Net], Guards]:
     return lambda net: guards_of(lambda g: [g.of_attribute(net, name, f"self.{name}") for name in names])
