@@ -434,7 +434,7 @@ def attach() -> None:
     TensorType.__call__ = _called  # pyright: ignore[reportAttributeAccessIssue]
     for name, method in vars(_Methods).items():
         if name not in vars(object) and (callable(method) or isinstance(method, property)):
-            if getattr(method, "__qualname__", "").startswith(_Methods.__name__):
+            if not isinstance(method, property) and method.__qualname__.startswith(_Methods.__name__):
                 method.__qualname__ = f"Tensor.{name}"
             setattr(Tensor, name, method)
     for name, function in _FUNCTIONS.items():
