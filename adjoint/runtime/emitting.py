@@ -302,14 +302,14 @@ class Emitting:
 
     # -- effects ------------------------------------------------------------------------------------------------------------
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
-        self.host_call(name, lambda *given: function(*given), tuple(values), ())
+        symbol, _ = self.host_call(name, lambda *given: function(*given), tuple(values), ())
         outline = outlined(tuple(values), self.effect_slot)[0]
-        self.declared[next(reversed(self.hosts))] = Host(f"{name}{_shown(outline)}", self.loc)
+        self.declared[symbol] = Host(f"{name}{_shown(outline)}", self.loc)
 
     def check(self, check: Callable[..., Any], tensors: Sequence[Any]) -> None:
         """A check of values that the library makes: when the graph runs."""
-        self.host_call(f"check_{getattr(check, '__name__', 'values')}", lambda *given: (check(*given), None)[1], tuple(tensors), ())
-        symbol = next(reversed(self.hosts))
+        name = f"check_{getattr(check, '__name__', 'values')}"
+        symbol, _ = self.host_call(name, lambda *given: (check(*given), None)[1], tuple(tensors), ())
         self.hosts[symbol] = Check(self.hosts[symbol])
 
     @property
@@ -317,14 +317,15 @@ class Emitting:
         # A run that goes on in this graph has done what stands before the mistake.
         return not self.decisions and (self.frontend.journal.is_open or bool(self.hosts) or self.has_written)
 
-    def host_call(self, name: str, function: Callable[..., Any], values: Any, results: Sequence[TensorType]) -> tuple[Value, ...]:
-        """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`."""
+    def host_call(self, name: str, function: Callable[..., Any], values: Any,
+                  results: Sequence[TensorType]) -> tuple[str, tuple[Value, ...]]:
+        """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`.  Its symbol and these values."""
         outline, leaves = outlined(values, self.effect_slot)
         categories = [slot.category for slot in slots_of(outline)]
         symbol = self._host(name, lambda *tensors: function(*filled(outline, _real(tensors, categories))), name)
         node = self.builder.emit_node(Apply(symbol, tuple(results)), [self.atom(x) for x in leaves], loc=self.loc)
         self.reads.clear()
-        return node.results
+        return symbol, node.results
 
     def effect_slot(self, x: Any) -> Slot | None:
         """As `slot_of`; a parameter is one too: Python is to see what it holds then."""
@@ -344,7 +345,7 @@ class Emitting:
                                              help="compute it outside and pass it as an argument, or compute with floats")
             return Tensor(np.asarray(python(found), type_.dtype.array))
 
-        (value,) = self.host_call(name, computed, tuple(numbers), (type_,))
+        _, (value,) = self.host_call(name, computed, tuple(numbers), (type_,))
         return GraphNumber(self, category, value, 2**63 - 1)
 
     def _host(self, name: str, host: Any, reference: str) -> str:

@@ -97,8 +97,7 @@ class Cells(PythonObjects):
             return tensors if outline_key(outline) == wanted else Unfitting(tensors, outline)
 
         slots = slots_of(expected)
-        results = self.host_call(f"{cell.title}.{site[1]}", fire, (given,), [slot.type for slot in slots])
-        symbol = next(reversed(self.hosts))
+        symbol, results = self.host_call(f"{cell.title}.{site[1]}", fire, (given,), [slot.type for slot in slots])
         self.declared[symbol] = Host(self._hooks_text(cell, site[1]), self.loc)
         self.hook_sites[symbol] = site
         return filled(expected, [self.wrapped(Kind(slot.category, slot.type), value) for slot, value in zip(slots, results, strict=True)])
@@ -110,8 +109,8 @@ class Cells(PythonObjects):
             outline, found = outlined(run(given_), _hooked_slot)
             return Unfitting([x if isinstance(x, Tensor) else Tensor(x) for x in found], outline)
 
-        self.host_call(f"{cell.title}.{site[1]}", fire, (given,), ())
-        self.hook_sites[next(reversed(self.hosts))] = site
+        symbol, _ = self.host_call(f"{cell.title}.{site[1]}", fire, (given,), ())
+        self.hook_sites[symbol] = site
         raise Unreachable
 
     def _region(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any], pattern: Slots,
