@@ -619,8 +619,8 @@ _DEEPEST = 4
 """How far objects in objects are looked into."""
 
 
-class _Numbers(_Place):
-    """The numbers of a tensor."""
+class _Held(_Place):
+    """A place in an object that may be gone."""
 
     __slots__ = ("held",)
 
@@ -630,6 +630,12 @@ class _Numbers(_Place):
 
     def parts(self) -> list[_Place]:
         return [] if self.held() is None else [self]
+
+
+class _Numbers(_Held):
+    """The numbers of a tensor."""
+
+    __slots__ = ()
 
     def read(self) -> Any:
         tensor = self.held()
@@ -740,17 +746,10 @@ def _ignored(value: object) -> None:
     pass
 
 
-class _Slots(_Place):
+class _Slots(_Held):
     """Which slots of a cell have hooks."""
 
-    __slots__ = ("held",)
-
-    def __init__(self, held: _Reference, label: str):
-        super().__init__(label)
-        self.held = held
-
-    def parts(self) -> list[_Place]:
-        return [] if self.held() is None else [self]
+    __slots__ = ()
 
     def read(self) -> Any:
         cell = self.held()
@@ -766,17 +765,10 @@ class _Slots(_Place):
         return ", ".join(value) if isinstance(value, tuple) and value else "none" if value == () else _words(value)
 
 
-class _TensorType(_Place):
+class _TensorType(_Held):
     """The type of a tensor."""
 
-    __slots__ = ("held",)
-
-    def __init__(self, held: _Reference, label: str):
-        super().__init__(label)
-        self.held = held
-
-    def parts(self) -> list[_Place]:
-        return [] if self.held() is None else [self]
+    __slots__ = ()
 
     def read(self) -> Any:
         tensor = self.held()
