@@ -11,12 +11,12 @@ import importlib.abc
 import importlib.machinery
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
-__all__ = ["MODULES", "install", "run"]
+__all__ = ["MODULES", "install", "own_frames", "run"]
 
 MODULES = {
     "mindspore.common.api": "adjoint",
@@ -78,4 +78,23 @@ def run(script: str, arguments: Sequence[str]) -> None:
     install()
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
+    sys.excepthook = _without_runner(script, sys.excepthook)
     runpy.run_path(script, run_name="__main__")
+
+
+def own_frames(raised: BaseException, script: str) -> BaseException:
+    """The exception with the frames of the script and of what it called: not those of what ran the script."""
+    frames = raised.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != script:
+        frames = frames.tb_next
+    return raised.with_traceback(frames)
+
+
+def _without_runner(script: str, shown: Callable[..., Any]) -> Callable[..., None]:
+    """A `sys.excepthook` for a script: as if Python itself ran it."""
+
+    def hook(kind: type[BaseException], raised: BaseException, _: TracebackType | None) -> None:
+        own_frames(raised, script)
+        shown(kind, raised, raised.__traceback__)
+
+    return hook

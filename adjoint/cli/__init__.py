@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+
+from adjoint import __version__
 
 __all__ = ["main"]
 
@@ -24,16 +27,24 @@ _COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     parser = argparse.ArgumentParser(prog="adjoint", description="An autodiff compiler you can see through.")
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    parser.add_argument("--version", action="version", version=f"adjoint {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
     given = list(sys.argv[1:] if arguments is None else arguments)
     for name, (module, text) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, add_help=True)
         if given and given[0] == name:
             importlib.import_module(module).configure(command)
+    if not given:
+        parser.print_help(sys.stderr)
+        return 2
     chosen = parser.parse_args(given)
     try:
-        return chosen.act(chosen)
+        code = chosen.act(chosen)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        # Who reads has read enough.  What is left in the buffer has nowhere to go when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

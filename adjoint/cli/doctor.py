@@ -15,10 +15,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 import adjoint
+from adjoint.cli.console import Output
 from adjoint.codegen.compile import open_workshop
 from adjoint.codegen.toolchain import NoCompiler, Toolchain, machine_flags
 from adjoint.runtime.context import get_context
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(chosen: argparse.Namespace) -> int:
     """Print the report."""
-    test, passed = _self_test()
+    test = _self_test()
     report = {
         "versions": _versions(),
         "compiler": _compiler(),
@@ -57,15 +57,15 @@ def act(chosen: argparse.Namespace) -> int:
     }
     if chosen.json:
         print(json.dumps(report, indent=2, default=str))
-        return 0 if passed else 1
-    console = Console(highlight=False)
+        return 0 if test["passed"] else 1
+    console = Output(highlight=False)
     for title, part in report.items():
         table = Table(title=title, title_justify="left", show_header=False, box=None, title_style="bold")
         for key, value in part.items():
             table.add_row(key, str(value))
         console.print(table)
         console.print()
-    return 0 if passed else 1
+    return 0 if test["passed"] else 1
 
 
 def _versions() -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _compiler() -> dict[str, Any]:
     features = " ".join(machine_flags()) or "none"
     if found is None:
         return {"found": "none", "tried": "; ".join(tried), "CPU features": features}
-    return {"found": " ".join(found.command), "flags": " ".join(found.flags), "CPU features": features}
+    return {"found": " ".join(found.command), "version": found.version(), "flags": " ".join(found.flags), "CPU features": features}
 
 
 def _cache() -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _cache() -> dict[str, Any]:
     return {"directory": store.root, "libraries": usage.libraries, "kernels": usage.kernels, "bytes": usage.bytes}
 
 
-def _self_test() -> tuple[dict[str, Any], bool]:
+def _self_test() -> dict[str, Any]:
     """Compile an addition in an empty cache, run it, and compare with NumPy; in a process of its own state."""
     with tempfile.TemporaryDirectory() as empty:
         begin = time.perf_counter()
@@ -103,7 +103,7 @@ def _self_test() -> tuple[dict[str, Any], bool]:
         passed = done.returncode == 0
         text = f"a kernel was compiled and gave the right numbers, {seconds:.2f} s from an empty cache" if passed else (
             f"failed: {(done.stderr or done.stdout).strip().splitlines()[-1:] or ['no message']}")
-        return {"result": text}, passed
+        return {"passed": passed, "result": text}
 
 
 def _check() -> int:

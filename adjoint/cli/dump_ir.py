@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.text import Text
 
 from adjoint import compat
+from adjoint.cli.console import Output
 from adjoint.diagnostics import CompileError
 from adjoint.ir.core import Function, Module
 from adjoint.ir.op import NotDifferentiable
@@ -72,13 +72,22 @@ Show a program at its stages:
 
 Texts parse back: save one, change it, show it again as FILE.ir, --run it."""
 
-_CODES = "Exit codes: 0 shown, 1 a mistake in what is shown, 2 a wrong command line."
+_MORE = """\
+Examples:
+  adjoint dump-ir net.py:Net --args "f32[32, 1, 28, 28]"
+  adjoint dump-ir net.py:loss --args "f32[3], f32[3]" --stage adjoint --wrt y
+  adjoint dump-ir net.py:Net --args "f32[32, 1, 28, 28]" --stage optimised --diff
+
+Exit codes: 0 shown, 1 a mistake in what is shown, 2 a wrong command line."""
+
+_OF_THE_COMMAND_LINE = ("E140", "E141")
+"""Mistakes in --passes and --wrt."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description, parser.epilog = _ABOUT, _CODES
+    parser.description, parser.epilog = _ABOUT, _MORE
     parser.add_argument("target", help="FILE.py:NAME (a function, Cell class or instance) or FILE.ir[:NAME]")
     parser.add_argument("--args", default="", help='the inputs, types of tensors or Python values: "f32[32, 1, 32, 32], i32[32], 0.5"')
     parser.add_argument("--stage", choices=["parsed", "optimised", "adjoint", "c", "all", "forward"], default="all")
@@ -100,7 +109,7 @@ def act(chosen: argparse.Namespace) -> int:
     """Print the stages."""
     shown: dict[str, Any] = {}
     notes: dict[str, list[str]] = {}
-    console = Console(highlight=False, soft_wrap=True)
+    console = Output(highlight=False, soft_wrap=True)
     failed = ""
     code = 0
     several = chosen.stage == "all" or bool(chosen.passes) or chosen.run or chosen.diff
@@ -114,7 +123,8 @@ def act(chosen: argparse.Namespace) -> int:
                     console.print(Text(("\n" if len(shown) > 1 else "") + f"# {name}", style="bold blue"))
                 _show(console, part, not chosen.no_locations, about)
     except (CompileError, Raised) as mistake:
-        failed, code = str(mistake), 1
+        of_the_command_line = isinstance(mistake, CompileError) and mistake.diagnostic.code in _OF_THE_COMMAND_LINE
+        failed, code = str(mistake), 2 if of_the_command_line else 1
         if isinstance(mistake, NotDifferentiable) and not chosen.trace and "apply!" in failed:
             failed = failed.rstrip() + "\nhelp: `--trace` shows the gradient of one run, with what its forward hooks computed in it"
     except Wrong as wrong:
@@ -132,7 +142,7 @@ def _plain(part: Any, locations: bool) -> Any:
     return listing(part, locations).text if isinstance(part, (Module, Function)) else part
 
 
-def _show(console: Console, part: Any, locations: bool, notes: list[str]) -> None:
+def _show(console: Output, part: Any, locations: bool, notes: list[str]) -> None:
     for note in notes:
         console.print(Text(f"# {note}", style="dim"))
     if isinstance(part, (Module, Function)):
@@ -300,8 +310,7 @@ def _named(path: str, name: str) -> Any:
     """The object called `name` in a Python file; a Cell class is made into an instance."""
     compat.install()
     sys.path.insert(0, str(Path(path).resolve().parent))
-    with contextlib.redirect_stdout(sys.stderr):
-        space = runpy.run_path(path, run_name="__adjoint__")
+    space = _loaded(path)
     found: Any = space
     for part in name.split("."):
         found = found.get(part) if isinstance(found, dict) else getattr(found, part, None)
@@ -310,13 +319,36 @@ def _named(path: str, name: str) -> Any:
             raise Wrong(f"{path} has no {name!r}; it has {', '.join(public)}")
     if inspect.isclass(found) and issubclass(found, Cell):
         try:
-            return found()
+            inspect.signature(found).bind()
         except TypeError as needs:
             raise Wrong(f"the Cell {name} cannot be made without arguments ({needs}); "
                         "make an instance in the file and name that") from needs
+        with _own_frames(path):
+            return found()
     if not callable(found):
         raise Wrong(f"{name!r} in {path} is {type(found).__name__}: neither a function nor a Cell")
     return found
+
+
+def _loaded(path: str) -> dict[str, Any]:
+    """What stands in a Python file, once it has run; what it prints goes to stderr."""
+    with contextlib.redirect_stdout(sys.stderr), _own_frames(path):
+        try:
+            return runpy.run_path(path, run_name="__adjoint__")
+        except SystemExit as left:
+            raise Raised(f'{path} ended with sys.exit({left.code!r}) while it was loaded; '
+                         'what only a script does belongs under `if __name__ == "__main__":`') from left
+
+
+@contextlib.contextmanager
+def _own_frames(path: str) -> Iterator[None]:
+    """What Python raises in a file, as `Raised`, with the traceback from that file on."""
+    try:
+        yield
+    except (Raised, Wrong):
+        raise
+    except Exception as raised:
+        raise Raised("".join(traceback.format_exception(compat.own_frames(raised, path))).rstrip()) from raised
 
 
 def _check_count(target: Any, name: str, inputs: list[Any]) -> None:
@@ -335,9 +367,16 @@ def _inputs(text: str, seed: int) -> list[Any]:
         try:
             inputs.append(ast.literal_eval(item))
         except (ValueError, SyntaxError):
-            (type_,) = parse_types(item, "--args")
-            inputs.append(_example(type_, generator))
+            inputs.append(_example(_type(item), generator))
     return inputs
+
+
+def _type(text: str) -> Any:
+    try:
+        (type_,) = parse_types(text, "--args")
+    except CompileError as mistake:
+        raise Wrong(f"--args takes types and Python values, not {text!r}\n{mistake}") from mistake
+    return type_
 
 
 def _items(text: str) -> list[str]:

@@ -15,12 +15,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.description = "Run a script written for mindspore, unchanged: `import mindspore` gives adjoint. Its exit code is the script's."
     parser.add_argument("script", help="the script")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    arguments = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    arguments.required = False  # argparse would name them among what is missing
     parser.set_defaults(act=act)
 
 
 def act(chosen: argparse.Namespace) -> int:
-    """Run the script; exceptions leave as they are, with their traceback."""
+    """Run the script; exceptions leave as they are, and Python shows the frames that are the script's."""
     if not Path(chosen.script).is_file():
         print(f"adjoint run: there is no file {chosen.script!r}", file=sys.stderr)
         return 2

@@ -185,10 +185,13 @@ class Store:
 
     def usage(self) -> Usage:
         """What the cache holds."""
-        files = [path for folder in FOLDERS for path in (self.root / folder).iterdir()]
-        sizes = {path: path.lstat().st_size for path in files}
+        sizes: dict[Path, int] = {}
+        for folder in FOLDERS:
+            for path in (self.root / folder).iterdir():
+                with suppress(FileNotFoundError):  # another process has given a temporary file its name, or cleared the cache
+                    sizes[path] = path.lstat().st_size
         return Usage(
-            sum(path.suffix == ".so" for path in files), sum(path.parent.name == "kernel" for path in files), sum(sizes.values())
+            sum(path.suffix == ".so" for path in sizes), sum(path.parent.name == "kernel" for path in sizes), sum(sizes.values())
         )
 
     def damaged(self) -> list[str]:

@@ -224,19 +224,25 @@ def test_dump_ir_of_text_and_its_run(capsys, tmp_path):
     (["dump-ir", "{net}:number"], 2, "neither a function nor a Cell"),
     (["dump-ir", "{net}:NeedsArguments"], 2, "make an instance"),
     (["dump-ir", "{net}:loss"], 2, "--args"),
-    (["dump-ir", "{net}:loss", "--args", "f32[3], f99"], 1, "error[E"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f99"], 2, "error[E"),
     (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--stage", "forward"], 2, "--trace"),
     (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--stage", "parsed", "--trace"], 2, "`forward`"),
     (["dump-ir", "{net}:loss", "--args", "f32[3], f32[4]"], 1, "For 'Sub'"),
     (["dump-ir", "{net}:refused", "--args", "f32[3]"], 1, "error[E2"),
     (["dump-ir", "{net}:forward_hook", "--args", "f32[2, 4]"], 1, "`--trace` shows"),
     (["dump-ir", "{net}:counted", "--args", "i32[3]", "--stage", "adjoint"], 2, "--wrt"),
-    (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--passes", "nonsense"], 1, "error[E140]"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--passes", "nonsense"], 2, "error[E140]"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--wrt", "z"], 2, "error[E141]"),
+    (["run"], 2, "the following arguments are required: script\n"),
+    ([], 2, "dump-ir"),
     (["run", "nowhere.py"], 2, "there is no file"),
     (["explain", "E999"], 2, "there is no code"),
 ])
 def test_wrong_command_lines(capsys, net, arguments, code, text):
-    got, _, err = run(capsys, *(a.replace("{net}", net) for a in arguments))
+    try:
+        got, _, err = run(capsys, *(a.replace("{net}", net) for a in arguments))
+    except SystemExit as left:  # of argparse
+        got, err = left.code, capsys.readouterr().err
     assert got == code and text in err
 
 
@@ -258,7 +264,8 @@ def test_doctor():
     done = subprocess.run([sys.executable, "-m", "adjoint", "doctor", "--json"], capture_output=True, text=True, check=False)
     report = json.loads(done.stdout)
     assert done.returncode == 0, report
-    assert "right numbers" in report["self test"]["result"]
+    assert "right numbers" in report["self test"]["result"] and report["self test"]["passed"] is True
+    assert re.search(r"\d+\.\d+", report["compiler"]["version"])
     assert report["compiler"]["found"] != "none" and report["settings"]["ADJOINT_CACHE_DIR"]
 
 
@@ -286,6 +293,44 @@ def test_a_name_we_lack_says_so_and_what_is_close(tmp_path, line, kind, close):
     done = script(tmp_path, line)
     last = done.stderr.strip().splitlines()[-1]
     assert done.returncode == 1 and last.startswith(kind) and "adjoint" in last and close in last
+
+
+@pytest.mark.parametrize("broken", ["def f(x:\n    return x\n", "def f(x):\n    return x\n\nraise ValueError('boom')\n"])
+def test_a_script_that_fails_is_shown_as_python_shows_it(tmp_path, broken):
+    """The frames of the script, and none of those that ran it."""
+    path = tmp_path / "script.py"
+    done = script(tmp_path, broken)
+    plain = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, plain.stderr) and str(path) in done.stderr
+    shown = subprocess.run([sys.executable, "-m", "adjoint", "dump-ir", f"{path}:f"], capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stderr) == (1, plain.stderr)
+
+
+def test_an_excepthook_of_the_script_is_called(tmp_path):
+    done = script(tmp_path, "import sys\nsys.excepthook = lambda kind, raised, frames: print('mine', raised)\nraise ValueError('boom')\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "mine boom\n", "")
+
+
+def test_dump_ir_of_a_file_that_exits(capsys, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text("import sys\ndef f(x):\n    return x\nsys.exit(0)\n")
+    code, _, err = run(capsys, "dump-ir", f"{path}:f", "--args", "f32[2]")
+    assert code == 1 and "sys.exit(0)" in err and "__main__" in err
+
+
+def test_a_reader_that_has_read_enough(net):
+    """`adjoint dump-ir ... | head -1` is no failure."""
+    words = [sys.executable, "-m", "adjoint", "dump-ir", f"{net}:Net", "--args", "f32[2, 4]"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout and running.stderr
+        running.stdout.close()
+        assert (running.stderr.read(), running.wait()) == ("", 0)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0 and re.fullmatch(r"adjoint \d+\.\d+\.\d+\n", capsys.readouterr().out)
 
 
 def test_importing_is_silent_and_compiles_nothing(tmp_path):

@@ -176,3 +176,12 @@ def test_sweeping_removes_what_the_dead_left(cache: Path) -> None:
     store.sweep()
     assert not old.exists()
     assert new.exists()
+
+
+def test_usage_while_another_process_writes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A temporary file that is listed, and has its name by the time its size is asked for, does not count."""
+    store = first()
+    gone = store.temporary_path("unit")
+    listed = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda folder: [*listed(folder), *([gone] if folder == gone.parent else [])])
+    assert store.usage().libraries == 0
