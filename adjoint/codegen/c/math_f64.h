@@ -102,8 +102,8 @@ static inline double adjoint_reduce_exp_f64(double x, double *remainder, double 
     return rounded;
 }
 
-/* e^(r + cut) for |r| < 0.35 and a `cut` below its last place, to 2^-57. What the sum 1 + r loses is carried along. */
-static inline double adjoint_exp_near_zero_f64(double r, double cut) {
+/* e^(r + cut) for |r| < 0.35 and a `cut` below its last place, to 2^-57, as a sum of two doubles. */
+static inline double adjoint_exp_parts_f64(double r, double cut, double *low) {
     double q = 2.5011238341901677e-08;
     q = ADJOINT_FMA_F64(q, r, 2.763047023380613e-07);
     q = ADJOINT_FMA_F64(q, r, 2.7557549908276837e-06);
@@ -114,8 +114,14 @@ static inline double adjoint_exp_near_zero_f64(double r, double cut) {
     q = ADJOINT_FMA_F64(q, r, 0.04166666666652693);
     q = ADJOINT_FMA_F64(q, r, 0.16666666666666446);
     q = ADJOINT_FMA_F64(q, r, 0.5000000000000011);
-    double sum = 1 + r, lost = r - (sum - 1);
-    return sum + (ADJOINT_FMA_F64(r * r, q, cut) + lost);
+    double lost, sum = adjoint_exact_ordered_sum_f64(1, r, &lost);
+    return adjoint_exact_ordered_sum_f64(sum, ADJOINT_FMA_F64(r * r, q, cut) + lost, low);
+}
+
+/* The same, rounded. */
+static inline double adjoint_exp_near_zero_f64(double r, double cut) {
+    double low;
+    return adjoint_exp_parts_f64(r, cut, &low);
 }
 
 /* e^x. Error 0.8. */
@@ -274,10 +280,11 @@ static inline double adjoint_log_f64(double x) {
     return x == 0 ? -(double)INFINITY : result;
 }
 
-/* ln(1 + x) for -1 < x < infinity. What the rounding of 1 + x cut off is put back. */
-static inline double adjoint_log1p_inside_f64(double x) {
+/* ln(1 + x + low) for -1 < x < infinity and a `low` below the last place of x. What the rounding of 1 + x cut off is put
+   back. */
+static inline double adjoint_log1p_inside_f64(double x, double low) {
     double u = 1 + x;
-    double cut = x > 1 ? 1 - (u - x) : x - (u - 1);
+    double cut = (x > 1 ? 1 - (u - x) : x - (u - 1)) + low;
     uint64_t biased;
     double m = adjoint_split_f64(u, &biased), exponent = adjoint_exponent_f64(biased);
     cut *= exponent < 60 ? adjoint_double_of_bits((2046 - biased) << 52) : 0;
@@ -288,7 +295,7 @@ static inline double adjoint_log1p_inside_f64(double x) {
 
 /* ln(1 + x). Error 0.95. */
 static inline double adjoint_log1p_f64(double x) {
-    double result = adjoint_log1p_inside_f64(x);
+    double result = adjoint_log1p_inside_f64(x, 0);
     result = x < (double)INFINITY ? result : x;
     result = x < -1 ? (double)NAN : result;
     result = x == -1 ? -(double)INFINITY : result;
@@ -297,7 +304,7 @@ static inline double adjoint_log1p_f64(double x) {
 
 /* ln(1 + e^x), which never overflows. Error 1.5. */
 static inline double adjoint_softplus_f64(double x) {
-    return (x > 0 ? x : 0) + adjoint_log1p_inside_f64(adjoint_exp_f64(-fabs(x)));
+    return (x > 0 ? x : 0) + adjoint_log1p_inside_f64(adjoint_exp_f64(-fabs(x)), 0);
 }
 
 /* log2 a for a >= 0 as a sum of two doubles, to 2^-64: with s = (m - 1) / (m + 1) and z = s^2,
@@ -386,11 +393,19 @@ static inline double adjoint_asinh_f64(double x) {
     return copysign(result, x);
 }
 
-/* arcosh x = ln(x + sqrt(x^2 - 1)), for large x ln x + ln 2. Error 2.05. */
+/* arcosh x = ln(1 + t + sqrt(2 t + t^2)) with t = x - 1, the root and the sum with what their rounding lost; for large x
+   ln x + ln 2. Error 1.0. */
 static inline double adjoint_acosh_f64(double x) {
-    double t = x - 1;
-    double root = sqrt(2 * t + t * t);
-    double result = adjoint_log1p_f64(x > 0x1p60 ? x : t + root) + (x > 0x1p60 ? 0x1.62e42fefa39efp-1 : 0);
+    int large = x > 0x1p60;
+    double t = large ? 1 : x - 1;
+    double square_low, square = adjoint_exact_product_f64(t, t, &square_low);
+    double inside_low, inside = adjoint_exact_sum_f64(2 * t, square, &inside_low);
+    double root = sqrt(inside), product_low, product = adjoint_exact_product_f64(root, root, &product_low);
+    double root_low = ((inside - product) - product_low + (inside_low + square_low)) / (2 * root);
+    double sum_low, sum = adjoint_exact_ordered_sum_f64(root, t, &sum_low);
+    double low = t > 0 && !large ? sum_low + root_low : 0; /* the root of 0 has lost nothing */
+    double result = adjoint_log1p_inside_f64(large ? x : sum, low) + (large ? 0x1.62e42fefa39efp-1 : 0);
+    result = x < (double)INFINITY ? result : x;
     return x < 1 ? (double)NAN : result;
 }
 
@@ -626,10 +641,13 @@ static inline double adjoint_atan2_f64(double y, double x) {
 
 /* ---- error function ---- */
 
-/* erfc a = e^(-a^2) / (1 + 2 a) * p((a - 4) / (a + 4)) for a >= 0, to 2^-54. */
+/* erfc a = e^(-a^2) / (1 + 2 a) * p((a - 4) / (a + 4)) for a >= 0, to 2^-54. What the quotients lose is put back. */
 static inline double adjoint_erfc_positive_f64(double a) {
     double b = a > 28 ? 28 : a; /* from 27.3 on the result is 0 */
-    double t = (b - 4) / (b + 4);
+    double above_low, above = adjoint_exact_sum_f64(-4, b, &above_low);
+    double below_low, below = adjoint_exact_sum_f64(4, b, &below_low);
+    double t = above / below;
+    t += (above_low - t * below_low) / below;
     double p = -1.3525357459165752e-09;
     p = ADJOINT_FMA_F64(p, t, -1.2692157715254113e-08);
     p = ADJOINT_FMA_F64(p, t, -8.912407881974444e-09);
@@ -652,17 +670,23 @@ static inline double adjoint_erfc_positive_f64(double a) {
     p = ADJOINT_FMA_F64(p, t, 0.06809705425468315);
     p = ADJOINT_FMA_F64(p, t, 0.015379652102611524);
     p = ADJOINT_FMA_F64(p, t, -0.1396211168405625);
-    p = ADJOINT_FMA_F64(p, t, 1.2329951186255526);
+    double moved_low, moved = adjoint_exact_product_f64(p, t, &moved_low), p_low;
+    p = adjoint_exact_ordered_sum_f64(1.2329951186255526, moved, &p_low);
+    p_low += moved_low;
     double square_low, square = adjoint_exact_product_f64(b, b, &square_low), r, cut;
     double rounded = adjoint_reduce_exp_f64(-square, &r, &cut);
     r = adjoint_exact_ordered_sum_f64(r, cut - square_low, &cut);
-    return adjoint_scale_f64(adjoint_exp_near_zero_f64(r, cut) * (p / (1 + 2 * b)), rounded);
+    double twice_low, twice = adjoint_exact_sum_f64(1, 2 * b, &twice_low);
+    double ratio = p / twice, product_low, product = adjoint_exact_product_f64(ratio, twice, &product_low);
+    double ratio_low = (((p - product) - product_low) + (p_low - ratio * twice_low)) / twice;
+    double power_low, power = adjoint_exp_parts_f64(r, cut, &power_low);
+    double lost, result = adjoint_exact_product_f64(power, ratio, &lost);
+    return adjoint_scale_f64(result + (lost + (power * ratio_low + power_low * ratio)), rounded);
 }
 
-/* erf x for |x| <= 1. */
-static inline double adjoint_erf_near_zero_f64(double x) {
+/* erf x / x - 1 for |x| <= 1, to 2^-56. */
+static inline double adjoint_erf_excess_f64(double x) {
     double z = x * x;
-    /* erf x / x - 1, to 2^-56 */
     double p = -7.723639920453492e-10;
     p = ADJOINT_FMA_F64(p, z, 1.3679260757975428e-08);
     p = ADJOINT_FMA_F64(p, z, -1.6198497707725255e-07);
@@ -674,19 +698,19 @@ static inline double adjoint_erf_near_zero_f64(double x) {
     p = ADJOINT_FMA_F64(p, z, -0.02686617064246542);
     p = ADJOINT_FMA_F64(p, z, 0.11283791670939435);
     p = ADJOINT_FMA_F64(p, z, -0.37612638903183376);
-    p = ADJOINT_FMA_F64(p, z, 0.12837916709551256);
-    return ADJOINT_FMA_F64(x, p, x);
+    return ADJOINT_FMA_F64(p, z, 0.12837916709551256);
 }
 
 /* erf x. Error 1.3. */
 static inline double adjoint_erf_f64(double x) {
     double a = fabs(x);
-    return copysign(a < 1 ? adjoint_erf_near_zero_f64(a) : 1 - adjoint_erfc_positive_f64(a), x);
+    return copysign(a < 1 ? ADJOINT_FMA_F64(a, adjoint_erf_excess_f64(a), a) : 1 - adjoint_erfc_positive_f64(a), x);
 }
 
-/* erfc x = 1 - erf x. Error 3.4. */
+/* erfc x = 1 - erf x. Error 1.1. */
 static inline double adjoint_erfc_f64(double x) {
-    double near = 1 - adjoint_erf_near_zero_f64(x), far = adjoint_erfc_positive_f64(fabs(x));
+    double lost, rest = adjoint_exact_ordered_sum_f64(1, -x, &lost); /* where |x| <= 1 */
+    double near = rest + ADJOINT_FMA_F64(-x, adjoint_erf_excess_f64(x), lost), far = adjoint_erfc_positive_f64(fabs(x));
     far = x < 0 ? 2 - far : far;
     return fabs(x) < 0.5 ? near : far;
 }

@@ -1,0 +1,55 @@
+"""The elementary functions of double where they are hardest to compute, against values of higher precision."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ulp
+
+import numpy as np
+import pytest
+
+from adjoint import Tensor
+from adjoint.codegen.accuracy import ULP
+from adjoint.codegen.toolchain import Toolchain
+from adjoint.ir.op import registry
+from adjoint.runtime.tensor import apply
+
+EXACT = {
+    "erfc": {
+        -0.7: "1.677801193837418442276858",
+        0.49743563110985284: "0.4817565318475673564670498",
+        0.8208630981143294: "0.2456924415854051458380542",
+        1.532753667413153: "0.03018600986121801208229803",
+        1.5345992868316423: "0.02998782703270512780192425",
+        15.580702699929146: "1.346974652105104295426496e-107",
+        19.857772076849926: "1.574416681194843105684733e-173",
+        21.40142991558573: "3.194689467041962942236292e-201",
+        26.9: "1.152240567263921887384117e-316",
+    },
+    "acosh": {
+        1.0: "0.0",
+        1.0000000000000002: "2.10734242554470155035478e-8",
+        1.0001208218193531: "0.01554473457130620296405912",
+        1.0310821671568764: "0.2486864359675683717257633",
+        1.5: "0.9624236501192068949955178",
+        2.5: "1.566799236972411078664057",
+        10000000000.0: "23.71899811050040214959465",
+        1e+300: "691.4686750787736505673194",
+    },
+}
+"""By function: arguments, and the values there, rounded to 25 digits."""
+
+
+@pytest.mark.skipif(Toolchain.find() is None, reason="there is no C compiler")
+@pytest.mark.parametrize("name", EXACT)
+def test_the_error_is_as_stated(name: str) -> None:
+    arguments = np.array(list(EXACT[name]))
+    found = apply(registry()[name](), Tensor(arguments)).asnumpy()
+    assert found.dtype == np.float64
+    for x, value, exact in zip(arguments, found, EXACT[name].values(), strict=True):
+        error = abs(Fraction(float(value)) - Fraction(exact)) / Fraction(ulp(float(exact)))
+        assert error <= Fraction(str(ULP[name, "f64"])), f"{name}({x!r}) is {float(error):.2f} units off"
+
+
+def test_no_function_is_further_off_than_two_units() -> None:
+    assert {key: error for key, error in ULP.items() if error > 2.0} == {}
