@@ -13,7 +13,16 @@ from adjoint.ir.ops import softmax as along
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.random import Dropout
 from adjoint.ir.types import BOOL, DType
-from adjoint.ops.arguments import ArgumentMistake, axis_argument, dtype_or, flag, number, operand, wrong
+from adjoint.ops.arguments import (
+    ArgumentMistake,
+    axis_argument,
+    dtype_or,
+    flag,
+    number,
+    operand,
+    seed_argument,
+    wrong,
+)
 from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, less_equal, log1p, maximum, minimum, where
 from adjoint.ops.shapes import parted, reshape
 from adjoint.runtime.interned import made
@@ -110,7 +119,7 @@ def selu(input_x: Any) -> Tensor:
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """x * P(X <= x) for a normally distributed X; "tanh" approximates it by a tanh."""
     x = _float_operand("GeLU", input)
-    if approximate not in _GELU:
+    if not isinstance(approximate, str) or approximate not in _GELU:
         raise wrong("GeLU", "approximate", "'none' or 'tanh'", repr(approximate))
     return apply(_GELU[approximate], x)
 
@@ -267,8 +276,9 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None 
     share = number("Dropout", "p", p)
     if not 0.0 <= share <= 1.0 or math.isnan(share):
         raise wrong("Dropout", "p", "in [0, 1]", share, ArgumentMistake)
+    own = seed_argument("Dropout", seed)
     if not flag("Dropout", "training", training):
         return apply(_IDENTITY, x)
     if share == 1.0:
         return x * 0.0
-    return apply(made(Dropout, 1.0 - share), x, next_key(seed))[0]
+    return apply(made(Dropout, 1.0 - share), x, next_key(own))[0]

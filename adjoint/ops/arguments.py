@@ -21,8 +21,8 @@ from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, dtype_argument
 
 __all__ = [
-    "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "choice", "dtype_argument", "flag", "floating", "integer",
-    "number", "operand", "pair", "sizes_argument", "tensors_argument", "wrong",
+    "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "choice", "dimension", "dtype_argument", "flag", "floating",
+    "integer", "number", "only", "operand", "pair", "real", "seed_argument", "sizes_argument", "tensors_argument", "whole", "wrong",
 ]
 
 
@@ -71,6 +71,28 @@ def integer(op: Op | str, argument: str, value: Any) -> int:
         raise wrong(op, argument, "an int", value if not isinstance(value, str) else repr(value), TypeError) from None
 
 
+def whole(op: Op | str, argument: str, value: Any) -> int:
+    """A Python int that a kernel can take: one of 64 bits."""
+    found = integer(op, argument, value)
+    if not -(2**63) <= found < 2**63:
+        raise wrong(op, argument, "an int of 64 bits", found)
+    return found
+
+
+def seed_argument(op: Op | str, seed: Any) -> int | None:
+    """A seed of an operator's own, or None for the global one."""
+    if seed is None:
+        return None
+    if not 0 <= (chosen := integer(op, "seed", seed)) < 2**63:
+        raise wrong(op, "seed", "in [0, 2**63)", chosen)
+    return chosen
+
+
+def real(op: Op | str, argument: str, value: Any) -> float:
+    """A number known now, as a float."""
+    return float(number(op, argument, value))
+
+
 def number(op: Op | str, argument: str, value: Any) -> bool | int | float:
     """A Python number; in a graph it may be one that is known when the graph runs."""
     if isinstance(value, (bool, int, float)) or is_run_time_number(value):
@@ -103,6 +125,21 @@ def axis_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") ->
     if not -bound <= place < bound:
         raise wrong(op, argument, f"in [{-bound}, {bound})", place)
     return place % bound
+
+
+def only(op: Op | str, argument: str, value: Any, *, least: int = 0) -> int:
+    """One size: an int, or a tuple or list of one."""
+    sizes = sizes_argument(op, argument, value, least=least)
+    if len(sizes) != 1:
+        raise wrong(op, argument, "one int", value)
+    return whole(op, argument, sizes[0])
+
+
+def dimension(op: Op | str, axis: Any, x: Tensor, argument: str = "axis", tensor: str = "input") -> int:
+    """An axis of a tensor that has at least one."""
+    if not x.ndim:
+        raise wrong(op, tensor, "of at least 1 dimension", x, ArgumentMistake)
+    return axis_argument(op, axis, x.ndim, argument)
 
 
 def axes_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") -> tuple[int, ...]:
@@ -146,9 +183,9 @@ def pair(op: Op | str, argument: str, value: Any, *, least: int = 1) -> tuple[in
             value = value[2:]
         if len(value) != 2:
             raise wrong(op, argument, "an int or a tuple of two ints", tuple(value))
-        first, second = (integer(op, argument, v) for v in value)
+        first, second = (whole(op, argument, v) for v in value)
     else:
-        first = second = integer(op, argument, value)
+        first = second = whole(op, argument, value)
     if first < least or second < least:
         raise wrong(op, argument, f"at least {least}", value)
     return first, second

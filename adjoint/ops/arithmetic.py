@@ -13,7 +13,7 @@ from typing import Any
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType
-from adjoint.ops.arguments import choice, flag, floating, integer, number, operand, wrong
+from adjoint.ops.arguments import choice, flag, floating, integer, number, operand, real, wrong
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant, divided, promoted
 
@@ -56,7 +56,7 @@ def sub(input: Any, other: Any) -> Tensor:
 
 def subtract(input: Any, other: Any, *, alpha: int | float = 1) -> Tensor:
     """input - alpha * other."""
-    return binary(_SUB, input, other if alpha == 1 else binary(_MUL, other, alpha))
+    return binary(_SUB, input, other if number("Subtract", "alpha", alpha) == 1 else binary(_MUL, other, alpha))
 
 
 def mul(input: Any, other: Any) -> Tensor:
@@ -439,9 +439,10 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
         return apply(_IDENTITY, x)
     largest = _LARGEST[x.dtype]
     infinity = constant(math.inf, x.dtype)
-    out = where(isnan(x), constant(0.0 if nan is None else float(nan), x.dtype), x)
-    out = where(equal(x, infinity), constant(largest if posinf is None else float(posinf), x.dtype), out)
-    return where(equal(x, -math.inf), constant(-largest if neginf is None else float(neginf), x.dtype), out)
+    given = {"nan": (nan, 0.0), "posinf": (posinf, largest), "neginf": (neginf, -largest)}
+    for_nan, for_high, for_low = (
+        constant(default if value is None else real("NanToNum", name, value), x.dtype) for name, (value, default) in given.items())
+    return where(equal(x, -math.inf), for_low, where(equal(x, infinity), for_high, where(isnan(x), for_nan, x)))
 
 
 def identity(x: Any) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.ops.arguments import number, wrong
+from adjoint.ops.arguments import flag, number, tensors_argument, wrong
 from adjoint.ops.arithmetic import maximum, sqrt, square
 from adjoint.ops.reduction import sum
 from adjoint.runtime.grad import GradOperation
@@ -107,11 +107,11 @@ class Map(HyperMap):
 
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
     """Tensors scaled so that their common length is at most `max_norm`; `norm_type` 2 only."""
-    if norm_type != 2.0:
+    if number("clip_by_norm", "norm_type", norm_type) != 2.0:
         raise wrong("clip_by_norm", "norm_type", "2.0", norm_type)
-    items = (x,) if isinstance(x, Tensor) else tuple(x)
+    items = (x,) if isinstance(x, Tensor) else tensors_argument("clip_by_norm", "x", x)
     length = _length(items)
-    if error_if_nonfinite:
+    if flag("clip_by_norm", "error_if_nonfinite", error_if_nonfinite):
         checked_on_host(_check_finite, length)
     limit = float(number("clip_by_norm", "max_norm", max_norm))
     factor = limit / maximum(length + 1e-6, limit)
@@ -128,8 +128,7 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
     """Tensors in a tuple or list scaled by clip_norm / max(clip_norm, their common length)."""
     if use_norm is not None:
         raise wrong("clip_by_global_norm", "use_norm", "None", use_norm)
-    if not isinstance(x, (tuple, list)) or not x:
-        raise wrong("clip_by_global_norm", "x", "a non-empty tuple or list of Tensors", x, TypeError)
+    tensors_argument("clip_by_global_norm", "x", x)
     limit = float(number("clip_by_global_norm", "clip_norm", clip_norm))
     if limit <= 0:
         raise wrong("clip_by_global_norm", "clip_norm", "more than 0", limit)

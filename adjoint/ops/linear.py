@@ -14,7 +14,20 @@ from adjoint.ir.ops.linalg import MatMul as Product
 from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Reshape, Transpose
 from adjoint.ir.types import BOOL, broadcast_shapes, tensor
-from adjoint.ops.arguments import ArgumentMistake, choice, flag, integer, number, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import (
+    ArgumentMistake,
+    axis_argument,
+    choice,
+    dimension,
+    flag,
+    integer,
+    number,
+    only,
+    operand,
+    pair,
+    sizes_argument,
+    wrong,
+)
 from adjoint.ops.shapes import gathered, indices_argument, reshape
 from adjoint.runtime.interned import made
 from adjoint.runtime.plans import plans
@@ -118,6 +131,8 @@ def mv(mat: Any, vec: Any) -> Tensor:
 def dot(input: Any, other: Any) -> Tensor:
     """The product over the last axis of `input` and the last but one of `other`, as NumPy's `dot`."""
     a, b = operand("Dot", input), operand("Dot", other, "other")
+    if a.ndim == 0 or b.ndim == 0:
+        raise wrong("Dot", "input", "of at least 1 dimension, as 'other'", (a.shape, b.shape))
     return tensor_dot(a, b, ((a.ndim - 1,), (max(0, b.ndim - 2),)))
 
 
@@ -146,10 +161,12 @@ def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
     if isinstance(axes, (tuple, list)):
         if len(axes) != 2:
             raise wrong("TensorDot", "axes", "an int or two tuples of ints", axes)
-        first, second = (tuple(p % max(1, x.ndim) for p in sizes_argument("TensorDot", "axes", side, least=None))
-                         for x, side in zip((a, b), axes, strict=True))
+        first, second = (tuple(dimension("TensorDot", p, x, "axes", name) for p in sizes_argument("TensorDot", "axes", side, least=None))
+                         for name, x, side in zip(("x1", "x2"), (a, b), axes, strict=True))
     else:
         count = integer("TensorDot", "axes", axes)
+        if not 0 <= count <= min(a.ndim, b.ndim):
+            raise wrong("TensorDot", "axes", f"in 0..{min(a.ndim, b.ndim)}", count)
         first, second = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     if len(first) != len(second) or [a.shape[i] for i in first] != [b.shape[i] for i in second]:
         raise wrong("TensorDot", "axes", f"pairs of axes of one size, for {a.shape} and {b.shape}", axes)
@@ -167,10 +184,11 @@ def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Tensor:
         raise wrong("BatchDot", "x1", "of at least 2 dimensions and as many examples as 'x2'", (a.shape, b.shape))
     if axes is None:
         first, second = a.ndim - 1, max(1, b.ndim - 2)
-    elif isinstance(axes, (tuple, list)):
-        first, second = (integer("BatchDot", "axes", i) % x.ndim for x, i in zip((a, b), axes, strict=True))
     else:
-        first, second = (integer("BatchDot", "axes", axes) % x.ndim for x in (a, b))
+        pair_of_axes = axes if isinstance(axes, (tuple, list)) else (axes, axes)
+        if len(pair_of_axes) != 2:
+            raise wrong("BatchDot", "axes", "an int or two ints", axes)
+        first, second = (axis_argument("BatchDot", i, x.ndim, "axes") for x, i in zip((a, b), pair_of_axes, strict=True))
     if first == 0 or second == 0 or a.shape[first] != b.shape[second]:
         raise wrong("BatchDot", "axes", f"axes of one size behind the first, for {a.shape} and {b.shape}", axes)
     kept_a, kept_b = (tuple(i for i in range(1, x.ndim) if i != side) for x, side in ((a, first), (b, second)))
@@ -182,26 +200,27 @@ def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Tensor:
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
-    return _scaled_sum(operand("Addmm", input), mm(mat1, mat2), beta, alpha)
+    return _scaled_sum("Addmm", operand("Addmm", input), mm(mat1, mat2), beta, alpha)
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
-    return _scaled_sum(operand("Addmv", input), mv(mat, vec), beta, alpha)
+    return _scaled_sum("Addmv", operand("Addmv", input), mv(mat, vec), beta, alpha)
 
 
 def baddbmm(input: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix."""
-    return _scaled_sum(operand("Baddbmm", input), bmm(batch1, batch2), beta, alpha)
+    return _scaled_sum("Baddbmm", operand("Baddbmm", input), bmm(batch1, batch2), beta, alpha)
 
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum of the products of all pairs of matrices."""
-    return _scaled_sum(operand("Addbmm", input), apply(made(Sum, (0,)), bmm(batch1, batch2)), beta, alpha)
+    return _scaled_sum("Addbmm", operand("Addbmm", input), apply(made(Sum, (0,)), bmm(batch1, batch2)), beta, alpha)
 
 
-def _scaled_sum(x: Tensor, y: Tensor, beta: Any, alpha: Any) -> Tensor:
-    return binary(_ADD, x if beta == 1 else x * beta, y if alpha == 1 else y * alpha)
+def _scaled_sum(op: str, x: Tensor, y: Tensor, beta: Any, alpha: Any) -> Tensor:
+    first, second = number(op, "beta", beta), number(op, "alpha", alpha)
+    return binary(_ADD, x if first == 1 else x * first, y if second == 1 else y * second)
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:
@@ -412,7 +431,7 @@ def conv1d(
     if len(widths) not in (1, 2) or (mode != "pad" and any(widths)):
         raise wrong("Conv1D", "padding", "an int or two, and 0 unless pad_mode is 'pad'", padding)
     sides: Pairs | str = ((0, 0), (widths[0], widths[-1])) if mode == "pad" else mode
-    (step,), (apart,) = (sizes_argument("Conv1D", name, v, least=1)[:1] for name, v in (("stride", stride), ("dilation", dilation)))
+    step, apart = (only("Conv1D", name, v, least=1) for name, v in (("stride", stride), ("dilation", dilation)))
     wide = convolution("Conv1D", reshape(x, (x.shape[0], x.shape[1], 1, x.shape[2])), reshape(w, (w.shape[0], w.shape[1], 1, w.shape[2])),
                        stride=(1, step), padding=sides, dilation=(1, apart), groups=integer("Conv1D", "groups", groups))
     out = reshape(wide, (wide.shape[0], wide.shape[1], wide.shape[3]))

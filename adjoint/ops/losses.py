@@ -15,7 +15,7 @@ from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
-from adjoint.ops.arguments import IndexMistake, choice, integer, number, operand, wrong
+from adjoint.ops.arguments import IndexMistake, choice, integer, number, operand, real, wrong
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.reduction import norm, sum
 from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
@@ -300,7 +300,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     a, b, wanted = operand(op, input1, "input1"), operand(op, input2, "input2"), operand(op, target, "target")
     cosine = sum(a * b, 1) / norm_product(a, b)
     zero = constant(0.0, cosine.dtype)
-    losses = where(wanted == 1, 1.0 - cosine, where(wanted == -1, maximum(cosine - float(margin), zero), zero))
+    losses = where(wanted == 1, 1.0 - cosine, where(wanted == -1, maximum(cosine - real(op, "margin", margin), zero), zero))
     return reduced(losses, kind)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.reduce import Mean
-from adjoint.ops.arguments import flag, integer, number, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import flag, integer, number, only, operand, pair, sizes_argument, wrong
 from adjoint.ops.arithmetic import rsqrt, square, stop_gradient
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import Pairs, same_padding
@@ -99,7 +99,7 @@ def avg_pool1d(
         raise wrong("AvgPool1D", "input_x", "of 2 or 3 dimensions", x)
     wide = reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
     geometry = (("kernel_size", kernel_size), ("stride", stride), ("padding", padding))
-    (k,), (s,), (p,) = (sizes_argument("AvgPool1D", name, v)[:1] for name, v in geometry)
+    k, s, p = (only("AvgPool1D", name, v) for name, v in geometry)
     out = avg_pool2d(wide, (1, k), (1, s), (0, p), ceil_mode, count_include_pad)
     return reshape(out, (*out.shape[:-2], out.shape[-1]))
 

@@ -24,6 +24,7 @@ from adjoint.ops.arguments import (
     axes_argument,
     axis_argument,
     choice,
+    dimension,
     dtype_or,
     flag,
     integer,
@@ -31,6 +32,7 @@ from adjoint.ops.arguments import (
     operand,
     pair,
     sizes_argument,
+    tensors_argument,
     wrong,
 )
 from adjoint.ops.primitive import Primitive
@@ -205,7 +207,7 @@ class _Reduce(Primitive):
     """A reduction over `axis`: () or [] for all axes, an int, or several."""
 
     def __init__(self, keep_dims: bool = False):
-        super().__init__(keep_dims=keep_dims)
+        super().__init__(keep_dims=flag(type(self).__name__, "keep_dims", keep_dims))
 
     def _axes(self, x: Tensor, axis: Any) -> tuple[int, ...]:
         return axes_argument(self.name, axis, x.ndim)
@@ -216,14 +218,14 @@ class ReduceSum(_Reduce):
 
     def __init__(self, keep_dims: bool = False, skip_mode: bool = False):
         super().__init__(keep_dims)
-        self.add_prim_attr("skip_mode", skip_mode)
+        self.add_prim_attr("skip_mode", flag("ReduceSum", "skip_mode", skip_mode))
 
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         x = operand("ReduceSum", x, "x")
         if self.skip_mode and isinstance(axis, (tuple, list)) and not axis:
             return arithmetic.identity(x)
         axes = self._axes(x, axis)
-        return apply(made(Any_ if x.dtype is BOOL else Sum, axes, bool(self.keep_dims)), x)
+        return apply(made(Any_ if x.dtype is BOOL else Sum, axes, self.keep_dims), x)
 
 
 class ReduceMean(_Reduce):
@@ -232,8 +234,8 @@ class ReduceMean(_Reduce):
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         x = operand("ReduceMean", x, "x")
         if x.dtype.is_float:
-            return apply(made(Mean, self._axes(x, axis), bool(self.keep_dims)), x)
-        return reduction.mean(x, axis, bool(self.keep_dims))
+            return apply(made(Mean, self._axes(x, axis), self.keep_dims), x)
+        return reduction.mean(x, axis, self.keep_dims)
 
 
 class ReduceProd(_Reduce):
@@ -242,7 +244,7 @@ class ReduceProd(_Reduce):
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         x = operand("ReduceProd", x, "x")
         axes = self._axes(x, axis)
-        return apply(made(All if x.dtype is BOOL else Prod, axes, bool(self.keep_dims)), x)
+        return apply(made(All if x.dtype is BOOL else Prod, axes, self.keep_dims), x)
 
 
 class ReduceMax(_Reduce):
@@ -251,7 +253,7 @@ class ReduceMax(_Reduce):
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         x = operand("ReduceMax", x, "x")
         axes = self._axes(x, axis)
-        return apply(made(Any_ if x.dtype is BOOL else ReduceMaxOp, axes, bool(self.keep_dims)), x)
+        return apply(made(Any_ if x.dtype is BOOL else ReduceMaxOp, axes, self.keep_dims), x)
 
 
 class ReduceMin(_Reduce):
@@ -260,21 +262,21 @@ class ReduceMin(_Reduce):
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         x = operand("ReduceMin", x, "x")
         axes = self._axes(x, axis)
-        return apply(made(All if x.dtype is BOOL else ReduceMinOp, axes, bool(self.keep_dims)), x)
+        return apply(made(All if x.dtype is BOOL else ReduceMinOp, axes, self.keep_dims), x)
 
 
 class ReduceAll(_Reduce):
     """Whether all elements over axes are true."""
 
     def __call__(self, input: Any, axis: Any = None) -> Tensor:
-        return reduction.all(input, axis, bool(self.keep_dims))
+        return reduction.all(input, axis, self.keep_dims)
 
 
 class ReduceAny(_Reduce):
     """Whether an element over axes is true."""
 
     def __call__(self, x: Any, axis: Any = ()) -> Tensor:
-        return reduction.any(x, axis, bool(self.keep_dims))
+        return reduction.any(x, axis, self.keep_dims)
 
 
 class _Argument(Primitive):
@@ -314,10 +316,10 @@ class ArgMaxWithValue(Primitive):
     """The place (Int64) of the largest element along an axis, and the element."""
 
     def __init__(self, axis: int = 0, keep_dims: bool = False):
-        super().__init__(axis=integer("ArgMaxWithValue", "axis", axis), keep_dims=keep_dims)
+        super().__init__(axis=integer("ArgMaxWithValue", "axis", axis), keep_dims=flag("ArgMaxWithValue", "keep_dims", keep_dims))
 
     def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
-        values, places = reduction.chosen(ArgMax, input, self.axis, bool(self.keep_dims), I64)
+        values, places = reduction.chosen(ArgMax, input, self.axis, self.keep_dims, I64)
         return places, values
 
 
@@ -325,10 +327,10 @@ class ArgMinWithValue(Primitive):
     """The place (Int64) of the smallest element along an axis, and the element."""
 
     def __init__(self, axis: int = 0, keep_dims: bool = False):
-        super().__init__(axis=integer("ArgMinWithValue", "axis", axis), keep_dims=keep_dims)
+        super().__init__(axis=integer("ArgMinWithValue", "axis", axis), keep_dims=flag("ArgMinWithValue", "keep_dims", keep_dims))
 
     def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
-        values, places = reduction.chosen(ArgMin, input, self.axis, bool(self.keep_dims), I64)
+        values, places = reduction.chosen(ArgMin, input, self.axis, self.keep_dims, I64)
         return places, values
 
 
@@ -336,12 +338,12 @@ class CumSum(Primitive):
     """The running sum along an axis; `exclusive` leaves each element itself out, `reverse` runs from the end."""
 
     def __init__(self, exclusive: bool = False, reverse: bool = False):
-        super().__init__(exclusive=exclusive, reverse=reverse)
+        super().__init__(exclusive=flag("CumSum", "exclusive", exclusive), reverse=flag("CumSum", "reverse", reverse))
 
     def __call__(self, input: Any, axis: Any) -> Tensor:
         x = operand("CumSum", input)
         place = axis_argument("CumSum", axis, x.ndim)
-        return apply(made(CumSumOp, place, bool(self.exclusive), bool(self.reverse)), x)
+        return apply(made(CumSumOp, place, self.exclusive, self.reverse), x)
 
 
 class L2Loss(_Plain):
@@ -376,10 +378,10 @@ class Sort(Primitive):
     """The elements in order along an axis, and their places."""
 
     def __init__(self, axis: int = -1, descending: bool = False):
-        super().__init__(axis=integer("Sort", "axis", axis), descending=descending)
+        super().__init__(axis=integer("Sort", "axis", axis), descending=flag("Sort", "descending", descending))
 
     def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
-        return ordering.sort(x, self.axis, bool(self.descending))
+        return ordering.sort(x, self.axis, self.descending)
 
 
 # Shapes -------------------------------------------------------------------------------------------------------------
@@ -436,7 +438,7 @@ class Squeeze(Primitive):
     """The tensor without its axes of 1, or without those of `axis` that are 1."""
 
     def __init__(self, axis: Any = ()):
-        super().__init__(axis=(axis,) if isinstance(axis, int) else tuple(axis))
+        super().__init__(axis=sizes_argument("Squeeze", "axis", axis, least=None))
 
     def __call__(self, input: Any) -> Tensor:
         return shapes.squeeze(input, self.axis)
@@ -466,7 +468,7 @@ class Unstack(Primitive):
     """The slices along an axis, without it."""
 
     def __init__(self, axis: int = 0, num: int | None = None):
-        super().__init__(axis=integer("Unstack", "axis", axis), num=num)
+        super().__init__(axis=integer("Unstack", "axis", axis), num=None if num is None else integer("Unstack", "num", num))
 
     def __call__(self, input_x: Any) -> tuple[Tensor, ...]:
         parts = shapes.unstack(input_x, self.axis)
@@ -485,7 +487,7 @@ class Split(Primitive):
 
     def __call__(self, input_x: Any) -> tuple[Tensor, ...]:
         x = operand("Split", input_x, "input_x")
-        return shapes.equally_split("Split", x, axis_argument("Split", self.axis, x.ndim), self.output_num)
+        return shapes.equally_split("Split", x, dimension("Split", self.axis, x, tensor="input_x"), self.output_num)
 
 
 Slice = plain("Slice", shapes.slice)
@@ -552,7 +554,11 @@ class MirrorPad(Primitive):
     def __call__(self, input_x: Any, paddings: Any) -> Tensor:
         x = operand("MirrorPad", input_x, "input_x")
         pairs = paddings.tolist() if isinstance(paddings, Tensor) else paddings
-        for axis, (before, after) in enumerate(pairs):
+        two = isinstance(pairs, (tuple, list)) and all(isinstance(p, (tuple, list)) and len(p) == 2 for p in pairs)
+        if not two or len(pairs) != x.ndim:
+            raise wrong("MirrorPad", "paddings", f"{x.ndim} pairs of ints", paddings)
+        for axis, given in enumerate(pairs):
+            before, after = (integer("MirrorPad", "paddings", n) for n in given)
             edge = 1 if self.mode == "REFLECT" else 0
             n = x.shape[axis]
             if max(before, after) > n - edge:
@@ -595,7 +601,7 @@ class Meshgrid(Primitive):
         super().__init__(indexing=choice("Meshgrid", "indexing", indexing, ("xy", "ij")))
 
     def __call__(self, inputs: Any) -> tuple[Tensor, ...]:
-        return shapes.meshgrid(*inputs, indexing=self.indexing)
+        return shapes.meshgrid(*tensors_argument("Meshgrid", "inputs", inputs), indexing=self.indexing)
 
 
 class Tril(Primitive):
@@ -693,7 +699,8 @@ class MatMul(Primitive):
     rank = 2
 
     def __init__(self, transpose_a: bool = False, transpose_b: bool = False):
-        super().__init__(transpose_a=transpose_a, transpose_b=transpose_b)
+        given = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+        super().__init__(None, **{name: flag(type(self).__name__, name, value) for name, value in given.items()})
 
     def __call__(self, input: Any, mat2: Any) -> Tensor:
         a, b = operand(self.name, input), operand(self.name, mat2, "mat2")
@@ -701,7 +708,7 @@ class MatMul(Primitive):
             raise wrong(self.name, "input", f"matrices of {self.rank} dimensions, as 'mat2'", (a.shape, b.shape))
         if a.dtype is not b.dtype:
             raise wrong(self.name, "mat2", f"of the dtype of 'input', {a.dtype}", b, TypeError)
-        return linear.product(self.name, a, b, ta=bool(self.transpose_a), tb=bool(self.transpose_b))
+        return linear.product(self.name, a, b, ta=self.transpose_a, tb=self.transpose_b)
 
 
 class BatchMatMul(MatMul):
@@ -715,7 +722,7 @@ class BatchMatMul(MatMul):
             raise wrong("BatchMatMul", "x", "of at least 2 dimensions, as 'y'", (a.shape, b.shape))
         if a.dtype is not b.dtype:
             raise wrong("BatchMatMul", "y", f"of the dtype of 'x', {a.dtype}", b, TypeError)
-        return linear.product("BatchMatMul", a, b, ta=bool(self.transpose_a), tb=bool(self.transpose_b))
+        return linear.product("BatchMatMul", a, b, ta=self.transpose_a, tb=self.transpose_b)
 
 
 class BiasAdd(Primitive):
@@ -746,7 +753,7 @@ class Conv2D(Primitive):
         outputs, groups = integer("Conv2D", "out_channel", out_channel), integer("Conv2D", "group", group)
         if outputs < 1 or groups < 1:
             raise wrong("Conv2D", "out_channel", "at least 1, as 'group'", (out_channel, group))
-        if mode != 1:
+        if integer("Conv2D", "mode", mode) != 1:
             raise wrong("Conv2D", "mode", "1", mode)
         self._kernel = pair("Conv2D", "kernel_size", kernel_size)
         self._padding = linear.padding_argument("Conv2D", pad_mode, pad)
@@ -898,7 +905,7 @@ class BatchNorm(Primitive):
     """
 
     def __init__(self, is_training: bool = False, epsilon: float = 1e-05, momentum: float = 0.1, data_format: str = "NCHW"):
-        super().__init__(is_training=is_training, epsilon=float(number("BatchNorm", "epsilon", epsilon)),
+        super().__init__(is_training=flag("BatchNorm", "is_training", is_training), epsilon=float(number("BatchNorm", "epsilon", epsilon)),
                          momentum=float(number("BatchNorm", "momentum", momentum)), data_format=_nchw("BatchNorm", data_format))
 
     def __call__(self, input_x: Any, scale: Any, bias: Any, mean: Any, variance: Any) -> tuple[Tensor, ...]:
@@ -968,7 +975,7 @@ class SparseSoftmaxCrossEntropyWithLogits(Primitive):
     """The mean cross entropy of softmax of logits [n, k] with classes [n]; with `is_grad` its gradient by the logits."""
 
     def __init__(self, is_grad: bool = False):
-        super().__init__(is_grad=is_grad)
+        super().__init__(is_grad=flag("SparseSoftmaxCrossEntropyWithLogits", "is_grad", is_grad))
 
     def __call__(self, logits: Any, labels: Any) -> Tensor:
         found = losses.sparse_softmax_cross_entropy_with_logits(logits, labels)

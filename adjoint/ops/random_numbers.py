@@ -12,7 +12,16 @@ import numpy as np
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.random import RandomInteger, RandomNormal, RandomUniform
 from adjoint.ir.types import F32, F64, I32, I64, DType, broadcast_shapes, tensor
-from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
+from adjoint.ops.arguments import (
+    dtype_or,
+    flag,
+    integer,
+    number,
+    operand,
+    seed_argument,
+    sizes_argument,
+    wrong,
+)
 from adjoint.ops.arithmetic import cast, less, log
 from adjoint.ops.ordering import sort
 from adjoint.ops.reduction import argmax
@@ -25,15 +34,6 @@ __all__ = [
     "bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "shuffle",
     "standard_normal", "uniform",
 ]
-
-
-def _seed(op: str, seed: Any) -> int | None:
-    if seed is None:
-        return None
-    chosen = integer(op, "seed", seed)
-    if chosen < 0:
-        raise wrong(op, "seed", "at least 0", chosen)
-    return chosen
 
 
 def _uniform(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
@@ -57,24 +57,24 @@ def _float_dtype(op: str, dtype: Any, default: DType = F32) -> DType:
 
 def rand(*size: Any, dtype: DType | None = None, seed: int | None = None) -> Tensor:
     """Uniformly random numbers in [0, 1)."""
-    return _uniform(_sizes("Rand", size), _float_dtype("Rand", dtype), _seed("Rand", seed))
+    return _uniform(_sizes("Rand", size), _float_dtype("Rand", dtype), seed_argument("Rand", seed))
 
 
 def rand_like(input: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
     """Uniformly random numbers in [0, 1) in the shape and dtype of a tensor."""
     x = operand("RandLike", input)
-    return _uniform(x.shape, _float_dtype("RandLike", dtype, x.dtype), _seed("RandLike", seed))
+    return _uniform(x.shape, _float_dtype("RandLike", dtype, x.dtype), seed_argument("RandLike", seed))
 
 
 def randn(*size: Any, dtype: DType | None = None, seed: int | None = None) -> Tensor:
     """Normally distributed numbers of mean 0 and deviation 1."""
-    return _normal(_sizes("RandN", size), _float_dtype("RandN", dtype), _seed("RandN", seed))
+    return _normal(_sizes("RandN", size), _float_dtype("RandN", dtype), seed_argument("RandN", seed))
 
 
 def randn_like(input: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
     """Normally distributed numbers of mean 0 and deviation 1 in the shape and dtype of a tensor."""
     x = operand("RandNLike", input)
-    return _normal(x.shape, _float_dtype("RandNLike", dtype, x.dtype), _seed("RandNLike", seed))
+    return _normal(x.shape, _float_dtype("RandNLike", dtype, x.dtype), seed_argument("RandNLike", seed))
 
 
 def randint(low: Any, high: Any, size: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
@@ -92,18 +92,18 @@ def _integers(op: str, low: Any, high: Any, sizes: tuple[int, ...], seed: Any, d
     first, last = integer(op, "low", low), integer(op, "high", high)
     if first >= last:
         raise wrong(op, "high", f"more than low, {first}", last)
-    drawn = apply(RandomInteger(tensor(I64, sizes), first, last), next_key(_seed(op, seed)))
+    drawn = apply(RandomInteger(tensor(I64, sizes), first, last), next_key(seed_argument(op, seed)))
     return drawn if dtype is I64 else apply(made(Cast, dtype), drawn)
 
 
 def standard_normal(shape: Any, seed: int | None = None) -> Tensor:
     """Normally distributed Float32 numbers of mean 0 and deviation 1."""
-    return _normal(sizes_argument("StandardNormal", "shape", shape), F32, _seed("StandardNormal", seed))
+    return _normal(sizes_argument("StandardNormal", "shape", shape), F32, seed_argument("StandardNormal", seed))
 
 
 def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> Tensor:
     """Normally distributed Float32 numbers; mean and deviation are numbers or Tensors that the shape is broadcast with."""
-    drawn = _normal(_broadcast("Normal", shape, mean, stddev), F32, _seed("Normal", seed))
+    drawn = _normal(_broadcast("Normal", shape, mean, stddev), F32, seed_argument("Normal", seed))
     return drawn * stddev + mean
 
 
@@ -126,7 +126,7 @@ def uniform(shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype
     for name, value in (("minval", minval), ("maxval", maxval)):
         if not isinstance(value, Tensor):
             number("Uniform", name, value)
-    drawn = _uniform(sizes, F32, _seed("Uniform", seed))
+    drawn = _uniform(sizes, F32, seed_argument("Uniform", seed))
     spread = maxval - minval
     return cast(drawn * spread + minval, chosen)
 
@@ -136,7 +136,7 @@ def bernoulli(input: Any, p: Any = 0.5, seed: int | None = None) -> Tensor:
     x = operand("Bernoulli", input)
     if not isinstance(p, Tensor) and not 0 <= number("Bernoulli", "p", p) <= 1:
         raise wrong("Bernoulli", "p", "in [0, 1]", p)
-    return cast(less(_uniform(x.shape, F32, _seed("Bernoulli", seed)), p), x.dtype)
+    return cast(less(_uniform(x.shape, F32, seed_argument("Bernoulli", seed)), p), x.dtype)
 
 
 def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: DType = I64) -> Tensor:
@@ -164,22 +164,22 @@ def _permutation(count: int, key: Tensor) -> Tensor:
 def shuffle(x: Any, seed: int | None = None) -> Tensor:
     """The slices along the first axis in random order."""
     x = operand("Shuffle", x, "x")
-    return index_select(x, 0, _permutation(x.shape[0], next_key(_seed("Shuffle", seed)))) if x.ndim else x
+    return index_select(x, 0, _permutation(x.shape[0], next_key(seed_argument("Shuffle", seed)))) if x.ndim else x
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
     """Random places (Int32) along the last axis, each as likely as its number is large; [n] or [m, n] -> [.., num_samples]."""
     x = operand("Multinomial", input)
-    count = integer("Multinomial", "num_samples", num_samples)
+    count, again = integer("Multinomial", "num_samples", num_samples), flag("Multinomial", "replacement", replacement)
     if x.ndim not in (1, 2) or not x.dtype.is_float:
         raise wrong("Multinomial", "input", "a floating point Tensor of 1 or 2 dimensions", x, TypeError)
-    if count < 1 or (not replacement and count > x.shape[-1]):
+    if count < 1 or (not again and count > x.shape[-1]):
         raise wrong("Multinomial", "num_samples", f"in 1..{x.shape[-1]}", count)
     # The largest of log p - log(-log u) is at each place with its probability (Gumbel): one draw with, the largest few without replacement.
     lead = x.shape[:-1]
-    sizes = (*lead, count, x.shape[-1]) if replacement else x.shape
-    noise = -log(-log(_uniform(sizes, F32, _seed("Multinomial", seed)) * (1 - 2.0**-24) + 2.0**-25))
-    score = log(reshape(x, (*lead, 1, x.shape[-1])) if replacement else x) + noise
-    if replacement:
+    sizes = (*lead, count, x.shape[-1]) if again else x.shape
+    noise = -log(-log(_uniform(sizes, F32, seed_argument("Multinomial", seed)) * (1 - 2.0**-24) + 2.0**-25))
+    score = log(reshape(x, (*lead, 1, x.shape[-1])) if again else x) + noise
+    if again:
         return cast(argmax(score, -1), I32)
     return sort(score, -1, descending=True)[1][..., :count]

@@ -19,6 +19,7 @@ from adjoint.ops.arguments import (
     axes_argument,
     axis_argument,
     choice,
+    dimension,
     flag,
     integer,
     number,
@@ -29,6 +30,7 @@ from adjoint.ops.arguments import (
 )
 from adjoint.runtime.host_checks import checked_on_host, emitting, explained, needs_values
 from adjoint.runtime.interned import made
+from adjoint.runtime.plans import check_fits
 from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, apply, constant
 
@@ -278,13 +280,15 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
     x = operand("RepeatInterleave", input)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    along = axis_argument("RepeatInterleave", axis, x.ndim)
+    along = dimension("RepeatInterleave", axis, x)
     times = sizes_argument("RepeatInterleave", "repeats", repeats)
     length = x.shape[along]
     if len(times) == 1:
         times = times * length
     if len(times) != length:
         raise wrong("RepeatInterleave", "repeats", f"one number or {length}", times)
+    result = tensor(x.dtype, (*x.shape[:along], builtins.sum(times), *x.shape[along + 1 :]))
+    check_fits("RepeatInterleave", result)
     places = [place for place, n in enumerate(times) for _ in range(n)]
     return apply(made(Gather, along), x, _places(places))
 
@@ -388,14 +392,14 @@ def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     count = integer("Chunk", "chunks", chunks)
     if count < 1:
         raise wrong("Chunk", "chunks", "at least 1", count)
-    along = axis_argument("Chunk", axis, x.ndim)
+    along = dimension("Chunk", axis, x)
     return split(x, max(1, -(-x.shape[along] // count)), along)
 
 
 def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """So many parts of nearly one size, the larger ones first; or the parts between the indices."""
     x = operand("TensorSplit", input)
-    along = axis_argument("TensorSplit", axis, x.ndim)
+    along = dimension("TensorSplit", axis, x)
     length = x.shape[along]
     if isinstance(indices_or_sections, (tuple, list)):
         ends = [builtins.slice(0, integer("TensorSplit", "indices_or_sections", i)).indices(length)[1] for i in indices_or_sections]
@@ -460,7 +464,7 @@ def slice(input_x: Any, begin: Any, size: Any) -> Tensor:
 def narrow(input: Any, axis: int, start: int, length: int) -> Tensor:
     """`length` elements along an axis from `start` on."""
     x = operand("Narrow", input)
-    along = axis_argument("Narrow", axis, x.ndim)
+    along = dimension("Narrow", axis, x)
     begin, count = integer("Narrow", "start", start), integer("Narrow", "length", length)
     begin += x.shape[along] if begin < 0 else 0
     if begin < 0 or count < 0 or begin + count > x.shape[along]:
@@ -485,17 +489,20 @@ def strided_slice(
         raise wrong("StridedSlice", "begin", "as long as 'end' and 'strides'", (starts, ends, steps))
     if 0 in steps:
         raise wrong("StridedSlice", "strides", "without 0", steps)
+    given = {"begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask, "new_axis_mask": new_axis_mask,
+             "shrink_axis_mask": shrink_axis_mask}
+    masks = {name: integer("StridedSlice", name, mask) for name, mask in given.items()}
     key: list[Any] = []
     for i, (start, stop, step) in enumerate(zip(starts, ends, steps, strict=True)):
         bit = 1 << i
-        if ellipsis_mask & bit:
+        if masks["ellipsis_mask"] & bit:
             key.append(...)
-        elif new_axis_mask & bit:
+        elif masks["new_axis_mask"] & bit:
             key.append(None)
-        elif shrink_axis_mask & bit:
+        elif masks["shrink_axis_mask"] & bit:
             key.append(start)
         else:
-            key.append(builtins.slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step))
+            key.append(builtins.slice(None if masks["begin_mask"] & bit else start, None if masks["end_mask"] & bit else stop, step))
     return x[tuple(key)]
 
 
@@ -524,7 +531,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     if len(axes) != len(moves):
         raise wrong("Roll", "dims", f"{len(moves)} axes, as 'shifts'", axes)
     for move, axis in zip(moves, axes, strict=True):
-        along = axis_argument("Roll", axis, x.ndim, "dims")
+        along = dimension("Roll", axis, x, "dims")
         length = x.shape[along]
         if length and move % length:
             head, tail = parted(x, along, [length - move % length, move % length])
@@ -644,7 +651,7 @@ def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0
 def index_select(input: Any, axis: int, index: Any) -> Tensor:
     """The slices along an axis that a tensor of indices names."""
     x, indices = operand("IndexSelect", input), indices_argument("IndexSelect", "index", index)
-    return gathered("IndexSelect", x, indices, axis_argument("IndexSelect", axis, x.ndim))
+    return gathered("IndexSelect", x, indices, dimension("IndexSelect", axis, x))
 
 
 def take(input: Any, index: Any) -> Tensor:

@@ -54,14 +54,19 @@ def plan_for(op: Op, types: Sequence[TensorType]) -> Plan:
     return plan
 
 
+def check_fits(name: str, type_: TensorType) -> None:
+    """ValueError for a result of an operator with more dimensions than tensors have, MemoryError for one larger than the memory."""
+    if type_.rank > 8:
+        raise ValueError(f"For '{name}', tensors have at most 8 dimensions, but the result would have {type_.rank}.")
+    if type_.nbytes > physical_memory():
+        raise MemoryError(f"For '{name}', a result of shape {type_.shape} and dtype {type_.dtype} would take {type_.nbytes} bytes, "
+                          f"but this machine has {physical_memory()}.")
+
+
 def _made(op: Op, types: Sequence[TensorType]) -> Plan:
     result_types: tuple[TensorType, ...] = op.result_types(types, ())  # type: ignore[assignment]
     for type_ in result_types:
-        if type_.rank > 8:
-            raise ValueError(f"For '{type(op).__name__}', tensors have at most 8 dimensions, but the result would have {type_.rank}.")
-        if type_.nbytes > physical_memory():
-            raise MemoryError(f"For '{type(op).__name__}', a result of shape {type_.shape} and dtype {type_.dtype} would take "
-                              f"{type_.nbytes} bytes, but this machine has {physical_memory()}.")
+        check_fits(type(op).__name__, type_)
     if getattr(op, "aliases", False):
         return Plan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes))
     here = machine()
