@@ -47,16 +47,16 @@ class _Group:
     """Parameters that share a learning rate and a weight decay.
 
     learning_rate  a 0-d Parameter, or a Cell or function called with the number of steps taken
+    weight_decay   a number, or a Cell called with the number of steps taken
     filtered       whether parameters with beta or gamma in their names do not decay
     """
 
-    def __init__(self, parameters: Sequence[Parameter], learning_rate: Any, weight_decay: float, filtered: bool):
-        self.parameters, self.learning_rate = tuple(parameters), learning_rate
-        self._weight_decay, self._filtered = weight_decay, filtered
+    def __init__(self, parameters: Sequence[Parameter], learning_rate: Any, weight_decay: float | Cell, filtered: bool):
+        self.parameters, self.learning_rate, self.weight_decay = tuple(parameters), learning_rate, weight_decay
+        self._filtered = filtered
 
-    def decay(self, parameter: Parameter) -> float:
-        spared = self._filtered and ("beta" in parameter.name or "gamma" in parameter.name)
-        return 0.0 if spared else self._weight_decay
+    def spares(self, parameter: Parameter) -> bool:
+        return self._filtered and ("beta" in parameter.name or "gamma" in parameter.name)
 
 
 class Optimizer(Cell):
@@ -66,14 +66,14 @@ class Optimizer(Cell):
                    Tensor with one for each step; or a Cell called with the number of steps taken, int32[1]
     params         any iterable of Parameters, or of dicts {"params": ..., "lr": ..., "weight_decay": ...}; a dict {"order_params": ...}
                    says in which order `parameters`, hence the gradients, stand
-    weight_decay   weight_decay * parameter is added to the gradient; of parameters given without groups those whose names
-                   hold beta or gamma are left out, in groups all decay
+    weight_decay   weight_decay * parameter is added to the gradient: a number, or a Cell called with the number of steps taken; of
+                   parameters given without groups those whose names hold beta or gamma are left out, in groups all decay
     loss_scale     gradients are divided by it
 
     Called with a tuple of gradients in the order of `parameters`; ValueError for another number or shape.
     """
 
-    def __init__(self, learning_rate: Any, parameters: Iterable[Any], weight_decay: float = 0.0, loss_scale: float = 1.0):
+    def __init__(self, learning_rate: Any, parameters: Iterable[Any], weight_decay: float | Cell = 0.0, loss_scale: float = 1.0):
         super().__init__(auto_prefix=False)
         name = type(self).__name__
         if isinstance(parameters, (Tensor, str, dict)) or not isinstance(parameters, Iterable):
@@ -104,7 +104,7 @@ class Optimizer(Cell):
         self._params.update({p.name: p for p in listed})
         self.weight_decay = decay
 
-    def _grouped(self, items: Sequence[Any], learning_rate: Any, decay: float) -> tuple[list[_Group], list[Any] | None]:
+    def _grouped(self, items: Sequence[Any], learning_rate: Any, decay: float | Cell) -> tuple[list[_Group], list[Any] | None]:
         name = type(self).__name__
         groups: list[_Group] = []
         order: list[Any] | None = None
@@ -118,7 +118,8 @@ class Optimizer(Cell):
                 raise KeyError(f"For '{name}', the keys of a parameter group must be among {list(_KEYS)}, "
                                f"but got {sorted(map(str, unknown))}.")
             if item.get("grad_centralization"):
-                raise ValueError(f"For '{name}', 'grad_centralization' is not supported, but a parameter group asks for it.")
+                raise ValueError(f"For '{name}', 'grad_centralization' is not supported, but a parameter group asks for it: take the means "
+                                 "from the gradients before, as in g - g.mean(axis, keep_dims=True) for all axes but the first.")
             if "order_params" in item:
                 order = list(_checked(name, list(item["order_params"])))
                 if "params" not in item:
@@ -132,7 +133,10 @@ class Optimizer(Cell):
                 rate = self._rate(item["lr"], f"learning_rate_group_{i}")
             else:
                 rate = common = common if common is not None else self._rate(learning_rate, "learning_rate")
-            groups.append(_Group(held, rate, _weight_decay(name, item.get("weight_decay", decay)), filtered=False))
+            share = _weight_decay(name, item.get("weight_decay", decay))
+            if isinstance(share, Cell) and share is not decay:
+                setattr(self, f"weight_decay_group_{i}", share)
+            groups.append(_Group(held, rate, share, filtered=False))
         if not groups:
             raise ValueError(f"For '{name}', the argument 'params' must not be empty.")
         return groups, order
@@ -154,8 +158,11 @@ class Optimizer(Cell):
             made = Parameter(Tensor(_not_negative(owner, rate), F32), name=name)
         elif isinstance(rate, Tensor) and rate.ndim == 0:
             made = Parameter(Tensor(_not_negative(owner, rate.item()), F32), name=name)
+        elif isinstance(rate, Tensor) and rate.ndim > 1:
+            raise ValueError(f"For '{owner}', the argument 'learning_rate' must be a Tensor of 0 dimensions, or of 1 with a rate for each "
+                             f"step, but got shape {rate.shape}.")
         elif isinstance(rate, Iterable) and not isinstance(rate, Cell):
-            rates = [_not_negative(owner, v) for v in (rate.reshape(-1).tolist() if isinstance(rate, Tensor) else rate)]
+            rates = [_not_negative(owner, v) for v in (rate.tolist() if isinstance(rate, Tensor) else rate)]
             if not rates:
                 raise ValueError(f"For '{owner}', the argument 'learning_rate' must hold a rate for each step, but it is empty.")
             made = _Rates(owner, rates, name)
@@ -167,18 +174,57 @@ class Optimizer(Cell):
 
     def get_lr(self) -> Any:
         """The learning rate of the coming step; a tuple of those of the groups where they have several."""
-        rates = [self._lr(group, F32) for group in self._groups]
+        rates = [self._at_this_step(group.learning_rate, F32) for group in self._groups]
         return rates[0] if all(group.learning_rate is self._groups[0].learning_rate for group in self._groups) else tuple(rates)
 
-    def _lr(self, group: _Group, dtype: DType) -> Tensor:
-        rate = group.learning_rate
-        if not isinstance(rate, Parameter):
-            rate = rate(self.global_step)
-            if not isinstance(rate, Tensor):
-                return constant(float(rate), dtype)
-        if rate.dtype is not dtype:
-            rate = rate.astype(dtype)
-        return rate if rate.ndim == 0 else rate.reshape(())
+    def get_lr_parameter(self, param: Parameter | list[Parameter]) -> Any:
+        """The learning rate of a parameter, as it is kept: a Parameter, or what is called for each step; a list for a list."""
+        if isinstance(param, list):
+            return [self.get_lr_parameter(item) for item in param]
+        if not isinstance(param, Parameter):
+            raise TypeError(f"For 'get_lr_parameter', the argument 'param' must be a Parameter or a list of Parameters, "
+                            f"but got {param!r} of type {type(param).__name__}.")
+        for held, group in zip(self._parameters, self._group_of, strict=True):
+            if held is param:
+                rate = group.learning_rate
+                return rate.learning_rate if isinstance(rate, _Rates) else rate
+        raise ValueError(f"For 'get_lr_parameter', the argument 'param' must be a Parameter of the optimizer, but got {param!r}.")
+
+    def get_weight_decay(self) -> Any:
+        """The weight decay of the coming step; with groups a tuple of that of each parameter."""
+        if not self.is_group:
+            return self._at_this_step(self.weight_decay, F32)
+        return tuple(self._at_this_step(group.weight_decay, F32) for group in self._group_of)
+
+    def _at_this_step(self, setting: Any, dtype: DType) -> Tensor:
+        """A learning rate or weight decay of the coming step, as a 0-d tensor."""
+        if isinstance(setting, (int, float)):
+            return constant(float(setting), dtype)
+        if not isinstance(setting, Parameter):
+            setting = setting(self.global_step)
+            if not isinstance(setting, Tensor):
+                return constant(float(setting), dtype)
+        found = _as(setting, dtype)
+        return found if found.ndim == 0 else found.reshape(())
+
+    def flatten_gradients(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The gradients: parameters are not kept in common memory."""
+        return gradients
+
+    def decay_weight(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The gradients with the weight decay added, before `scale_grad` divides them: weight_decay * loss_scale * parameter."""
+        return tuple(
+            gradient if group.spares(parameter) or group.weight_decay == 0
+            else gradient + parameter * (self._at_this_step(group.weight_decay, parameter.dtype) * self.loss_scale)
+            for parameter, gradient, group in zip(self._parameters, gradients, self._group_of, strict=True))
+
+    def gradients_centralization(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The gradients: no group asks for more."""
+        return gradients
+
+    def scale_grad(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The gradients divided by the loss scale."""
+        return tuple(gradients) if self.loss_scale == 1.0 else tuple(gradient * (1.0 / self.loss_scale) for gradient in gradients)
 
     def states(self, prefix: str, first: float = 0.0) -> ParameterTuple:
         """One state tensor a parameter, filled with `first`, named `prefix.parameter`."""
@@ -205,13 +251,15 @@ class Optimizer(Cell):
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._check(gradients)
         self.begin()
-        rates: dict[tuple[Any, DType], Tensor] = {}
+        settings: dict[tuple[Any, DType], tuple[Tensor, Tensor]] = {}
         for index, (parameter, gradient, group) in enumerate(zip(self._parameters, gradients, self._group_of, strict=True)):
-            key = (group, parameter.dtype.compute)
-            rate = rates.get(key)
-            if rate is None:
-                rate = rates[key] = self._lr(*key)
-            self.step(index, parameter, gradient, rate, group.decay(parameter))
+            dtype = parameter.dtype.compute
+            found = settings.get((group, dtype))
+            if found is None:
+                found = self._at_this_step(group.learning_rate, dtype), self._at_this_step(group.weight_decay, dtype)
+                settings[group, dtype] = found
+            rate, decay = found
+            self.step(index, parameter, gradient, rate, constant(0.0, dtype) if group.spares(parameter) else decay)
         self.global_step.overwrite(self.global_step + 1)
         return True
 
@@ -231,16 +279,16 @@ class Optimizer(Cell):
     def begin(self) -> None:
         """What a step does once, before the parameters."""
 
-    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
+    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
         """Update one parameter with gradient / loss_scale + weight_decay * parameter; to be written by the subclass.
 
-        learning_rate  0-d, of the dtype that the parameter is computed in: its own, Float32 for half precision
+        learning_rate, weight_decay  0-d, of the dtype that the parameter is computed in: its own, Float32 for half precision
         """
         raise NotImplementedError(f"For '{type(self).__name__}', the method 'step' is not defined.")
 
-    def _decay_and_scale(self, weight_decay: float, dtype: DType) -> tuple[Tensor, Tensor]:
-        """The last operands of each step: weight decay, and what undoes the loss scale."""
-        return constant(weight_decay, dtype), constant(1.0 / self.loss_scale, dtype)
+    def _scale(self, dtype: DType) -> Tensor:
+        """What undoes the loss scale, the last operand of each step."""
+        return constant(1.0 / self.loss_scale, dtype)
 
 
 def _not_negative(name: str, rate: Any) -> float:
@@ -252,7 +300,9 @@ def _not_negative(name: str, rate: Any) -> float:
     return value
 
 
-def _weight_decay(name: str, decay: Any) -> float:
+def _weight_decay(name: str, decay: Any) -> float | Cell:
+    if isinstance(decay, Cell):
+        return decay
     if not 0 <= number(name, "weight_decay", decay) < math.inf:
         raise ValueError(f"For '{name}', the argument 'weight_decay' must be a number >= 0, but got {decay}.")
     return float(decay)
@@ -288,7 +338,7 @@ class Momentum(Optimizer):
     """a = momentum * a + g; p = p - lr * a, or with Nesterov's p - lr * (g + momentum * a) (Sutskever et al. 2013)."""
 
     def __init__(
-        self, params: Iterable[Any], learning_rate: Any, momentum: float, weight_decay: float = 0.0, loss_scale: float = 1.0,
+        self, params: Iterable[Any], learning_rate: Any, momentum: float, weight_decay: float | Cell = 0.0, loss_scale: float = 1.0,
         use_nesterov: bool = False,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
@@ -296,18 +346,18 @@ class Momentum(Optimizer):
         self.use_nesterov = boolean(self, "use_nesterov", use_nesterov)
         self.__dict__["moments"] = self.states("moments")
 
-    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
+    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
         moment, dtype = self.moments[index], parameter.dtype.compute
         update(made(MomentumUpdate, self.use_nesterov), (parameter, moment), parameter, moment, gradient, learning_rate,
-               _as(self.momentum, dtype), *self._decay_and_scale(weight_decay, dtype))
+               _as(self.momentum, dtype), weight_decay, self._scale(dtype))
 
 
 class SGD(Optimizer):
     """p = p - lr * g; with momentum a = momentum * a + (1 - dampening) * g, begun with g, in place of g."""
 
     def __init__(
-        self, params: Iterable[Any], learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0,
-        nesterov: bool = False, loss_scale: float = 1.0,
+        self, params: Iterable[Any], learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0,
+        weight_decay: float | Cell = 0.0, nesterov: bool = False, loss_scale: float = 1.0,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.scalar("momentum", _at_least_zero("SGD", "momentum", momentum))
@@ -320,9 +370,9 @@ class SGD(Optimizer):
         if not self._plain:
             self.__dict__["accum"], self.__dict__["stat"] = self.states("accum"), self.states("stat", 1.0)
 
-    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
+    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
         dtype = parameter.dtype.compute
-        last = self._decay_and_scale(weight_decay, dtype)
+        last = weight_decay, self._scale(dtype)
         if self._plain:
             update(made(SgdUpdate), (parameter,), parameter, gradient, learning_rate, *last)
             return
@@ -336,14 +386,22 @@ class Adam(Optimizer):
 
     use_nesterov  look one step of the first moment ahead
     use_amsgrad   divide by the largest second moment there was (Reddi, Kale and Kumar 2018); `use_nesterov` has no meaning then
+    use_locking   has no meaning: one step runs at a time
+    use_lazy      must be False: gradients are never sparse; nor is anything offloaded, `use_offload`
     """
 
     def __init__(
         self, params: Iterable[Any], learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
-        use_locking: bool = False, use_nesterov: bool = False, weight_decay: float = 0.0, loss_scale: float = 1.0,
-        use_amsgrad: bool = False,
+        use_locking: bool = False, use_nesterov: bool = False, weight_decay: float | Cell = 0.0, loss_scale: float = 1.0,
+        use_amsgrad: bool = False, *, use_lazy: bool = False, use_offload: bool = False,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
+        if boolean(self, "use_lazy", use_lazy):
+            raise ValueError("For 'Adam', 'use_lazy' is not supported, since gradients of rows are not sparse here: leave it out, "
+                             "all rows are updated then.")
+        if boolean(self, "use_offload", use_offload):
+            raise ValueError("For 'Adam', 'use_offload' is not supported, since all parameters are on the CPU: leave it out, "
+                             "the numbers are the same.")
         self.beta1, self.beta2 = _fraction("Adam", "beta1", beta1), _fraction("Adam", "beta2", beta2)
         self.eps = number(self, "eps", eps)
         if not 0 < eps < math.inf:
@@ -361,11 +419,11 @@ class Adam(Optimizer):
         update(_MUL, (self.beta1_power,), self.beta1_power, constant(self.beta1, F32))
         update(_MUL, (self.beta2_power,), self.beta2_power, constant(self.beta2, F32))
 
-    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
+    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
         dtype = parameter.dtype.compute
         op, states = made(AdamUpdate, self.use_nesterov), (parameter, self.moment1[index], self.moment2[index])
         if self.use_amsgrad:
             op, states = made(AmsgradUpdate), (*states, self.vhat[index])
         update(op, states, *states, gradient, learning_rate,
                constant(self.beta1, dtype), constant(self.beta2, dtype), constant(self.eps, dtype), _as(self.beta1_power, dtype),
-               _as(self.beta2_power, dtype), *self._decay_and_scale(weight_decay, dtype))
+               _as(self.beta2_power, dtype), weight_decay, self._scale(dtype))

@@ -283,9 +283,75 @@ def test_an_optimizer_of_ones_own() -> None:
         def __init__(self, params: Any):
             super().__init__(0.5, params)
 
-        def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: float) -> None:
+        def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
             ops.assign(parameter, parameter - learning_rate * ops.sign(gradient))
 
     w, _ = pair()
     Signs([w])((Tensor([3.0, -0.1, 0.0]),))
     assert w.tolist() == [0.5, -1.5, 0.5]
+
+
+def test_a_weight_decay_of_each_step() -> None:
+    """As MindSpore 2.10.0 takes it: a Cell is asked for the decay with the number of steps taken."""
+    class Rising(nn.Cell):
+        def construct(self, step: Tensor) -> Tensor:
+            return 0.1 * (step + 1)
+
+    for make in (lambda w, b: SGD([w, b], 0.1, weight_decay=Rising(), loss_scale=4.0),
+                 lambda w, b: SGD([{"params": [w], "weight_decay": Rising()}, {"params": [b]}], 0.1, loss_scale=4.0)):
+        w, b = pair()
+        optimizer = make(w, b)
+        wanted = {p.name: p.asnumpy().astype(np.float64) for p in (w, b)}
+        for step in range(STEPS):
+            made = gradients(step)
+            decay = float(np.ravel(optimizer.get_weight_decay()[0] if optimizer.is_group else optimizer.get_weight_decay())[0])
+            assert decay == pytest.approx(0.1 * (step + 1))
+            optimizer(tuple(Tensor(made[p.name]) for p in (w, b)))
+            for name, g in made.items():
+                wanted[name] -= 0.1 * (g / 4.0 + (decay * wanted[name] if name == "w" else 0.0))
+        for p in (w, b):
+            np.testing.assert_allclose(p.asnumpy(), wanted[p.name], rtol=1e-5)
+
+
+def test_what_an_optimizer_of_mindspores_style_calls() -> None:
+    """One written as MindSpore's manual shows: its own `construct` with the base's methods."""
+    class Descent(nn.Optimizer):
+        def construct(self, gradients: Any) -> Any:
+            gradients = self.flatten_gradients(gradients)
+            gradients = self.scale_grad(self.gradients_centralization(self.decay_weight(gradients)))
+            for parameter, gradient in zip(self.parameters, gradients, strict=True):
+                ops.assign(parameter, parameter - self.get_lr() * gradient)
+            return True
+
+    results = []
+    for make in (lambda w, b: Descent(0.1, [w, b], 0.1, 4.0), lambda w, b: SGD([w, b], 0.1, weight_decay=0.1, loss_scale=4.0)):
+        w, b = pair()
+        make(w, b)(tuple(Tensor(gradients(0)[p.name]) for p in (w, b)))
+        results.append([*w.tolist(), *b.tolist()])
+    np.testing.assert_allclose(*results, rtol=1e-6)
+
+
+def test_settings_can_be_asked_for() -> None:
+    w, b = pair()
+    plain = SGD([w, b], 0.5, weight_decay=0.25)
+    assert plain.get_lr_parameter(w) is plain.learning_rate and plain.get_lr_parameter([b, w]) == [plain.learning_rate] * 2
+    assert float(plain.get_weight_decay()) == 0.25
+    grouped = SGD([{"params": [w], "lr": 0.5, "weight_decay": 0.125}, {"params": [b], "lr": [0.1, 0.2]}], 0.3)
+    assert float(grouped.get_lr_parameter(w)) == 0.5
+    assert grouped.get_lr_parameter(b).shape == (2,)
+    assert [float(x) for x in grouped.get_weight_decay()] == [0.125, 0.0]
+    with pytest.raises(TypeError, match=r"get_lr_parameter.*3"):
+        plain.get_lr_parameter(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"get_lr_parameter.*of the optimizer"):
+        plain.get_lr_parameter(Parameter(Tensor([1.0]), name="other"))
+
+
+@pytest.mark.parametrize(("make", "said"), [
+    ("Adam([w], use_lazy=True)", "Adam.*use_lazy.*leave it out"), ("Adam([w], use_offload=True)", "Adam.*use_offload.*leave it out"),
+    ('SGD([{"params": [w], "grad_centralization": True}], 0.1)', "SGD.*grad_centralization.*take the means"),
+    ("SGD([w], Tensor([[0.1]]))", "SGD.*learning_rate.*1 with a rate for each step.*(1, 1)"),
+])
+def test_what_is_not_supported_says_the_way_out(make: str, said: str) -> None:
+    w, _ = pair()
+    with pytest.raises(ValueError, match=said):
+        eval(make, {**globals(), "w": w})
