@@ -96,8 +96,9 @@ def differentiate(
 ) -> tuple[Any, list[Any], list[Tensor]]:
     """Run `fn` and its adjoint: its result, the gradients of the arguments at `positions`, those of the weights.
 
-    sens     cotangents of the results, in their structure; None: ones
-    sens_of  makes them from the result instead
+    positions  in the order of the call: arguments given by keyword stand behind the others
+    sens       cotangents of the results, in their structure; None: ones
+    sens_of    makes them from the result instead
     """
     if state.tape is not None and state.tape.emits:
         return state.lowering.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
@@ -149,18 +150,21 @@ class Recorded:
 def recorded(
     tape: Tape, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter]
 ) -> Recorded:
-    """Run `fn` on the tape, which is the thread's, one gradient deeper than before; the arguments at `positions` are leaves."""
-    run = Recorded(args, positions, weights)
+    """Run `fn` on the tape, which is the thread's, one gradient deeper than before; the arguments at `positions` are leaves.
+
+    Arguments given by keyword have the positions behind the others.
+    """
+    given = [*args, *kwargs.values()]
+    run = Recorded(tuple(given), positions, weights)
     identity = function_identity(fn)
-    run.start = tape.begin((id(identity), len(args)), identity)
-    given = list(args)
+    run.start = tape.begin((id(identity), len(given)), identity)
     for position in positions:
-        leaf = _Leaf(tape, args[position])
+        leaf = _Leaf(tape, given[position])
         given[position] = leaf.value
         run.leaves.append(leaf)
     run.watched = [tape.watch(p) if p.requires_grad else None for p in weights]
     run.wanted = list(dict.fromkeys([s for leaf in run.leaves for s in leaf.slots] + [s for s in run.watched if s is not None]))
-    run.result = fn(*given, **kwargs)
+    run.result = fn(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
     return run
 
 
@@ -227,18 +231,20 @@ def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
 def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
     """Argument positions that are differentiated, checked against the call."""
     places = (grad_position,) if isinstance(grad_position, int) else grad_position
+    given = (*args, *kwargs.values())
     for place in places:
-        if place >= len(args):
+        if place >= len(given):
             try:
                 inspect.signature(fn.construct if isinstance(fn, Cell) else fn).bind(*args, **kwargs)
             except ValueError:
                 pass
             except TypeError as wrong:
                 raise TypeError(f"For '{name}', the arguments do not fit the function: {wrong}.") from None
-            raise RuntimeError(f"For '{name}', 'grad_position' is {grad_position}, but the function was called with {len(args)} arguments.")
-        if not flat_tensors(args[place]):
+            raise RuntimeError(f"For '{name}', 'grad_position' is {grad_position}, "
+                               f"but the function was called with {len(given)} arguments.")
+        if not flat_tensors(given[place]):
             raise TypeError(f"For '{name}', the argument at 'grad_position' {place} must be a Tensor, "
-                            f"but got {args[place]!r} of type {type(args[place]).__name__}.")
+                            f"but got {given[place]!r} of type {type(given[place]).__name__}.")
     return list(places)
 
 
@@ -256,7 +262,7 @@ def _check_position(name: str, grad_position: Any) -> None:
         raise ValueError(f"For '{name}', the argument 'grad_position' must not name a position twice, but got {grad_position}.")
 
 
-def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, has_aux: Any, return_ids: Any) -> None:
+def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **flags: Any) -> None:
     _check_function(name, fn)
     if grad_position is None and weights is None:
         raise ValueError(f"For '{name}', 'grad_position' and 'weights' must not both be None.")
@@ -264,22 +270,32 @@ def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, has
         _check_position(name, grad_position)
     if weights is not None:
         _weights(name, weights)
-    for key, value in (("has_aux", has_aux), ("return_ids", return_ids)):
+    for key, value in flags.items():
         if not isinstance(value, bool):
             raise TypeError(f"For '{name}', the argument {key!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
 
 
+def _without_sens(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+    """The arguments of a function and the cotangent that was given with them: as `sens`, or as the last by position."""
+    if "sens" in kwargs:
+        return args, {k: v for k, v in kwargs.items() if k != "sens"}, kwargs["sens"]
+    if not args:
+        raise TypeError(f"For '{name}' with 'sens_param', the sensitivity must be the last argument or given as 'sens'.")
+    return args[:-1], kwargs, args[-1]
+
+
 def _gradient_function(
-    name: str, fn: Any, grad_position: Any, weights: Any, has_aux: bool, return_ids: bool, with_value: bool
+    name: str, fn: Any, grad_position: Any, weights: Any, has_aux: bool, return_ids: bool, sens_param: bool, with_value: bool
 ) -> Callable[..., Any]:
-    _checked_arguments(name, fn, grad_position, weights, has_aux, return_ids)
+    _checked_arguments(name, fn, grad_position, weights, has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
     alone = isinstance(grad_position, int)
 
     @functools.wraps(fn, updated=()) if hasattr(fn, "__name__") else (lambda f: f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs, sens = _without_sens(name, args, kwargs) if sens_param else (args, kwargs, None)
         positions = [] if grad_position is None else _positions(name, fn, grad_position, args, kwargs)
         asked, single = _weights(name, () if weights is None else weights)
-        result, inputs, params = differentiate(fn, args, kwargs, positions, asked, has_aux=has_aux)
+        result, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, has_aux=has_aux)
         by_input: Any = None if grad_position is None else inputs[0] if alone else tuple(inputs)
         by_weight: Any = None if weights is None else params[0] if single else tuple(params)
         if return_ids:
@@ -297,27 +313,29 @@ def _gradient_function(
 
 def grad(
     fn: Callable[..., Any], grad_position: int | tuple[int, ...] | None = 0, weights: Any = None, has_aux: bool = False,
-    return_ids: bool = False,
+    return_ids: bool = False, sens_param: bool = False,
 ) -> Callable[..., Any]:
     """The function that computes the gradient of `fn`.
 
     fn             a function or Cell
-    grad_position  which arguments: an int gives one gradient, a tuple a tuple of them; None: of the weights only
+    grad_position  which arguments: an int gives one gradient, a tuple a tuple of them; None: of the weights only; arguments that
+                   are given by keyword stand behind the others, in the order of the call
     weights        a Parameter (one gradient), or several (a tuple of gradients)
     has_aux        `fn` returns (what is differentiated, aux ...); the gradient function returns (gradient, (aux ...))
     return_ids     each gradient comes as (position or parameter name, gradient)
+    sens_param     the gradient function takes the cotangent of what is differentiated as its last argument, or as `sens=`
 
     With both, the result is (gradients of arguments, gradients of weights).  TypeError or ValueError for bad arguments.
     """
-    return _gradient_function("grad", fn, grad_position, weights, has_aux, return_ids, with_value=False)
+    return _gradient_function("grad", fn, grad_position, weights, has_aux, return_ids, sens_param, with_value=False)
 
 
 def value_and_grad(
     fn: Callable[..., Any], grad_position: int | tuple[int, ...] | None = 0, weights: Any = None, has_aux: bool = False,
-    return_ids: bool = False,
+    return_ids: bool = False, sens_param: bool = False,
 ) -> Callable[..., Any]:
     """The function that computes the result of `fn` and its gradient: (result, gradient); arguments as for `grad`."""
-    return _gradient_function("value_and_grad", fn, grad_position, weights, has_aux, return_ids, with_value=True)
+    return _gradient_function("value_and_grad", fn, grad_position, weights, has_aux, return_ids, sens_param, with_value=True)
 
 
 class GradOperation:
@@ -351,11 +369,12 @@ class GradOperation:
         def gradient(*args: Any, **kwargs: Any) -> Any:
             sens = None
             if self.sens_param:
-                args, kwargs, sens = self._split(args, kwargs)
-            positions = [i for i, x in enumerate(args) if flat_tensors(x)]
+                args, kwargs, sens = _without_sens("GradOperation", args, kwargs)
+            given = (*args, *kwargs.values())
+            positions = [i for i, x in enumerate(given) if flat_tensors(x)]
             if not self.get_all and not self.get_by_list:
-                if not args or 0 not in positions:
-                    got = f"{args[0]!r} of type {type(args[0]).__name__}" if args else "no argument"
+                if 0 not in positions:
+                    got = f"{given[0]!r} of type {type(given[0]).__name__}" if given else "no argument"
                     raise TypeError(f"For 'GradOperation', the first argument must be a Tensor, but got {got}.")
                 positions = positions[:1]
             elif not self.get_all:
@@ -368,14 +387,6 @@ class GradOperation:
             return by_weight if self.get_by_list else inputs[0]
 
         return gradient
-
-    @staticmethod
-    def _split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-        if "sens" in kwargs:
-            return args, {k: v for k, v in kwargs.items() if k != "sens"}, kwargs["sens"]
-        if not args:
-            raise TypeError("For 'GradOperation' with 'sens_param', the sensitivity must be the last argument or given as 'sens'.")
-        return args[:-1], kwargs, args[-1]
 
 
 def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:

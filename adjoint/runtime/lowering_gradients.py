@@ -72,7 +72,8 @@ class Gradients(Cells):
                         weights: Sequence[Parameter], has_aux: bool) -> _Differentiated:
         """Call a function in a region of its own, by whose arguments it is to be differentiated."""
         loc, ends = self.loc, False
-        leaves = [x for position in positions for x in flat_tensors(args[position])]
+        given = [*args, *kwargs.values()]
+        leaves = [x for position in positions for x in flat_tensors(given[position])]
         operands = [self.atom(x) for x in leaves]
         params = self.params_like(operands)
         for w in weights:
@@ -81,11 +82,11 @@ class Gradients(Cells):
         self.open()
         try:
             inside = iter(self.tensors(params))
-            given = list(args)
+            called = list(given)
             for position in positions:
-                given[position] = _with_tensors(args[position], inside)
+                called[position] = _with_tensors(given[position], inside)
             try:
-                result = self.frontend.call(fn, tuple(given), kwargs)
+                result = self.frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
             except Unreachable:
                 # Nothing is left to differentiate; the run does not get here.
                 outputs, ends = [GraphTensor(self, self.node(Undef((scalar(F32),))), scalar(F32))], True
@@ -102,7 +103,7 @@ class Gradients(Cells):
         self.loc = loc
         region = builder.finish(yielded, params)
         return _Differentiated(operands, region, result, outputs, order, outline, found, len(chosen), trained, ends,
-                               tuple(self.symbol_of(w) for w in trained), args, positions, weights)
+                               tuple(self.symbol_of(w) for w in trained), tuple(given), positions, weights)
 
     def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
         """Emit the node of a function that has been called in a region of its own; its result, and the node's further results."""
@@ -136,7 +137,7 @@ class _Differentiated(NamedTuple):
     outline   of the result; `found` are the values in its slots
     trained   the weights that take a gradient, and `symbols` theirs
     ends      it does not return
-    args      how it was called, by which of these and by which weights it is differentiated
+    args      how it was called, keywords behind, by which of these and by which weights it is differentiated
     """
 
     operands: list[Atom]

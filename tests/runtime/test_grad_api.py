@@ -174,6 +174,53 @@ def test_second_order() -> None:
     assert lists(value) == ([8.0, 27.0], [12.0, 27.0]) and found.tolist() == [24.0, 45.0]
 
 
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_grad_with_a_sens(mode: int) -> None:
+    """The cotangent is the last argument by position, or `sens`; of what is differentiated alone where there is more."""
+    ms.set_context(mode=mode)
+    try:
+        square, sens = lambda x: x * x, Tensor([10.0, 1.0])
+        both = lambda x, y: x * y  # noqa: E731
+        assert ms.grad(square, sens_param=True)(X, sens).tolist() == [40.0, 6.0]
+        assert ms.grad(square, sens_param=True)(X, sens=sens).tolist() == [40.0, 6.0]
+        assert lists(ms.grad(both, (0, 1), sens_param=True)(X, Y, sens)) == ([50.0, 7.0], [20.0, 3.0])
+        assert lists(ms.value_and_grad(both, 1, sens_param=True)(X, Y, sens)) == ([10.0, 21.0], [20.0, 3.0])
+        several = ms.grad(lambda x: (x * x, x), sens_param=True)(X, (sens, Tensor([1.0, 2.0])))
+        assert several.tolist() == [41.0, 8.0]
+        assert lists(ms.grad(lambda x: (x * x, x + 1), has_aux=True, sens_param=True)(X, sens)) == ([40.0, 6.0], ([3.0, 4.0],))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_arguments_by_keyword_stand_behind_the_others(mode: int) -> None:
+    """In the order of the call, whatever the function's own."""
+    ms.set_context(mode=mode)
+    try:
+        f = lambda x, y: x * y * y  # noqa: E731
+        assert ms.grad(f)(x=X, y=Y).tolist() == [25.0, 49.0]
+        assert ms.grad(f, 1)(X, y=Y).tolist() == [20.0, 42.0]
+        assert lists(GradOperation(get_all=True)(f)(X, y=Y)) == ([25.0, 49.0], [20.0, 42.0])
+        assert lists(GradOperation(get_all=True)(f)(y=Y, x=X)) == ([20.0, 42.0], [25.0, 49.0])
+        assert GradOperation(sens_param=True)(f)(x=X, y=Y, sens=Tensor([2.0, 1.0])).tolist() == [50.0, 49.0]
+        assert lists(GradOperation(get_all=True)(lambda x, *, by: x * by)(X, by=Y)) == ([5.0, 7.0], [2.0, 3.0])
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_gradients_in_a_parsed_function_take_keywords(mode: int) -> None:
+    ms.set_context(mode=mode)
+    try:
+        @ms.jit
+        def f(x: Tensor, y: Tensor) -> Any:
+            return ms.grad(lambda a, b: a * b * b, 1, sens_param=True)(x, b=y, sens=x)
+
+        assert f(X, Y).tolist() == [40.0, 126.0]
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
 # -- mistakes -----------------------------------------------------------------------------------------------------------
 identity = lambda x: x  # noqa: E731
 MISTAKES: list[tuple[str, type[Exception]]] = [
@@ -184,6 +231,9 @@ MISTAKES: list[tuple[str, type[Exception]]] = [
     ("ms.grad(identity, 0, 'a')", TypeError), ("ms.grad(identity, 0, [X])", TypeError), ("ms.grad(identity, 0, 3)", TypeError),
     ("ms.grad(identity, 0, X)", TypeError), ("ms.grad(identity, has_aux=1)", TypeError), ("ms.grad(identity, return_ids='a')", TypeError),
     ("ms.grad(identity, 3)(X)", RuntimeError), ("ms.grad(identity)('text')", TypeError), ("ms.grad(identity)(3)", TypeError),
+    ("ms.grad(identity, sens_param=1)", TypeError), ("ms.grad(identity, sens_param=True)()", TypeError),
+    ("ms.grad(identity, sens_param=True)(X)", TypeError), ("ms.grad(identity, sens_param=True)(X, 2.0)", TypeError),
+    ("ms.grad(identity, sens_param=True)(X, Tensor([1.0]))", ValueError),
     ("ms.grad(lambda: X)()", RuntimeError), ("ms.grad(lambda x: 3)(X)", TypeError), ("ms.grad(lambda x: None)(X)", TypeError),
     ("ms.value_and_grad(3)", TypeError), ("ms.value_and_grad(identity, 'a')", TypeError), ("ms.value_and_grad(identity, None)", ValueError),
     ("ms.value_and_grad(identity, has_aux=True)(X)", ValueError), ("ms.get_grad(3, 0)", TypeError),
