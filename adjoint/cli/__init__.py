@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from adjoint import __version__
+import adjoint
 
 __all__ = ["main"]
 
@@ -27,7 +27,7 @@ _COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     parser = argparse.ArgumentParser(prog="adjoint", description="An autodiff compiler you can see through.")
-    parser.add_argument("--version", action="version", version=f"adjoint {__version__}")
+    parser.add_argument("--version", action="version", version=f"adjoint {adjoint.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
     given = list(sys.argv[1:] if arguments is None else arguments)
     for name, (module, text) in _COMMANDS.items():

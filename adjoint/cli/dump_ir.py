@@ -38,7 +38,7 @@ from adjoint.runtime.cell import Cell
 from adjoint.runtime.executor import load_ir
 from adjoint.runtime.jit import jit, parsed
 from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.stages import OPTIMISING, adjoint_of, expanded, kernels, wanted
+from adjoint.runtime.stages import OPTIMISING, adjoint_of, expanded, kernels, standalone, wanted
 from adjoint.runtime.tensor import Tensor
 from adjoint.runtime.trace import trace
 
@@ -77,6 +77,7 @@ Examples:
   adjoint dump-ir net.py:Net --args "f32[32, 1, 28, 28]"
   adjoint dump-ir net.py:loss --args "f32[3], f32[3]" --stage adjoint --wrt y
   adjoint dump-ir net.py:Net --args "f32[32, 1, 28, 28]" --stage optimised --diff
+  adjoint dump-ir net.py:loss --args "f32[3], f32[3]" --stage c --standalone > loss.c
 
 Exit codes: 0 shown, 1 a mistake in what is shown, 2 a wrong command line."""
 
@@ -101,6 +102,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         "shows what it prints and returns")
     parser.add_argument("--hosts", default="", help="for --run of a .ir text: NAME=FILE.py:FUNCTION,...")
     parser.add_argument("--seed", type=int, default=0, help="seed of the example inputs")
+    parser.add_argument("--standalone", action="store_true", help="with --stage c: one C file that compiles by itself, with a function "
+                        "for the program and one for its gradient; of straight code without hooks")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     parser.set_defaults(act=act)
 
@@ -199,7 +202,9 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
         raise Wrong(f"@{symbol} has no floating argument or parameter to differentiate by; name one with --wrt")
     if mistake is not None and chosen.stage == "adjoint":
         raise mistake
-    if chosen.stage != "adjoint":
+    if chosen.standalone:
+        yield "c", standalone(module, symbol, gradient, names), []
+    elif chosen.stage != "adjoint":
         yield "c", kernels(expanded(module), *([gradient] if gradient is not None else [])), []
     if mistake is not None:
         raise mistake
@@ -234,6 +239,8 @@ def _program(chosen: argparse.Namespace) -> _Program:
     path, _, name = chosen.target.rpartition(":") if ":" in Path(chosen.target).name else (chosen.target, "", "")
     if not Path(path).is_file():
         raise Wrong(f"there is no file {path!r}; the form is FILE.py:NAME or FILE.ir")
+    if chosen.standalone and chosen.stage != "c":
+        raise Wrong("--standalone is a form of the C: it goes with --stage c")
     if chosen.stage == "forward" and not chosen.trace:
         raise Wrong("the stage `forward` is what a run did: it goes with --trace; the graph is the stage `parsed`")
     if chosen.stage == "parsed" and chosen.trace:

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import sys
 
+from adjoint.codegen import errors as _codegen  # noqa: F401 - adds its mistakes
 from adjoint.frontend import errors as _frontend  # noqa: F401 - adds its mistakes
 from adjoint.ir.errors import MISTAKES
 from adjoint.passes import errors as _passes  # noqa: F401 - adds the mistakes of passes

@@ -49,7 +49,7 @@ from adjoint.codegen.c_ast import (
 )
 from adjoint.ir.types import BOOL, F32, I32, I64, U32, U64, DType
 
-__all__ = ["KEYWORDS", "Printer", "comment", "function_text", "identifier", "string"]
+__all__ = ["KEYWORDS", "WIDTH", "Printer", "comment", "function_text", "identifier", "string"]
 
 WIDTH: Final = 118
 """The longest line, in columns."""
@@ -426,14 +426,15 @@ def pointer_type(s: DeclarePointer) -> str:
     return f"{'const ' if s.constant else ''}{s.dtype.c_name} *{'restrict ' if s.alone else ''}"
 
 
-def function_text(function: Function) -> tuple[str, set[str]]:
-    """The text of a function, and the names that it uses, functions included.
+def function_text(function: Function, *, private: bool = False) -> tuple[str, set[str]]:
+    """The text of a function, `private` to its file or not, and the names that it uses, functions included.
 
     The body is printed first: then it is known which declarations of the prologue it needs, and which parameters nobody uses.
     The pointers of the prologue become parameters of an inner function, because gcc believes `restrict` of parameters only
     (of a local that is read from memory it does not: each loop then begins with a comparison of all pointers, and with
     more than a few of them is not vectorised at all).
     """
+    returned = "static int" if private else "int"
     body = Printer()
     body.indent = 4
     body.statements(function.body)
@@ -445,7 +446,7 @@ def function_text(function: Function) -> tuple[str, set[str]]:
     prologue.statements(declaration for declaration in needed if not isinstance(declaration, DeclarePointer))
     if not pointers:
         unused = [f"    (void){name};" for _, name in function.parameters if name not in body.names]
-        lines = [f"{_heading(f'int {function.name}', function.parameters)} {{", *unused, *prologue.lines]
+        lines = [f"{_heading(f'{returned} {function.name}', function.parameters)} {{", *unused, *prologue.lines]
         if len(lines) > 1:
             lines.append("")
         return "\n".join([*lines, *body.lines, "}\n"]), body.names
@@ -461,7 +462,7 @@ def function_text(function: Function) -> tuple[str, set[str]]:
     arguments = (*(pointer.value for pointer in pointers), *(Name(name, I64) for _, name in passed))
     call.statements([Return(Call(inner, arguments, I32))])
     unused = [f"    (void){name};" for _, name in function.parameters if name not in call.names]
-    outer = [f"{_heading(f'int {function.name}', function.parameters)} {{", *unused, *call.lines]
+    outer = [f"{_heading(f'{returned} {function.name}', function.parameters)} {{", *unused, *call.lines]
     return "\n".join([*lines, *body.lines, "}\n", *outer, "}\n"]), body.names | call.names
 
 

@@ -21,7 +21,7 @@ from adjoint.codegen.kernel import Kernel
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 
-__all__ = ["Lowered", "Stage", "lower", "unit_text"]
+__all__ = ["INCLUDES", "Lowered", "Stage", "lower", "unit_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,13 @@ def _names(op: Op, operands: int, results: int) -> list[str]:
     return [*fixed, *inputs, *(["out"] if results == 1 else [f"out_{i}" for i in range(results)])]
 
 
-def lower(op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False) -> Lowered:
+def lower(
+    op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False, name: str = "", private: bool = False
+) -> Lowered:
     """The kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
 
-    `specialized` writes the sizes into the text, for a kernel that serves these shapes alone.
+    `specialized` writes the sizes into the text, for a kernel that serves these shapes alone.  `name` is what it is called
+    in the place of its op and dtypes; a `private` one is seen in its file alone.
     """
     kernel = Kernel(specialized=specialized)
     names = _names(op, len(operands), len(results))
@@ -106,7 +109,7 @@ def lower(op: Op, operands: Sequence[Type], results: Sequence[Type], *, speciali
     op.lower(kernel, *buffers)
 
     dtypes = [buffer.dtype for buffer in buffers]
-    name = identifier("_".join(dict.fromkeys([op.name, *(dtype.name for dtype in dtypes)])))
+    name = name or identifier("_".join(dict.fromkeys([op.name, *(dtype.name for dtype in dtypes)])))
     shapes = kernel.titles
     shown = [f"{b.name}: {b.dtype.name}[{shapes.get(b.name, '...')}]" for b in buffers]
     title = f"{op.name}({', '.join(shown[:first_result])}) -> {', '.join(shown[first_result:])}"
@@ -115,7 +118,7 @@ def lower(op: Op, operands: Sequence[Type], results: Sequence[Type], *, speciali
     texts = comment(title)
     functions = kernel.functions(name)
     for function in functions:
-        text, used_here = function_text(function)
+        text, used_here = function_text(function, private=private)
         texts.append(text)
         used |= used_here
     return Lowered(
@@ -138,12 +141,12 @@ def _concrete(op: Op, type_: Type) -> TensorType:
 INCLUDES: Final = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
 
 
-def unit_text(title: str, needed: Iterable[str], texts: Iterable[str]) -> str:
+def unit_text(title: str, needed: Iterable[str], texts: Iterable[str], includes: str = INCLUDES) -> str:
     """A C file: headers pasted in, of which a unit uses what it uses, then kernels."""
     pasted = [f"{_banner(header)}\n{headers.text(header)}" for header in needed]
     if pasted:
         pasted = [_QUIET, *pasted, "#pragma GCC diagnostic pop\n", _banner("kernels")]
-    return "\n".join([*comment(title), "", INCLUDES, *pasted, *texts])
+    return "\n".join([*comment(title), "", includes, *pasted, *texts])
 
 
 _QUIET: Final = '#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "-Wunused-function"\n'

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjoint.codegen.emit import lower, unit_text
+from adjoint.codegen.standalone import Entry, standalone_text
 from adjoint.diagnostics import user_place
-from adjoint.ir.core import Module, Node, walk
+from adjoint.ir.core import Module, Node, Value, walk
 from adjoint.ir.ops.control import Call
 from adjoint.ir.ops.state import Write
 from adjoint.ir.types import TensorType
@@ -23,7 +24,7 @@ from adjoint.passes.differentiate import Differentiate
 from adjoint.passes.lift_state import LiftState
 from adjoint.passes.manager import Observer, Pipeline
 
-__all__ = ["OPTIMISING", "Adjoint", "adjoint_of", "expanded", "kernels", "optimised", "wanted"]
+__all__ = ["OPTIMISING", "Adjoint", "adjoint_of", "expanded", "kernels", "optimised", "standalone", "wanted"]
 
 OPTIMISING = "inline,differentiate,simplify,cse,dce"
 """Passes that change neither a value nor an effect.  They come last: a gradient of what they leave is summed in another order."""
@@ -113,6 +114,22 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
         entry["text"] = "".join(f"// {line}\n" for line in lines) + entry["c"]
         entry["unit"] = unit_text(entry["name"], entry["headers"], [entry["c"]])
     return list(found.values())
+
+
+def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str]) -> str:
+    """One C file for a function and its gradient by `names`, whose results are called after them; a CompileError for what is no
+    straight code."""
+    results = module.functions[symbol].body.results
+    called = [x.hint if isinstance(x, Value) else "result" for x in results]
+    entries = [Entry(_straight(module), symbol, called)]
+    if gradient is not None:
+        entries.append(Entry(_straight(gradient), f"{symbol}.grad", [f"{name.removeprefix('@')}'" for name in names]))
+    return standalone_text(entries)
+
+
+def _straight(module: Module) -> Module:
+    """The module with its calls and cells unpacked: nobody takes a gradient of it any more."""
+    return Pipeline.parse(f"inline{{cells=true, rules=true}},{OPTIMISING}").run(module)
 
 
 def _served(node: Node) -> str:

@@ -130,6 +130,13 @@ def test_dump_ir_stages_as_text(capsys, net):
     assert code == 0 and "-  " in out and "after cse" in out
 
 
+def test_dump_ir_as_a_file_of_c(capsys, net):
+    """What is printed is the file; the gradient is by what --wrt names."""
+    code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "c", "--standalone", "--wrt", "y")
+    assert code == 0 and out.startswith("/* loss, loss_grad: ") and out.count("#include <stdint.h>") == 1
+    assert "int loss(\n" in out and "    float *restrict y_bar) {" in out and "x_bar" not in out and f"at {net}:" in out
+
+
 def test_dump_ir_of_what_is_parsed(capsys, net):
     """A jitted function with control flow: all of it is there, it runs as a graph, Python values are inputs as well."""
     code, out, _ = run(capsys, "dump-ir", f"{net}:jitted", "--args", "f32[3], 2", "--run", "--json")
@@ -233,6 +240,8 @@ def test_dump_ir_of_text_and_its_run(capsys, tmp_path):
     (["dump-ir", "{net}:counted", "--args", "i32[3]", "--stage", "adjoint"], 2, "--wrt"),
     (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--passes", "nonsense"], 2, "error[E140]"),
     (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--wrt", "z"], 2, "error[E141]"),
+    (["dump-ir", "{net}:loss", "--args", "f32[3], f32[3]", "--standalone"], 2, "--stage c"),
+    (["dump-ir", "{net}:Net", "--args", "f32[2, 4]", "--stage", "c", "--standalone"], 1, "error[E160]"),
     (["run"], 2, "the following arguments are required: script\n"),
     ([], 2, "dump-ir"),
     (["run", "nowhere.py"], 2, "there is no file"),
@@ -343,6 +352,6 @@ def test_importing_is_silent_and_compiles_nothing(tmp_path):
 
 def test_the_mistakes_of_every_layer_are_explained():
     # In a process of its own: other tests load what adds them.
-    for code in ("E100", "E147", "E203"):
+    for code in ("E100", "E147", "E160", "E203"):
         found = subprocess.run([sys.executable, "-m", "adjoint", "explain", code], capture_output=True, text=True, timeout=60)
         assert found.returncode == 0 and code in found.stdout, found.stderr

@@ -62,38 +62,38 @@ typedef double adjoint_octet_f64 __attribute__((vector_size(64)));
    read the one for x86: there we use the names that this header itself is made of. */
 #if defined(__FMA__) && defined(__GNUC__) && !defined(__clang__)
 #if defined(__AVX512F__)
-#define ADJOINT_FMA_F32(x, y, z) __builtin_ia32_vfmaddps512_mask(x, y, z, (unsigned short)-1, 4)
-#define ADJOINT_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd512_mask(x, y, z, (unsigned char)-1, 4)
+#define ADJOINT_VECTOR_FMA_F32(x, y, z) __builtin_ia32_vfmaddps512_mask(x, y, z, (unsigned short)-1, 4)
+#define ADJOINT_VECTOR_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd512_mask(x, y, z, (unsigned char)-1, 4)
 #else
-#define ADJOINT_FMA_F32(x, y, z) __builtin_ia32_vfmaddps256(x, y, z)
-#define ADJOINT_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd256(x, y, z)
+#define ADJOINT_VECTOR_FMA_F32(x, y, z) __builtin_ia32_vfmaddps256(x, y, z)
+#define ADJOINT_VECTOR_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd256(x, y, z)
 #endif
 #elif defined(__FMA__)
 #include <immintrin.h>
 #if defined(__AVX512F__)
-#define ADJOINT_FMA_F32(x, y, z) (adjoint_vector_f32) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
-#define ADJOINT_FMA_F64(x, y, z) (adjoint_vector_f64) _mm512_fmadd_pd((__m512d)(x), (__m512d)(y), (__m512d)(z))
+#define ADJOINT_VECTOR_FMA_F32(x, y, z) (adjoint_vector_f32) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
+#define ADJOINT_VECTOR_FMA_F64(x, y, z) (adjoint_vector_f64) _mm512_fmadd_pd((__m512d)(x), (__m512d)(y), (__m512d)(z))
 #else
-#define ADJOINT_FMA_F32(x, y, z) (adjoint_vector_f32) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
-#define ADJOINT_FMA_F64(x, y, z) (adjoint_vector_f64) _mm256_fmadd_pd((__m256d)(x), (__m256d)(y), (__m256d)(z))
+#define ADJOINT_VECTOR_FMA_F32(x, y, z) (adjoint_vector_f32) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
+#define ADJOINT_VECTOR_FMA_F64(x, y, z) (adjoint_vector_f64) _mm256_fmadd_pd((__m256d)(x), (__m256d)(y), (__m256d)(z))
 #endif
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#define ADJOINT_FMA_F32(x, y, z) (adjoint_vector_f32) vfmaq_f32((float32x4_t)(z), (float32x4_t)(x), (float32x4_t)(y))
-#define ADJOINT_FMA_F64(x, y, z) (adjoint_vector_f64) vfmaq_f64((float64x2_t)(z), (float64x2_t)(x), (float64x2_t)(y))
+#define ADJOINT_VECTOR_FMA_F32(x, y, z) (adjoint_vector_f32) vfmaq_f32((float32x4_t)(z), (float32x4_t)(x), (float32x4_t)(y))
+#define ADJOINT_VECTOR_FMA_F64(x, y, z) (adjoint_vector_f64) vfmaq_f64((float64x2_t)(z), (float64x2_t)(x), (float64x2_t)(y))
 #else
-#define ADJOINT_FMA_F32(x, y, z) ((x) * (y) + (z))
-#define ADJOINT_FMA_F64(x, y, z) ((x) * (y) + (z))
+#define ADJOINT_VECTOR_FMA_F32(x, y, z) ((x) * (y) + (z))
+#define ADJOINT_VECTOR_FMA_F64(x, y, z) ((x) * (y) + (z))
 #endif
 
 ADJOINT_INLINE adjoint_vector_f32 adjoint_multiply_add_f32(
     adjoint_vector_f32 x, adjoint_vector_f32 y, adjoint_vector_f32 z) {
-    return ADJOINT_FMA_F32(x, y, z);
+    return ADJOINT_VECTOR_FMA_F32(x, y, z);
 }
 
 ADJOINT_INLINE adjoint_vector_f64 adjoint_multiply_add_f64(
     adjoint_vector_f64 x, adjoint_vector_f64 y, adjoint_vector_f64 z) {
-    return ADJOINT_FMA_F64(x, y, z);
+    return ADJOINT_VECTOR_FMA_F64(x, y, z);
 }
 
 #endif

@@ -1,0 +1,225 @@
+"""A C file that needs nothing else: the kernels of functions of straight code, and for each function one that runs them.
+
+    int loss(const float *restrict x, float *restrict s);
+
+Arguments are the function's parameters in order, then the module's parameters that it reads, called as their symbols, then
+a place for each result; each is a contiguous array in row-major order.  What lies between is static memory: nothing is
+allocated, and a function is not to be entered twice at a time.  It gives 0, or what a kernel that failed gives (an index
+out of range).  Kernels are those of eager mode, run on one thread: the same bits.
+
+What has no place in such a file is a CompileError: control flow, Python, state that is written, symbolic dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from adjoint.codegen.c_ast import literal
+from adjoint.codegen.c_print import KEYWORDS, WIDTH, Printer, comment, identifier
+from adjoint.codegen.emit import INCLUDES, Lowered, lower, unit_text
+from adjoint.codegen.errors import NOT_STANDALONE
+from adjoint.codegen.headers import in_order
+from adjoint.ir.core import Atom, Literal, Module, Node, Value
+from adjoint.ir.ops.state import Read
+from adjoint.ir.print import Listing, listing
+from adjoint.ir.storage import from_compute
+from adjoint.ir.types import TensorType, Type
+
+__all__ = ["Entry", "standalone_text"]
+
+_MATH: Final = """acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 frexp ilogb ldexp log log10 log1p log2
+    logb modf scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint llrint round lround llround
+    trunc fmod remainder remquo copysign nan nextafter nexttoward fdim fmax fmin fma"""
+_LIBRARY: Final = "abs calloc div exit free labs ldiv llabs main malloc memcmp memcpy memmove memset printf putchar puts realloc strlen"
+_TAKEN: Final = frozenset({
+    *KEYWORDS, *_LIBRARY.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l")), "status",
+})
+"""Names that mean something else in C, or in each of our functions."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function of the file: where it stands in the IR, and what its results are called."""
+
+    module: Module
+    symbol: str
+    results: Sequence[str]
+
+
+def standalone_text(entries: Sequence[Entry]) -> str:
+    """The file with these functions; a CompileError for what is no straight code."""
+    kernels = _Kernels()
+    functions = [_FunctionText(entry, kernels).text() for entry in entries]
+    about = (f"{', '.join(identifier(entry.symbol) for entry in entries)}: made by adjoint\n"
+             "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.")
+    return unit_text(about, kernels.headers(), [*kernels.texts, *functions], INCLUDES + "#include <string.h>\n")
+
+
+@dataclass
+class _Kernels:
+    """The kernels of a file: each text once, each name once."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    """For the text of a kernel under its own name, the name that it has here."""
+    texts: list[str] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+
+    def lowered(self, node: Node) -> Lowered:
+        """The kernel of a node, under a name that no other text has."""
+        operands, results = [x.type for x in node.operands], [x.type for x in node.results]
+        plain = lower(node.op, operands, results)
+        name = self.names.get(plain.text)
+        if name is None:
+            variant = sum(n.partition("_v")[0] == plain.name for n in self.names.values())
+            name = self.names[plain.text] = f"{plain.name}_v{variant + 1}" if variant else plain.name
+            text = lower(node.op, operands, results, name=name, private=True).text
+            self.texts.append(text)
+            self.used.update(plain.headers)
+        return plain if name == plain.name else lower(node.op, operands, results, name=name)
+
+    def headers(self) -> tuple[str, ...]:
+        return in_order(self.used)
+
+
+class _FunctionText:
+    """One function of the file."""
+
+    def __init__(self, entry: Entry, kernels: _Kernels):
+        self.module, self.function, self.kernels = entry.module, entry.module.functions[entry.symbol], kernels
+        self.wished = entry.results
+        self.listing = listing(self.function)
+        self.names: dict[Value, str] = {}
+        self.taken = set(_TAKEN)
+        self.name = self._free(identifier(self.function.symbol))
+        self.declared: list[str] = []
+        self.body: list[str] = []
+        self.bytes = 0
+
+    def text(self) -> str:
+        """The C function, with the IR of each node over what computes it."""
+        body = self.function.body
+        for node in body.nodes:
+            self._check(node)
+            if not isinstance(node.op, Read):
+                self.taken.update(stage.function for stage in self.kernels.lowered(node).stages)
+        self._name(body.params, self.listing.line_of[self.function])
+        reads = {node.result: node.op.symbol for node in body.nodes if isinstance(node.op, Read)}
+        state = {symbol: self._free(identifier(symbol)) for symbol in self.module.params if symbol in reads.values()}
+        results = [self._free(identifier(name)) for name in self.wished]
+        for node in body.nodes:
+            if isinstance(node.op, Read):
+                self.names[node.result] = state[node.op.symbol]
+            else:
+                self._name(node.results, self.listing.line_of[node])
+        made = {value for node in body.nodes if not isinstance(node.op, Read) for value in node.results}
+        places = {x: place for x, place in zip(body.results, results, strict=True) if isinstance(x, Value) and x in made}
+        self.names.update(places)
+        for node in body.nodes:
+            if not isinstance(node.op, Read):
+                self._node(node, places)
+        for place, x in zip(results, body.results, strict=True):
+            if not isinstance(x, Value) or self.names[x] != place:
+                self.body.append(f"    memcpy({place}, {self._atom(x)}, {_count(x.type)} * sizeof *{place});")
+        types = {p: self.module.params[symbol] for symbol, p in state.items()}
+        parameters = [
+            *(f"const {_element(p.type)} *restrict {self.names[p]}" for p in body.params),
+            *(f"const {_element(type_)} *restrict {name}" for name, type_ in types.items()),
+            *(f"{_element(x.type)} *restrict {place}" for place, x in zip(results, body.results, strict=True)),
+        ]
+        return "\n".join([*self._title(types, results), self._heading(parameters), *self._unused(), *self.declared, "", "    int status;",
+                          *self.body, "    return 0;", "}\n"])
+
+    def _title(self, state: Mapping[str, Type], results: Sequence[str]) -> list[str]:
+        """The signature in types: what an array of each argument holds."""
+        operands = [f"{self.names[p]}: {p.type}" for p in self.function.params] + [f"{name}: {type_}" for name, type_ in state.items()]
+        given = [f"{place}: {x.type}" for place, x in zip(results, self.function.body.results, strict=True)]
+        signature = f"{self.name}({', '.join(operands)}) -> {', '.join(given)}"
+        return comment(f"{signature}\n{self.bytes} bytes of static memory")
+
+    def _heading(self, parameters: Sequence[str]) -> str:
+        return f"int {self.name}(" + ",\n    ".join(["", *parameters])[1:] + ") {"
+
+    def _unused(self) -> list[str]:
+        seen = {x for node in self.function.body.nodes for x in node.operands} | set(self.function.body.results)
+        return [f"    (void){self.names[p]};" for p in self.function.params if p not in seen]
+
+    def _name(self, values: Sequence[Value], line: int) -> None:
+        """Names as the text has them: a line of it begins with what it defines."""
+        shown = [token.text for token in self.listing.lines[line] if token.kind == "value"]
+        for value, name in zip(values, shown):
+            self.names[value] = self._free(identifier(name))
+
+    def _free(self, name: str) -> str:
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+    def _check(self, node: Node) -> None:
+        atoms = (*node.operands, *node.results)
+        if isinstance(node.op, Read):
+            return
+        if not node.op.can_lower or node.regions or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
+            raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is not straight code on tensors of known size")
+
+    def _node(self, node: Node, places: Container[Value]) -> None:
+        lowered = self.kernels.lowered(node)
+        for value in node.results:
+            if value not in places:
+                self.declared.append(f"    static {_element(value.type)} {self.names[value]}[{_room(value.type)}];")
+                self.bytes += _bytes(value.type)
+        scratch: list[str] = []
+        for size in lowered.scratch:
+            scratch.append(self._free("scratch"))
+            self.bytes += size
+            self.declared.append(f"    static _Alignas(64) unsigned char {scratch[-1]}[{max(size, 1)}];")
+        operands = [f"(void *){self._atom(x)}" for x in node.operands] + [self.names[x] for x in node.results] + scratch
+        self.body += ["", *(f"    {line}" for line in comment(_plain(self.listing, node)))]
+        for stage in lowered.stages:
+            sizes = ", ".join(map(str, stage.sizes))
+            arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{sizes}}}, 0, {stage.sizes[0]}"
+            call = f"    status = {stage.function}({arguments});"
+            self.body += [call] if len(call) <= WIDTH else [f"    status = {stage.function}(", f"        {arguments});"]
+            self.body += ["    if (status != 0) {", "        return status;", "    }"]
+
+    def _atom(self, x: Atom) -> str:
+        if isinstance(x, Value):
+            return self.names[x]
+        return f"&(const {_element(x.type)}){{{_constant(x)}}}"
+
+
+def _plain(shown: Listing, node: Node) -> str:
+    """A node's line of the text, without the space that aligns it."""
+    return " ".join("".join(token.text for token in shown.lines[shown.line_of[node]]).split())
+
+
+def _constant(x: Literal) -> str:
+    dtype = x.type.dtype
+    if dtype.is_float and dtype.compute is not dtype:
+        return str(int(from_compute(np.asarray(x.value, dtype.compute.array), dtype).view(np.uint16)))
+    return Printer().expression(literal(x.value, dtype))[0]
+
+
+def _element(type_: Type) -> str:
+    assert isinstance(type_, TensorType)
+    return type_.dtype.c_name
+
+
+def _count(type_: Type) -> int:
+    assert isinstance(type_, TensorType)
+    return math.prod(type_.sizes)
+
+
+def _bytes(type_: Type) -> int:
+    assert isinstance(type_, TensorType)
+    return _count(type_) * type_.dtype.size
+
+
+def _room(type_: Type) -> int:
+    """Elements of an array that holds the type; C has no arrays of none."""
+    return max(_count(type_), 1)

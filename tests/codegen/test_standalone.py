@@ -1,0 +1,165 @@
+"""C files that stand alone: compiled without warnings by whatever compiler, they give what eager mode gives."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cffi import FFI
+
+import adjoint as ms
+from adjoint import Tensor, nn, ops
+from adjoint.codegen.toolchain import Toolchain
+from adjoint.diagnostics import CompileError
+from adjoint.ir.parse import parse_module
+from adjoint.runtime.jit import parsed
+from adjoint.runtime.stages import adjoint_of, standalone, wanted
+
+Array = np.ndarray[Any, Any]
+needs_compiler = pytest.mark.skipif(Toolchain.find() is None, reason="there is no C compiler")
+
+
+def file_of(function: Callable[..., Any], inputs: Sequence[Any]) -> str:
+    graph = parsed(function, *inputs).graph
+    names = wanted(graph.module, graph.symbol)
+    return standalone(graph.module, graph.symbol, adjoint_of(graph.module, graph.symbol, names).module if names else None, names)
+
+
+def called(library: Any, name: str, operands: Sequence[Array], results: Sequence[Array]) -> int:
+    """The status of a function given arrays; it writes the results."""
+    ffi = FFI()
+    ffi.cdef(f"int {name}({', '.join(['void *'] * (len(operands) + len(results)))});")
+    function = getattr(ffi.dlopen(str(library)), name)
+    return function(*(ffi.from_buffer(np.ascontiguousarray(x)) for x in operands), *(ffi.from_buffer(x) for x in results))
+
+
+def library_of(text: str, folder: Path) -> Path:
+    toolchain = Toolchain.find()
+    assert toolchain is not None
+    source, library = folder / "file.c", folder / "file.so"
+    source.write_text(text)
+    toolchain.compile(source, library, ("-Wall", "-Wextra", "-pedantic", "-Werror"))
+    return library
+
+
+def loss(x: Any, w: Any, b: Any) -> Any:
+    h = ops.tanh(ops.matmul(x, w) + b) - 0.5
+    return (h * h).mean()
+
+
+class Small(nn.Cell):
+    """Two kernels of one name (add with and without broadcasting), a convolution, pooling, a custom gradient's worth of shapes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.pool = nn.Conv2d(1, 2, 3, pad_mode="valid", has_bias=True), nn.MaxPool2d(2, 2)
+        self.flatten, self.dense = nn.Flatten(), nn.Dense(8, 3)
+
+    def construct(self, x: Any) -> Any:
+        h = self.flatten(self.pool(ops.relu(self.conv(x))))
+        return ops.softmax(self.dense(h + h))
+
+
+@needs_compiler
+def test_values_and_gradients_are_those_of_eager_mode(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((4, 3), (3, 2), (2,))]
+    tensors = [Tensor(x) for x in arrays]
+    library = library_of(file_of(loss, tensors), tmp_path)
+    value, gradients = np.empty((), np.float32), [np.empty_like(x) for x in arrays]
+    assert called(library, "loss", arrays, [value]) == 0
+    assert called(library, "loss_grad", [*arrays, np.ones((), np.float32)], gradients) == 0
+    assert value == loss(*tensors).asnumpy()
+    for ours, theirs in zip(gradients, ms.grad(loss, (0, 1, 2))(*tensors), strict=True):
+        assert np.array_equal(ours, theirs.asnumpy())
+
+
+@needs_compiler
+def test_parameters_are_arguments_called_as_they_are(tmp_path: Path) -> None:
+    net, x = Small(), Tensor(np.random.default_rng(1).standard_normal((2, 1, 6, 6)).astype(np.float32))
+    text = file_of(net, [x])
+    for name in ("conv_weight", "conv_bias", "dense_weight", "dense_bias"):
+        assert f"    const float *restrict {name},\n" in text
+        assert f"    float *restrict {name}_bar" in text
+    assert "int add_f32_v2(" in text, "kernels of one name are told apart"
+    library = library_of(text, tmp_path)
+    parameters = [p.asnumpy() for p in net.trainable_params()]
+    result = np.empty((2, 3), np.float32)
+    assert called(library, "Small", [x.asnumpy(), *parameters], [result]) == 0
+    assert np.array_equal(result, net(x).asnumpy())
+    weights = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    gradients = [np.empty_like(x.asnumpy()), *(np.empty_like(p) for p in parameters)]
+    known = {"x": x.asnumpy(), "small_bar": weights, **{p.name.replace(".", "_"): p.asnumpy() for p in net.trainable_params()}}
+    operands = [known[name] for name in re.findall(r"const float \*restrict (\w+)", text.partition("int Small_grad(")[2])]
+    assert called(library, "Small_grad", operands, gradients) == 0
+    expected = ms.grad(lambda x: (net(x) * Tensor(weights)).sum(), 0, net.trainable_params())(x)
+    for ours, theirs in zip(gradients, [expected[0], *expected[1]], strict=True):
+        assert np.array_equal(ours, theirs.asnumpy())
+
+
+TEXT = """
+func @f(x: f16[3], i: i32[2], t: f64) -> (f16[2], f16[2], f16[3], f64, f32) {
+  y: f16[3] = mul(x, 0.1_f16)
+  z: f16[2] = gather(y, i, axis=0)
+  u: f64 = add(t, -1.5_f64)
+  return z, z, x, u, 2.5_f32
+}
+"""
+
+
+@needs_compiler
+def test_any_results_and_a_failing_kernel(tmp_path: Path) -> None:
+    """A value that is given twice, an argument and a number as results, the two-byte floats; an index out of range is a status."""
+    library = library_of(standalone(parse_module(TEXT), "f", None, ()), tmp_path)
+    x, t = np.array([1.0, 2.0, 3.0], np.float16), np.array(2.0)
+    results = [np.empty(2, np.float16), np.empty(2, np.float16), np.empty(3, np.float16), np.empty(()), np.empty((), np.float32)]
+    assert called(library, "f", [x, np.array([2, 0], np.int32), t], results) == 0
+    scaled = (x.astype(np.float32) * np.float32(np.float16(0.1))).astype(np.float16)
+    for ours, theirs in zip(results, [scaled[[2, 0]], scaled[[2, 0]], x, 0.5, 2.5], strict=True):
+        assert np.array_equal(ours, theirs)
+    assert called(library, "f", [x, np.array([2, 7], np.int32), t], results) != 0
+
+
+def pow(x: Any, y0: Any, status: Any, double: Any) -> Any:
+    """Names that C has other uses for."""
+    add_f32 = (x + y0).reshape(2)
+    return ops.tanh(ops.matmul(add_f32 * double, status))
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("flags", [[], ["-mavx2", "-mfma"]], ids=["baseline", "avx2"])
+def test_every_compiler_takes_it_without_a_word(flags: list[str], compiler: str, tmp_path: Path) -> None:
+    """Whatever is known of the processor, whatever things are called."""
+    if shutil.which(compiler) is None:
+        pytest.skip("not there")
+    row, matrix = Tensor(np.zeros(2, np.float32)), Tensor(np.zeros((2, 2), np.float32))
+    for text in (file_of(Small(), [Tensor(np.zeros((1, 1, 6, 6), np.float32))]), file_of(pow, [row, row, matrix, row])):
+        source = tmp_path / "file.c"
+        source.write_text(text)
+        strict = ["-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", *flags, "-c", str(source), "-o", str(tmp_path / "file.o")]
+        done = subprocess.run([compiler, *strict], capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def hooked(x: Any) -> Any:
+    y = ops.tanh(x)
+    y.register_hook(lambda grad: grad)
+    return y.sum()
+
+
+def looping(x: Any) -> Any:
+    while x.sum() < 10.0:
+        x = x * 2.0
+    return x
+
+
+@pytest.mark.parametrize(("function", "op"), [(hooked, "attach!"), (looping, "while")])
+def test_what_is_no_straight_code_is_refused(function: Callable[..., Any], op: str) -> None:
+    with pytest.raises(CompileError, match=f"E160(.|\n)*`{op}`"):
+        file_of(function, [Tensor(np.ones(3, np.float32))])
