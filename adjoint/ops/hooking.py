@@ -1,20 +1,20 @@
 """Hooks as operators: an identity whose gradient passes through a Python function.
 
-Outside of a gradient they return what they are given.  Inside one, the function is called once for each use that a gradient
-reaches, last use first.  None returned leaves the gradient as it is; see docs/hooks.md.
+The results are tensors of their own, with the numbers of the operands.  Inside of a gradient the function is called once for each
+use that a gradient reaches, last use first.  None returned leaves the gradient as it is; see docs/hooks.md.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.ops.arguments import wrong
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.hooks import check_hook, described
 from adjoint.runtime.state import state
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor import Tensor, wrap
 
 __all__ = ["HookBackward", "InsertGradientOf"]
 
@@ -52,9 +52,8 @@ class HookBackward(Primitive):
             raise TypeError(f"For 'HookBackward', the inputs must be Tensors, but got type '{type(inputs[0]).__name__}'.")
         for x in inputs:
             _checked("HookBackward", x)
-        if state.tape is not None:
-            inputs = state.tape.hook("value", self.hook_fn, inputs, described(self.hook_fn))
-        return inputs[0] if len(inputs) == 1 else tuple(inputs)
+        results = _behind("value", self.hook_fn, inputs)
+        return results[0] if len(results) == 1 else results
 
 
 class InsertGradientOf(Primitive):
@@ -71,6 +70,10 @@ class InsertGradientOf(Primitive):
 
     def __call__(self, input_x: Tensor) -> Tensor:
         _checked("InsertGradientOf", input_x)
-        if state.tape is None:
-            return input_x
-        return state.tape.hook("gradient", self.f, (input_x,), described(self.f))[0]
+        return _behind("gradient", self.f, (input_x,))[0]
+
+
+def _behind(kind: str, hook_fn: Callable[[Any], Any], operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    if state.tape is None:
+        return tuple(wrap(x.type, x.memory) for x in operands)
+    return state.tape.hook(kind, hook_fn, operands, described(hook_fn))

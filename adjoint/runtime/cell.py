@@ -27,6 +27,11 @@ _OWN = frozenset({"_cells", "_params", "_hooks", "title"})
 _UNSET = object()
 
 
+def _check_flag(entry: str, argument: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(f"For '{entry}', the argument '{argument}' must be a bool, but got {value!r} of type {type(value).__name__}.")
+
+
 class Cell:
     """The base of every layer and network: subclass it, make sub-cells and parameters in `__init__`, write `construct`.
 
@@ -48,6 +53,9 @@ class Cell:
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
         own = self.__dict__
         own["_cells"], own["_params"] = {}, {}
+        _check_flag("Cell", "auto_prefix", auto_prefix)
+        if flags is not None and not isinstance(flags, dict):
+            raise TypeError(f"For 'Cell', the argument 'flags' must be a dict, but got {flags!r} of type {type(flags).__name__}.")
         self._auto_prefix = auto_prefix
         self.training = False
         self.requires_grad = False
@@ -174,12 +182,17 @@ class Cell:
         """Run construct as a region of the tape: arguments and results get names of their own."""
         tensors = [x for x in args if isinstance(x, Tensor)]
         rule = _Rule(self, args) if self.bprop is not None else None
-        inside = iter(tape.enter(self, tensors, hooked, rule))
+        names = tape.enter(self, tensors, hooked, rule)
+        inside = iter(names)
         args = tuple(next(inside) if isinstance(x, Tensor) else x for x in args)
         if rule is not None:
             rule.arguments = args
+        slots = [tape.slot_of(x) for x in names] if rule is not None else None
         try:
             output = self.construct(*args, **kwargs)
+            if slots is not None and [tape.slot_of(x) for x in names] != slots:
+                raise RuntimeError(f"For {subject_of(self)}, which has a 'bprop', an argument of construct is written in place: the "
+                                   "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")
         except BaseException:
             tape.leave((), rule is not None)
             raise
@@ -268,13 +281,16 @@ class Cell:
             yield parameter
 
     def trainable_params(self, recurse: bool = True) -> list[Parameter]:
+        _check_flag("trainable_params", "recurse", recurse)
         return [p for p in self.get_parameters(recurse) if p.requires_grad]
 
     def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
+        _check_flag("untrainable_params", "recurse", recurse)
         return [p for p in self.get_parameters(recurse) if not p.requires_grad]
 
     def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
         """Parameters by their names."""
+        _check_flag("parameters_dict", "recurse", recurse)
         return {p.name: p for p in self.get_parameters(recurse)}
 
     def cells(self) -> Iterable[Cell]:
@@ -311,6 +327,7 @@ class Cell:
         if not isinstance(param_name, str):
             raise TypeError(f"For 'insert_param_to_cell', the argument 'param_name' must be a str, "
                             f"but got {param_name!r} of type {type(param_name).__name__}.")
+        _check_flag("insert_param_to_cell", "check_name_contain_dot", check_name_contain_dot)
         if not param_name or (check_name_contain_dot and "." in param_name):
             raise KeyError(f"For 'insert_param_to_cell', the name must be a non-empty string without a dot, but got {param_name!r}.")
         if hasattr(self, param_name) and param_name not in self._params:
@@ -322,6 +339,7 @@ class Cell:
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Name all parameters by `prefix` and their paths of attributes."""
+        _check_flag("update_parameters_name", "recurse", recurse)
         if not isinstance(prefix, str):
             raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
         for path, parameter in self.parameters_and_names(expand=recurse):
@@ -347,7 +365,7 @@ class Cell:
     # -- modes ------------------------------------------------------------------------------------------------------
     def set_train(self, mode: bool = True) -> Cell:
         """Set `training` here and below."""
-        if mode not in (True, False):
+        if not isinstance(mode, (bool, int)) or mode not in (True, False):
             raise TypeError(f"For 'set_train', the argument 'mode' must be a bool, but got {mode!r} of type {type(mode).__name__}.")
         for _, cell in self.cells_and_names():
             cell.training = bool(mode)
@@ -374,7 +392,7 @@ class Cell:
 
     def to_float(self, dst_type: DType) -> Cell:
         """Compute here and below in `dst_type`: floating inputs and parameters are cast to it."""
-        if dst_type not in (F16, F32, BF16):
+        if not isinstance(dst_type, DType) or dst_type not in (F16, F32, BF16):
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
         for _, cell in self.cells_and_names():
             cell._compute = dst_type

@@ -133,6 +133,8 @@ def _ran(known: Graphs, entry: _Entry, template: Template | None, named: Any, te
     """The result of a graph for these tensors; `template` is that of the arguments, None: the tensors are all of them."""
     if entry.direct:
         return entry.walk.run_one(tensors)
+    if entry.lowered.written:
+        _check_written(entry, named, tensors)
     if not entry.logs:
         return _returned(entry, entry.walk.run(tensors), tensors)
     return _followed(known, entry, template if template is not None else flatten((tuple(tensors), {}))[0], named, tensors)
@@ -198,6 +200,17 @@ def _decided(entry: _Entry, deviation: Any) -> dict[Any, Any]:
         if deviation.slot in ("forward_pre", "forward") and deviation.observed is not None:
             decisions[called.ordinal, deviation.slot] = hooked_outline(deviation.observed)
     return decisions
+
+
+def _check_written(entry: _Entry, named: Any, tensors: Sequence[Tensor]) -> None:
+    """CompileError when an argument that is written in place is given twice: in the graph it would be two tensors."""
+    given = [id(x) for x in tensors]
+    for i in entry.lowered.written:
+        if given.count(given[i]) > 1:
+            from adjoint.frontend import errors  # for who gets it wrong
+
+            raise errors.ONE_OR_ANOTHER.at(_definition(named), "an argument is written in place, and the same tensor is given twice",
+                                           help="give a copy: `x.copy()`")
 
 
 def _returned(entry: _Entry, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:

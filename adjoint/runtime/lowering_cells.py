@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from adjoint.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.branches import Unreachable
 from adjoint.frontend.world import Kind
@@ -53,7 +54,9 @@ class Cells(PythonObjects):
                 here = living(reference)
                 return here._forward_pre(here._hooks, *given) if here._hooks is not None else given
 
-            args, kwargs = self._forward_hooks((ordinal, "forward_pre"), cell, (args, kwargs), (args, kwargs), before)
+            given = args, kwargs
+            args, kwargs = self._forward_hooks((ordinal, "forward_pre"), cell, given, given, before)
+            self._may_be((args, kwargs), given)
         called = (args, kwargs)
         output = self._region(cell, args, kwargs, pattern, reference, ordinal)
         self.loc = loc
@@ -64,14 +67,25 @@ class Cells(PythonObjects):
                 (args_, kwargs_), output_ = given
                 return here._forward(here._hooks, args_, kwargs_, output_) if here._hooks is not None else output_
 
-            output = self._forward_hooks((ordinal, "forward"), cell, (called, output), output, after)
+            made = output
+            output = self._forward_hooks((ordinal, "forward"), cell, (called, made), made, after)
+            self._may_be(output, (called, made))
         if pattern.backward_pre:
             tensors = _tensors(output)
             if tensors:
                 symbol = self._host(f"{cell.title}.pre", _CellReference(reference), self._hooks_text(cell, "backward_pre"))
                 node = self.builder.emit_node(Outputs(symbol), [self.atom(x) for x in tensors], loc=self.loc)
-                output = _replaced(output, self.tensors(node.results))
+                outside = self.tensors(node.results)
+                for x, behind in zip(tensors, outside, strict=True):
+                    self.frontend.aliases.may_be(behind, x)
+                output = _replaced(output, outside)
         return output
+
+    def _may_be(self, made: Any, given: Any) -> None:
+        """What forward hooks made may be any of the tensors that they were given."""
+        tensors = flat_tensors(given)
+        for x in flat_tensors(made):
+            self.frontend.aliases.may_be(x, *(t for t in tensors if t.type is x.type))
 
     @staticmethod
     def _hooks_text(cell: Cell, kind: str) -> str:
@@ -140,7 +154,11 @@ class Cells(PythonObjects):
             except Unreachable:
                 ends = True
             results = _tensors(output)
-            yielded = [self.atom(x) for x in results]
+            written = [(given, x) for given, x, param in zip(tensors, inner, params, strict=True) if x.atom is not param]
+            if any(sum(given is other for other in tensors) > 1 for given, _ in written):
+                raise errors.UNSUPPORTED.at(loc, f"`{cell.title}` writes in place to an argument that it is given twice",
+                                            help="give it a copy: `x.copy()`")
+            yielded = [self.atom(x) for x in (*results, *(x for _, x in written))]
         finally:
             builder = self.close()
             self.cell_homes.add(id(builder))
@@ -148,29 +166,27 @@ class Cells(PythonObjects):
                 cell.__dict__.update(restore)
         region = builder.finish(yielded, params)
         symbol = self._host(cell.title, _CellReference(reference), self._hooks_text(cell, "backward")) if pattern.backward else ""
-        if cell.bprop is not None and not ends and _is_nested((args, kwargs, output)):
-            raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and tensors stand inside of its arguments or result",
-                                        help="give each tensor as an argument of its own, and return a tuple of tensors")
+        if cell.bprop is not None and not ends:
+            _check_ruled(cell, loc, (args, kwargs, output), bool(written))
         rule = self._host(f"{cell.title}.bprop", _CellReference(reference), described(cell.bprop)) if cell.bprop is not None else ""
         self.loc = loc
-        node = self.builder.emit_node(CellOp(cell.title, symbol, rule), operands, regions=[region],
+        node = self.builder.emit_node(CellOp(cell.title, symbol, rule, len(written)), operands, regions=[region],
                                       hint=_last_part(cell.title), loc=loc)
         outside = self.tensors(node.results)
-        for given, x, param in zip(tensors, inner, params, strict=True):
-            if x.atom is not param:
-                raise errors.UNSUPPORTED.at(self.loc, f"`{cell.title}` writes its argument in place",
-                                            help="let it write into a copy, `x = x.copy()`, and return that")
-            for result, made in zip(results, outside, strict=True):
+        for given, x in zip(tensors, inner, strict=True):
+            for result, made in zip(results, outside, strict=False):
                 if result is x:
                     self.frontend.aliases.may_be(made, given)
+        for (given, _), value in zip(written, outside[len(results):], strict=True):
+            given.overwrite(value)
         key = site_key(node)
         if key is not None:
             self.cell_sites[key] = CellSite(
                 reference, _rebuilt(args, kwargs), _rebuilt_output(output), pattern, ordinal,
-                _is_nested((args, kwargs, output)))
+                bool(written) or _is_nested((args, kwargs, output)))
         if ends:
             raise Unreachable
-        return _replaced(output, outside)
+        return _replaced(output, outside[: len(results)])
 
 
 class _CellReference:
@@ -212,6 +228,16 @@ def _is_nested(call: tuple[tuple[Any, ...], dict[str, Any], Any]) -> bool:
     args, kwargs, output = call
     own = sum(isinstance(x, Tensor) for x in args) + len(_tensors(output))
     return len(flat_tensors((args, kwargs, output))) > own
+
+
+def _check_ruled(cell: Cell, loc: Loc, call: tuple[tuple[Any, ...], dict[str, Any], Any], writes: bool) -> None:
+    """CompileError when a `bprop` cannot have the gradients of all that goes into a cell and comes out of it."""
+    if _is_nested(call):
+        raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and tensors stand inside of its arguments or result",
+                                    help="give each tensor as an argument of its own, and return a tuple of tensors")
+    if writes:
+        raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and writes its argument in place",
+                                    help="let it write into a copy, `x = x.copy()`, and return that")
 
 
 def _rebuilt_output(output: Any) -> Callable[[Sequence[Tensor]], Any]:

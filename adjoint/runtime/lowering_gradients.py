@@ -81,7 +81,8 @@ class Gradients(Cells):
         trained = list(dict.fromkeys(w for w in weights if w.requires_grad))
         self.open()
         try:
-            inside = iter(self.tensors(params))
+            inner = self.tensors(params)
+            inside = iter(inner)
             called = list(given)
             for position in positions:
                 called[position] = _with_tensors(given[position], inside)
@@ -96,13 +97,17 @@ class Gradients(Cells):
             outline, found = outlined(result, self.effect_slot)
             # Bools have no gradient; a function of nothing else is differentiated by a constant.
             chosen = [x for x in outputs if x.dtype is not BOOL] or [GraphTensor(self, _NOTHING, scalar(F32))]
-            order = [*chosen, *(x for x in found if not any(x is c for c in chosen))]
+            written = [(leaf, x) for leaf, x, param in zip(leaves, inner, params, strict=True) if x.atom is not param]
+            order = [*chosen]
+            for x in (*found, *(x for _, x in written)):
+                if not any(x is c for c in order):
+                    order.append(x)
             yielded = [self.atom(x) for x in order]
         finally:
             builder = self.close()
         self.loc = loc
         region = builder.finish(yielded, params)
-        return _Differentiated(operands, region, result, outputs, order, outline, found, len(chosen), trained, ends,
+        return _Differentiated(operands, region, result, outputs, order, outline, found, written, len(chosen), trained, ends,
                                tuple(self.symbol_of(w) for w in trained), tuple(given), positions, weights)
 
     def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
@@ -111,8 +116,11 @@ class Gradients(Cells):
         self.reads.clear()
         if inner.ends:
             raise Unreachable
-        made = [self.wrapped(kind, v) if (kind := self.kind(x)) else None for x, v in zip(inner.order, node.results, strict=False)]
+        made: list[Any] = [
+            self.wrapped(kind, v) if (kind := self.kind(x)) else None for x, v in zip(inner.order, node.results, strict=False)]
         places = {id(x): value for x, value in zip(inner.order, made, strict=True)}
+        for leaf, x in inner.written:
+            leaf.overwrite(places[id(x)])
         return filled(inner.outline, [places[id(x)] for x in inner.found]), node.results[len(inner.order):]
 
     def _by_leaf(self, inner: _Differentiated, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
@@ -135,6 +143,7 @@ class _Differentiated(NamedTuple):
     result    what it returned, of the values inside; `outputs` are those of its tensors that are differentiated
     order     what the region yields: the `of` first are differentiated
     outline   of the result; `found` are the values in its slots
+    written   the arguments that it wrote in place, each with what holds its new numbers inside
     trained   the weights that take a gradient, and `symbols` theirs
     ends      it does not return
     args      how it was called, keywords behind, by which of these and by which weights it is differentiated
@@ -147,6 +156,7 @@ class _Differentiated(NamedTuple):
     order: list[Any]
     outline: Any
     found: list[Any]
+    written: Sequence[tuple[Tensor, Tensor]]
     of: int
     trained: list[Parameter]
     ends: bool

@@ -88,6 +88,8 @@ class Tape:
     """What one thread records between the outermost gradient call and its end.
 
     values  slot -> the tensor that had it (an alias for a parameter, whose memory may be replaced)
+    names   id of a tensor -> all tensors that are the same one to the program: what a cell calls its argument, and what its
+            caller calls it.  What is written to one of them is written to all
     owners  slot -> the parameter
     hosts   cells and hook functions in the order in which they were met
     depth   gradients being taken, one inside the other
@@ -102,6 +104,7 @@ class Tape:
         self.site: Node | None = None
         self.slots: dict[int, int] = {}
         self.values: list[Tensor] = []
+        self.names: dict[int, list[Tensor]] = {}
         self.owners: dict[int, Tensor] = {}
         self.keep: list[Any] = []
         self.hosts: list[Any] = []
@@ -130,15 +133,32 @@ class Tape:
         """The slot of a tensor this tape knows."""
         return self.slots.get(id(x))
 
+    def _name(self, x: Tensor) -> Tensor:
+        """Another name for `x`, which the program takes for `x` itself."""
+        alias = wrap(x.type, x.memory)
+        if self.site is None:  # the values of a graph are never written
+            names = self.names.setdefault(id(x), [x])
+            names.append(alias)
+            self.names[id(alias)] = names
+        return alias
+
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """`x` is about to hold the numbers of `value`: what was recorded keeps the old ones."""
+        """`x` is about to hold the numbers of `value`: what was recorded keeps the old ones, and the hooks on them."""
+        new = self.slots.get(id(value))
+        for name in self.names.get(id(x), (x,)):
+            self._overwritten(name, new)
+            if name is not x:
+                name.type, name.memory = value.type, value.memory
+
+    def _overwritten(self, x: Tensor, new: int | None) -> None:
         slot = self.slots.pop(id(x), None)
         if slot is not None:
             if self.values[slot] is x:
                 alias = self.values[slot] = wrap(x.type, x.memory)
                 self.slots[id(alias)] = slot
             self.keep.append(x)
-        new = self.slots.get(id(value))
+            if slot in self.attached and x.__class__ is Tensor:
+                x._hooks = None
         if new is not None:
             self.slots[id(x)] = new
             self.keep.append(x)
@@ -197,7 +217,7 @@ class Tape:
 
     def leaf(self, x: Tensor) -> Tensor:
         """A new tensor that stands for `x` in the pass that begins; hooks registered on `x` are attached to it."""
-        alias = wrap(x.type, x.memory)
+        alias = self._name(x)
         known = self.slots.get(id(x))
         if known is not None:
             # Inside another gradient: the alias is x, and what flows to it flows on.
@@ -254,13 +274,13 @@ class Tape:
             self._alias("attach", (slot,), (), about=getattr(x, "name", ""), host=x._hooks)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """New names for `operands` behind a `HookBackward` ("value") or `InsertGradientOf` ("gradient")."""
+        """What a `HookBackward` ("value") or `InsertGradientOf` ("gradient") makes of `operands`: tensors of the same numbers."""
+        results = [wrap(x.type, x.memory) for x in operands]
         if not any(id(x) in self.slots for x in operands):
-            return tuple(operands)
+            return tuple(results)
         for x in operands:
             if id(x) not in self.slots:
                 self._leaf(x)
-        results = [wrap(x.type, x.memory) for x in operands]
         self._alias("hook", tuple(self.slots[id(x)] for x in operands), results, about=(kind, title), host=host)
         return tuple(results)
 
@@ -270,7 +290,7 @@ class Tape:
         made = list(results)
         if known:
             for i in known:
-                made[i] = wrap(results[i].type, results[i].memory)
+                made[i] = self._name(results[i])
             call = CellCall(cell, outputs=tuple(i in known for i in range(len(results))))
             self._alias("outputs", tuple(self.slots[id(results[i])] for i in known), [made[i] for i in known],
                         about=cell.title, host=call)
@@ -305,7 +325,7 @@ class Tape:
         inside = list(arguments)
         for i, slot in enumerate(operands):
             if slot >= 0:
-                inside[i] = alias = wrap(arguments[i].type, arguments[i].memory)
+                inside[i] = alias = self._name(arguments[i])
                 self._place(alias)
         return inside
 
@@ -328,7 +348,7 @@ class Tape:
         outside = list(results)
         for i, slot in enumerate(operands):
             if slot >= 0:
-                outside[i] = alias = wrap(results[i].type, results[i].memory)
+                outside[i] = alias = self._name(results[i])
                 self._place(alias)
         return outside
 
