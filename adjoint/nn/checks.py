@@ -23,8 +23,8 @@ def integer(owner: Cell | str, argument: str, value: Any) -> int:
 
 
 def positive(owner: Cell | str, argument: str, value: Any) -> int:
-    if integer(owner, argument, value) <= 0:
-        raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be greater than 0, but got {value}.")
+    if not 0 < integer(owner, argument, value) < 2**63:
+        raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be greater than 0 and of 64 bits, but got {value}.")
     return int(value)
 
 
@@ -59,8 +59,8 @@ def pair(owner: Cell | str, argument: str, value: Any, least: int = 1) -> tuple[
     else:
         items = (value, value)
     for item in items:
-        if integer(owner, argument, item) < least:
-            raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be at least {least}, but got {value!r}.")
+        if not least <= integer(owner, argument, item) < 2**63:
+            raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be at least {least} and of 64 bits, but got {value!r}.")
     return int(items[0]), int(items[1])
 
 

@@ -150,7 +150,7 @@ class Optimizer(Cell):
     def _rate(self, rate: Any, name: str) -> Any:
         """A learning rate as a 0-d Parameter, or as something to call with the steps taken."""
         owner = type(self).__name__
-        if isinstance(rate, (bool, str)):
+        if isinstance(rate, (bool, str, bytes, type)):
             raise TypeError(f"For '{owner}', the argument 'learning_rate' must be a number, a Tensor, a list or a Cell, but got {rate!r} "
                             f"of type {type(rate).__name__}.")
         made: Any = rate
@@ -291,8 +291,13 @@ class Optimizer(Cell):
         return constant(1.0 / self.loss_scale, dtype)
 
 
+def _is_number(rate: Any) -> bool:
+    """Whether it stands for one number: one of NumPy too, or an array or Tensor without dimensions."""
+    return hasattr(rate, "__float__") and not getattr(rate, "ndim", 0)
+
+
 def _not_negative(name: str, rate: Any) -> float:
-    if isinstance(rate, (bool, str)) or (not isinstance(rate, (int, float)) and not hasattr(rate, "__float__")):
+    if isinstance(rate, (bool, str)) or not _is_number(rate):
         raise TypeError(f"For '{name}', a learning rate must be a number, but got {rate!r} of type {type(rate).__name__}.")
     value = float(rate)
     if not 0 <= value < math.inf:

@@ -17,6 +17,7 @@ from adjoint.ops.arguments import (
     ArgumentMistake,
     axis_argument,
     dtype_or,
+    filler,
     flag,
     number,
     operand,
@@ -155,10 +156,11 @@ def tanh(input: Any) -> Tensor:
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold."""
     x = _float_operand("Softplus", input)
-    scaled = x if beta == 1 else x * number("Softplus", "beta", beta)
+    steep = number("Softplus", "beta", beta)
+    scaled = x if steep == 1 else x * steep
     straight = greater(scaled, float(number("Softplus", "threshold", threshold)))
     bent = log1p(exp(where(straight, constant(0.0, x.dtype), scaled)))
-    return where(straight, x, bent if beta == 1 else bent / beta)
+    return where(straight, x, bent if steep == 1 else bent / steep)
 
 
 def softsign(x: Any) -> Tensor:
@@ -219,7 +221,7 @@ def tanhshrink(input: Any) -> Tensor:
 def threshold(input: Any, thr: float, value: float) -> Tensor:
     """The element, or `value` where it is at most `thr`."""
     x = operand("Threshold", input)
-    return where(greater(x, number("Threshold", "thr", thr)), x, constant(number("Threshold", "value", value), x.dtype))
+    return where(greater(x, number("Threshold", "thr", thr)), x, filler("Threshold", "value", value, x.dtype))
 
 
 def glu(x: Any, axis: int = -1) -> Tensor:

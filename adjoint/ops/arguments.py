@@ -18,11 +18,12 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import F32, DType
 from adjoint.runtime.host_checks import is_run_time_number
 from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, dtype_argument
+from adjoint.runtime.tensor import Tensor, apply, constant, dtype_argument
 
 __all__ = [
-    "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "choice", "dimension", "dtype_argument", "flag", "floating",
-    "integer", "number", "only", "operand", "pair", "real", "seed_argument", "sizes_argument", "tensors_argument", "whole", "wrong",
+    "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "choice", "dimension", "dtype_argument", "filler", "flag",
+    "floating", "integer", "number", "only", "operand", "pair", "real", "seed_argument", "sizes_argument", "tensors_argument", "whole",
+    "wrong",
 ]
 
 
@@ -100,6 +101,14 @@ def number(op: Op | str, argument: str, value: Any) -> bool | int | float:
     if isinstance(value, (np.bool_, np.integer, np.floating)) or (isinstance(value, Tensor) and value.size == 1):
         return value.item()
     raise wrong(op, argument, "a number", value if not isinstance(value, str) else repr(value), TypeError)
+
+
+def filler(op: Op | str, argument: str, value: Any, dtype: DType) -> Tensor:
+    """A number as a tensor of a dtype, TypeError when that cannot hold it."""
+    found = number(op, argument, value)
+    if isinstance(found, float) and not dtype.is_float:
+        raise wrong(op, argument, f"an int, which a tensor of {dtype} can hold", found, TypeError)
+    return constant(whole(op, argument, found) if type(found) is int else found, dtype)
 
 
 def flag(op: Op | str, argument: str, value: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType
-from adjoint.ops.arguments import choice, flag, floating, integer, number, operand, real, wrong
+from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant, divided, promoted
 
@@ -308,6 +308,8 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
     """The nearest number of so many decimals, the even one of two."""
     x = operand(_ROUND, input)
     places = integer(_ROUND, "decimals", decimals)
+    if not -300 <= places <= 300:
+        raise wrong(_ROUND, "decimals", "in [-300, 300]", places)
     if not x.dtype.is_float:
         return apply(_IDENTITY, x)
     return apply(_ROUND, x) if places == 0 else apply(_ROUND, x * 10.0**places) / 10.0**places
@@ -508,7 +510,7 @@ def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
     x = operand("MaskedFill", input_x, "input_x")
     if operand("MaskedFill", mask, "mask").dtype is not BOOL:
         raise wrong("MaskedFill", "mask", "a Tensor of Bool", mask, TypeError)
-    filling = value if isinstance(value, Tensor) else constant(number("MaskedFill", "value", value), x.dtype)
+    filling = value if isinstance(value, Tensor) else filler("MaskedFill", "value", value, x.dtype)
     if filling.ndim:
         raise wrong("MaskedFill", "value", "a number or a Tensor without dimensions", value, TypeError)
     return apply(_SELECT, mask, filling.astype(x.dtype, copy=False), x)

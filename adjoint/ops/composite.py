@@ -78,7 +78,7 @@ class HyperMap:
     def __init__(self, ops: Callable[..., Any] | None = None, reverse: bool = False):
         if ops is not None and not callable(ops):
             raise wrong(type(self).__name__, "ops", "a function", ops, TypeError)
-        self.ops, self.reverse = ops, reverse
+        self.ops, self.reverse = ops, flag(type(self).__name__, "reverse", reverse)
 
     def __call__(self, *arguments: Any) -> Any:
         function, items = (self.ops, arguments) if self.ops is not None else (arguments[0], arguments[1:])

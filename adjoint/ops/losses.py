@@ -15,7 +15,7 @@ from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
-from adjoint.ops.arguments import IndexMistake, choice, integer, number, operand, real, wrong
+from adjoint.ops.arguments import IndexMistake, choice, number, operand, real, whole, wrong
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.reduction import norm, sum
 from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
@@ -175,7 +175,7 @@ def cross_entropy(
         if labels.shape != shape:
             raise wrong(op, "target", f"of shape {shape}", labels)
         if plain:
-            ignored = integer(op, "ignore_index", ignore_index)
+            ignored = whole(op, "ignore_index", ignore_index)
             flat = reshape(labels, (-1,)) if labels.ndim != 1 else labels
             losses = sparse_losses(op, rows, flat, (ignored,))
             if kind != "mean":
@@ -205,7 +205,7 @@ def nll_loss(
 ) -> Tensor:
     """The negative of the log probabilities [n, k, ...] (or [k]) at the classes [n, ...]; arguments as for `cross_entropy`."""
     op = "NLLLoss"
-    kind, smoothing, ignored = _reduction(op, reduction), _smoothing(op, label_smoothing), integer(op, "ignore_index", ignore_index)
+    kind, smoothing, ignored = _reduction(op, reduction), _smoothing(op, label_smoothing), whole(op, "ignore_index", ignore_index)
     x, labels = operand(op, inputs, "inputs"), _labels(op, target)
     rows, shape = _rows(op, x)
     if labels.shape != shape:
@@ -257,6 +257,8 @@ def binary_cross_entropy_with_logits(
     op = "BCEWithLogitsLoss"
     kind = _reduction(op, reduction)
     x, y = operand(op, input), operand(op, target, "target")
+    if not x.dtype.is_float:
+        raise wrong(op, "input", "a Tensor of a floating point type", x, TypeError)
     if x.shape != y.shape:
         raise wrong(op, "target", f"of the shape of 'input', {x.shape}", y)
     y = y.astype(x.dtype, copy=False)
@@ -289,6 +291,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
     """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
     op = "CosineSimilarity"
     a, b = operand(op, x1, "x1"), operand(op, x2, "x2")
+    for name, x in (("x1", a), ("x2", b)):
+        if not x.dtype.is_float:
+            raise wrong(op, name, "a Tensor of a floating point type", x, TypeError)
     least = constant(float(number(op, "eps", eps)), a.dtype)
     return sum(a * b, dim) / (maximum(norm(a, dim=dim), least) * maximum(norm(b, dim=dim), least))
 

@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.reduce import Mean
-from adjoint.ops.arguments import flag, integer, number, only, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import flag, integer, number, only, operand, pair, sizes_argument, whole, wrong
 from adjoint.ops.arithmetic import rsqrt, square, stop_gradient
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import Pairs, same_padding
@@ -79,7 +79,7 @@ def avg_pool2d(
 ) -> Tensor:
     """The average of each window; elements in the padding count with `count_include_pad`, `divisor_override` takes their number's place."""
     op = "AvgPool"
-    divisor = integer(op, "divisor_override", divisor_override)
+    divisor = whole(op, "divisor_override", divisor_override)
     if divisor < 0:
         raise wrong(op, "divisor_override", "at least 0", divisor)
     widths = sizes_argument(op, "padding", padding)

@@ -20,6 +20,8 @@ class Primitive:
     """
 
     def __init__(self, name: str | None = None, **attributes: Any):
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"For 'Primitive', the argument 'name' must be a str, but got {name!r} of type {type(name).__name__}.")
         self.name: str = name or type(self).__name__
         self.attrs: dict[str, Any] = {}
         for key, value in attributes.items():

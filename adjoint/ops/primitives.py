@@ -33,6 +33,7 @@ from adjoint.ops.arguments import (
     pair,
     sizes_argument,
     tensors_argument,
+    whole,
     wrong,
 )
 from adjoint.ops.primitive import Primitive
@@ -1036,7 +1037,7 @@ class NLLLoss(Primitive):
 
     def __init__(self, reduction: str = "mean", ignore_index: int = -100):
         super().__init__(reduction=choice("NLLLoss", "reduction", reduction, ("none", "mean", "sum")),
-                         ignore_index=integer("NLLLoss", "ignore_index", ignore_index))
+                         ignore_index=whole("NLLLoss", "ignore_index", ignore_index))
 
     def __call__(self, logits: Any, labels: Any, weight: Any) -> tuple[Tensor, Tensor]:
         found = losses.nll_loss(logits, labels, weight, self.ignore_index, self.reduction)

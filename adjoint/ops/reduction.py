@@ -13,7 +13,16 @@ from typing import Any
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.reduce import All, Any_, ArgMax, ArgMin, CumSum, Mean, Prod, ReduceMax, ReduceMin, Sum
 from adjoint.ir.types import BOOL, F64, I32, I64, DType
-from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, floating, integer, operand, wrong
+from adjoint.ops.arguments import (
+    axes_argument,
+    axis_argument,
+    dtype_or,
+    flag,
+    floating,
+    integer,
+    operand,
+    wrong,
+)
 from adjoint.ops.arithmetic import abs, exp, isfinite, log, maximum, minimum, pow, sqrt, square, stop_gradient, where
 from adjoint.ops.shapes import concat, gather_elements, reshape, slice, squeeze
 from adjoint.runtime.interned import made
@@ -55,9 +64,10 @@ def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
 def _extremum(kind: type[ReduceMax] | type[ReduceMin], input: Any, axis: Any, keepdims: Any, initial: Any, where_: Any) -> Tensor:
     x = operand(kind.__name__, input)
     if where_ is not None:
+        chosen = operand(kind.__name__, where_, "where")
         if initial is None:
-            raise ValueError(f"For '{kind.__name__}', 'initial' must be given together with 'where'.")
-        x = where(operand(kind.__name__, where_, "where"), x, initial)
+            raise wrong(kind.__name__, "initial", "a number where 'where' is given", initial)
+        x = where(chosen, x, initial)
     as_number = apply(made(Cast, I32), x) if x.dtype is BOOL else x
     out = apply(made(kind, axes_argument(kind.__name__, axis, x.ndim), flag(kind.__name__, "keepdims", keepdims)), as_number)
     if x.dtype is BOOL:
@@ -245,6 +255,8 @@ def _matrix_norm(x: Tensor, ord: float, axes: tuple[int, ...], keep: bool) -> Te
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over axes, without overflow."""
     x = operand("LogSumExp", input)
+    if not x.dtype.is_float:
+        raise wrong("LogSumExp", "input", "a Tensor of a floating point type", x, TypeError)
     axes, keep = axes_argument("LogSumExp", dim, x.ndim, "dim"), flag("LogSumExp", "keepdim", keepdim)
     largest = stop_gradient(apply(made(ReduceMax, axes, True), x))
     largest = where(isfinite(largest), largest, constant(0.0, x.dtype))

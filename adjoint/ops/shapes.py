@@ -20,6 +20,7 @@ from adjoint.ops.arguments import (
     axis_argument,
     choice,
     dimension,
+    filler,
     flag,
     integer,
     number,
@@ -396,6 +397,10 @@ def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     return split(x, max(1, -(-x.shape[along] // count)), along)
 
 
+_MOST_PARTS = 2**24
+"""How many tensors a split may make: parts may be empty, so that the tensor's size is no bound."""
+
+
 def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """So many parts of nearly one size, the larger ones first; or the parts between the indices."""
     x = operand("TensorSplit", input)
@@ -406,8 +411,8 @@ def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[T
         starts = [0, *ends]
         return tuple(narrow(x, along, a, max(0, b - a)) for a, b in zip(starts, [*ends, length], strict=True))
     count = integer("TensorSplit", "indices_or_sections", indices_or_sections)
-    if count < 1:
-        raise wrong("TensorSplit", "indices_or_sections", "at least 1", count)
+    if not 1 <= count <= _MOST_PARTS:
+        raise wrong("TensorSplit", "indices_or_sections", f"in 1..{_MOST_PARTS}", count)
     small, larger = divmod(length, count)
     return parted(x, along, [small + 1] * larger + [small] * (count - larger))
 
@@ -812,7 +817,7 @@ def _hot(name: str, value: Any) -> Tensor:
     if isinstance(value, Tensor) and value.size == 1:
         return value
     one = number("OneHot", name, value)
-    return constant(one, BOOL if isinstance(one, bool) else I64 if isinstance(one, int) else F32)
+    return filler("OneHot", name, one, BOOL if isinstance(one, bool) else I64 if isinstance(one, int) else F32)
 
 
 # Triangles and diagonals --------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType
 from adjoint.ops import activations, arithmetic, creation, linear, ordering, random_numbers, reduction, shapes
-from adjoint.ops.arguments import flag, operand, wrong
+from adjoint.ops.arguments import dimension, flag, operand, real, wrong
 from adjoint.runtime.host_checks import emitting
 from adjoint.runtime.indexing import iterated, taken, write
 from adjoint.runtime.tensor import Tensor, as_tensor
@@ -133,7 +133,7 @@ class _Methods:
 
     def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DType | None = None) -> Tensor:
         """The sum of the diagonal."""
-        return reduction.sum(shapes.diagonal(self, offset, axis1, axis2), -1, dtype=dtype or self.dtype)
+        return reduction.sum(shapes.diagonal(self, offset, axis1, axis2), -1, dtype=self.dtype if dtype is None else dtype)
 
     # -- shapes -----------------------------------------------------------------------------------------------------
     def reshape(self: Any, *shape: Any) -> Tensor:
@@ -225,7 +225,7 @@ class _Methods:
     def stride(self: Any, dim: int | None = None) -> Any:
         """How many elements lie between one and the next, by axis."""
         strides = [step // self.itemsize for step in self.strides]
-        return strides if dim is None else strides[dim]
+        return strides if dim is None else strides[dimension("Tensor.stride", dim, self, "dim", "self")]
 
     def contiguous(self: Any) -> Tensor:
         """The tensor: its elements lie row by row always."""
@@ -294,15 +294,15 @@ class _Methods:
     # -- new tensors ------------------------------------------------------------------------------------------------
     def new_zeros(self: Any, size: Any, dtype: DType | None = None) -> Tensor:
         """Zeros of this dtype."""
-        return creation.zeros(size, dtype or self.dtype)
+        return creation.zeros(size, self.dtype if dtype is None else dtype)
 
     def new_ones(self: Any, size: Any, dtype: DType | None = None) -> Tensor:
         """Ones of this dtype."""
-        return creation.ones(size, dtype or self.dtype)
+        return creation.ones(size, self.dtype if dtype is None else dtype)
 
     def new_full(self: Any, size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
         """One number everywhere, of this dtype."""
-        return creation.full(size, fill_value, dtype=dtype or self.dtype)
+        return creation.full(size, fill_value, dtype=self.dtype if dtype is None else dtype)
 
     def clone(self: Any) -> Tensor:
         """A tensor of the same numbers; gradients flow through it."""
@@ -341,7 +341,8 @@ class _Methods:
 
     def uniform_(self: Any, from_: float = 0, to: float = 1) -> Tensor:
         """Fill this tensor with uniformly random numbers."""
-        self.overwrite(random_numbers.uniform(self.shape, float(from_), float(to), None, self.dtype))
+        low, high = real("Tensor.uniform_", "from_", from_), real("Tensor.uniform_", "to", to)
+        self.overwrite(random_numbers.uniform(self.shape, low, high, None, self.dtype))
         return self
 
     def normal_(self: Any, mean: float = 0, std: float = 1) -> Tensor:
@@ -354,13 +355,14 @@ def _extreme(along: Any, over: Any, x: Tensor, dim: Any, keepdim: Any, axis: Any
              return_indices: Any) -> Any:
     if dim is not None and axis is not None:
         raise TypeError(f"For 'Tensor.{along.__name__}', 'dim' and 'axis' are two names for one argument: give one of them.")
-    keep = bool(keepdim) or bool(keepdims)
+    name = "Tensor." + along.__name__
+    keep = flag(name, "keepdim", keepdim) or flag(name, "keepdims", keepdims)
     if where is True:
         where = None
     if isinstance(dim, int) and not isinstance(dim, bool):
-        return along(x, dim, keep)
+        return along(x, dim, keep, initial=initial, where=where)
     place = dim if axis is None else axis
-    if flag("Tensor." + along.__name__, "return_indices", return_indices):
+    if flag(name, "return_indices", return_indices):
         return along(x, place, keep, initial=initial, where=where)
     return over(x, place, keep, initial=initial, where=where)
 

@@ -250,12 +250,16 @@ class Cell:
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
         """Call `hook_fn(cell, args)` before construct; what it returns, if not None, becomes the arguments."""
+        for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs)):
+            _check_flag("register_forward_pre_hook", name, flag)
         return register(self._slots().forward_pre, hook_fn, prepend, with_kwargs=with_kwargs)
 
     def register_forward_hook(
         self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> HookHandle:
         """Call `hook_fn(cell, args, output)` after construct; what it returns, if not None, becomes the output."""
+        for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs), ("always_call", always_call)):
+            _check_flag("register_forward_hook", name, flag)
         return register(self._slots().forward, hook_fn, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:

@@ -79,7 +79,8 @@ def set_context(**settings: Any) -> None:
     ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
     """
     checked = {name: _checked(name, value) for name, value in settings.items()}
-    changed = any(_settings.get(name, _accepted.get(name)) != value for name, value in checked.items())
+    # A setting that means nothing here changes nothing, whatever it is.
+    changed = any(_settings[name] != value for name, value in checked.items() if name in _settings)
     for name, value in checked.items():
         if name in _ACCEPTED:
             _accepted[name] = value
@@ -127,8 +128,8 @@ def _checked(name: str, value: Any) -> Any:
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"For 'set_context', the argument {name!r} must be an int, "
                                 f"but got {value!r} of type {type(value).__name__}.")
-            if value < (0 if name == "device_id" else 1):
-                raise ValueError(f"For 'set_context', the argument {name!r} must be positive, but got {value}.")
+            if not (0 if name == "device_id" else 1) <= value < 2**31:
+                raise ValueError(f"For 'set_context', the argument {name!r} must be positive and of 32 bits, but got {value}.")
         case "pynative_synchronize":
             if not isinstance(value, bool):
                 raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, "

@@ -48,13 +48,28 @@ class Initializer:
         return from_compute(values.astype(dtype.compute.array), dtype.compute)
 
     def __call__(self, array: Array) -> None:
-        """Fill a NumPy array."""
+        """Fill a NumPy array; TypeError when it is none."""
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"For '{type(self).__name__}', what is filled must be a NumPy array, but got {array!r} "
+                            f"of type {type(array).__name__}.")
         array[...] = self.draw(array.shape, np.random.default_rng(key_numbers()))
 
 
 def _number(name: str, argument: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"For '{name}', the argument '{argument}' must be a number, but got {value!r} of type {type(value).__name__}.")
+    return float(value)
+
+
+def _finite(name: str, argument: str, value: Any) -> float:
+    if not math.isfinite(_number(name, argument, value)):
+        raise ValueError(f"For '{name}', the argument '{argument}' must be finite, but got {value}.")
+    return float(value)
+
+
+def _spread(name: str, argument: str, value: Any) -> float:
+    if not _finite(name, argument, value) >= 0:
+        raise ValueError(f"For '{name}', the argument '{argument}' must be at least 0, but got {value}.")
     return float(value)
 
 
@@ -109,7 +124,7 @@ class Uniform(Initializer):
     """Uniform in [-scale, scale)."""
 
     def __init__(self, scale: float = 0.07):
-        self.scale = _number("Uniform", "scale", scale)
+        self.scale = _spread("Uniform", "scale", scale)
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return generator.uniform(-self.scale, self.scale, shape)
@@ -153,7 +168,7 @@ class XavierUniform(Initializer):
     """Uniform in +-gain*sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
 
     def __init__(self, gain: float = 1.0):
-        self.gain = _number("XavierUniform", "gain", gain)
+        self.gain = _spread("XavierUniform", "gain", gain)
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         bound = self.gain * math.sqrt(6.0 / sum(fans("XavierUniform", shape)))
@@ -164,7 +179,7 @@ class XavierNormal(Initializer):
     """Normal with deviation gain*sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
 
     def __init__(self, gain: float = 1.0):
-        self.gain = _number("XavierNormal", "gain", gain)
+        self.gain = _spread("XavierNormal", "gain", gain)
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return generator.normal(0.0, self.gain * math.sqrt(2.0 / sum(fans("XavierNormal", shape))), shape)
@@ -176,12 +191,12 @@ _GAINS = {"sigmoid": 1.0, "linear": 1.0, "tanh": 5.0 / 3.0, "relu": math.sqrt(2.
 class _He(Initializer):
     def __init__(self, negative_slope: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"):
         name = type(self).__name__
-        if mode not in ("fan_in", "fan_out"):
+        if not isinstance(mode, str) or mode not in ("fan_in", "fan_out"):
             raise ValueError(f"For '{name}', the argument 'mode' must be 'fan_in' or 'fan_out', but got {mode!r}.")
-        if nonlinearity not in (*_GAINS, "leaky_relu"):
+        if not isinstance(nonlinearity, str) or nonlinearity not in (*_GAINS, "leaky_relu"):
             raise ValueError(f"For '{name}', the argument 'nonlinearity' must be one of {[*_GAINS, 'leaky_relu']}, "
                              f"but got {nonlinearity!r}.")
-        slope = _number(name, "negative_slope", negative_slope)
+        slope = _finite(name, "negative_slope", negative_slope)
         self.mode = mode
         self.gain = math.sqrt(2.0 / (1.0 + slope**2)) if nonlinearity == "leaky_relu" else _GAINS[nonlinearity]
 

@@ -38,6 +38,8 @@ def checked_options(capture_mode: Any, jit_level: Any, dynamic: Any, fullgraph: 
         raise TypeError(f"For 'jit', the 'fullgraph' must be a bool, but got {type(fullgraph).__name__}.")
     if capture_mode != "ast":
         _tell("capture_mode", capture_mode, "the source is parsed")
+    if not isinstance(backend, str):
+        raise TypeError(f"For 'jit', the 'backend' must be a str, but got {type(backend).__name__}.")
     if backend not in _SAYS_NOTHING["backend"]:
         _tell("backend", backend, "kernels are compiled from C here")
     for name, value in options.items():
@@ -57,7 +59,7 @@ def checked_options(capture_mode: Any, jit_level: Any, dynamic: Any, fullgraph: 
 
 
 def _check_string(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"For 'jit', the '{name}' must be str and must be in '{list(choices)}', but got '{value}'.")
 
 
@@ -89,8 +91,8 @@ class JitConfig:
             ("debug_level", debug_level, ("RELEASE", "DEBUG"), "'['RELEASE', 'DEBUG']'"),
             ("infer_boost", infer_boost, ("", "on", "off"), "'['on', 'off']'"),
         ):
-            if value not in choices:
-                raise ValueError(f"For '{name}' must be one of {shown}, but got {value!r}.")
+            if not isinstance(value, str) or value not in choices:
+                raise ValueError(f"For 'JitConfig', the argument '{name}' must be one of {shown}, but got {value!r}.")
         self.jit_config_dict: dict[str, Any] = {
             **options, "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level, "debug_level": debug_level,
             "infer_boost": infer_boost,

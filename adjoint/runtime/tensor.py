@@ -24,7 +24,7 @@ from adjoint.runtime.display import represented, written
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
 from adjoint.runtime.machine import Memory, array_of, ffi, machine, memory_of
-from adjoint.runtime.plans import plan_for, plans
+from adjoint.runtime.plans import check_fits, plan_for, plans
 from adjoint.runtime.promotion import common_dtype, scalar_dtype
 from adjoint.runtime.state import state
 
@@ -84,7 +84,9 @@ class Tensor:
                 self.__class__ = Description  # type: ignore[assignment]
                 self._describe(dtype, sizes)  # type: ignore[attr-defined]
                 return
-            input_data = np.zeros(sizes, dtype.compute.array)
+            wanted = tensor(dtype, _sizes(sizes))
+            check_fits("Tensor", wanted)
+            input_data = np.zeros(wanted.sizes, dtype.compute.array)
         if isinstance(input_data, Tensor):
             source = input_data if dtype is None else input_data.astype(dtype)
             self.type, self.memory = source.type, source.memory
@@ -92,7 +94,7 @@ class Tensor:
         array, found = _array_from(input_data, dtype)
         if array.ndim > 8:
             raise ValueError(f"For 'Tensor', at most 8 dimensions are supported, but got {array.ndim}.")
-        if shape is not None and init is None and tuple(np.atleast_1d(shape)) != array.shape:
+        if shape is not None and init is None and _sizes(shape) != array.shape:
             raise ValueError(f"For 'Tensor', the data has shape {array.shape}, but 'shape' is {shape}.")
         self.type = tensor(found, array.shape)
         self.memory = memory_of(array)
@@ -169,7 +171,17 @@ class Tensor:
             raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
         _seen(self)
         array = to_compute(array_of(self.memory, self.type), self.dtype)
-        return array.item() if index is None else array.item(index)
+        if index is None:
+            return array.item()
+        places = index if isinstance(index, tuple) else (index,)
+        if not all(isinstance(place, (int, np.integer)) and not isinstance(place, bool) for place in places):
+            raise TypeError(f"For 'Tensor.item', the argument 'index' must be an int or a tuple of ints, but got {index!r} "
+                            f"of type {type(index).__name__}.")
+        try:
+            return array.item(*places)
+        except (IndexError, ValueError, OverflowError):
+            raise IndexError(f"For 'Tensor.item', the argument 'index' must name an element of a tensor of shape {self.shape}, "
+                             f"but got {index!r}.") from None
 
     def tolist(self) -> Any:
         """The numbers as nested lists; a number for a 0-d tensor."""
@@ -232,6 +244,12 @@ class Tensor:
 
         In place only where no other holder (another tensor, a tape, a NumPy view) can see this memory.
         """
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For 'Tensor.overwrite', the argument 'value' must be a Tensor, but got {value!r} "
+                            f"of type {type(value).__name__}.")
+        if value.type is not self.type and value.type != self.type:
+            raise ValueError(f"For 'Tensor.overwrite', the argument 'value' must be of shape {self.shape} and dtype {self.dtype}, "
+                             f"but got shape {value.shape} and dtype {value.dtype}.")
         tape = state.tape
         if tape is not None:
             if tape.emits:
@@ -409,6 +427,17 @@ class Tensor:
         return self / other
 
 
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """The argument `shape` of Tensor as a tuple; TypeError when it is none of ints."""
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes):
+        raise TypeError(f"For 'Tensor', the argument 'shape' must be an int or a tuple of ints, but got {shape!r} "
+                        f"of type {type(shape).__name__}.")
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"For 'Tensor', the argument 'shape' must have no negative sizes, but got {shape!r}.")
+    return sizes
+
+
 def _comparable(x: object) -> bool:
     return isinstance(x, (Tensor, *Number, np.ndarray)) or getattr(x, "is_run_time_number", False)
 
@@ -568,11 +597,11 @@ def _number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, An
     if dtype.is_float:
         return from_compute(np.asarray(value, dtype.compute.array), dtype)
     if isinstance(value, (float, np.floating)):
-        raise TypeError(f"{value!r} is not an integer, but a {dtype} is needed.")
+        raise TypeError(f"For 'Tensor', {value!r} is not an integer, but a {dtype} is needed.")
     if dtype is BOOL:
         return np.asarray(bool(value))
     if not -(2**63) <= value < 2**64:
-        raise RuntimeError(f"The integer {value} is out of the range of 64 bits, where a {dtype} is needed.")
+        raise RuntimeError(f"For 'Tensor', the integer {value} is out of the range of 64 bits, where a {dtype} is needed.")
     # Within 64 bits it wraps as C does: a Python integer beyond the dtype keeps its low bits.
     return np.asarray(int(value) & (2 ** (8 * dtype.size) - 1), f"u{dtype.size}").view(dtype.array)
 
@@ -615,6 +644,8 @@ def dtype_argument(dtype: Any) -> DType:
             if dtype.lower() in (known.name, known.long_name.lower()):
                 return known
     try:
+        if not isinstance(dtype, (str, type, np.dtype)):
+            raise TypeError
         return dtype_of_array(np.empty(0, np.dtype(dtype)))
     except TypeError:
         raise TypeError("For 'Tensor', the argument 'dtype' must be a dtype such as float32, "

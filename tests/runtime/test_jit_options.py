@@ -107,7 +107,7 @@ def test_jit_config():
     assert net(x()).shape == (3,)
     for options in ({"jit_level": "O3"}, {"jit_level": 0}, {"exc_mode": "x"}, {"jit_syntax_level": "x"}, {"debug_level": "x"},
                     {"infer_boost": "x"}):
-        with pytest.raises(ValueError, match=f"For '{next(iter(options))}' must be one of"):
+        with pytest.raises(ValueError, match=f"the argument '{next(iter(options))}' must be one of"):
             ms.JitConfig(**options)  # type: ignore[arg-type]
 
 
