@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.types import F32
 from adjoint.nn.checks import floating, integer, number, positive
-from adjoint.ops import activations
+from adjoint.ops import activations, creation
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor import Tensor
 
 __all__ = [
     "ELU", "GELU", "HSigmoid", "HSwish", "Identity", "LeakyReLU", "LogSoftmax", "PReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax",
@@ -22,14 +21,14 @@ class ReLU(Cell):
     """max(x, 0); the gradient at 0 is 0."""
 
     def construct(self, input: Tensor) -> Tensor:
-        return apply(_RELU, floating(self, "input", input, integers=True))
+        return activations.relu(input)
 
 
 class ReLU6(Cell):
     """min(max(x, 0), 6)."""
 
     def construct(self, x: Tensor) -> Tensor:
-        return activations.relu6(floating(self, "x", x))
+        return activations.relu6(x)
 
 
 class LeakyReLU(Cell):
@@ -40,7 +39,7 @@ class LeakyReLU(Cell):
         self.alpha = number("LeakyReLU", "alpha", alpha)
 
     def construct(self, x: Tensor) -> Tensor:
-        return activations.leaky_relu(floating(self, "x", x, integers=True), self.alpha)
+        return activations.leaky_relu(x, self.alpha)
 
 
 class PReLU(Cell):
@@ -59,7 +58,7 @@ class PReLU(Cell):
                 raise ValueError(f"For 'PReLU', the argument 'w' must have the shape ({count},) of 'channel', but got {first.shape}.")
             floating(self, "w", first)
         else:
-            first = Tensor([number(self, "w", w)] * count, F32)
+            first = creation.full((count,), number(self, "w", w), dtype=F32)
         self.w = Parameter(first, name="a")
 
     def construct(self, x: Tensor) -> Tensor:
@@ -70,14 +69,14 @@ class HSwish(Cell):
     """x * min(max(x + 3, 0), 6) / 6."""
 
     def construct(self, input: Tensor) -> Tensor:
-        return activations.hardswish(floating(self, "input", input))
+        return activations.hardswish(input)
 
 
 class HSigmoid(Cell):
     """min(max(x + 3, 0), 6) / 6."""
 
     def construct(self, input: Tensor) -> Tensor:
-        return activations.hardsigmoid(floating(self, "input", input))
+        return activations.hardsigmoid(input)
 
 
 class ELU(Cell):
@@ -88,35 +87,35 @@ class ELU(Cell):
         self.alpha = number("ELU", "alpha", alpha)
 
     def construct(self, x: Tensor) -> Tensor:
-        return activations.elu(floating(self, "x", x), self.alpha)
+        return activations.elu(x, self.alpha)
 
 
 class Sigmoid(Cell):
     """1 / (1 + exp(-x))."""
 
-    def construct(self, input: Tensor) -> Tensor:
-        return apply(_SIGMOID, floating(self, "input", input))
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.sigmoid(x)
 
 
 class SiLU(Cell):
     """x * sigmoid(x)."""
 
     def construct(self, x: Tensor) -> Tensor:
-        return activations.silu(floating(self, "x", x))
+        return activations.silu(x)
 
 
 class Softplus(Cell):
     """log(1 + exp(x)), without overflow."""
 
     def construct(self, x: Tensor) -> Tensor:
-        return activations.softplus(floating(self, "x", x))
+        return activations.softplus(x)
 
 
 class Tanh(Cell):
     """The hyperbolic tangent."""
 
-    def construct(self, input: Tensor) -> Tensor:
-        return apply(_TANH, floating(self, "input", input))
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.tanh(x)
 
 
 class GELU(Cell):
@@ -129,15 +128,15 @@ class GELU(Cell):
         self.approximate = approximate
 
     def construct(self, x: Tensor) -> Tensor:
-        return activations.gelu(floating(self, "x", x), "tanh" if self.approximate else "none")
+        return activations.gelu(x, "tanh" if self.approximate else "none")
 
 
 class Softmax(Cell):
-    """exp(x) divided by its sum along `axis`."""
+    """exp(x) divided by its sum along `axis`, an int or a tuple of one."""
 
-    def __init__(self, axis: int = -1):
+    def __init__(self, axis: int | tuple[int] = -1):
         super().__init__()
-        self.axis = integer("Softmax", "axis", axis)
+        self.axis = integer("Softmax", "axis", axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis)
 
     def construct(self, input: Tensor) -> Tensor:
         return activations.softmax(input, self.axis)
@@ -163,8 +162,6 @@ class Identity(Cell):
     def construct(self, input: Any) -> Any:
         return input
 
-
-_RELU, _SIGMOID, _TANH = ew.Relu(), ew.Sigmoid(), ew.Tanh()
 
 _ACTIVATIONS: dict[str, type[Cell]] = {
     "relu": ReLU, "relu6": ReLU6, "leakyrelu": LeakyReLU, "elu": ELU, "sigmoid": Sigmoid, "silu": SiLU, "softplus": Softplus,

@@ -70,8 +70,7 @@ class Conv2d(Cell):
         return (top, bottom), (left, right)
 
     def construct(self, x: Tensor) -> Tensor:
-        floating(self, "x", x, 4)
-        if x.shape[1] != self.in_channels:
+        if floating(self, "x", x).ndim == 4 and x.shape[1] != self.in_channels:
             raise ValueError(f"For 'Conv2d', the second dimension of 'x' must be in_channels={self.in_channels}, but got shape {x.shape}.")
         weight: Tensor = self.weight
         if x.dtype is not weight.dtype:

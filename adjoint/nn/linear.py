@@ -5,22 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.ops.linalg import MatMul as MatMulOp
-from adjoint.ir.ops.random import Dropout as DropoutOp
-from adjoint.ir.ops.shape import OneHot, Reshape
 from adjoint.ir.types import F32, DType
 from adjoint.nn.activation import get_activation
-from adjoint.nn.checks import boolean, floating, integer, number, positive, tensor_argument
-from adjoint.ops import linear, shapes
+from adjoint.nn.checks import boolean, integer, number, positive, tensor_argument
+from adjoint.ops import activations, linear, shapes
+from adjoint.ops.primitive import Primitive
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import Uniform, initializer
 from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.random import next_key
-from adjoint.runtime.tensor import Tensor, apply, promoted
+from adjoint.runtime.tensor import Tensor, constant
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten", "MatMul", "first_values"]
-
-_TIMES_TRANSPOSED = MatMulOp(ta=False, tb=True)
 
 
 class Dense(Cell):
@@ -28,7 +23,7 @@ class Dense(Cell):
 
     in_channels, out_channels  sizes of the last axis before and after
     weight_init, bias_init     as for `initializer`; default uniform in +-1/sqrt(in)
-    activation                 a name ("relu"), a Cell, or None
+    activation                 a name ("relu"), a Cell, a Primitive, or None
     """
 
     def __init__(
@@ -43,30 +38,13 @@ class Dense(Cell):
         self.bias = None
         if has_bias:
             self.bias = Parameter(first_values("Dense", "bias_init", bias_init, shape[:1], dtype, Uniform(bound)), name="bias")
-        if activation is not None and not isinstance(activation, (str, Cell)):
-            raise TypeError(f"For 'Dense', the argument 'activation' must be a str or a Cell, "
+        if activation is not None and not isinstance(activation, (str, Cell, Primitive)):
+            raise TypeError(f"For 'Dense', the argument 'activation' must be a str, a Cell or a Primitive, "
                             f"but got {activation!r} of type {type(activation).__name__}.")
         self.activation = get_activation(activation, "Dense") if isinstance(activation, str) else activation
 
     def construct(self, x: Tensor) -> Tensor:
-        if x.__class__ is not Tensor:
-            tensor_argument(self, "x", x)
-        rank = x.type.rank
-        if rank == 0 or x.type.shape[-1] != self.in_channels:
-            raise ValueError(f"For 'Dense', the last dimension of 'x' must be in_channels={self.in_channels}, but got shape {x.shape}.")
-        shape = x.type.shape
-        if x.dtype is not self.weight.dtype:
-            floating(self, "x", x)
-            x, weight = promoted(_TIMES_TRANSPOSED, x, self.weight)
-        else:
-            weight = self.weight
-        if rank != 2:
-            x = apply(Reshape(to=x.type.with_shape((math.prod(shape[:-1]), self.in_channels))), x)
-        y = apply(_TIMES_TRANSPOSED, x, weight)
-        if self.bias is not None:
-            y = y + self.bias
-        if rank != 2:
-            y = apply(Reshape(to=y.type.with_shape((*shape[:-1], self.out_channels))), y)
+        y = linear.dense(x, self.weight, self.bias)
         return y if self.activation is None else self.activation(y)
 
     def extend_repr(self) -> str:
@@ -129,10 +107,8 @@ class Dropout(Cell):
         self.keep_prob, self.p = keep, p
 
     def construct(self, x: Tensor) -> Tensor:
-        floating(self, "x", x)
-        if not self.training or self.keep_prob == 1.0:
-            return x
-        return apply(DropoutOp(keep=self.keep_prob), x, next_key())[0]
+        tensor_argument(self, "x", x)
+        return activations.dropout(x, 1.0 - self.keep_prob) if self.training and self.keep_prob != 1.0 else x
 
     def extend_repr(self) -> str:
         return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
@@ -165,7 +141,8 @@ class Embedding(Cell):
         shapes.indices_argument("Embedding", "ids", ids)
         if not self.use_one_hot:
             return shapes.gathered("Embedding", self.embedding_table, ids, 0, "ids")
-        chosen = apply(OneHot(depth=self.vocab_size, axis=1, to=self.dtype), shapes.reshape(ids, (ids.size,)))
+        one, zero = constant(1.0, self.dtype), constant(0.0, self.dtype)
+        chosen = shapes.one_hot(shapes.reshape(ids, (ids.size,)), self.vocab_size, one, zero)
         return shapes.reshape(linear.matmul(chosen, self.embedding_table), (*ids.shape, self.embedding_size))
 
     def extend_repr(self) -> str:

@@ -48,7 +48,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         self.sparse = boolean(self, "sparse", sparse)
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        floating(self, "logits", logits, 2)
+        floating(self, "logits", logits)
         if self.sparse:
             found = functional.sparse_softmax_cross_entropy_with_logits(logits, labels)
         else:

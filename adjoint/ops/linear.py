@@ -42,7 +42,7 @@ __all__ = [
 _new = object.__new__
 _ADD, _MUL = ew.Add(), ew.Mul()
 _PRODUCTS = {(ta, tb): Product(ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)}
-_PRODUCT = _PRODUCTS[False, False]
+_PRODUCT, _LINEAR = _PRODUCTS[False, False], _PRODUCTS[False, True]
 Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
@@ -306,14 +306,20 @@ def _channels(b: Tensor, rank: int) -> Tensor:
 
 def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """input @ weight.T + bias, for a weight [out, in]."""
-    x, w = operand("Dense", input), operand("Dense", weight, "weight")
-    if w.ndim not in (1, 2) or x.ndim == 0:
+    x = input if input.__class__ is Tensor else operand("Dense", input)
+    w = operand("Dense", weight, "weight")
+    kind, sizes, rows = x.type.dtype, x.type.shape, w.type.shape
+    if len(rows) not in (1, 2):
         raise wrong("Dense", "weight", "of 1 or 2 dimensions", w)
-    if x.shape[-1] != w.shape[-1]:
-        raise wrong("Dense", "input", f"of last size {w.shape[-1]}, for a weight of shape {w.shape}", x, ArgumentMistake)
-    if w.ndim == 1:
+    if not sizes or sizes[-1] != rows[-1]:
+        raise wrong("Dense", "input", f"of last size {rows[-1]}, for a weight of shape {rows}", x)
+    if kind is not w.type.dtype and not (kind.is_float and w.type.dtype.is_float):
+        raise wrong("Dense", "input", f"of the dtype of 'weight', {w.type.dtype}, or both of floating point types", x, TypeError)
+    if len(sizes) == len(rows) == 2 and kind is w.type.dtype:
+        out = apply(_LINEAR, x, w)
+    elif len(rows) == 1:
         out = matmul(x, w)
-    elif x.ndim == 1:
+    elif len(sizes) == 1:
         out = matmul(w, x)
     else:
         out = product("Dense", x, w, tb=True)
@@ -336,8 +342,8 @@ def embedding(
         raise ValueError("For 'Embedding', 'max_norm' is not supported: scale the rows of 'weight' before, for instance with "
                          "ops.assign(weight, weight * ops.minimum(1.0, max_norm / ops.norm(weight, dim=1, keepdim=True))).")
     if flag("Embedding", "scale_grad_by_freq", scale_grad_by_freq):
-        raise ValueError("For 'Embedding', 'scale_grad_by_freq' is not supported: divide the gradient of 'weight' by "
-                         "ops.one_hot(input, rows).sum() over the indices.")
+        raise ValueError("For 'Embedding', 'scale_grad_by_freq' is not supported: divide the gradient of 'weight', row by row, by "
+                         "ops.maximum(ops.one_hot(input.reshape(-1), len(weight)).sum(0), 1).expand_dims(1).")
     rows = gathered("Embedding", table, ids, 0)
     if padding_idx is None:
         return rows

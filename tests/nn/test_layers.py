@@ -141,6 +141,15 @@ def test_prelu() -> None:
             nn.PReLU(*wrong)
 
 
+def test_arguments_by_the_names_of_the_manual() -> None:
+    x = Tensor([0.5])
+    assert nn.Sigmoid()(x=x).tolist() == ops.sigmoid(x).tolist() and nn.Tanh()(x=x).tolist() == ops.tanh(x).tolist()
+    assert nn.ReLU()(input=x).tolist() == [0.5]
+    assert nn.Softmax(axis=(0,))(Tensor([[1.0, 2.0], [1.0, 2.0]])).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert nn.Dropout(p=0.5)(Tensor([3])).tolist() == [3]
+    assert nn.Dense(1, 1, "ones", "zeros", activation=ops.ReLU())(Tensor([[-1.0]])).tolist() == [[0.0]]
+
+
 def test_relu_of_integers() -> None:
     assert nn.ReLU()(Tensor([-1, 2], ms.int32)).tolist() == [0, 2]
 

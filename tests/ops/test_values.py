@@ -479,6 +479,27 @@ def test_an_embedding_says_what_it_cannot_do(options: dict[str, Any]) -> None:
         ops.embedding(Tensor([0]), Tensor([[1.0]]), **options)
 
 
+def test_what_an_embedding_names_as_the_way_out() -> None:
+    """The expressions of its messages do what the options would."""
+    weight, ids, max_norm = adjoint.Parameter(Tensor([[3.0, 4.0], [0.3, 0.4]]), name="w"), Tensor([[0, 0], [0, 1]]), 1.0
+    ops.assign(weight, weight * ops.minimum(1.0, max_norm / ops.norm(weight, dim=1, keepdim=True)))
+    np.testing.assert_allclose(weight.asnumpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
+    gradient = adjoint.grad(lambda i: ops.embedding(i, weight), None, weight)(ids)
+    assert gradient.tolist() == [[3.0, 3.0], [1.0, 1.0]]
+    scaled = gradient / ops.maximum(ops.one_hot(ids.reshape(-1), len(weight)).sum(0), 1).expand_dims(1)
+    assert scaled.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_dense_of_other_dtypes() -> None:
+    """Integers with integers; floats of two kinds together; never one with the other."""
+    assert ops.dense(Tensor([[1, 2]]), Tensor([[1, 2]])).tolist() == [[5]]
+    assert ops.dense(Tensor([[1, 2]], adjoint.float16), Tensor([[1.0, 2.0]])).dtype is adjoint.float32
+    with pytest.raises(TypeError, match=r"Dense.*dtype of 'weight', Float32.*Int64"):
+        ops.dense(Tensor([[1, 2]]), Tensor([[1.0, 2.0]]))
+    with pytest.raises(ValueError, match=r"For 'Dense', the argument 'input' must be of last size 2"):
+        ops.dense(Tensor(1.0), Tensor([[1.0, 2.0]]))
+
+
 def test_the_name_of_the_dtype() -> None:
     assert Tensor([1.0]).type() == "Float32" and Tensor([1]).type() == "Int64"
     with pytest.raises(TypeError, match="astype"):
