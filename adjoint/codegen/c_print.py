@@ -74,6 +74,10 @@ CONDITIONAL: Final = 3
 ANY: Final = 0
 
 
+COMPOUND: Final = frozenset({"*", "/", "+", "-", "&", "|", "^"})
+"""Operators for which `x = x + y` is written `x += y`."""
+
+
 def _operands_in_parentheses(operator: str) -> frozenset[int]:
     """Precedences of operands that would bind more tightly than `operator` and are put in parentheses all the same."""
     if operator in ("<<", ">>"):
@@ -225,7 +229,8 @@ class Printer:
             left = f"({left})"
         elif operator == "<<" and isinstance(e.left, Integer):
             left = _sized(e.left.value, e.left.dtype)
-        if right_precedence <= precedence or right_precedence in clearer or (right[0] == "-" and operator in "+-"):
+        together = operator == "+" and e.dtype is I64 and right_precedence == precedence  # integers: the order of a sum is all one
+        if (right_precedence <= precedence and not together) or right_precedence in clearer or (right[0] == "-" and operator in "+-"):
             right = f"({right})"
         return left, right
 
@@ -341,7 +346,12 @@ class Printer:
         self._value(f"{pointer_type(s)}{s.name} = ", s.value, ";")
 
     def _assign(self, s: Assign) -> None:
-        self._value(f"{self.expression(s.target)[0]} = ", s.value, ";")
+        target, _ = self.expression(s.target)
+        match s.value:
+            case Binary(operator=operator, left=left, right=right) if operator in COMPOUND and self.expression(left)[0] == target:
+                self._value(f"{target} {operator}= ", right, ";")
+            case value:
+                self._value(f"{target} = ", value, ";")
 
     def _increment(self, s: Increment) -> None:
         target, _ = self.expression(s.target)

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import CO_VARARGS
+from textwrap import wrap
 from types import FunctionType
 from typing import Final
 
 from adjoint.codegen import headers
-from adjoint.codegen.c_print import comment, function_text, identifier
+from adjoint.codegen.c_print import WIDTH, comment, function_text, identifier
 from adjoint.codegen.kernel import Kernel
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
@@ -34,6 +35,11 @@ class Stage:
 
     function: str
     sizes: tuple[int, ...]
+
+    @property
+    def units(self) -> int:
+        """How much there is to do; a stage without units need not be run."""
+        return self.sizes[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +121,7 @@ def lower(
     title = f"{op.name}({', '.join(shown[:first_result])}) -> {', '.join(shown[first_result:])}"
 
     used: set[str] = set()
-    texts = comment(title)
+    texts = comment("\n".join(wrap(title, WIDTH - 3, break_long_words=False, break_on_hyphens=False)))
     functions = kernel.functions(name)
     for function in functions:
         text, used_here = function_text(function, private=private)

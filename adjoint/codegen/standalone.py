@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import Final
 
 import numpy as np
@@ -56,7 +57,8 @@ def standalone_text(entries: Sequence[Entry]) -> str:
     kernels = _Kernels()
     functions = [_FunctionText(entry, kernels).text() for entry in entries]
     about = (f"{', '.join(identifier(entry.symbol) for entry in entries)}: made by adjoint\n"
-             "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.")
+             "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.\n"
+             "Compile it as C11; with -fwrapv where integers overflow. -ffp-contract=off gives the same bits with every compiler.")
     return unit_text(about, kernels.headers(), [*kernels.texts, *functions], INCLUDES + "#include <string.h>\n")
 
 
@@ -139,7 +141,8 @@ class _FunctionText:
         operands = [f"{self.names[p]}: {p.type}" for p in self.function.params] + [f"{name}: {type_}" for name, type_ in state.items()]
         given = [f"{place}: {x.type}" for place, x in zip(results, self.function.body.results, strict=True)]
         signature = f"{self.name}({', '.join(operands)}) -> {', '.join(given)}"
-        return comment(f"{signature}\n{self.bytes} bytes of static memory")
+        lines = wrap(signature, WIDTH - 3, break_long_words=False, break_on_hyphens=False)
+        return comment("\n".join([*lines, f"{self.bytes} bytes of static memory"]))
 
     def _heading(self, parameters: Sequence[str]) -> str:
         return f"int {self.name}(" + ",\n    ".join(["", *parameters])[1:] + ") {"
@@ -180,9 +183,9 @@ class _FunctionText:
             self.declared.append(f"    static _Alignas(64) unsigned char {scratch[-1]}[{max(size, 1)}];")
         operands = [f"(void *){self._atom(x)}" for x in node.operands] + [self.names[x] for x in node.results] + scratch
         self.body += ["", *(f"    {line}" for line in comment(_plain(self.listing, node)))]
-        for stage in lowered.stages:
+        for stage in (stage for stage in lowered.stages if stage.units):
             sizes = ", ".join(map(str, stage.sizes))
-            arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{sizes}}}, 0, {stage.sizes[0]}"
+            arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{sizes}}}, 0, {stage.units}"
             call = f"    status = {stage.function}({arguments});"
             self.body += [call] if len(call) <= WIDTH else [f"    status = {stage.function}(", f"        {arguments});"]
             self.body += ["    if (status != 0) {", "        return status;", "    }"]

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjoint.codegen.c_ast import (
+    Assign,
     Block,
     CastTo,
     Comment,
@@ -330,3 +331,20 @@ def test_rounding_to_two_byte_floats() -> None:
     assert text(cast(a, F16)) == "adjoint_f32_of_f16(adjoint_f16_of_f32(a))"
     assert text(cast(i, BF16)) == "adjoint_f32_of_bf16(adjoint_bf16_of_f32((float)i))"
     assert text(not_equal(Unary("-", a, F32), 0)) == "-a != 0.0f"
+
+
+def test_what_is_added_to_itself_is_an_increment() -> None:
+    """`x += y` for every operator that has that form, and only where the target is the left operand."""
+    assert printed(Assign(a, a + b)) == "a += b;"
+    assert printed(Assign(a, a - (b - c))) == "a -= b - c;"
+    assert printed(Assign(a, a * (b + c))) == "a *= b + c;"
+    assert printed(Assign(a, b - a)) == "a = b - a;"
+    assert printed(Assign(a, a + b - c)) == "a = a + b - c;"
+
+
+def test_a_sum_of_integers_needs_no_parentheses() -> None:
+    """Floating point sums keep theirs: their order is their value."""
+    assert text(j + (i * n + j)) == "j + i * n + j"
+    assert text(j + (n - i)) == "j + n - i"
+    assert text(j - (n + i)) == "j - (n + i)"
+    assert text(a + (b + c)) == "a + (b + c)"

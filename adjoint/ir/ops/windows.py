@@ -154,7 +154,7 @@ class Windows:
                     k.set(array[n], task.x[task.first + i])
         spread = [k.array(task.out.dtype, PIECE, f"y{n}") for n in range(4 if task.spread else 0)]
         with k.loop(0, several * self.columns, "n") as n:
-            results = task.results(window + n, [k.let(array[n], "x_") for array in elements])
+            results = task.results(window + n, [k.let(array[n], f"element{i}") for i, array in enumerate(elements)])
             for array, value in zip(spread, results, strict=False):
                 k.set(array[n], value)
             if not task.spread:

@@ -54,37 +54,37 @@ static int softmax_f32_units(
             const int64_t whole = n / 64 * 64;
             for (int64_t j = 0; j < whole; j += 64) {
                 for (int64_t l = 0; l < 64; l++) {
-                    sum_lane[l] = sum_lane[l] + out[first + j + l];
+                    sum_lane[l] += out[first + j + l];
                 }
             }
             for (int64_t l = 0; l < 32; l++) {
-                sum_lane[l] = sum_lane[l] + sum_lane[l + 32];
+                sum_lane[l] += sum_lane[l + 32];
             }
             for (int64_t l = 0; l < 16; l++) {
-                sum_lane[l] = sum_lane[l] + sum_lane[l + 16];
+                sum_lane[l] += sum_lane[l + 16];
             }
             for (int64_t j = whole; j < n / 16 * 16; j += 16) {
                 for (int64_t l = 0; l < 16; l++) {
-                    sum_lane[l] = sum_lane[l] + out[first + j + l];
+                    sum_lane[l] += out[first + j + l];
                 }
             }
             for (int64_t l = 0; l < 8; l++) {
-                sum_lane[l] = sum_lane[l] + sum_lane[l + 8];
+                sum_lane[l] += sum_lane[l + 8];
             }
             for (int64_t l = 0; l < 4; l++) {
-                sum_lane[l] = sum_lane[l] + sum_lane[l + 4];
+                sum_lane[l] += sum_lane[l + 4];
             }
             for (int64_t l = 0; l < 2; l++) {
-                sum_lane[l] = sum_lane[l] + sum_lane[l + 2];
+                sum_lane[l] += sum_lane[l + 2];
             }
             sum = sum_lane[0] + sum_lane[1];
         }
         for (int64_t j = n / 16 * 16; j < n; j++) {
-            sum = sum + out[first + j];
+            sum += out[first + j];
         }
         const float scale = 1.0f / sum;
         for (int64_t j = 0; j < n; j++) {
-            out[first + j] = out[first + j] * scale;
+            out[first + j] *= scale;
         }
     }
     return 0;

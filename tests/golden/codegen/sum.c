@@ -12,20 +12,20 @@ static int sum_f32_units(
         const int64_t full = n / 8 * 8;
         for (int64_t i = 0; i < full; i += 8) {
             for (int64_t l = 0; l < 8; l++) {
-                lane[l] = lane[l] + x[start + i + l];
+                lane[l] += x[start + i + l];
             }
         }
         for (int64_t i = full; i < n; i++) {
-            lane[i - full] = lane[i - full] + x[start + i];
+            lane[i - full] += x[start + i];
         }
         for (int64_t l = 0; l < 4; l++) {
-            lane[l] = lane[l] + lane[l + 4];
+            lane[l] += lane[l + 4];
         }
         for (int64_t l = 0; l < 2; l++) {
-            lane[l] = lane[l] + lane[l + 2];
+            lane[l] += lane[l + 2];
         }
         for (int64_t l = 0; l < 1; l++) {
-            lane[l] = lane[l] + lane[l + 1];
+            lane[l] += lane[l + 1];
         }
         out[row] = lane[0];
     }
@@ -54,7 +54,7 @@ static int sum_f32_units(
         }
         for (int64_t i = first + 1; i < first + n; i++) {
             for (int64_t j = 0; j < width; j++) {
-                total[j] = total[j] + x[i * m + left + j];
+                total[j] += x[i * m + left + j];
             }
         }
         for (int64_t j = 0; j < width; j++) {
@@ -82,26 +82,26 @@ static int sum_f32_units(
         const int64_t full = n / 32 * 32;
         for (int64_t i = 0; i < full; i += 32) {
             for (int64_t l = 0; l < 32; l++) {
-                lane[l] = lane[l] + x[start + i + l];
+                lane[l] += x[start + i + l];
             }
         }
         for (int64_t i = full; i < n; i++) {
-            lane[i - full] = lane[i - full] + x[start + i];
+            lane[i - full] += x[start + i];
         }
         for (int64_t l = 0; l < 16; l++) {
-            lane[l] = lane[l] + lane[l + 16];
+            lane[l] += lane[l + 16];
         }
         for (int64_t l = 0; l < 8; l++) {
-            lane[l] = lane[l] + lane[l + 8];
+            lane[l] += lane[l + 8];
         }
         for (int64_t l = 0; l < 4; l++) {
-            lane[l] = lane[l] + lane[l + 4];
+            lane[l] += lane[l + 4];
         }
         for (int64_t l = 0; l < 2; l++) {
-            lane[l] = lane[l] + lane[l + 2];
+            lane[l] += lane[l + 2];
         }
         for (int64_t l = 0; l < 1; l++) {
-            lane[l] = lane[l] + lane[l + 1];
+            lane[l] += lane[l + 1];
         }
         out[row] = lane[0];
     }
