@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType
 from adjoint.ops import activations, arithmetic, creation, linear, ordering, random_numbers, reduction, shapes
 from adjoint.ops.arguments import dimension, flag, operand, real, wrong
@@ -42,13 +44,16 @@ class _Methods:
     __getitem__ = taken
     __setitem__ = write
     __iter__ = iterated
-    __matmul__ = linear.matmul
+
+    def __matmul__(self: Any, other: Any) -> Tensor:
+        return linear.matmul(self, as_tensor(other) if isinstance(other, np.ndarray) else other)
 
     def __rmatmul__(self: Any, other: Any) -> Tensor:
-        return linear.matmul(as_tensor(other), self)
+        return linear.matmul(as_tensor(other) if isinstance(other, np.ndarray) else other, self)
 
     def __contains__(self: Any, value: Any) -> bool:
-        return bool(reduction.any(arithmetic.equal(self, value)))
+        found = self == value
+        return found if isinstance(found, bool) else bool(reduction.any(found))
 
     def __round__(self: Any, decimals: int = 0) -> Tensor:
         return arithmetic.round(self, decimals=decimals)

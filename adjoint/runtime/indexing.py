@@ -332,6 +332,9 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
     elif isinstance(value, (bool, int, float)):
         value = constant(value if not isinstance(value, float) or x.dtype.is_float else int(value), x.dtype)
     elif not isinstance(value, Tensor):
+        if not isinstance(value, (np.ndarray, list, tuple)):
+            raise TypeError(f"For 'Tensor[...] = value', the value must be a number, a Tensor, an array or a list, but got {value!r} "
+                            f"of type {type(value).__name__}.")
         value = as_tensor(value)
     if value.dtype is not x.dtype:
         value = apply(made(Cast, x.dtype), value)

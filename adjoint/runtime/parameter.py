@@ -63,6 +63,9 @@ class Parameter(Tensor):
 
     __str__ = __repr__
 
+    def __copy__(self) -> Parameter:
+        return self.clone()
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         return self.clone()
 

@@ -20,6 +20,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
+from adjoint.runtime.arrays import called_function, called_ufunc
 from adjoint.runtime.display import represented, written
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
@@ -49,7 +50,6 @@ class Tensor:
 
     __slots__ = ("__dict__", "__weakref__", "memory", "type")
     __array_priority__ = 1000
-    __array_ufunc__ = None
     _hooks: TensorHooks | None = None
     """Backward hooks on this value; made when the first is registered."""
 
@@ -159,6 +159,12 @@ class Tensor:
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
+        return called_ufunc(Tensor, ufunc, method, operands, options)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return called_function(Tensor, function, operands, options)
+
     def __dlpack__(self, **options: Any) -> Any:
         return self.asnumpy().__dlpack__(**options)
 
@@ -213,7 +219,9 @@ class Tensor:
         return written(self.type, to_compute(array_of(self.memory, self.type), self.dtype))
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self.size == 1 else str(self)
+        if spec and self.size != 1:
+            raise TypeError(f"For 'Tensor', a format such as {spec!r} is for a tensor of one element, but got shape {self.shape}.")
+        return format(self.item(), spec) if spec else str(self)
 
     def __hash__(self) -> int:
         return id(self)
