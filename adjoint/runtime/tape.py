@@ -157,8 +157,8 @@ class Tape:
                 alias = self.values[slot] = wrap(x.type, x.memory)
                 self.slots[id(alias)] = slot
             self.keep.append(x)
-            if slot in self.attached and x.__class__ is Tensor:
-                x._hooks = None
+        if (slot is None or slot in self.attached) and x.__class__ is Tensor:
+            x._hooks = None
         if new is not None:
             self.slots[id(x)] = new
             self.keep.append(x)

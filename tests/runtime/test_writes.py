@@ -136,6 +136,21 @@ def test_hooks_on_a_value_that_is_written(mode: str):
     assert log == [("y2", [7, 7]), ("y", [3, 73])]
 
 
+def test_hooks_on_a_constant_that_is_written(mode: str):
+    """The constant takes no gradient: its hooks are silent.  What is written to it does, and has hooks of its own."""
+    log = Log()
+
+    def f(x):
+        y = ops.ones((2,)) * 3
+        y.register_hook(log.tensor("before", lambda g: g * 10))
+        y[0] = x
+        y.register_hook(log.tensor("after", lambda g: g * 2))
+        return y * 7
+
+    assert plain(run_in(mode, ms.grad(f))(T(1))) == 14
+    assert log == [("after", [7, 7])]
+
+
 def test_a_write_inside_a_cell_ends_the_hooks_on_the_argument_outside(mode: str):
     """7 takes the first element's place: its gradient ends there."""
     log = Log()
