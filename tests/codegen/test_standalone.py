@@ -15,6 +15,7 @@ from cffi import FFI
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
+from adjoint.cli import main
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.diagnostics import CompileError
 from adjoint.ir.parse import parse_module
@@ -101,6 +102,25 @@ def test_parameters_are_arguments_called_as_they_are(tmp_path: Path) -> None:
     expected = ms.grad(lambda x: (net(x) * Tensor(weights)).sum(), 0, net.trainable_params())(x)
     for ours, theirs in zip(gradients, [expected[0], *expected[1]], strict=True):
         assert np.array_equal(ours, theirs.asnumpy())
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@needs_compiler
+def test_the_controller_of_the_examples(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A C program, built as the example says, lowers the cost by the gradient."""
+    target = f"{EXAMPLES / 'steering.py'}:cost"
+    assert main(["dump-ir", target, "--args", "f32[20], f32[20], f32[20, 20]", "--stage", "c", "--standalone"]) == 0
+    source, program = tmp_path / "cost.c", tmp_path / "steering"
+    source.write_text(capsys.readouterr().out)
+    toolchain = Toolchain.find()
+    assert toolchain is not None
+    strict = ["-std=c11", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+    subprocess.run([*toolchain.command, *strict, "-o", program, EXAMPLES / "steering.c", source, "-lm"], check=True)
+    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    costs = [float(line.split()[1]) for line in said.splitlines()]
+    assert len(costs) == 5 and costs[0] == 1.235 and costs == sorted(costs, reverse=True) and costs[-1] < 0.002
 
 
 TEXT = """
