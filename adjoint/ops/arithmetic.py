@@ -252,7 +252,8 @@ def bitwise_xor(input: Any, other: Any) -> Tensor:
 
 def invert(x: Any) -> Tensor:
     """The other bits, of integers or bools."""
-    return ~operand("Invert", x, "x")
+    given = operand("Invert", x, "x")
+    return apply(ew.LogicalNot() if given.dtype is BOOL else ew.BitwiseNot(), given)
 
 
 # One operand --------------------------------------------------------------------------------------------------------

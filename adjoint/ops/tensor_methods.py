@@ -377,9 +377,9 @@ _FUNCTIONS: dict[str, Any] = {
     for module, names in (
         (arithmetic,
          "abs acos add addcdiv addcmul asin atan atan2 bitwise_and bitwise_or bitwise_xor ceil clamp clip cos cosh div equal erf erfc exp "
-         "exp2 expm1 floor floor_divide fmod greater greater_equal isclose isfinite isinf isnan lerp less less_equal log log10 log1p log2 "
-         "logical_and logical_not logical_or logical_xor masked_fill maximum minimum mul nan_to_num neg not_equal pow reciprocal "
-         "remainder round rsqrt sign sin sinh sqrt square sub subtract tan true_divide trunc type_as xlogy"),
+         "exp2 expm1 floor floor_divide fmod greater greater_equal invert isclose isfinite isinf isnan lerp less less_equal log log10 "
+         "log1p log2 logical_and logical_not logical_or logical_xor masked_fill maximum minimum mul nan_to_num neg not_equal pow "
+         "reciprocal remainder round rsqrt sign sin sinh sqrt square sub subtract tan true_divide trunc type_as xlogy"),
         (activations, "sigmoid tanh hardshrink softmax log_softmax"),
         (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
         (ordering, "argsort median sort top_k topk"),
@@ -395,7 +395,7 @@ _FUNCTIONS: dict[str, Any] = {
 
 _SYNONYMS = {
     "absolute": "abs", "multiply": "mul", "negative": "neg", "divide": "div", "eq": "equal", "ne": "not_equal", "lt": "less",
-    "le": "less_equal", "gt": "greater", "ge": "greater_equal", "bitwise_not": "__invert__",
+    "le": "less_equal", "gt": "greater", "ge": "greater_equal", "bitwise_not": "invert",
 }
 _DTYPES = {
     "half": F16, "bfloat16": BF16, "float": F32, "double": F64, "bool": BOOL, "byte": U8, "short": I16, "int": I32, "long": I64,

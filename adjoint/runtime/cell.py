@@ -15,7 +15,7 @@ from adjoint.ir.types import BF16, F16, F32, DType, Type
 from adjoint.runtime import graphs
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
-from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import zeros
 from adjoint.runtime.state import state
 from adjoint.runtime.tape import Tape
@@ -76,6 +76,9 @@ class Cell:
         own = self.__dict__
         if isinstance(value, Parameter):
             self._adopt_parameter(name, value)
+        elif isinstance(value, ParameterTuple):
+            self._adopt_parameters(name, value)
+            object.__setattr__(self, name, value)
         elif isinstance(value, Cell):
             self._need_init("_cells", name)
             if name in own["_params"]:
@@ -112,6 +115,18 @@ class Cell:
             value.name = name
         own["_params"][name] = value
         own[name] = value
+
+    def _adopt_parameters(self, name: str, values: ParameterTuple) -> None:
+        """Those of a tuple are parameters of the cell by their own names."""
+        self._need_init("_params", name)
+        own = self.__dict__
+        for place, value in enumerate(values, 1):
+            if value.is_default_name:
+                value.name = f"{name}${place}"
+            if own["_params"].get(value.name, value) is not value:
+                raise KeyError(f"For 'Cell', '{type(self).__name__}' has another Parameter {value.name!r} than {name!r} holds: "
+                               "give one of them another name.")
+            own["_params"][value.name] = value
 
     def _need_init(self, table: str, name: str) -> None:
         if table not in self.__dict__:
@@ -274,7 +289,7 @@ class Cell:
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
         """Every parameter with its path of attributes; one that stands in several places once."""
         seen: set[int] = set()
-        for prefix, cell in self.cells_and_names(name_prefix) if expand else [(name_prefix, self)]:
+        for prefix, cell in self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]:
             for name, parameter in cell._params.items():
                 if id(parameter) not in seen:
                     seen.add(id(parameter))
@@ -303,15 +318,15 @@ class Cell:
     def name_cells(self) -> dict[str, Cell]:
         return dict(self._cells)
 
-    def cells_and_names(self, name_prefix: str = "", cells: set[Cell] | None = None) -> Iterator[tuple[str, Cell]]:
-        """This cell and all below it, each once, with its path."""
+    def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
+        """This cell and all below it, each once, with its path; those in `cells` are left out, and what is met is added there."""
         seen = cells if cells is not None else set()
         if self in seen:
             return
         seen.add(self)
         yield name_prefix, self
         for name, child in self._cells.items():
-            yield from child.cells_and_names(f"{name_prefix}.{name}" if name_prefix else name, seen)
+            yield from child.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Add a sub-cell under a name; KeyError when the name is taken or has a dot, TypeError when it is no Cell."""

@@ -68,6 +68,8 @@ class Tensor:
         if dtype is not None and not isinstance(dtype, DType):
             dtype = dtype_argument(dtype)
         if init is not None:
+            if input_data is not None:
+                raise ValueError("For 'Tensor', 'input_data' and 'init' are two ways of saying what it holds: give one of them.")
             if shape is None or dtype is None:
                 raise ValueError("For 'Tensor', 'shape' and 'dtype' must be given together with 'init'.")
             # Initialisers are made of tensors: they are loaded when one is asked for.
@@ -234,6 +236,11 @@ class Tensor:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return wrap(self.type, memory_of(array_of(self.memory, self.type)))
+
+    @property
+    def has_init(self) -> bool:
+        """False: the numbers of an initialiser are there from the start."""
+        return False
 
     def copy(self) -> Tensor:
         """A tensor of the same numbers; gradients flow through it."""
@@ -420,7 +427,7 @@ class Tensor:
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Tensor:
-        return apply(ew.LogicalNot() if self.dtype is BOOL else ew.BitwiseNot(), self)
+        return apply(ew.LogicalNot(), _as_dtype(self, BOOL))
 
     def __iadd__(self, other: Any) -> Tensor:
         return self + other
@@ -529,14 +536,14 @@ def binary(op: Op, a: Any, b: Any) -> Tensor:
 
 
 def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Both operands as tensors of their common dtype.  TypeError when one is neither tensor, number nor array."""
+    """Both operands as tensors of their common dtype.  TypeError when one is neither tensor, number, list nor array."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if a.dtype is b.dtype:
             return a, b
         dtype = common_dtype(a.dtype, b.dtype)
         return _as_dtype(a, dtype), _as_dtype(b, dtype)
     if isinstance(a, Tensor):
-        if isinstance(b, np.ndarray):
+        if isinstance(b, (np.ndarray, list, tuple)):
             return promoted(op, a, Tensor(b))
         if getattr(b, "is_run_time_number", False):
             return promoted(op, a, state.lowering.as_tensor(b, a))  # such a number belongs to a graph that is being made
@@ -671,7 +678,9 @@ def _array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
     elif isinstance(data, (bool, int, float)):
         found = BOOL if isinstance(data, bool) else I64 if isinstance(data, int) else F32
         if found is I64 and dtype is None and not -(2**63) <= data < 2**63:
-            raise RuntimeError(f"For 'Tensor', the integer {data} is out of the range of Int64.")
+            if not 0 <= data < 2**64:
+                raise RuntimeError(f"For 'Tensor', the integer {data} is out of the range of Int64 and UInt64.")
+            found = U64
         if dtype is not None:
             known = dtype.is_float or not isinstance(data, float)
             return _number_array(data, dtype) if known else _converted(np.asarray(data), dtype), dtype

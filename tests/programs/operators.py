@@ -37,7 +37,7 @@ def comparisons(x, y):
 @program(i32(12, -5, 0), i32(10, 3, -1))
 def bits_of_integers(x, y):
     """And, or, exclusive or and complement of integers."""
-    return x & y, x | y, x ^ y, ~x, (x & 6) | (y ^ 1)
+    return x & y, x | y, x ^ y, x.bitwise_not(), (x & 6) | (y ^ 1)
 
 
 @program(boolean(True, False, True), boolean(True, True, False))

@@ -62,10 +62,42 @@ def test_names_of_cells() -> None:
     assert [path for path, _ in net.cells_and_names()] == [
         "", "conv", "blocks", "blocks.0", "blocks.0.dense", "blocks.0.act", "blocks.1", "blocks.1.dense", "blocks.1.act", "head",
             "head.0", "head.1"]
-    assert [path for path, _ in net.cells_and_names("top")][:2] == ["top", "top.conv"]
+    assert [path for path, _ in net.cells_and_names(None, "top")][:2] == ["top", "top.conv"]
     assert list(net.name_cells()) == ["conv", "blocks", "head"] and list(net.cells()) == [net.conv, net.blocks, net.head]
     assert net.cls_name == "Tree" and net.conv.cls_name == "Conv2d"
     assert net.param_prefix == "" and net.blocks[0].dense.param_prefix == "blocks.0.dense"
+
+
+def test_parameters_of_a_tuple_are_the_cells() -> None:
+    """By their own names, with gradients; one that stands elsewhere too is listed once."""
+    class Scaled(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scales = ParameterTuple([Parameter(Tensor([2.0]), name="first"), Parameter(Tensor([3.0]), name="second")])
+            self.dense = nn.Dense(1, 1, "ones", "zeros")
+            self.again = ParameterTuple(self.dense.trainable_params())
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.dense(x * self.scales[0] * self.scales[1])
+
+    net = Scaled()
+    assert [name for name, _ in net.parameters_and_names()] == ["first", "second", "dense.weight", "dense.bias"]
+    assert [p.name for p in net.trainable_params()] == ["first", "second", "dense.weight", "dense.bias"]
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        try:
+            found = ms.grad(net, None, ParameterTuple(net.trainable_params()))(Tensor([[1.0]]))
+        finally:
+            ms.set_context(mode=ms.PYNATIVE_MODE)
+        assert [g.tolist() for g in found] == [[3.0], [2.0], [[6.0]], [1.0]]
+    other = copy.deepcopy(net)
+    assert [p.name for p in other.get_parameters()] == [p.name for p in net.get_parameters()]
+    assert other.scales[0] is next(other.get_parameters()) and other.scales[0] is not net.scales[0]
+    nameless = nn.Cell()
+    nameless.ones = ParameterTuple([Parameter(Tensor([1.0]))])
+    assert [p.name for p in nameless.get_parameters()] == ["ones$1"]
+    with pytest.raises(KeyError, match=r"another Parameter 'first'.*another name"):
+        net.more = ParameterTuple([Parameter(Tensor([1.0]), name="first")])
 
 
 def test_without_prefixes() -> None:

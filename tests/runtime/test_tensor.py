@@ -364,3 +364,42 @@ def test_initialisers_by_name():
     assert Tensor(shape=(2,), dtype=ms.float32, init="ones").asnumpy().tolist() == [1, 1]
     with pytest.raises(TypeError, match="init"):
         Tensor(shape=(2,), dtype=ms.float32, init=object())
+
+
+def test_integers_of_64_bits() -> None:
+    """As in lists: what is too large for Int64 is UInt64."""
+    assert Tensor(2**63).dtype is ms.uint64 and Tensor(2**64 - 1).tolist() == 2**64 - 1
+    assert Tensor([2**63]).dtype is ms.uint64 and Tensor(2**63 - 1).dtype is ms.int64
+
+
+def test_two_ways_of_saying_what_it_holds() -> None:
+    with pytest.raises(ValueError, match=r"Tensor.*'input_data' and 'init'.*one of them"):
+        Tensor([1.0, 2.0], ms.float32, (2,), "ones")
+    assert Tensor(shape=(2,), dtype=ms.float32, init="ones").has_init is False
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_lists_are_operands(mode: int) -> None:
+    """A list or tuple of numbers beside a tensor counts as a tensor."""
+    def f(x: Tensor) -> tuple[Tensor, ...]:
+        return x * (1, 2), [3, 4] - x, x * [0.5, 2.0], x / [2, 4], x > [0, 5], x.reshape(1, 2) - [[1, 2], [3, 4]]
+
+    ms.set_context(mode=mode)
+    try:
+        found = (ms.jit(f) if mode == ms.GRAPH_MODE else f)(Tensor([1, 2]))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert [y.tolist() for y in found] == [[1, 4], [2, 2], [0.5, 4.0], [0.5, 0.5], [True, False], [[0, 0], [-2, -2]]]
+    assert found[0].dtype is ms.int64 and found[2].dtype is ms.float32
+    with pytest.raises(TypeError, match="numbers"):
+        Tensor([1, 2]) - ["a", "b"]
+    with pytest.raises(ValueError, match="Mul"):
+        Tensor([1, 2]) * []
+
+
+def test_tilde_is_not() -> None:
+    """As MindSpore's: of numbers whether they are 0; bits are turned by `bitwise_not`."""
+    assert (~Tensor([True, False])).tolist() == [False, True]
+    for zero_and_two in (Tensor([0, 2]), Tensor([0.0, 2.0]), Tensor([-0.0, float("nan")])):
+        assert (~zero_and_two).tolist() == [True, False] and (~zero_and_two).dtype is ms.bool_
+    assert Tensor([0, 2]).bitwise_not().tolist() == [-1, -3] and ms.ops.Invert()(Tensor([0, 2])).tolist() == [-1, -3]
