@@ -54,7 +54,14 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No place is known."""
+    """No place is known, or none is told by the text of the IR that a node was read from.
+
+    written  where in that text it stands; it does not make two places different, and is not printed
+    source   the text
+    """
+
+    written: At | None = field(default=None, compare=False)
+    source: SourceText | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return "unknown"
@@ -65,14 +72,16 @@ UNKNOWN = Unknown()
 
 
 def user_place(loc: Loc) -> At | None:
-    """The innermost place in a file that `loc` leads back to, or None."""
-    match loc:
-        case At():
-            return loc
-        case Derived(of=of):
-            return next((place for part in of if (place := user_place(part)) is not None), None)
-        case _:
-            return None
+    """The innermost place that `loc` leads back to, in a file or in a text of the IR; or None."""
+    found = innermost(loc)
+    return found.written if isinstance(found, Unknown) else found
+
+
+def innermost(loc: Loc) -> At | Unknown:
+    """The innermost location that `loc` leads back to, one with a place if there is any."""
+    if not isinstance(loc, Derived):
+        return loc
+    return next((found for found in map(innermost, loc.of) if user_place(found) is not None), UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +130,22 @@ class Diagnostic:
         lines = [f"error[{self.code}]: {self.title}"]
         place = user_place(self.loc)
         if place is not None:
-            lines += [f"  --> {place}", *self._excerpt(place, self.label)]
+            lines += [f"  --> {place}", *self._excerpt(self.loc, self.label)]
         elif self.label:
             lines.append(f"  {self.label}")
         for note in self.notes:
             lines.append(f"note: {note.text}")
-            note_place = user_place(note.loc)
-            if note_place is not None:
-                lines += self._excerpt(note_place, "")
+            if user_place(note.loc) is not None:
+                lines += self._excerpt(note.loc, "")
         if self.help:
             lines.append(f"help: {self.help}")
         return "\n".join(lines)
 
-    def _excerpt(self, place: At, label: str) -> list[str]:
-        text = (self.source.line(place.line) if self.source else _source_line(place)).rstrip("\n")
+    def _excerpt(self, loc: Loc, label: str) -> list[str]:
+        place = user_place(loc)
+        assert place is not None
+        source = self.source or getattr(innermost(loc), "source", None)
+        text = (source.line(place.line) if source else _source_line(place)).rstrip("\n")
         if not text:
             return [f"   | {label}"] if label else []
         gutter = " " * max(3, len(str(place.line)) + 1)

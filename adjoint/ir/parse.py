@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import adjoint.ir.ops as _ops  # registers the ops that texts name
-from adjoint.diagnostics import UNKNOWN, At, CompileError, Derived, Loc, Note, SourceText
+from adjoint.diagnostics import UNKNOWN, At, CompileError, Derived, Loc, Note, SourceText, Unknown
 from adjoint.ir import errors
 from adjoint.ir.attributes import attributes_of, coerced, described
 from adjoint.ir.build import Builder
@@ -186,7 +186,7 @@ class _ModuleReader:
                     raise errors.WRONG_TYPE.at(self.place(item.children[1]), "a parameter is a tensor", self.source)
                 self.params[name] = type_
             case "host":
-                self.hosts[name] = Host(self.string(item.children[1]), self.location(item.children[2]))
+                self.hosts[name] = Host(self.string(item.children[1]), self.location(item.children[2], item))
             case _:
                 _, binders, types, *_ = item.children
                 taken = tuple(self.type(binder.children[1]) for binder in binders.children)
@@ -262,9 +262,9 @@ class _ModuleReader:
                     raise errors.BAD_DIMENSION.at(self.place(item), "the polynomial is too large", self.source)
                 return first * second
 
-    def location(self, item: Any) -> Loc:
-        """The place a `loc` tree tells; UNKNOWN for None."""
-        return UNKNOWN if item is None else self._place_told(item.children[0])
+    def location(self, item: Any, where: Item) -> Loc:
+        """The place a `loc` tree tells; for None one that is not known, except that it is written at `where`."""
+        return Unknown(self.place(where), self.source) if item is None else self._place_told(item.children[0])
 
     def _place_told(self, item: Any) -> Loc:
         if hasattr(item, "data"):
@@ -304,8 +304,8 @@ class _FunctionReader:
         name = self._module.symbol(symbol_token)
         vjp = None if rule is None else self._module.declared(rule.children[0], "function")
         params = [self._param(token, type_) for token, type_ in self._binders(binders)]
-        loc = self._module.location(block.children[0])
-        region = self._region(block, params, loc, last="RETURN")
+        loc = self._module.location(block.children[0], symbol_token)
+        region = self._region(block, params, last="RETURN")
         expected, returned = self._module.signatures[name].results, block.children[-1]
         if len(region.results) != len(expected):
             label = f"`@{name}` gives {len(expected)} results, {len(region.results)} are returned"
@@ -318,9 +318,9 @@ class _FunctionReader:
 
     # Regions and statements.
 
-    def _region(self, block: Any, params: Sequence[Value], loc: Loc, last: str = "YIELD") -> Region:
+    def _region(self, block: Any, params: Sequence[Value], last: str = "YIELD") -> Region:
         """A block as a region; `params` are the values it begins with, already reserved, `last` the word it ends with."""
-        _, *statements, word, atoms = block.children
+        told, *statements, word, atoms = block.children
         if word.type != last:
             label = "a function ends with `return`" if last == "RETURN" else "a region within a function ends with `yield`"
             raise errors.SYNTAX.at(self._place(word), label, self._source)
@@ -330,7 +330,7 @@ class _FunctionReader:
             self._statement(b, statement)
         results = [self._atom(item) for item in atoms.children]
         self._scopes.pop()
-        return b.finish(results, params, loc)
+        return b.finish(results, params, self._module.location(told, word))
 
     def _statement(self, b: Builder, tree: Any) -> None:
         results, rhs, *loc = tree.children
@@ -339,7 +339,7 @@ class _FunctionReader:
             self._reserve(token)
         if rhs.data == "apply":
             op, operands = self._applied(rhs, binders)
-            regions, place = (), self._module.location(loc[0])
+            regions, place = (), self._module.location(loc[0], rhs)
         else:
             op, operands, regions, place = _REGION_OPS[rhs.data](self, rhs)
         node = self._emitted(b, rhs, op, operands, regions, place)
@@ -376,16 +376,15 @@ class _FunctionReader:
 
     def _if(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         condition, taken, other = tree.children
-        loc, other_loc = (self._module.location(block.children[0]) for block in (taken, other))
         atom = self._atom(condition)
         if atom.type is not scalar(BOOL):
             raise errors.WRONG_TYPE.at(self._place(condition), f"a condition is a bool, this is {atom.type}", self._source)
-        regions = self._region(taken, (), loc), self._region(other, (), other_loc)
+        regions = self._region(taken, ()), self._region(other, ())
         for token, first, second in zip(other.children[-1].children, regions[0].results, regions[1].results, strict=False):
             if first.type is not second.type:
                 label = f"the other branch yields {first.type} here, this one {second.type}"
                 raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
-        return _op("if"), (atom,), regions, loc
+        return _op("if"), (atom,), regions, self._module.location(taken.children[0], tree)
 
     def _for(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         index, start, stop, step, carry, block = tree.children
@@ -395,19 +394,17 @@ class _FunctionReader:
                 raise errors.WRONG_TYPE.at(self._place(item), f"a bound is i64, this is {atom.type}", self._source)
         position = self._param(index, scalar(I64))
         params, initial = self._carried(carry)
-        loc = self._module.location(block.children[0])
-        region = self._region(block, [position, *params], loc)
+        region = self._region(block, [position, *params])
         self._check_carried(block, params, region)
-        return _op("for"), [*bounds, *initial], (region,), loc
+        return _op("for"), [*bounds, *initial], (region,), self._module.location(block.children[0], tree)
 
     def _while(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         carry, test, block = tree.children
         params, initial = self._carried(carry)
-        loc = self._module.location(test.children[0])
-        tested = self._region(test, params, loc)
-        region = self._region(block, params, self._module.location(block.children[0]))
+        tested = self._region(test, params)
+        region = self._region(block, params)
         self._check_carried(block, params, region)
-        return _op("while"), initial, (tested, region), loc
+        return _op("while"), initial, (tested, region), self._module.location(test.children[0], tree)
 
     def _cell(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         title, slot, rule, residuals, carry, block = tree.children
@@ -419,8 +416,8 @@ class _FunctionReader:
         if residuals is not None:
             attributes["residuals"] = self._module.integer(residuals)
         params, initial = self._carried(carry)
-        loc = self._module.location(block.children[0])
-        return _op("cell", **attributes), initial, (self._region(block, params, loc),), loc
+        loc = self._module.location(block.children[0], tree)
+        return _op("cell", **attributes), initial, (self._region(block, params),), loc
 
     def _gradient(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         of, by, sens, carry, block = tree.children
@@ -449,8 +446,8 @@ class _FunctionReader:
                 raise errors.WRONG_ATTRIBUTE.at(self._place(token), f"`@{name}` is given twice", self._source)
             symbols.append(name)
         params, initial = self._carried(carry)
-        loc = self._module.location(block.children[0])
-        region = self._region(block, params, loc)
+        loc = self._module.location(block.children[0], of)
+        region = self._region(block, params)
         count = self._module.integer(of)
         if not 1 <= count <= len(region.results):
             label = f"the region yields {_count(len(region.results), 'value')}, so `of` is in 1..{len(region.results)}"
