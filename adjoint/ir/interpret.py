@@ -22,7 +22,7 @@ import numpy as np
 
 from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
-from adjoint.ir.op import Op, with_sizes
+from adjoint.ir.op import Op, mistake, with_sizes
 from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, Pull, While
 from adjoint.ir.ops.host import Apply, Attach, Callback, CellCallback, Hook, Outputs, Pullback
 from adjoint.ir.ops.random import Draw
@@ -213,6 +213,8 @@ class Interpreter:
     def _for(self, node: Node, operands: Sequence[Any], environment: Environment) -> Sequence[Any]:
         (body,) = node.regions
         start, stop, step = (self.integer(x) for x in operands[:3])
+        if step == 0:
+            raise mistake(node.op, "step", "a number that is not 0", step)
         index, *params = body.params
         carried = operands[3:]
         for i in range(start, stop, step):

@@ -15,7 +15,7 @@ import numpy as np
 
 __all__ = [
     "BF16", "BOOL", "DTYPES", "DType", "Dim", "F16", "F32", "F64", "FLOATS", "I16", "I32", "I64", "I8", "INTEGERS",
-    "Poly", "StackType", "TensorType", "TraceType", "TupleType", "Type", "U16", "U32", "U64", "U8", "broadcast_shapes",
+    "NamedSizes", "Poly", "StackType", "TensorType", "TraceType", "TupleType", "Type", "U16", "U32", "U64", "U8", "broadcast_shapes",
     "holds_trace", "scalar", "symbol", "tensor", "trace_of",
 ]
 
@@ -176,6 +176,10 @@ class Type:
     __slots__ = ()
 
 
+class NamedSizes(ValueError):
+    """Numbers were asked for where sizes have names."""
+
+
 class TensorType(Type):
     """`f32[b, 3]`: an n-dimensional array; `f32` is a 0-d one.  Make it with `tensor`."""
 
@@ -205,9 +209,9 @@ class TensorType(Type):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The shape as integers; a ValueError while a dimension is symbolic."""
+        """The shape as integers; NamedSizes while a dimension is symbolic."""
         if not self.is_static:
-            raise ValueError(f"{self} has symbolic dimensions")
+            raise NamedSizes(f"{self} has symbolic dimensions")
         return self.shape  # type: ignore[return-value]
 
 

@@ -42,7 +42,7 @@ from adjoint.passes.cotangent import Sometimes, presence, value_of
 from adjoint.passes.dce import living
 from adjoint.passes.differentiate import expanded, forward_and_adjoint
 from adjoint.passes.inline import inlined
-from adjoint.passes.manager import Pass, chosen, with_replaced
+from adjoint.passes.manager import Pass, chosen, unused, with_replaced
 from adjoint.passes.residuals import extended
 from adjoint.passes.sweep import swept
 
@@ -167,9 +167,8 @@ class Grad(Pass):
         whole.nodes = _unattached(forward) + b.nodes
         params = [*body.params, *(seed for seed in seeds if seed is not None)]
         results = [*body.results, *cotangents] if self.value else cotangents
-        return with_replaced(
-            module, function.symbol, Function(f"{function.symbol}.grad", whole.finish(results, params, body.loc), None, function.loc)
-        )
+        symbol = unused(module, f"{function.symbol}.grad")
+        return with_replaced(module, function.symbol, Function(symbol, whole.finish(results, params, body.loc), None, function.loc))
 
 
 @dataclass(frozen=True)
@@ -204,9 +203,9 @@ def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Se
     body = function.body
     if present is None:
         present = _seeded(body.results, wanted)
-    pulled = pullback(f"{function.symbol}.bwd", body.nodes, body.results, wanted, present, module=module, closed=True)
+    pulled = pullback(unused(module, f"{function.symbol}.bwd"), body.nodes, body.results, wanted, present, module=module, closed=True)
     region = Region(body.params, tuple(_unattached(pulled.nodes)), (*body.results, *pulled.residuals), body.loc)
-    return Function(f"{function.symbol}.fwd", region, None, function.loc), pulled
+    return Function(unused(module, f"{function.symbol}.fwd"), region, None, function.loc), pulled
 
 
 def _unattached(nodes: Sequence[Node]) -> list[Node]:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from adjoint.diagnostics import InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, walk
-from adjoint.ir.ops.control import Call, Cell, For, If, While
+from adjoint.ir.ops.control import Call, Cell, For, If, While, known_rounds
 from adjoint.ir.ops.host import CellCallback, Pullback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
@@ -213,7 +213,7 @@ def _emit_loop(
     results = list(b.emit_node(For(), [*bounds, *start, *stacks], regions=[region]).results)
     for result, param in zip(results, [*params, *tops], strict=True):
         result.hint = param.hint
-    at_least_once = all(isinstance(x, Literal) for x in bounds) and len(range(*(int(x.value) for x in bounds))) > 0  # type: ignore[union-attr]
+    at_least_once = bool(known_rounds(bounds))
     after: list[Cotangent | None] = []
     for status, ct in zip(statuses, leaving, strict=True):
         match status:
@@ -269,9 +269,10 @@ def _backwards(sweep: Sweep, node: Node, seen: Sequence[Value]) -> tuple[list[At
         return [_integer(0), looked.rounds, _integer(1)], Value(scalar(I64), "i")
     bounds = list(node.operands[:3])
     index = node.regions[0].params[0]
-    if index not in seen or not all(isinstance(bound, Literal) for bound in bounds):
+    indices = known_rounds(bounds)
+    if index not in seen or indices is None:
         return bounds, Value(scalar(I64), index.hint)
-    rounds = range(*(int(bound.value) for bound in bounds))[::-1]  # type: ignore[union-attr]
+    rounds = indices[::-1]
     return [_integer(rounds.start), _integer(rounds.stop), _integer(rounds.step)], index
 
 

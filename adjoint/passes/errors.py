@@ -81,7 +81,8 @@ NO_GRADIENT = _mistake(
     """
 A gradient was asked for through an op that has none; the message says why. Either the value does not matter for the
 gradient (then `stop_gradient` says so), or the op can be written with others that have gradients, or it gets a pullback of
-its own: a cell with a `bprop`, a function with `vjp`.
+its own: a cell with a `bprop`, a function with `vjp`. Where sizes have names, `f32[b, 3]`, some gradients need `specialize`
+before: the pass that puts numbers in their place.
 """,
 )
 

@@ -16,16 +16,18 @@ import time
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, ClassVar
 
 from adjoint.diagnostics import UNKNOWN, CompileError
-from adjoint.ir.core import Function, Module
+from adjoint.ir.core import Function, Module, walk
+from adjoint.ir.ops.control import Call
 from adjoint.ir.print import print_module
 from adjoint.ir.verify import verify_module
 from adjoint.passes import errors
 
-__all__ = ["Changes", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chosen", "passes", "verifying", "with_replaced"]
+__all__ = ["Changes", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chosen", "passes", "unused", "verifying", "with_replaced"]
 
 
 class Pass:
@@ -93,14 +95,28 @@ class Pipeline:
 
 
 def with_replaced(module: Module, symbol: str, *functions: Function) -> Module:
-    """The module with `functions` in the place of the function `symbol`."""
+    """The module with `functions` in the place of the function `symbol`; that one follows them where it is still called."""
+    others = [function for name, function in module.functions.items() if name != symbol]
+    called = any(symbol in _referred(function) for function in (*functions, *others))
     kept: dict[str, Function] = {}
     for name, function in module.functions.items():
         if name == symbol:
             kept.update((new.symbol, new) for new in functions)
-        else:
+        if name != symbol or called:
             kept[name] = function
     return Module(module.params, module.hosts, kept)
+
+
+def _referred(function: Function) -> set[str | None]:
+    """The functions that a function calls, and its pullback."""
+    return {function.vjp, *(node.op.symbol for node in walk(function.body) if isinstance(node.op, Call))}
+
+
+def unused(module: Module, symbol: str) -> str:
+    """A symbol like `symbol` that the module does not declare."""
+    declared = {*module.params, *module.hosts, *module.functions}
+    numbered = (f"{symbol}.{i}" for i in count(1))
+    return next(name for name in chain([symbol], numbered) if name not in declared)
 
 
 def chosen(module: Module, symbol: str) -> Function:

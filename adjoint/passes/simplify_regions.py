@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Literal, Node, Region, Value
+from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of
 from adjoint.ir.op import Effect
-from adjoint.ir.ops.control import Cell, For, If, RegionOp, While
+from adjoint.ir.ops.control import Cell, For, If, RegionOp, While, known_rounds
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import StackType
 from adjoint.passes.cotangent import FALSE, TRUE
@@ -140,24 +141,30 @@ class RegionSimplifier(Rewriter):
                 used = {atom for node in between for atom in node.operands}
                 if used.isdisjoint(before.results):
                     b.nodes.remove(before)
-                    joined = [
-                        self._joined(earlier, later, before.results) for earlier, later in zip(before.regions, (first, second), strict=True)
-                    ]
-                    new = [Value(atom.type, getattr(atom, "hint", "v")) for atom in first.results]
-                    return b.emit_node(If(), [condition], regions=joined, results=(*before.results, *new))
+                    return self._one_if(b, before, first, second)
                 break
             if isinstance(before.op, RegionOp) or before.op.effect is not Effect.PURE:
                 break
             between.append(before)
         return b.emit_node(If(), [condition], regions=(first, second))
 
-    def _joined(self, earlier: Region, later: Region, results: Sequence[Value]) -> Region:
-        """One region after the other; the later one sees what the earlier one yields in place of `results`."""
+    def _one_if(self, b: Builder, before: Node, first: Region, second: Region) -> Node:
+        """Emit `before` with what a later `if` on its condition does.  A stack that this one takes is not given out any more."""
+        taken = {value for region in (first, second) for value in free_of(region) if isinstance(value.type, StackType)}
+        given = [value not in taken for value in before.results]
+        pairs = zip(before.regions, (first, second), strict=True)
+        joined = [self._joined(earlier, later, before.results, given) for earlier, later in pairs]
+        new = [Value(atom.type, getattr(atom, "hint", "v")) for atom in first.results]
+        return b.emit_node(If(), before.operands, regions=joined, results=(*compress(before.results, given), *new))
+
+    def _joined(self, earlier: Region, later: Region, results: Sequence[Value], given: Sequence[bool]) -> Region:
+        """One region after the other; the later one sees what the earlier one yields in place of `results`, and those `given`
+        are yielded."""
         known: Known = dict(zip(results, earlier.results, strict=True))
         b = Builder(earlier.loc)
         b.nodes = list(earlier.nodes)
         Rewriter.nodes(_Remembering(self), b, later.nodes, known)
-        return b.finish([*earlier.results, *(became(atom, known) for atom in later.results)], (), earlier.loc)
+        return b.finish([*compress(earlier.results, given), *(became(atom, known) for atom in later.results)], (), earlier.loc)
 
     # loops
 
@@ -166,8 +173,7 @@ class RegionSimplifier(Rewriter):
         fixed = len(node.operands) - len(node.results)
         operands = [became(atom, known) for atom in node.operands]
         carried = body.params[len(body.params) - len(node.results) :]
-        if isinstance(node.op, For) and all(isinstance(bound, Literal) for bound in operands[:3]):
-            rounds = range(*(int(bound.value) for bound in operands[:3]))  # type: ignore[union-attr]
+        if isinstance(node.op, For) and (rounds := known_rounds(operands[:3])) is not None:
             if not rounds:
                 return operands[fixed:]
             if len(rounds) == 1:

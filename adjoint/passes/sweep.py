@@ -25,7 +25,7 @@ from adjoint.ir.ops.control import If, RegionOp
 from adjoint.ir.ops.host import Attach, Callback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
-from adjoint.ir.types import TensorType, Type
+from adjoint.ir.types import NamedSizes, TensorType, Type
 from adjoint.passes import errors
 from adjoint.passes.activity import Activity, Branched, Firing, Leaf, Repeated
 from adjoint.passes.autodiff_regions import fire_branched, fire_repeated, pull_region
@@ -82,6 +82,9 @@ class Sweep:
                 pulled = node.op.vjp(side.b, node, *cts)
             except NotDifferentiable as error:
                 raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, str(error)) from error
+            except NamedSizes as error:
+                why = f"the gradient of `{node.op.name}` needs numbers for sizes, and {error}: specialize comes first"
+                raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why) from error
             new = {value for made in side.b.nodes[before:] for value in made.results}
             for atom, ct in zip(node.operands, pulled, strict=True):
                 if ct in new and isinstance(atom, Value):

@@ -378,6 +378,43 @@ def test_recursion_has_no_gradient() -> None:
         gradient(parse_module(text))
 
 
+CALLED_ELSEWHERE = """
+func @f(x: f64) -> f64 {
+  y: f64 = mul(x, x)
+  return y
+}
+func @g(x: f64) -> f64 {
+  a: f64 = call @f(x)
+  b: f64 = call @f(a)
+  return b
+}
+"""
+
+
+@pytest.mark.parametrize("step", ["grad", "pair"])
+def test_a_function_that_is_called_elsewhere_stays(step: str) -> None:
+    after = gradient(parse_module(CALLED_ELSEWHERE), step)
+    assert list(after.functions)[-2:] == ["f", "g"]
+    assert Interpreter(after).run("g", np.array(3.0)) == (81.0,)
+    assert "f" not in gradient(parse_module(CALLED_ELSEWHERE), "inline,grad").functions
+
+
+def test_a_gradient_does_not_take_the_name_of_another_function() -> None:
+    after = gradient(parse_module(CALLED_ELSEWHERE.replace("@g", "@f.grad")))
+    assert list(after.functions) == ["f.grad.1", "f", "f.grad"]
+    assert Interpreter(after).run("f.grad.1", np.array(3.0), np.array(1.0)) == (6.0,)
+    assert Interpreter(after).run("f.grad", np.array(3.0)) == (81.0,)
+
+
+def test_a_step_of_zero_is_refused_when_it_runs() -> None:
+    text = LOOP.replace("range(0, n, 1)", "range(0, 3, 0)")
+    for passes in ("simplify", "grad,simplify"):
+        module = gradient(parse_module(text), passes)
+        with pytest.raises(ValueError, match="For 'For', the argument 'step' must be a number that is not 0"):
+            symbol, *_ = module.functions
+            Interpreter(module).run(symbol, *[np.ones(2)] * 2, np.asarray(1), *[np.ones(2)] * (symbol != "f"))
+
+
 def test_an_unknown_leaf_is_named_with_what_there_is() -> None:
     with pytest.raises(CompileError, match=r"(?s)@f has no `z`.*x, w, n"):
         gradient(parse_module(LOOP), "grad{wrt=[z]}")

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from adjoint.ir.core import Literal
 from adjoint.ir.op import Effect, NotDifferentiable, Op, family, mistake, operation
 from adjoint.ir.types import BOOL, I64, TensorType, TraceType, Type, scalar, trace_of
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node, Region
 
-__all__ = ["Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "While"]
+__all__ = ["Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "While", "known_rounds"]
 
 
 class RegionOp(Op):
@@ -64,7 +65,7 @@ class For(RegionOp):
     region   parameters: the index (i64), the carried values; yields the carried values of the next round
     result   the carried values after the last round
     gradient a `for` that runs the rounds backwards; what it looks at comes from stacks the forward loop filled
-    errors   TypeError when the bounds are not i64 or what is yielded is not what is carried
+    errors   TypeError when the bounds are not i64 or what is yielded is not what is carried; ValueError when it runs with step 0
     """
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
@@ -76,6 +77,12 @@ class For(RegionOp):
         _expect_types(self, "parameters", [scalar(I64), *carried], [p.type for p in body.params])
         _expect_types(self, "yield", carried, [a.type for a in body.results])
         return tuple(carried)
+
+
+def known_rounds(bounds: Sequence[Atom]) -> range | None:
+    """The indices of a `for` whose bounds are numbers; None where they are not, or the step is 0, which a run refuses."""
+    numbers = [int(bound.value) for bound in bounds if isinstance(bound, Literal)]
+    return range(*numbers) if len(numbers) == 3 and numbers[2] != 0 else None
 
 
 @operation

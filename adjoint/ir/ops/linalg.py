@@ -9,7 +9,8 @@ The three convolution ops are linear in each operand and one another's gradients
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,14 +33,26 @@ Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]
 Shape = tuple[int, ...]
 Shapes = tuple[Shape, Shape, Shape]
+Layout = tuple[int, int, int, list[int], list[list[int]]]
 UNPADDED: Padding = ((0, 0), (0, 0))
 
 PRODUCTS_PER_THREAD = 65536
 """Multiply-adds of a matrix product that are worth waking a thread for."""
-UNIT_ROWS = 14
-"""Rows of a unit of work: as high as the highest tile of `matmul.h`."""
+UNIT_ROWS = 4
+"""Rows of a unit of work: few, as then each thread has an equal share; a tile takes several units at once."""
 UNIT_BYTES = 64
 """Width of a unit that is made of columns: the longest vector."""
+BLOCK_ROWS = 168
+"""Rows that meet a panel of `b` before it is copied again, if each thread copies for itself."""
+DEPTH = 512
+SHARE = 32
+"""As in `matmul.h`: rows of `b` in a block, and columns in a unit of copying it."""
+NEAR_BYTES = 262144
+"""What is no larger is read from a near cache wherever it lies."""
+LEVEL_2_BYTES = 1572864
+"""What may stay in the level-2 cache beside strips."""
+PAGE_BYTES = 4096
+"""Rows a multiple of this apart meet in the same few sets of a cache."""
 
 
 def _matrix(b: Builder, x: Atom) -> Atom:
@@ -122,35 +135,57 @@ class MatMul(Op):
             k.store(out, i, wide[-1][i])
 
     def _product_of_floats(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, shapes: Shapes) -> None:
-        """Units are columns of a matrix if it is at least as wide as high, else rows: see `matmul.h`.
-
-        Splitting columns leaves each thread columns of `b` of its own to copy, and copying those of `b` costs more.
+        """Two ways, of which the shapes choose one: each thread copies for itself what it needs of `b` in one piece, or a stage
+        of its own copies all of `b` for all threads. See `matmul.h`.
         """
-        m, n, inner, lead, strides = self._layout(shapes)
-        by_columns = n >= m
+        layout = m, n, inner, _, _ = self._layout(shapes)
+        row = n * out.dtype.size
+        large = m > BLOCK_ROWS and n >= 2 * SHARE and inner * row > NEAR_BYTES
+        lies_well = not self.tb and row % PAGE_BYTES != 0 and row % 64 == 0 and min(inner, DEPTH) * row <= LEVEL_2_BYTES
+        shared = large and not lies_well
+        by_columns = n >= m and not large
         unit = UNIT_BYTES // out.dtype.size if by_columns else UNIT_ROWS
-        units = max(1, -(-(n if by_columns else m) // unit))
+        units = max(1, -(-(n if by_columns else m) // unit)) if m and n else 0
         grain = max(1, PRODUCTS_PER_THREAD * units // max(1, m * n * inner))
-        sizes = [k.size(value, name) for name, value in (
+        type_name = out.dtype.name
+        rows, columns, depth, transpose_a, transpose_b, along, step = (k.size(value, name) for name, value in (
             ("m", m), ("n", n), ("k", inner), ("transpose_a", int(self.ta)), ("transpose_b", int(self.tb)),
-            ("by_columns", int(by_columns)), ("unit", unit))]
-        function = f"adjoint_matmul_{out.dtype.name}"
-        if not lead:
-            with k.stage_range(units if m and n else 0, grain) as (begin, end):
-                k.run(function, a, b, out, *sizes, begin, end)
+            ("by_columns", int(by_columns)), ("unit", unit)))
+        if not (k.specialized and shared):
+            with self._units(k, layout, 0 if shared else units, grain) as (places, first, last):
+                k.run(f"adjoint_matmul_{type_name}", *(x.at(place) for x, place in zip((a, b, out), places, strict=True)),
+                      rows, columns, depth, transpose_a, transpose_b, along, step, first, last)
+        if k.specialized and not shared:
             return
-        per_matrix = k.size(units, "units")
+        matrices, blocks, shares = math.prod(shapes[1][:-2]), -(-inner // DEPTH), -(-n // SHARE)
+        panels = k.scratch(out.dtype, matrices * inner * shares * SHARE if shared else 0, "panels")
+        with k.stage_range(matrices * blocks * shares if shared else 0, 1) as (first, last):
+            k.run(f"adjoint_matmul_panels_{type_name}", b, panels, columns, depth, transpose_b, first, last)
+        with self._units(k, layout, units if shared else 0, grain) as (places, first, last):
+            place = places[1] / columns * k.size(shares * SHARE, "width") if layout[3] else 0
+            k.run(f"adjoint_matmul_shared_{type_name}", a.at(places[0]), panels.at(place), out.at(places[2]), rows, columns, depth,
+                  transpose_a, step, first, last)
+
+    @contextmanager
+    def _units(self, k: Kernel, layout: Layout, units: int, grain: int) -> Iterator[tuple[list[Any], Any, Any]]:
+        """A stage over `units` units of each matrix of the result. In it: where the matrices of `a`, `b` and the result begin,
+        and which units are to be done.
+        """
+        m, n, _, lead, strides = layout
+        if not lead:
+            with k.stage_range(units, grain) as (begin, end):
+                yield [0, 0, 0], begin, end
+            return
+        per_matrix = k.size(max(1, units), "units")
         dims = [k.size(dim, "batch") for dim in lead]
         steps = [[k.size(step, f"{name}_step") for step in own] for name, own in zip("ab", strides, strict=True)]
         with (
-            k.stage_range(units * math.prod(lead) if m and n else 0, grain) as (begin, end),
+            k.stage_range(units * math.prod(lead), grain) as (begin, end),
             k.loop(begin / per_matrix, (end + per_matrix - 1) / per_matrix, "matrix") as matrix,
         ):
-            places = self._places(k, matrix, dims, steps)
+            places = [*self._places(k, matrix, dims, steps), matrix * k.size(m * n, "area")]
             skipped = k.let(matrix * per_matrix, "skipped")
-            first = k.maximum_of(begin - skipped, k.literal(0, I64))
-            last = k.minimum_of(end - skipped, per_matrix)
-            k.run(function, a.at(places[0]), b.at(places[1]), out.at(matrix * sizes[0] * sizes[1]), *sizes, first, last)
+            yield places, k.maximum_of(begin - skipped, k.literal(0, I64)), k.minimum_of(end - skipped, per_matrix)
 
     def _product_of_integers(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, shapes: Shapes) -> None:
         """Units are rows of the result."""
@@ -172,7 +207,7 @@ class MatMul(Op):
                 with k.loop(0, columns, "j") as j:
                     k.store(out, row * columns + j, out[row * columns + j] + factor * b[right + j * b_step])
 
-    def _layout(self, shapes: Shapes) -> tuple[int, int, int, list[int], list[list[int]]]:
+    def _layout(self, shapes: Shapes) -> Layout:
         """m, n, k of the matrices; the axes before them, and the steps of `a` and `b` along each of these.
 
         With a single `b`, matrices below one another in `a` are one matrix.

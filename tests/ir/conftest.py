@@ -1,0 +1,6 @@
+"""The modules beside these tests, and beside the golden files, are imported by name."""
+
+import sys
+from pathlib import Path
+
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parent.parent / "golden")]
