@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import functools
 import types
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from adjoint.frontend import errors
 from adjoint.frontend.frame import UNBOUND, Closure, Frame
+from adjoint.frontend.journal import CONTAINERS
 from adjoint.frontend.world import World
 
 __all__ = ["MUTATORS", "Aliases"]
@@ -24,9 +26,10 @@ __all__ = ["MUTATORS", "Aliases"]
 MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
     "difference_update", "intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__imul__",
-    "__ior__",
+    "__ior__", "__iand__", "__ixor__", "__isub__", "appendleft", "extendleft", "popleft", "rotate", "move_to_end", "subtract", "fill",
+    "put", "partition", "resize", "byteswap", "frombytes", "fromlist", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal",
 })
-"""The methods of containers that change them."""
+"""The methods of containers that change them, and NumPy's functions that change their first argument."""
 
 
 class Aliases:
@@ -76,7 +79,7 @@ class Aliases:
 
     def _counts(self, x: Any) -> bool:
         """Whether it is of a kind that can be written in place."""
-        return isinstance(x, (list, dict, set)) or self.world.is_tensor(x)
+        return isinstance(x, CONTAINERS) or self.world.is_tensor(x)
 
     def _of(self, x: Any) -> dict[int, Any]:
         return {id(x): x, **self._origins.get(id(x), {})}
@@ -113,7 +116,7 @@ class Aliases:
                 return [(part, "") for part in (x.func, *x.args, *x.keywords.values())]
             case types.MethodType():
                 return [(x.__self__, "")]
-            case list() | tuple() | set():
+            case list() | tuple() | set() | deque():
                 return [(item, "") for item in x]
             case dict():
                 return [(item, "") for item in x.values()]

@@ -18,7 +18,7 @@ from adjoint.diagnostics import UNKNOWN, Loc, Note
 from adjoint.frontend import errors
 from adjoint.frontend.aliases import Aliases
 from adjoint.frontend.frame import UNBOUND, Unusable
-from adjoint.frontend.journal import AttributePlace, Changes, ContentsPlace, Journal, NamesPlace, Place
+from adjoint.frontend.journal import CONTAINERS, AttributePlace, Changes, ContentsPlace, Journal, NamesPlace, Place
 from adjoint.frontend.text import RunTimeText
 from adjoint.frontend.world import Kind, World
 from adjoint.ir.build import Builder
@@ -88,6 +88,9 @@ DEAD: Any = type("Dead", (), {"__repr__": lambda self: "dead"})()
 
 _Made = Callable[[Sequence[Any]], Any]
 
+_WHOLE = tuple(kind for kind in CONTAINERS if kind not in (list, dict, set))
+"""Containers that no other one can stand for: what is in them is merged, never two of them."""
+
 
 class Merge:
     """Pairs of values that become results of a node, and how the merged values are built of them."""
@@ -142,6 +145,8 @@ class Merge:
             return lambda made: a
         if a is DEAD and self.world.is_here(b):
             return lambda made: b
+        if isinstance(a, _WHOLE) or isinstance(b, _WHOLE):
+            raise Difference(name, a, b)
         a, b = self.ends[0].get(id(a), a), self.ends[1].get(id(b), b)
         if self.world.is_tensor(a) and self.world.is_tensor(b) and self._same(a, b):
             world = self.world
@@ -172,7 +177,7 @@ class Merge:
                 return lambda made: type(known)(*(part(made) for part in parts))
             return lambda made: type(known)(part(made) for part in parts)
         if isinstance(known, dict):
-            if a is not DEAD and b is not DEAD and (type(a) is not type(b) or list(a) != list(b)):
+            if type(known) is not dict or (a is not DEAD and b is not DEAD and (type(a) is not type(b) or list(a) != list(b))):
                 raise Difference(name, a, b)
             entries = {key: self.value(DEAD if a is DEAD else a[key], DEAD if b is DEAD else b[key], name) for key in known}
             return lambda made: {key: part(made) for key, part in entries.items()}

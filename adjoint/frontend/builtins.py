@@ -100,7 +100,12 @@ def _len(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         what = "text with a tensor" if isinstance(args[0], RunTimeText) else "range with a run-time number"
         raise errors.VALUE_NEEDED.at(on.world.loc, f"the length of a {what} in it is not known while parsing",
                                      help="compute with the tensor or number itself")
-    return len(*args, **kwargs)
+    return on.called_special(args[0], "__len__", (), lambda: len(args[0])) if len(args) == 1 else len(*args, **kwargs)
+
+
+@_for(abs)
+def _abs(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return on.called_special(args[0], "__abs__", (), lambda: abs(args[0])) if len(args) == 1 else abs(*args, **kwargs)
 
 
 @_for(hash)

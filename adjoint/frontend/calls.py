@@ -17,13 +17,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from adjoint.diagnostics import CompileError, Note
 from adjoint.frontend import errors, purity
 from adjoint.frontend.aliases import MUTATORS
 from adjoint.frontend.branches import RETURN, Outcome
 from adjoint.frontend.builtins import PYTHON
 from adjoint.frontend.frame import UNBOUND, Closure, Frame
-from adjoint.frontend.journal import ContentsPlace, NamesPlace
+from adjoint.frontend.journal import COLLECTIONS, CONTAINERS, ContentsPlace, NamesPlace, ObjectPlace
 from adjoint.frontend.python_functions import python_function, refused
 from adjoint.frontend.scope import declared, local_names
 from adjoint.frontend.source import Source, definition_of
@@ -39,6 +41,13 @@ _BY_KIND = frozenset({isinstance, type, getattr, hasattr, setattr, callable, pri
 
 _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
 """Python's functions and methods that are written in C."""
+
+
+def _is_new_array(found: Any, function: Any, given: tuple[Any, ...]) -> bool:
+    """Whether NumPy has made an array, that shares no memory with what it was given."""
+    if not isinstance(found, np.ndarray) or found.base is not None or any(found is x for x in given):
+        return False
+    return isinstance(given[0], np.ndarray) or (getattr(function, "__module__", None) or "").partition(".")[0] == "numpy"
 
 
 class Lowerer(Statements):
@@ -126,11 +135,9 @@ class Lowerer(Statements):
         else:
             self._given(args, kwargs)
             self.used(owner)
-            self._check_arguments(function, owner, args)
-        if isinstance(owner, (list, dict, set)):
-            if getattr(function, "__name__", "") in MUTATORS:
-                self.aliases.write(owner)
-            self.journal.touch(ContentsPlace(owner))
+            self._check_arguments(function, owner, args, kwargs)
+        if getattr(function, "__name__", "") in MUTATORS:
+            self.touched(args[0] if args and (owner is None or isinstance(owner, types.ModuleType)) else owner)
         place = self.world.place(owner) if owner is not None else None
         if place is not None:
             self.journal.touch(place)
@@ -142,10 +149,11 @@ class Lowerer(Statements):
                 return text
         found = function(*args, **kwargs)
         if isinstance(found, Iterator):
-            self.iterators.append(found)
+            self.iterators[id(found)] = found, (owner, *args)
         if owner is not None and getattr(function, "__name__", "") in ("get", "setdefault", "__getitem__"):
             self.outside.part(owner, found)
-        if isinstance(function, type) and isinstance(found, (list, dict, set)):
+        if isinstance(found, Iterator) or (isinstance(function, type) and isinstance(found, COLLECTIONS)) \
+                or _is_new_array(found, function, (owner, *args, *kwargs.values())):
             self.journal.born(ContentsPlace(found))
         return found
 
@@ -165,7 +173,7 @@ class Lowerer(Statements):
             return formatted(owner, args, kwargs)
         return joined(owner, args[0]) if name == "join" and isinstance(args[0], (list, tuple)) else None
 
-    def _check_arguments(self, function: Any, owner: Any, args: tuple[Any, ...]) -> None:
+    def _check_arguments(self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Python's own may neither look a run-time number up, nor go on in an iterator from outside, unseen."""
         if args and isinstance(owner, (dict, set, frozenset)):
             self.check_key(args[0], self.world.loc)
@@ -174,8 +182,10 @@ class Lowerer(Statements):
                 for item in x if isinstance(x, (list, tuple)) else ():
                     self.check_key(item, self.world.loc)
             self.check_iterator(x)
-            if purity.changes_arguments(function) and isinstance(x, (list, dict, set)):
+            if purity.changes_arguments(function) and isinstance(x, CONTAINERS):
                 self.journal.touch(ContentsPlace(x))
+        if isinstance(kwargs.get("out"), CONTAINERS):
+            self.journal.touch(ContentsPlace(kwargs["out"]))
 
     def _called_back(self, x: Any) -> Any:
         if isinstance(x, types.FunctionType) and not self.world.is_library(x) and not purity.is_of_pure_module(x):
@@ -202,6 +212,7 @@ class Lowerer(Statements):
         if own_new or not isinstance(init, types.FunctionType) or hasattr(cls, "__dataclass_fields__") or type(cls) is not type:
             return self.native(cls, args, kwargs)
         made = object.__new__(cls)
+        self.journal.born(ObjectPlace(made))
         self.call(init, (made, *args), kwargs)
         return made
 

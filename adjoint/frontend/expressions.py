@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -19,8 +18,9 @@ from adjoint.frontend import errors
 from adjoint.frontend.aliases import Aliases
 from adjoint.frontend.branches import Difference, Unreachable
 from adjoint.frontend.frame import UNBOUND, Frame, Unusable
-from adjoint.frontend.journal import CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace
+from adjoint.frontend.journal import COLLECTIONS, CONTAINERS, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace
 from adjoint.frontend.loops import Looping
+from adjoint.frontend.operators import BINARY, COMPARE, UNARY, Operators
 from adjoint.frontend.outside import Outside
 from adjoint.frontend.scope import assigned_names
 from adjoint.frontend.text import RunTimeText, interpolated
@@ -28,26 +28,10 @@ from adjoint.frontend.world import World
 
 __all__ = ["Expressions"]
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod, ast.Pow: operator.pow, ast.MatMult: operator.matmul, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
-}
-IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv, ast.FloorDiv: operator.ifloordiv,
-    ast.Mod: operator.imod, ast.Pow: operator.ipow, ast.MatMult: operator.imatmul, ast.BitAnd: operator.iand, ast.BitOr: operator.ior,
-    ast.BitXor: operator.ixor, ast.LShift: operator.ilshift, ast.RShift: operator.irshift,
-}
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert}
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-}
-
-
 _PLAIN = frozenset({int, float, bool, str, type(None), list, dict, tuple, range})
 
 
-class Expressions:
+class Expressions(Operators):
     """Runs expressions; what a call means is in `Calls`."""
 
     def __init__(self, world: World):
@@ -57,13 +41,12 @@ class Expressions:
         self.aliases = Aliases(world, lambda: self.frame)
         self.branching = Looping(world, self.journal, self.aliases)
         self.frame: Frame = None  # type: ignore[assignment] - set for the time of each call
-        self.iterators: list[Iterator[Any]] = []
-        """Those that parsed code has made."""
+        self.iterators: dict[int, tuple[Iterator[Any], tuple[Any, ...]]] = {}
+        """By id, those that parsed code has made, with what of."""
+        self._looped: set[int] = set()
+        """Those of them that a `for` goes through, which takes all their items at once."""
         self.called_as = ""
         """How the function that is being called is written."""
-
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        raise NotImplementedError
 
     def closure(self, node: ast.Lambda | ast.FunctionDef) -> Any:
         raise NotImplementedError
@@ -116,14 +99,14 @@ class Expressions:
                 with self.here(node):
                     if isinstance(first, str) and isinstance(op, ast.Mod) and self.is_late(second):
                         return interpolated(first, second)
-                    return _BINARY[type(op)](first, second)
+                    return self.binary(BINARY[type(op)], first, second)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._negated(self.tested(operand), node)
             case ast.UnaryOp(op=op, operand=operand):
                 given = self.value(operand)
                 self.used(given)
                 with self.here(node):
-                    return _UNARY[type(op)](given)
+                    return self.unary(UNARY[type(op)], given)
             case ast.Compare():
                 return self._compared(node)
             case ast.BoolOp(op=op, values=values):
@@ -255,7 +238,12 @@ class Expressions:
                     self.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
                     help="stack the tensors (`ops.stack(items)[i]`), or loop over a range of known length" if tensors
                     else "choose with `if` and `elif`, or pass the number as an argument")
-            return self.outside.part(container, container[self.world.index(index) if self.world.is_tensor(container) else index])
+            if isinstance(container, dict) and hasattr(container, "__missing__") and index not in container:
+                self.touched(container)
+                return self._born(container[index])
+            if self.world.is_tensor(container):
+                return container[self.world.index(index)]
+            return self.outside.part(container, self.called_special(container, "__getitem__", (index,), lambda: container[index]))
 
     def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
         for node in nodes:
@@ -284,11 +272,36 @@ class Expressions:
             raise errors.VALUE_NEEDED.at(loc, "a number that is not known while parsing is used as a key",
                                          help="use keys and elements of sets that are Python values; `if` and `elif` choose by a number")
 
+    def touched(self, container: Any) -> None:
+        """To be called before a container may be changed.  CompileError where that could not be taken back."""
+        if isinstance(container, CONTAINERS):
+            self.aliases.write(container)
+            self.journal.touch(ContentsPlace(container))
+        elif isinstance(container, COLLECTIONS) and not self.journal.is_own(ContentsPlace(container)):
+            name = type(container).__name__
+            raise errors.UNSUPPORTED.at(self.world.loc, f"a {name} from before is changed where a tensor decides whether it is reached",
+                                        help="use a list, a dict or a deque, or change it before")
+
     def check_iterator(self, x: Any) -> None:
-        """CompileError for an iterator from outside: it would go on while parsing, and not when the graph runs."""
-        if isinstance(x, Iterator) and not any(x is own for own in self.iterators):
+        """CompileError for an iterator that would go on while parsing, and not when the graph runs, or not as Python's does."""
+        if not isinstance(x, Iterator):
+            return
+        if id(x) not in self.iterators:
             raise errors.FROZEN_CALL.at(self.world.loc, "an iterator from outside goes on once, while the graph is built",
                                         help="call `next` outside, and pass what it gives as an argument")
+        if id(x) in self._looped:
+            raise errors.UNSUPPORTED.at(self.world.loc, "an iterator that a `for` goes through goes on besides",
+                                        help="make a list of it: `items = list(it)`, and loop over that")
+        if not self.journal.is_own(ContentsPlace(x)):
+            raise errors.UNSUPPORTED.at(self.world.loc, "an iterator from before goes on where a tensor decides whether it does",
+                                        help="call `next` before, or count in a number of your own: `items[i]`")
+
+    def looped(self, x: Any) -> None:
+        """A `for` has taken all that the iterator `x`, and those it was made of, had to give."""
+        if id(x) in self.iterators:
+            self._looped.add(id(x))
+            for part in self.iterators[id(x)][1]:
+                self.looped(part)
 
     def _born(self, container: Any) -> Any:
         self.journal.born(ContentsPlace(container))
@@ -305,14 +318,16 @@ class Expressions:
             if isinstance(x, (list, tuple, dict, set, range, str)):
                 return [self.outside.part(x, item) for item in x]
             self.check_iterator(x)
-            return iter(x)
+            method = self.special(x, "__iter__")
+            return iter(x) if method is None else self.iterated(self.call(method, (x,), {}), node)
 
     # -- what a tensor may decide -----------------------------------------------------------------------------------
     def truth(self, x: Any, node: ast.AST) -> Any:
         """Whether `x` is true: a bool, or an atom of the IR."""
         self.used(x)
         with self.here(node):
-            return self.world.truth(x)
+            method = self.special(x, "__bool__") or self.special(x, "__len__")
+            return self.world.truth(x if method is None else self.call(method, (x,), {}))
 
     def test(self, node: ast.expr) -> Any:
         """The truth of an expression that stands where only its truth matters: a bool, or an atom of the IR."""
@@ -403,10 +418,14 @@ class Expressions:
                 case ast.In() | ast.NotIn():
                     return self._contained(left, right, isinstance(op, ast.In), node)
                 case _:
-                    return _COMPARE[type(op)](left, right)
+                    return self.comparison(COMPARE[type(op)], left, right)
 
     def _contained(self, item: Any, container: Any, wanted: bool, node: ast.AST) -> Any:
         """`item in container`; a tensor, or among tensors, by what `==` says of each."""
+        method = self.special(container, "__contains__")
+        if method is not None:
+            found = self.call(method, (container, item), {})
+            return self._as_bool(found, node) if wanted else self.opposite(found)
         if self.world.is_tensor(container):
             container = self.world.rows(container)
         if isinstance(container, (list, tuple)) and (self.world.is_dynamic(item) or any(self.world.is_dynamic(x) for x in container)):

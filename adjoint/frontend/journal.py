@@ -6,14 +6,28 @@ with what was there before; at its end the changes are taken back, and are merge
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections import deque
+from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
 from dataclasses import dataclass
 from types import CellType
 from typing import Any, Protocol
 
+import numpy as np
+
 from adjoint.diagnostics import UNKNOWN, Loc
 
-__all__ = ["AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace", "Place", "is_as_before"]
+__all__ = [
+    "COLLECTIONS", "CONTAINERS", "AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace",
+    "ObjectPlace", "Place", "is_as_before",
+]
+
+
+CONTAINERS = (list, dict, set, deque, bytearray, array, np.ndarray)
+"""The types whose contents are noted, and put back."""
+
+COLLECTIONS = (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)
+"""All that are changed by `x[key] = value` and by methods; of other types than CONTAINERS it is not known how to put them back."""
 
 
 class Place(Protocol):
@@ -33,7 +47,10 @@ MISSING: Any = object()
 
 @dataclass(frozen=True, eq=False)
 class ContentsPlace:
-    """The contents of a list, dict or set; the local names of a function are a dict."""
+    """The contents of a container; the local names of a function are a dict.
+
+    They are a plain list, dict or set, whatever subclass holds them, and a list for a deque; bytes where they are no Python objects.
+    """
 
     container: Any
 
@@ -42,14 +59,33 @@ class ContentsPlace:
         return ("contents", id(self.container))
 
     def get(self) -> Any:
-        return self.container.copy()
+        match self.container:
+            case list() | deque():
+                return list(self.container)
+            case dict():
+                return dict(self.container)
+            case bytearray() | array() | np.ndarray(dtype=np.dtype(hasobject=False)):
+                return bytes(self.container) if isinstance(self.container, bytearray) else self.container.tobytes()
+            case _:
+                return self.container.copy()
 
     def set(self, value: Any) -> None:
-        if isinstance(self.container, list):
-            self.container[:] = value
-        else:
-            self.container.clear()
-            self.container.update(value)
+        match self.container:
+            case list() | bytearray():
+                self.container[:] = value
+            case array():
+                del self.container[:]
+                self.container.frombytes(value)
+            case np.ndarray(dtype=np.dtype(hasobject=False)):
+                self.container[...] = np.frombuffer(value, self.container.dtype).reshape(self.container.shape)
+            case np.ndarray():
+                self.container[...] = value
+            case deque():
+                self.container.clear()
+                self.container.extend(value)
+            case _:
+                self.container.clear()
+                self.container.update(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +135,24 @@ class AttributePlace:
 
 
 @dataclass(frozen=True, eq=False)
+class ObjectPlace:
+    """All attributes of an object."""
+
+    holder: Any
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("object", id(self.holder))
+
+    def get(self) -> Any:
+        return dict(vars(self.holder))
+
+    def set(self, value: Any) -> None:
+        vars(self.holder).clear()
+        vars(self.holder).update(value)
+
+
+@dataclass(frozen=True, eq=False)
 class CellPlace:
     """A name of an enclosing function of Python's own."""
 
@@ -126,6 +180,10 @@ class _Scope:
         self.notes: dict[tuple[Any, ...], tuple[Place, Any]] = {}
         self.born: dict[tuple[Any, ...], Place] = {}
 
+    def has_made(self, place: Place) -> bool:
+        """Whether the place, or the object that it is an attribute of, was made in this branch."""
+        return place.key in self.born or (isinstance(place, AttributePlace) and ("object", id(place.holder)) in self.born)
+
 
 class Journal:
     """Notes of changes, one scope for each branch that is open.
@@ -148,13 +206,17 @@ class Journal:
         if self._scopes:
             self._scopes[-1].born[place.key] = place
 
+    def is_own(self, place: Place) -> bool:
+        """Whether changing `place` is seen on the path that is being lowered alone: it was made there, or no tensor decides."""
+        return not self._scopes or self._scopes[-1].has_made(place)
+
     def touch(self, place: Place) -> None:
         """To be called before `place` is changed."""
         if place.key not in self.touched and not isinstance(place, NamesPlace):
             self.touched[place.key] = (place, place.get(), self._where())
         if self._scopes:
             scope = self._scopes[-1]
-            if place.key not in scope.notes and place.key not in scope.born:
+            if place.key not in scope.notes and not scope.has_made(place):
                 scope.notes[place.key] = (place, place.get())
 
     def write(self, place: Place, value: Any) -> None:
@@ -190,5 +252,7 @@ def is_as_before(before: Any, after: Any) -> bool:
         return list(before) == list(after) and all(after[name] is value for name, value in before.items())
     if isinstance(before, list) and isinstance(after, list):
         return len(before) == len(after) and all(a is b for a, b in zip(before, after, strict=True))
+    if isinstance(before, bytes):
+        return before == after
     atom = getattr(before, "atom", None)
     return atom is not None and atom is getattr(after, "atom", None)

@@ -50,7 +50,8 @@ def depends_on_arguments_alone(function: Any) -> bool:
     if not module and not isinstance(function, types.BuiltinFunctionType):
         module = type(function).__module__
     if owner is not None and not isinstance(owner, types.ModuleType):
-        module = type(owner).__module__
+        called = getattr(function, "__name__", "")
+        module = next((kind for kind in type(owner).__mro__ if called in vars(kind)), type(owner)).__module__
     elif isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         module = function.__objclass__.__module__
     root = (module or "builtins").partition(".")[0]

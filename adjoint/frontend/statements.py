@@ -7,16 +7,18 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import UNKNOWN, CompileError, Loc
 from adjoint.frontend import errors
 from adjoint.frontend.branches import BREAK, CONTINUE, NEXT, RETURN, Branch, Difference, Outcome, Unreachable
-from adjoint.frontend.expressions import IN_PLACE
 from adjoint.frontend.frame import UNBOUND
 from adjoint.frontend.journal import AttributePlace, ContentsPlace, NamesPlace
 from adjoint.frontend.numbers import RunTimeRange
+from adjoint.frontend.operators import IN_PLACE
 from adjoint.frontend.patterns import Patterns
 from adjoint.frontend.scope import changed_at, jumps, reads_name
 from adjoint.ir.core import Value
@@ -28,6 +30,10 @@ _ROLLED_FROM = 3
 
 _UNROLLED_TO = 16
 """Rounds up to which a loop that a tensor may leave is written out."""
+
+
+_MOST_ITEMS = 1_000_000
+"""How many items a loop that is written out may have."""
 
 
 class Statements(Patterns):
@@ -198,15 +204,13 @@ class Statements(Patterns):
             if place is None:
                 if isinstance(container, dict):
                     self.check_key(key, self.world.loc)
-                self._touched(container)
+                self.touched(container)
             else:
                 self.journal.touch(place)
-            container[self.world.index(key) if self.world.is_tensor(container) else key] = value
-
-    def _touched(self, container: Any) -> None:
-        if isinstance(container, (list, dict, set)):
-            self.aliases.write(container)
-            self.journal.touch(ContentsPlace(container))
+            if self.world.is_tensor(container):
+                container[self.world.index(key)] = value
+            else:
+                self.called_special(container, "__setitem__", (key, value), lambda: operator.setitem(container, key, value))
 
     def _augmented(self, node: ast.AugAssign) -> None:
         operation = IN_PLACE[type(node.op)]
@@ -227,9 +231,9 @@ class Statements(Patterns):
         if isinstance(before, (int, float, str)) and isinstance(given, (int, float, str)):
             # Read only to be written: `self.count += 1` alone makes nothing depend on the count.
             self.world.unread(since, until)
-        self._touched(before)
+        self.touched(before)
         with self.here(node):
-            found = operation(before, given)
+            found = self.in_place(operation, before, given)
         match node.target:
             case ast.Name(id=name):
                 hint(found, name)
@@ -249,9 +253,9 @@ class Statements(Patterns):
                 container, index = self.value(held), self.value(key)
                 if isinstance(container, dict):
                     self.check_key(index, self.place_of(target))
-                self._touched(container)
+                self.touched(container)
                 with self.here(target):
-                    del container[index]
+                    self.called_special(container, "__delitem__", (index,), lambda: operator.delitem(container, index))
             case _:
                 raise self.unsupported(target, "only names and items can be deleted", "assign None instead")
 
@@ -349,8 +353,16 @@ class Statements(Patterns):
             outcome = self._looping(lambda: self.branching.for_loop(
                 (over.start, over.stop, over.step), lambda i: self.assign(node.target, i), lambda: self.block(node.body)), node)
         else:
-            outcome = self._unrolled(node, list(self.iterated(over, node.iter)), 0)
+            outcome = self._unrolled(node, self._all_items(over, node.iter), 0)
         return self._left(outcome, node.orelse, node)
+
+    def _all_items(self, over: Any, node: ast.expr) -> list[Any]:
+        """What a `for` goes through.  An iterator has been gone through with it."""
+        items = list(itertools.islice(self.iterated(over, node), _MOST_ITEMS + 1))
+        if len(items) > _MOST_ITEMS:
+            raise self.unsupported(node, "this iterator does not seem to end", "count in a `while`, or loop over a range")
+        self.looped(over)
+        return items
 
     def _looping(self, loop: Callable[[], Outcome | None], node: ast.For | ast.While) -> Outcome | None:
         self.branching.local_names = self.frame.names

@@ -6,6 +6,7 @@ Each is a function or a Cell that says in a sentence what it is about; see `prog
 from programs import (
     arguments,
     branches,
+    changing,
     containers,
     corners,
     errors,
@@ -21,6 +22,6 @@ from programs import (
 from programs.program import PROGRAMS, Program
 
 __all__ = [
-    "PROGRAMS", "Program", "arguments", "branches", "containers", "corners", "errors", "gradients", "indexing", "loops", "methods",
-    "networks", "numerics", "operators", "state",
+    "PROGRAMS", "Program", "arguments", "branches", "changing", "containers", "corners", "errors", "gradients", "indexing", "loops",
+    "methods", "networks", "numerics", "operators", "state",
 ]

@@ -147,7 +147,7 @@ def test_hooks_on_a_constant_that_is_written(mode: str):
         y.register_hook(log.tensor("after", lambda g: g * 2))
         return y * 7
 
-    assert plain(run_in(mode, ms.grad(f))(T(1))) == 14
+    assert plain(run_in(mode, ms.grad(f))(T(1))) == [14]
     assert log == [("after", [7, 7])]
 
 

@@ -1,0 +1,116 @@
+"""Operators.  Those that a class of the user's defines, by its special methods, are parsed like all of the user's functions."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import operator
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.frontend import purity
+from adjoint.frontend.world import World
+
+__all__ = ["BINARY", "COMPARE", "IN_PLACE", "UNARY", "Operators"]
+
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.Pow: operator.pow, ast.MatMult: operator.matmul, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+}
+IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv, ast.FloorDiv: operator.ifloordiv,
+    ast.Mod: operator.imod, ast.Pow: operator.ipow, ast.MatMult: operator.imatmul, ast.BitAnd: operator.iand, ast.BitOr: operator.ior,
+    ast.BitXor: operator.ixor, ast.LShift: operator.ilshift, ast.RShift: operator.irshift,
+}
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert}
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "** or pow()", "matmul": "@", "and": "&",
+    "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=",
+    "ifloordiv": "//=", "imod": "%=", "ipow": "**=", "imatmul": "@=", "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=",
+    "irshift": ">>=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}
+"""By the name of an operation, how Python's own messages write it."""
+_MIRRORED = {"__eq__": "__eq__", "__ne__": "__ne__", "__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
+
+
+class Operators:
+    """Applies operators to values."""
+
+    world: World
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def special(self, x: Any, name: str) -> types.FunctionType | None:
+        """The special method that a class of the user's defines, if it is one to be parsed; None where Python calls its own."""
+        kind = type(x)
+        if kind.__module__ == "builtins" or self.world.is_dynamic(x):
+            return None
+        method = getattr(kind, name, None)
+        if not isinstance(method, types.FunctionType) or method.__code__.co_filename.startswith("<") or inspect.isgeneratorfunction(method):
+            return None
+        if self.world.is_library(method) or purity.is_of_pure_module(method) or purity.is_standard(method):
+            return None
+        self.world.read_attribute(kind, name)
+        return method
+
+    def called_special(self, x: Any, name: str, args: tuple[Any, ...], otherwise: Callable[[], Any]) -> Any:
+        """What the special method of the user's gives, or else Python."""
+        method = self.special(x, name)
+        return otherwise() if method is None else self.call(method, (x, *args), {})
+
+    def unary(self, operation: Callable[[Any], Any], x: Any) -> Any:
+        return self.called_special(x, f"__{operation.__name__}__", (), lambda: operation(x))
+
+    def binary(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        """An arithmetic operator: that of `a`, else the reflected one of `b`."""
+        word = operation.__name__.strip("_")
+        return self._first(operation, [(a, f"__{word}__", b), (b, f"__r{word}__", a)])
+
+    def in_place(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        """An augmented assignment: the operator in place, else the one that gives a new value."""
+        word = operation.__name__.removeprefix("i").strip("_")
+        return self._first(operation, [(a, f"__i{word}__", b), (a, f"__{word}__", b), (b, f"__r{word}__", a)])
+
+    def comparison(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        """A comparison: that of `a`, else the mirrored one of `b`; `!=` is the opposite of `==` where it alone is defined."""
+        name = f"__{operation.__name__}__"
+        if operation is operator.ne and any(self.special(x, "__eq__") and type(x).__ne__ is object.__ne__ for x in (a, b)):
+            return self.opposite(self.comparison(operator.eq, a, b))
+        return self._first(operation, [(a, name, b), (b, _MIRRORED[name], a)])
+
+    def opposite(self, x: Any) -> Any:
+        """`not x`, of a value: a bool, or one that is known when the graph runs."""
+        truth = self.world.truth(x)
+        return not truth if isinstance(truth, bool) else self.world.number("bool", x).negated()
+
+    def _first(self, operation: Callable[[Any, Any], Any], attempts: Sequence[tuple[Any, str, Any]]) -> Any:
+        """What the first of the special methods gives that does not decline.  Without one of the user's, Python applies the operator."""
+        methods = [self.special(x, name) for x, name, _ in attempts]
+        if not any(methods):
+            return operation(attempts[0][0], attempts[0][2])
+        for method, (x, name, other) in zip(methods, attempts, strict=True):
+            if method is not None:
+                found = self.call(method, (x, other), {})
+            else:
+                found = getattr(type(x), name, _declines)(x, other)
+            if found is not NotImplemented:
+                return found
+        a, _, b = attempts[0]
+        if operation in (operator.eq, operator.ne):
+            return (a is b) is (operation is operator.eq)
+        symbol = _SYMBOLS[operation.__name__.strip("_")]
+        kinds = f"'{type(a).__name__}' and '{type(b).__name__}'"
+        if operation in COMPARE.values():
+            raise TypeError(f"'{symbol}' not supported between instances of {kinds}")
+        raise TypeError(f"unsupported operand type(s) for {symbol}: {kinds}")
+
+
+def _declines(x: Any, other: Any) -> Any:
+    del x, other
+    return NotImplemented
