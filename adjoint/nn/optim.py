@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Mul
+from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.optimizers import AdamUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
-from adjoint.ir.ops.shape import Gather
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import boolean, number
 from adjoint.runtime.cell import Cell

@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.ops.shape import Broadcast, Iota, Reshape
+from adjoint.ir.ops.indexing import Iota
+from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
 from adjoint.runtime.host_checks import emitting, is_run_time_number

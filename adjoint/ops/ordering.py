@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.reduce import Sum
-from adjoint.ir.ops.shape import Iota
 from adjoint.ir.types import I32, I64, tensor
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong
 from adjoint.ops.arithmetic import isnan, logical_and, logical_or

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from adjoint.ir.ops.along import ArgMax, ArgMin
+from adjoint.ir.ops.along import CumSum as CumSumOp
 from adjoint.ir.ops.elementwise import Cast as CastOp
 from adjoint.ir.ops.normalize import BatchNormInference
 from adjoint.ir.ops.pooling import AvgPool as AvgPoolOp
 from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
 from adjoint.ir.ops.pooling import MaxPoolIndices
 from adjoint.ir.ops.random import Dropout as DropoutOp
-from adjoint.ir.ops.reduce import All, Any_, ArgMax, ArgMin, Mean, Prod, Sum
-from adjoint.ir.ops.reduce import CumSum as CumSumOp
+from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, Sum
 from adjoint.ir.ops.reduce import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.reduce import ReduceMin as ReduceMinOp
 from adjoint.ir.types import BOOL, F32, I32, I64, DType

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.ops.along import ArgMax, ArgMin, CumSum
 from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.ops.reduce import All, Any_, ArgMax, ArgMin, CumSum, Mean, Prod, ReduceMax, ReduceMin, Sum
+from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, ReduceMax, ReduceMin, Sum
 from adjoint.ir.types import BOOL, F64, I32, I64, DType
 from adjoint.ops.arguments import (
     axes_argument,

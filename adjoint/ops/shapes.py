@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Cast, Select
-from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Iota, OneHot, Pad, Reshape, Reverse, ScatterAdd, Slice, Transpose
+from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
+from adjoint.ir.ops.shape import Broadcast, Concat, Pad, Reshape, Reverse, Slice, Transpose
 from adjoint.ir.types import BOOL, F32, I32, I64, TensorType, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
     IndexMistake,

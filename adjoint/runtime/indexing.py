@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.ops.elementwise import Cast, Select
+from adjoint.ir.ops.indexing import Gather, Iota, ScatterAdd
 from adjoint.ir.ops.reduce import Any_
-from adjoint.ir.ops.shape import Broadcast, Concat, Gather, Iota, Reshape, ScatterAdd, Slice, Transpose
+from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
 from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
 from adjoint.runtime.host_checks import checked_on_host, emitting, is_run_time_number, needs_values
 from adjoint.runtime.interned import made

@@ -2,12 +2,14 @@
 
 from adjoint.ir.ops import (
     activation,
+    along,
     arithmetic,
     comparison,
     control,
     conversion,
     elementwise,
     host,
+    indexing,
     linalg,
     logic,
     losses,
@@ -26,12 +28,14 @@ from adjoint.ir.ops import (
 
 __all__ = [
     "activation",
+    "along",
     "arithmetic",
     "comparison",
     "control",
     "conversion",
     "elementwise",
     "host",
+    "indexing",
     "linalg",
     "logic",
     "losses",

@@ -23,11 +23,17 @@ if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Kernel
 
 __all__ = [
-    "ELEMENTS_PER_THREAD", "Walk", "advance", "broadcast_walk", "collapsed", "emit_fill", "emit_map", "row_counters", "row_major",
+    "ELEMENTS_PER_THREAD", "Walk", "advance", "broadcast_walk", "collapsed", "emit_fill", "emit_map", "grain_of",
+    "row_counters", "row_major",
 ]
 
 ELEMENTS_PER_THREAD = 32768
 """Elements of the cheapest kernel that are worth waking a thread for; some microseconds of work."""
+
+
+def grain_of(elements: int) -> int:
+    """Units per thread below which threads do not pay, for units of so many elements."""
+    return max(1, ELEMENTS_PER_THREAD // max(1, elements))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,238 @@
+"""What goes along one axis: the positions of extremes, and running sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.ir.op import Op, family, mistake, operation, sample
+from adjoint.ir.ops.loops import grain_of
+from adjoint.ir.ops.reduce import COLUMNS, LANES, NUMBERS, reduced_shape
+from adjoint.ir.types import F32, I32, I64, DType, TensorType, tensor
+
+if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Expr, Kernel
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+
+Array = np.ndarray[Any, Any]
+Cotangents = Sequence["Atom | None"]
+
+F32_23 = tensor(F32, (2, 3))
+I32_23 = tensor(I32, (2, 3))
+
+
+@family
+class Position(Op):
+    """The index of an extreme along `axis`, as an integer of dtype `to`."""
+
+    axis: int
+    to: DType = I64
+    pack = "reduce"
+    samples = (
+        sample(F32_23, axis=0, smooth=False, note="an index"),
+        sample(F32_23, axis=1, to=I32, smooth=False, note="an index"),
+        sample(tensor(F32, (2, 3, 4)), axis=1, smooth=False, note="an index"),
+        sample(tensor(F32, (2, 4)), axis=1, values={0: [[1.0, 3.0, 3.0, 1.0], [2.0, 3.0, math.nan, math.nan]]},
+               smooth=False, note="ties and NaN"),
+        sample(tensor(F32, (3, 0)), axis=0, smooth=False, note="an index"),
+        sample(I32_23, axis=1, domain=(-9, 9), smooth=False, note="an index"),
+        sample(tensor(F32, (3, 101)), axis=1, smooth=False, note="an index"),
+        sample(tensor(I32, (3, 101)), axis=1, domain=(0, 5), smooth=False, note="an index, among ties"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        if not isinstance(x, TensorType) or x.dtype not in NUMBERS:
+            raise mistake(self, "x", "a tensor of a number type", x, TypeError)
+        if self.to not in (I32, I64):
+            raise mistake(self, "to", "Int32 or Int64", self.to, TypeError)
+        if not 0 <= self.axis < x.rank:
+            raise mistake(self, "axis", f"in 0..{x.rank - 1}", self.axis)
+        if x.shape[self.axis] == 0:
+            raise mistake(self, "x", f"of at least one element along axis {self.axis}", x)
+        return tensor(self.to, reduced_shape(x.shape, (self.axis,), keepdims=False))
+
+    def beats(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        """Whether number `a` is more extreme than number `b`."""
+        raise NotImplementedError(f"{type(self).__name__}.beats")
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        length = x.shape[self.axis]
+        inner = math.prod(x.shape[self.axis + 1 :])
+        n, m = k.size(length, "n"), None if inner == 1 else k.size(inner, "m")
+        with k.stage(out.count, grain_of(2 * length), "unit") as unit:
+            start = k.let(unit * n if m is None else unit / m * n * m + unit % m, "start")
+            if m is None and 2 * LANES <= length < 1 << 31:
+                place = self._place_in_lanes(k, x, start, n)
+            else:
+                best, place = k.local(x[start], "best"), k.local(0, "place", I64)
+                with k.loop(1, n, "i") as i:
+                    value = k.let(x[start + (i if m is None else i * m)], "value")
+                    with k.when(self._wins(k, value, best)):
+                        k.set(best, value)
+                        k.set(place, i)
+            k.store(out, unit, k.cast(place, self.to))
+
+    def _wins(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        """Whether `a`, met after `b`, is the one to keep: NaN is the most extreme."""
+        better = self.beats(k, a, b)
+        if a.dtype.is_float:
+            better = k.either(better, k.both(k.call("isnan", a), k.negation(k.call("isnan", b))))
+        return better
+
+    def _place_in_lanes(self, k: Kernel, x: Buffer, start: Expr, n: Expr) -> Expr:
+        """The place of the extreme of n side by side elements, n at least LANES: found per lane, then among the lanes."""
+        best, place = k.array(x.dtype, LANES, "best"), k.array(I32, LANES, "place")
+        with k.loop(0, LANES, "l") as here:
+            k.set(best[here], x[start + here])
+            k.set(place[here], k.cast(here, I32))
+        full = k.let(n / LANES * LANES, "full")
+
+        def meet(here: Expr, i: Expr) -> None:
+            value = k.let(x[start + i], "value")
+            wins = k.let(self._wins(k, value, best[here]), "wins")
+            k.set(best[here], k.select(wins, value, best[here]))
+            k.set(place[here], k.select(wins, k.cast(i, I32), place[here]))
+
+        with k.loop(LANES, full, "i", step=LANES) as i, k.loop(0, LANES, "l") as here:
+            meet(here, i + here)
+        with k.loop(full, n, "i") as i:
+            meet(i - full, i)
+        with k.loop(1, LANES, "l") as here:
+            equal = k.equal(best[here], best[0])
+            if x.dtype.is_float:
+                equal = k.either(equal, k.both(k.call("isnan", best[here]), k.call("isnan", best[0])))
+            earlier = k.both(equal, k.less(place[here], place[0]))
+            with k.when(k.either(earlier, self._wins(k, best[here], best[0]))):
+                k.set(best[0], best[here])
+                k.set(place[0], place[here])
+        return place[0]
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        """Along the last axis, as the class of a row."""
+        for to in (I32, I64) if dtype in NUMBERS else ():
+            yield cls(axis=1, to=to), (tensor(dtype, (8, 10)),)
+
+
+@operation
+class ArgMax(Position):
+    """The index of the largest element along `axis`, the first of equal ones; NaN counts as the largest.
+
+    x         T[s], T a number type
+    result    to[s without axis], to i32 or i64
+    gradient  none: an index has none
+    errors    TypeError: not numbers; ValueError: axis out of range, nothing to choose from
+    """
+
+    cuts = "an index has no gradient"
+
+    def beats(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return k.greater(a, b)
+
+    def reference(self, x: Array) -> Array:
+        return np.argmax(x, axis=self.axis).astype(self.to.array)
+
+
+@operation
+class ArgMin(Position):
+    """The index of the smallest element along `axis`, the first of equal ones; NaN counts as the smallest.
+
+    x         T[s], T a number type
+    result    to[s without axis], to i32 or i64
+    gradient  none: an index has none
+    errors    TypeError: not numbers; ValueError: axis out of range, nothing to choose from
+    """
+
+    cuts = "an index has no gradient"
+
+    def beats(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return k.less(a, b)
+
+    def reference(self, x: Array) -> Array:
+        return np.argmin(x, axis=self.axis).astype(self.to.array)
+
+
+@operation
+class CumSum(Op):
+    """Running sums along `axis`, in order; f16 and bf16 are added in float32.
+
+    `exclusive`: of the elements before, without the element itself.  `reverse`: from the end.
+
+    x         T[s], T a number type
+    result    T[s]
+    gradient  the running sums of ct from the other end
+    errors    TypeError: not numbers; ValueError: axis out of range
+    """
+
+    axis: int
+    exclusive: bool = False
+    reverse: bool = False
+    samples = (
+        sample(F32_23, axis=0),
+        sample(F32_23, axis=1),
+        sample(tensor(F32, (2, 3, 4)), axis=1, exclusive=True),
+        sample(F32_23, axis=1, reverse=True),
+        sample(F32_23, axis=1, exclusive=True, reverse=True),
+        sample(tensor(F32, (3, 0)), axis=1),
+        sample(I32_23, axis=1, domain=(-9, 9), smooth=False, note="integers"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        if not isinstance(x, TensorType) or x.dtype not in NUMBERS:
+            raise mistake(self, "x", "a tensor of a number type", x, TypeError)
+        if not 0 <= self.axis < x.rank:
+            raise mistake(self, "axis", f"in 0..{x.rank - 1}", self.axis)
+        return x
+
+    def reference(self, x: Array) -> Array:
+        along = np.moveaxis(x, self.axis, 0)
+        if self.reverse:
+            along = along[::-1]
+        total = np.cumsum(along, axis=0, dtype=x.dtype)
+        if self.exclusive:
+            total = np.concatenate([np.zeros_like(total[:1]), total[:-1]])
+        if self.reverse:
+            total = total[::-1]
+        return np.moveaxis(total, 0, self.axis)
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        length = x.shape[self.axis]
+        outer = math.prod(x.shape[: self.axis])
+        inner = math.prod(x.shape[self.axis + 1 :])
+        n = k.size(length, "n")
+        dtype = x.dtype.compute
+        nothing = k.literal(-0.0 if dtype.is_float and not self.exclusive else 0, dtype)
+
+        def add(total: Expr, place: Expr) -> None:
+            if self.exclusive:
+                k.store(out, place, total)
+            k.set(total, total + x[place])
+            if not self.exclusive:
+                k.store(out, place, total)
+
+        if inner == 1:
+            with k.stage(outer, grain_of(4 * length), "row") as row:
+                total = k.local(nothing, "total")
+                with k.loop(0, n, "i") as i:
+                    add(total, k.let(row * n + (n - 1 - i if self.reverse else i), "place"))
+            return
+        m, chunks = k.size(inner, "m"), -(-inner // COLUMNS)
+        per_row = k.size(chunks, "chunks")
+        with k.stage(outer * chunks, grain_of(2 * length * min(inner, COLUMNS)), "unit") as unit:
+            left = k.let(unit % per_row * COLUMNS, "left")
+            width = k.let(k.minimum_of(m - left, k.literal(COLUMNS, I64)), "width")
+            first = k.let(unit / per_row * n, "first")
+            totals = k.array(x.dtype, COLUMNS, "total")
+            with k.loop(0, width, "j") as j:
+                k.set(totals[j], nothing)
+            with k.loop(0, n, "i") as i:
+                start = k.let((first + (n - 1 - i if self.reverse else i)) * m + left, "start")
+                with k.loop(0, width, "j") as j:
+                    add(totals[j], start + j)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.cum_sum(ct, axis=self.axis, exclusive=self.exclusive, reverse=not self.reverse),)
