@@ -27,6 +27,7 @@ class _BatchNorm(Cell):
     """
 
     ranks: tuple[int, ...] = ()
+    keeps_parameters = True
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",

@@ -16,6 +16,7 @@ from adjoint.runtime import graphs
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
 from adjoint.runtime.parameter import Parameter, ParameterTuple
+from adjoint.runtime.precision import cast_parameter, computing, stored
 from adjoint.runtime.program import zeros
 from adjoint.runtime.state import state
 from adjoint.runtime.tape import Tape
@@ -46,6 +47,9 @@ class Cell:
 
     _inputs: Any = None
     """What `set_inputs` said of the arguments."""
+
+    keeps_parameters: bool = False
+    """Whether construct takes the parameters as they are where `to_float` asks for another type: it casts them itself."""
 
     _watched: bool = False
     """Whether a graph depends on this cell: then the epoch moves when an attribute changes."""
@@ -92,7 +96,8 @@ class Cell:
         else:
             if "_cells" in own and name not in _OWN and (name in own["_params"] or name in own["_cells"]):
                 if isinstance(value, Tensor) and name in own["_params"]:
-                    own["_params"][name].set_data(value)
+                    if not stored(self, name, value):
+                        own["_params"][name].set_data(value)
                     return
                 self._give_up(name, value)
             object.__setattr__(self, name, value)
@@ -114,7 +119,10 @@ class Cell:
         if value.is_default_name:
             value.name = name
         own["_params"][name] = value
-        own[name] = value
+        if own.get("_compute") is None or self.keeps_parameters:
+            own[name] = value
+        else:
+            own.pop(name, None)
 
     def _adopt_parameters(self, name: str, values: ParameterTuple) -> None:
         """Those of a tuple are parameters of the cell by their own names."""
@@ -136,11 +144,16 @@ class Cell:
     def __delattr__(self, name: str) -> None:
         own = self.__dict__
         own.get("_cells", {}).pop(name, None)
-        own.get("_params", {}).pop(name, None)
-        object.__delattr__(self, name)
+        parameter = own.get("_params", {}).pop(name, None)
+        if name in own or parameter is None:
+            object.__delattr__(self, name)
         epoch.move()
 
     def __getattr__(self, name: str) -> Any:
+        parameters = self.__dict__.get("_params", ())
+        if name in parameters:
+            cast = cast_parameter(self, name)
+            return parameters[name] if cast is None else cast
         raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
 
     def _retitle(self, prefix: str) -> None:
@@ -168,18 +181,12 @@ class Cell:
             args, kwargs = self._forward_pre(hooks, args, kwargs)
         tape = state.tape
         try:
-            if self._compute is not None:
-                args, kwargs, restore = self._lowered(args, kwargs)
+            if tape is not None:
+                output = self._recorded(tape, args, kwargs, bool(hooks is not None and hooks.backward))
+            elif self._compute is None:
+                output = self.construct(*args, **kwargs)
             else:
-                restore = None
-            try:
-                if tape is None:
-                    output = self.construct(*args, **kwargs)
-                else:
-                    output = self._recorded(tape, args, kwargs, bool(hooks is not None and hooks.backward))
-            finally:
-                if restore is not None:
-                    self.__dict__.update(restore)
+                output = self._computed(args, kwargs)
         except Exception:
             if hooks is not None:
                 self._always(hooks, args, kwargs)
@@ -193,6 +200,12 @@ class Cell:
             output = _replaced(output, tape.outputs(self, tensors)) if tensors else output
         return output
 
+    def _computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Construct in the float type that `to_float` asked for."""
+        assert self._compute is not None
+        with computing(self, self._compute) as cast:
+            return self.construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
+
     def _recorded(self, tape: Tape, args: tuple[Any, ...], kwargs: dict[str, Any], hooked: bool) -> Any:
         """Run construct as a region of the tape: arguments and results get names of their own."""
         tensors = [x for x in args if isinstance(x, Tensor)]
@@ -204,7 +217,7 @@ class Cell:
             rule.arguments = args
         slots = [tape.slot_of(x) for x in names] if rule is not None else None
         try:
-            output = self.construct(*args, **kwargs)
+            output = self.construct(*args, **kwargs) if self._compute is None else self._computed(args, kwargs)
             if slots is not None and [tape.slot_of(x) for x in names] != slots:
                 raise RuntimeError(f"For {subject_of(self)}, which has a 'bprop', an argument of construct is written in place: the "
                                    "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")
@@ -410,11 +423,19 @@ class Cell:
         return self
 
     def to_float(self, dst_type: DType) -> Cell:
-        """Compute here and below in `dst_type`: floating inputs and parameters are cast to it."""
+        """Compute here and below in `dst_type`: floating inputs and parameters are cast to it inside of construct.
+
+        Hooks see what goes in and out as it is outside.  Who writes to a parameter in construct writes to the parameter itself.
+        """
         if not isinstance(dst_type, DType) or dst_type not in (F16, F32, BF16):
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
         for _, cell in self.cells_and_names():
             cell._compute = dst_type
+            if not cell.keeps_parameters:
+                # Looked for by `__getattr__`: what it finds depends on who asks.
+                for name, parameter in cell._params.items():
+                    if cell.__dict__.get(name) is parameter:
+                        del cell.__dict__[name]
         return self
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
@@ -437,18 +458,6 @@ class Cell:
     def set_jit_config(self, jit_config: Any) -> None:
         """Kept for MindSpore's scripts: there is one way of running a graph."""
         self._jit_config = jit_config
-
-    def _lowered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
-        """Arguments and own parameters in the dtype that `to_float` asked for; what to put back afterwards."""
-        dtype = self._compute
-        assert dtype is not None
-
-        def lowered(x: Any) -> Any:
-            return apply(Cast(dtype), x) if isinstance(x, Tensor) and x.dtype.is_float and x.dtype is not dtype else x
-
-        before = dict(self._params)
-        self.__dict__.update({name: lowered(p) for name, p in before.items()})
-        return tuple(map(lowered, args)), {k: lowered(v) for k, v in kwargs.items()}, before
 
     # -- to people --------------------------------------------------------------------------------------------------
     def extend_repr(self) -> str:

@@ -519,7 +519,7 @@ def _watch(cell: Cell) -> None:
 
 
 class _OwnAttribute(_Place):
-    """What stands in a cell's own `__dict__`, where writing moves the epoch."""
+    """What stands in a cell's own `__dict__`, or is a parameter of its, where writing moves the epoch."""
 
     __slots__ = ("held", "name")
 
@@ -529,7 +529,10 @@ class _OwnAttribute(_Place):
 
     def read(self) -> Any:
         holder = self.held()
-        return _GONE if holder is None else holder.__dict__.get(self.name, _ABSENT)
+        if holder is None:
+            return _GONE
+        own = holder.__dict__
+        return own[self.name] if self.name in own else own.get("_params", {}).get(self.name, _ABSENT)
 
     def watch(self, value: Any) -> Watch:
         return "epoch" if is_still(value) else "value"
@@ -733,7 +736,10 @@ class _State(_Place):
 
 
 def _attributes(cell: Cell) -> dict[str, Any]:
-    return {name: value for name, value in cell.__dict__.items() if name not in _NOT_READ}
+    """Those of the cell's own; parameters, which `to_float` takes out of the `__dict__`, come last."""
+    parameters = cell.__dict__.get("_params", {})
+    own = {name: x for name, x in cell.__dict__.items() if name not in _NOT_READ and parameters.get(name, _ABSENT) is not x}
+    return {**own, **{name: x for name, x in parameters.items() if name not in own}}
 
 
 def _identities(cell: Cell) -> tuple[Any, ...]:

@@ -29,6 +29,7 @@ from adjoint.runtime.graph_values import GraphNumber
 from adjoint.runtime.hooks import described
 from adjoint.runtime.lowering_python import PythonObjects
 from adjoint.runtime.outline import Slot, filled, outline_key, outlined, slots_of
+from adjoint.runtime.precision import computing
 from adjoint.runtime.tensor import Tensor
 
 __all__ = ["Cells", "hooked_outline", "observed"]
@@ -127,6 +128,13 @@ class Cells(PythonObjects):
         self.hook_sites[symbol] = site
         raise Unreachable
 
+    def _constructed(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any], library: bool) -> Any:
+        if cell._compute is not None:
+            with computing(cell, cell._compute) as cast:
+                args, kwargs = tuple(map(cast, args)), {name: cast(x) for name, x in kwargs.items()}
+                return cell.construct(*args, **kwargs) if library else self.frontend.call(cell.construct, args, kwargs)
+        return cell.construct(*args, **kwargs) if library else self.frontend.call(cell.construct, args, kwargs)
+
     def _region(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any], pattern: Slots,
                 reference: Callable[[], Cell | None], ordinal: int) -> Any:
         """Construct as a region: arguments and results get names of their own."""
@@ -137,9 +145,6 @@ class Cells(PythonObjects):
         self.guards.of_attribute(cell, "bprop")
         self.guards.of_attribute(cell, "_compute")
         loc, ends = self.loc, False
-        restore: dict[str, Any] | None = None
-        if cell._compute is not None:
-            args, kwargs, restore = cell._lowered(args, kwargs)
         tensors = [x for x in args if isinstance(x, Tensor)]
         operands = [self.atom(x) for x in tensors]
         params = self.params_like(operands)
@@ -150,7 +155,7 @@ class Cells(PythonObjects):
             own = tuple(next(inside) if isinstance(x, Tensor) else x for x in args)
             output = None
             try:
-                output = cell.construct(*own, **kwargs) if library else self.frontend.call(cell.construct, own, kwargs)
+                output = self._constructed(cell, own, kwargs, library)
             except Unreachable:
                 ends = True
             results = _tensors(output)
@@ -162,8 +167,6 @@ class Cells(PythonObjects):
         finally:
             builder = self.close()
             self.cell_homes.add(id(builder))
-            if restore is not None:
-                cell.__dict__.update(restore)
         region = builder.finish(yielded, params)
         symbol = self._host(cell.title, _CellReference(reference), self._hooks_text(cell, "backward")) if pattern.backward else ""
         if cell.bprop is not None and not ends:

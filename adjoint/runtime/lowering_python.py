@@ -18,6 +18,7 @@ from adjoint.runtime.cell import Cell
 from adjoint.runtime.emitting import Emitting
 from adjoint.runtime.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.precision import stored
 from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, as_tensor, dtype_argument
 
@@ -112,6 +113,8 @@ class PythonObjects(Emitting):
             raise errors.UNSUPPORTED.at(self.loc, f"another Parameter is put in the place of '{name}'",
                                         help=f"write its numbers: `ops.assign(self.{name}, value)`, or replace it outside")
         given = value if isinstance(value, Tensor) else value.as_tensor(target.dtype)
+        if stored(holder, name, given):
+            return True
         if given.type is not target.type:
             raise ValueError(f"For 'Cell', the Parameter '{name}' is {target.dtype} of shape {target.shape}: it cannot become "
                              f"{given.dtype} of shape {given.shape} in a graph.")

@@ -1,4 +1,4 @@
-"""What belongs to a thread: the tape it records on, if any."""
+"""What belongs to a thread: the tape it records on, if any, and the cells it runs in another float type."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from adjoint.runtime.lowering import Lowering
+    from adjoint.runtime.precision import computing
     from adjoint.runtime.tape import Tape
 
 __all__ = ["not_recording", "state"]
@@ -20,10 +21,14 @@ class _State(threading.local):
     tape      what they are recorded on; None outside of gradients.  While a graph is made it is the lowering, whose
               `emits` is true
     lowering  the same, to those who have seen that `tape` emits
+    computing cells by their ids that run in another float type: see `precision`
     """
 
     tape: Tape | None = None
     lowering: Lowering = None  # type: ignore[assignment] - asked for where `tape.emits`
+
+    def __init__(self) -> None:
+        self.computing: dict[int, computing] = {}
 
 
 state = _State()
