@@ -143,8 +143,11 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
 
 
 def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2."""
-    return operand("Addcmul", input) + operand("Addcmul", tensor1, "tensor1") * operand("Addcmul", tensor2, "tensor2") * value
+    """input + value * tensor1 * tensor2; among integers a number is an integer, cut."""
+    product = operand("Addcmul", tensor1, "tensor1") * operand("Addcmul", tensor2, "tensor2")
+    if isinstance(value, float) and product.dtype.is_integer:
+        value = int(value)
+    return operand("Addcmul", input) + product * value
 
 
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
@@ -548,7 +551,7 @@ def clip(input: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
-    """Each element brought between the bounds; where it is equal to one, half the gradient is that bound's.
+    """Each element brought between the bounds, in its own dtype; where it is equal to one, half the gradient is that bound's.
 
     ValueError when both bounds are None.
     """
@@ -556,10 +559,12 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
         raise ValueError("For 'ClipByValue', at least one of 'clip_value_min' and 'clip_value_max' must not be None.")
     if isinstance(x, (tuple, list)):
         return type(x)(clip_by_value(item, clip_value_min, clip_value_max) for item in x)
-    result = operand("ClipByValue", x, "x")
+    given = result = operand("ClipByValue", x, "x")
     if clip_value_max is not None:
         result = binary(_MINIMUM, result, clip_value_max)
-    return result if clip_value_min is None else binary(_MAXIMUM, result, clip_value_min)
+    if clip_value_min is not None:
+        result = binary(_MAXIMUM, result, clip_value_min)
+    return apply(made(Cast, given.dtype), result) if given.dtype.is_integer else result
 
 
 absolute, multiply, negative, divide = abs, mul, neg, div

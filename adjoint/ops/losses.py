@@ -16,8 +16,8 @@ from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
 from adjoint.ops.arguments import IndexMistake, choice, number, operand, real, whole, wrong
-from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, square, stop_gradient, sub, where, xlogy
-from adjoint.ops.reduction import norm, sum
+from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt, square, stop_gradient, sub, where, xlogy
+from adjoint.ops.reduction import sum
 from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
 from adjoint.runtime.host_checks import checked_on_host, explained
 from adjoint.runtime.interned import made
@@ -294,8 +294,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
     for name, x in (("x1", a), ("x2", b)):
         if not x.dtype.is_float:
             raise wrong(op, name, "a Tensor of a floating point type", x, TypeError)
-    least = constant(float(number(op, "eps", eps)), a.dtype)
-    return sum(a * b, dim) / (maximum(norm(a, dim=dim), least) * maximum(norm(b, dim=dim), least))
+    least = constant(float(number(op, "eps", eps)) ** 2, a.dtype)
+    lengths = [sqrt(maximum(sum(square(x), dim), least)) for x in (a, b)]  # not the root of 0, which has no gradient
+    return sum(a * b, dim) / (lengths[0] * lengths[1])
 
 
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:

@@ -266,9 +266,9 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
 
 
 def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over axes of what is not NaN."""
+    """The sum over axes of what is not NaN; of integers in their own dtype, unless told."""
     x = operand("NanSum", input)
-    return sum(_without_nan(x), axis, keepdims, dtype=dtype)
+    return sum(_without_nan(x), axis, keepdims, dtype=x.dtype if dtype is None and x.dtype.is_integer else dtype)
 
 
 def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -295,10 +295,10 @@ def cumsum(x: Any, axis: Any, dtype: DType | None = None) -> Tensor:
 
 
 def cumprod(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
-    """The running product along an axis, by doubling the reach of the products in each step."""
+    """The running product along an axis, by doubling the reach of the products in each step; of integers as Int64, unless told."""
     x = operand("CumProd", input)
-    if dtype is not None:
-        x = apply(made(Cast, dtype_or("CumProd", dtype, x.dtype)), x)
+    if dtype is not None or not x.dtype.is_float:
+        x = apply(made(Cast, dtype_or("CumProd", dtype, I64)), x)
     along = axis_argument("CumProd", dim, x.ndim, "dim")
     reach, length = 1, x.shape[along] if x.ndim else 1
     begin = [0] * x.ndim

@@ -89,12 +89,12 @@ class _Methods:
         """Whether an element over axes is true."""
         return reduction.any(self, _one("any", "axis", axis, "dim", dim), _one("any", "keep_dims", keep_dims, "keepdim", keepdim, False))
 
-    def max(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False, initial: Any = None,
+    def max(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = None,
             where: Any = None, return_indices: bool = False) -> Any:
         """The largest element: of the tensor, or with its place along `dim`, or over `axis` without places unless asked for."""
         return _extreme(reduction.max, reduction.amax, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
 
-    def min(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False, initial: Any = None,
+    def min(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = None,
             where: Any = None, return_indices: bool = False) -> Any:
         """The smallest element: of the tensor, or with its place along `dim`, or over `axis` without places unless asked for."""
         return _extreme(reduction.min, reduction.amin, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
@@ -127,18 +127,17 @@ class _Methods:
         return reduction.cumsum(shapes.ravel(self), 0, dtype) if along is None else reduction.cumsum(self, along, dtype)
 
     def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-        """The place of the largest element along an axis, and the element."""
-        values, places = reduction.max(self, axis, keep_dims)
-        return places, values
+        """The largest element along an axis, and its place."""
+        return reduction.max(self, axis, keep_dims)
 
     def argmin_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-        """The place of the smallest element along an axis, and the element."""
-        values, places = reduction.min(self, axis, keep_dims)
-        return places, values
+        """The smallest element along an axis, and its place."""
+        return reduction.min(self, axis, keep_dims)
 
     def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DType | None = None) -> Tensor:
-        """The sum of the diagonal."""
-        return reduction.sum(shapes.diagonal(self, offset, axis1, axis2), -1, dtype=self.dtype if dtype is None else dtype)
+        """The sum of the diagonal; of integers as Int64, unless told."""
+        kept = BOOL if self.dtype is BOOL and dtype is None else dtype
+        return reduction.sum(shapes.diagonal(self, offset, axis1, axis2), -1, dtype=kept)
 
     # -- shapes -----------------------------------------------------------------------------------------------------
     def reshape(self: Any, *shape: Any) -> Tensor:
@@ -161,11 +160,10 @@ class _Methods:
         return shapes.flatten(self, order, start_dim=start_dim, end_dim=end_dim if end is None else end)
 
     def transpose(self: Any, *axes: Any) -> Tensor:
-        """The axes in another order; reversed, if none are named.  Two axes of a tensor of more exchange those two."""
-        order = _sizes(axes) if axes else tuple(reversed(range(self.ndim)))
-        if len(axes) == 2 and self.ndim != 2:
+        """The axes in another order; reversed, if none are named.  Two ints are two axes that change places."""
+        if len(axes) == 2:
             return shapes.swapaxes(self, *axes)
-        return shapes.transpose(self, order)
+        return shapes.transpose(self, _sizes(axes) if axes else tuple(reversed(range(self.ndim))))
 
     def permute(self: Any, *axis: Any) -> Tensor:
         """The axes in another order."""
@@ -361,11 +359,12 @@ def _extreme(along: Any, over: Any, x: Tensor, dim: Any, keepdim: Any, axis: Any
     if dim is not None and axis is not None:
         raise TypeError(f"For 'Tensor.{along.__name__}', 'dim' and 'axis' are two names for one argument: give one of them.")
     name = "Tensor." + along.__name__
-    keep = flag(name, "keepdim", keepdim) or flag(name, "keepdims", keepdims)
+    by_dim = isinstance(dim, int) and not isinstance(dim, bool) and keepdims is _ABSENT and initial is None and where is None
+    keep = flag(name, "keepdim", keepdim) or flag(name, "keepdims", False if keepdims is _ABSENT else keepdims)
     if where is True:
         where = None
-    if isinstance(dim, int) and not isinstance(dim, bool):
-        return along(x, dim, keep, initial=initial, where=where)
+    if by_dim:
+        return along(x, dim, keep)
     place = dim if axis is None else axis
     if flag(name, "return_indices", return_indices):
         return along(x, place, keep, initial=initial, where=where)

@@ -54,7 +54,7 @@ CALLS: list[tuple[Any, Any]] = [
     (lambda x: x.logsumexp((0, 1)), 5.185182),
     (lambda x: x.nonzero(as_tuple=True), ([0, 0, 1, 1], [0, 1, 0, 1])), (lambda x: x.clone(), [[1, 5], [3, 2]]),
     (lambda x: x.softmax(0).sum(0), [1, 1]),
-    (lambda x: x.fill_diagonal(0), [[0, 5], [3, 0]]), (lambda x: x.argmax_with_value(1), ([1, 0], [5, 3])),
+    (lambda x: x.fill_diagonal(0), [[0, 5], [3, 0]]), (lambda x: x.argmax_with_value(1), ([5, 3], [1, 0])),
     (lambda x: x.mT, [[1, 3], [5, 2]]),
 ]
 
@@ -152,3 +152,42 @@ def test_functions_over_tuples() -> None:
         scale.register("Tensr")
     np.testing.assert_allclose([v[0] for v in listed(ops.clip_by_global_norm([Tensor([3.0]), Tensor([4.0])], 1.0))], [0.6, 0.8], rtol=1e-5)
     np.testing.assert_allclose(ops.clip_by_norm(Tensor([3.0, 4.0]), 1.0).asnumpy(), [0.6, 0.8], rtol=1e-5)
+
+
+INTEGERS = Tensor([[1, 5], [3, 2]], adjoint.int32)
+
+
+@pytest.mark.parametrize(("call", "wanted", "dtype"), [
+    (lambda x: x.trace(), 3, adjoint.int64), (lambda x: (x > 2).trace(), False, adjoint.bool_),
+    (lambda x: x.trace(dtype=adjoint.int32), 3, adjoint.int32),
+    (lambda x: ops.nansum(x), 11, adjoint.int32), (lambda x: ops.nansum(x > 2), 2, adjoint.int64),
+    (lambda x: ops.cumprod(x, 0), [[1, 5], [3, 10]], adjoint.int64), (lambda x: ops.cumprod(x > 2, 0), [[0, 1], [0, 0]], adjoint.int64),
+    (lambda x: ops.clip_by_value(x, 1.5, 2.5), [[1, 2], [2, 2]], adjoint.int32),
+    (lambda x: ops.clip_by_value(x, Tensor(1.5), Tensor(2.5)), [[1, 2], [2, 2]], adjoint.int32),
+    (lambda x: ops.addcmul(x, x, x, 2.5), [[3, 55], [21, 10]], adjoint.int32),
+])
+def test_the_dtype_of_what_is_made_of_integers(call: Any, wanted: Any, dtype: Any) -> None:
+    got = call(INTEGERS)
+    assert (got.tolist(), got.dtype) == (wanted, dtype)
+
+
+def test_two_axes_change_places() -> None:
+    x = Tensor(np.zeros((2, 3), np.float32))
+    assert x.transpose(0, 1).shape == (3, 2)
+    assert x.transpose((0, 1)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_places_of_extremes_are_given_along_dim_and_not_over_axis(name: str) -> None:
+    method = getattr(Tensor(ARRAY), name)
+    for found in (method(0), method(0, True), method(dim=0), method(0, keepdim=True)):
+        assert isinstance(found, tuple)
+    for found in (method(0, keepdims=True), method(0, keepdims=False), method(axis=0), method(0, initial=2.0, where=True)):
+        assert isinstance(found, Tensor)
+
+
+def test_the_gradient_of_the_cosine_of_nothing_is_finite() -> None:
+    zero, x = Tensor([[0.0, 0.0]]), Tensor([[0.5, 1.0]])
+    gradients = adjoint.grad(ops.cosine_similarity, (0, 1))(zero, x)
+    np.testing.assert_allclose(gradients[0].asnumpy(), x.asnumpy() / (1.25**0.5 * 1e-8), rtol=1e-5)
+    assert gradients[1].tolist() == [[0, 0]]
