@@ -6,7 +6,7 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -18,6 +18,7 @@ from adjoint.codegen import compile as compiling
 from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.emit import Lowered, lower
 from adjoint.ir.op import Op, Sample, registry
+from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import BF16, F16, F32, F64, DType, TensorType
 
@@ -95,6 +96,25 @@ def case_of(op_class: type[Op], sample: Sample, dtype: DType, name: str) -> Case
     return Case(op, sample, types, results, f"{name}-{dtype.name}")  # type: ignore[arg-type]
 
 
+SHAPES: dict[str, list[tuple[int, ...]]] = {"empty": [(0, 3)], "scalar": [()], "broadcast": [(2, 1, 3), (4, 1), ()]}
+"""Shapes that every elementwise op is tried on: those of its operands, over and over."""
+
+
+@functools.cache
+def samples_of(op_class: type[Op]) -> tuple[Sample, ...]:
+    """The samples of an op; for an elementwise one also without elements, of one element, and broadcast."""
+    if not issubclass(op_class, Elementwise) or not op_class.samples:
+        return op_class.samples
+    like = next((s for s in op_class.samples if s.smooth), op_class.samples[0])
+    return (*op_class.samples, *(shaped(like, shapes) for shapes in SHAPES.values()))
+
+
+def shaped(sample: Sample, shapes: Sequence[tuple[int, ...]]) -> Sample:
+    """The sample with operands of other shapes, drawn from its domain."""
+    operands = zip(sample.operands, itertools.cycle(shapes), strict=False)
+    return replace(sample, operands=tuple(t.with_shape(shape) for t, shape in operands), values={})  # type: ignore[union-attr]
+
+
 def has_floats(sample: Sample) -> bool:
     """Whether the sample's dtype may be replaced: it has an operand of float32."""
     return any(isinstance(t, TensorType) and t.dtype is F32 for t in sample.operands)
@@ -102,10 +122,10 @@ def has_floats(sample: Sample) -> bool:
 
 @functools.cache
 def cases() -> tuple[Case, ...]:
-    """Every sample of every op: in float32 and float64, the first also in the two-byte floats, others as they are."""
+    """Every sample of every op (see `samples_of`): in float32 and float64, the first also in the two-byte floats, others as they are."""
     found: list[Case] = []
     for op_name, op_class in registry().items():
-        for position, sample in enumerate(op_class.samples):
+        for position, sample in enumerate(samples_of(op_class)):
             dtypes: Iterable[DType] = (F32,)
             if has_floats(sample):
                 dtypes = (F32, F64, F16, BF16) if position == 0 else (F32, F64)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import Array, Case, Kernels, case_of, cases, has_floats, lowered_cases, reference
+from op_cases import Array, Case, Kernels, case_of, cases, has_floats, lowered_cases, reference, samples_of
 
 from adjoint.codegen.emit import lower
 from adjoint.codegen.toolchain import Toolchain
@@ -322,7 +322,7 @@ def module_of(case: Case, *kept: int) -> Module:
 def gradient_cases(name: str) -> Iterator[Case]:
     """The op's samples in float64, where it has such."""
     op_class = registry()[name]
-    for position, sample in enumerate(op_class.samples):
+    for position, sample in enumerate(samples_of(op_class)):
         dtype = F64 if has_floats(sample) else F32
         case = case_of(op_class, sample, dtype, f"{name}-{position}")
         if case is not None and any(t.dtype is F64 for t in case.types) and any(t.dtype is F64 for t in case.results):
