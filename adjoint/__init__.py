@@ -13,6 +13,7 @@ from adjoint import common, context, dtype, nn, ops
 from adjoint.common.dtype import (
     bfloat16,
     bool_,
+    byte,
     double,
     dtype_to_nptype,
     dtype_to_pytype,
@@ -24,13 +25,22 @@ from adjoint.common.dtype import (
     int16,
     int32,
     int64,
+    intc,
+    intp,
+    long,
     pytype_to_dtype,
+    short,
     single,
+    ubyte,
     uint8,
     uint16,
     uint32,
     uint64,
+    uintc,
+    uintp,
+    ushort,
 )
+from adjoint.common.tensor import tensor
 from adjoint.diagnostics import missing_name
 from adjoint.runtime.context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
@@ -45,10 +55,11 @@ from adjoint.runtime.tensor import Tensor
 __version__ = "0.1.0"
 
 __all__ = [
-    "GRAPH_MODE", "JitConfig", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "common", "context",
-    "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad", "get_seed",
-    "grad", "half", "int16", "int32", "int64", "int8", "jit", "jit_class", "jvp", "ms_function", "mutable", "nn", "ops",
-    "pytype_to_dtype", "set_context", "set_seed", "single", "uint16", "uint32", "uint64", "uint8", "value_and_grad", "vjp",
+    "GRAPH_MODE", "JitConfig", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "byte", "common",
+    "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad",
+    "get_seed", "grad", "half", "int16", "int32", "int64", "int8", "intc", "intp", "jit", "jit_class", "jvp", "long", "ms_function",
+    "mutable", "nn", "ops", "pytype_to_dtype", "set_context", "set_seed", "short", "single", "tensor", "ubyte", "uint16", "uint32",
+    "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
 ]
 
 

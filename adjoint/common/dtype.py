@@ -12,7 +12,9 @@ from adjoint.runtime.tensor import dtype_argument, dtype_of_array
 bool_, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
 uint8, uint16, uint32, uint64 = U8, U16, U32, U64
 float16, bfloat16, float32, float64 = F16, BF16, F32, F64
-half, single, double, byte, ubyte, short, intc = F16, F32, F64, I8, U8, I16, I32
+half, single, double = F16, F32, F64
+byte, short, intc, long, intp = I8, I16, I32, I64, I64
+ubyte, ushort, uintc, uintp = U8, U16, U32, U64
 Type = DType
 
 number_type = tuple(d for d in DTYPES.values() if d is not BOOL)
@@ -21,23 +23,24 @@ uint_type = (U8, U16, U32, U64)
 float_type = (F16, BF16, F32, F64)
 
 __all__ = [
-    "bfloat16", "bool_", "double", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "half", "int16", "int32",
-    "int64", "int8", "pytype_to_dtype", "single", "uint16", "uint32", "uint64", "uint8",
+    "bfloat16", "bool_", "byte", "double", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "half", "int16", "int32",
+    "int64", "int8", "intc", "intp", "long", "pytype_to_dtype", "short", "single", "ubyte", "uint16", "uint32", "uint64", "uint8", "uintc",
+    "uintp", "ushort",
 ]
 
 
-def dtype_to_nptype(dtype: DType) -> Any:
+def dtype_to_nptype(type_: DType) -> Any:
     """The NumPy scalar type of a dtype; TypeError for bfloat16, which NumPy lacks."""
-    if not isinstance(dtype, DType) or dtype is BF16:
-        raise TypeError(f"For 'dtype_to_nptype', there is no NumPy type for {dtype!r}.")
-    return dtype.array.type
+    if not isinstance(type_, DType) or type_ is BF16:
+        raise TypeError(f"For 'dtype_to_nptype', there is no NumPy type for {type_!r}.")
+    return type_.array.type
 
 
-def dtype_to_pytype(dtype: DType) -> type:
+def dtype_to_pytype(type_: DType) -> type:
     """The Python type of a dtype's numbers."""
-    if not isinstance(dtype, DType):
-        raise TypeError(f"For 'dtype_to_pytype', a dtype such as float32 is expected, but got {dtype!r}.")
-    return float if dtype.is_float else bool if dtype is BOOL else int
+    if not isinstance(type_, DType):
+        raise TypeError(f"For 'dtype_to_pytype', a dtype such as float32 is expected, but got {type_!r}.")
+    return float if type_.is_float else bool if type_ is BOOL else int
 
 
 def pytype_to_dtype(obj: Any) -> DType:

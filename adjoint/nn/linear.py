@@ -13,7 +13,7 @@ from adjoint.ops.primitive import Primitive
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import Uniform, initializer
 from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.tensor import Tensor, constant, dtype_argument
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten", "MatMul", "first_values"]
 
@@ -96,6 +96,7 @@ class Dropout(Cell):
 
     def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: DType = F32):
         super().__init__()
+        dtype_argument(dtype)
         if p is None:
             keep = number(self, "keep_prob", keep_prob)
             if not 0.0 < keep <= 1.0:

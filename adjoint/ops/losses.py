@@ -15,7 +15,7 @@ from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
-from adjoint.ops.arguments import IndexMistake, choice, number, operand, real, whole, wrong
+from adjoint.ops.arguments import IndexMistake, choice, floating, number, operand, real, whole, wrong
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.reduction import sum
 from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
@@ -44,15 +44,16 @@ def reduced(x: Tensor, reduction: str) -> Tensor:
 
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """(input - target) ** 2."""
+    """(input - target) ** 2, in floating point."""
     kind = _reduction("MSELoss", reduction)
-    return reduced(square(sub(operand("MSELoss", input), operand("MSELoss", target, "target"))), kind)
+    return reduced(square(sub(floating(operand("MSELoss", input)), floating(operand("MSELoss", target, "target")))), kind)
 
 
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """|input - target|."""
+    """|input - target|; of integers an integer, the mean cut."""
     kind = _reduction("L1Loss", reduction)
-    return reduced(abs(sub(operand("L1Loss", input), operand("L1Loss", target, "target"))), kind)
+    distance = abs(sub(operand("L1Loss", input), operand("L1Loss", target, "target")))
+    return reduced(distance, kind) if distance.dtype.is_float or kind != "mean" else mean(distance)
 
 
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:

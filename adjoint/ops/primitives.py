@@ -80,7 +80,15 @@ Add = plain("Add", arithmetic.add)
 TensorAdd = plain("TensorAdd", arithmetic.add)
 Sub = plain("Sub", arithmetic.sub)
 Mul = plain("Mul", arithmetic.mul)
-RealDiv = plain("RealDiv", arithmetic.true_divide)
+
+
+class RealDiv(_Plain):
+    """x / y, of integers in Float32."""
+
+    def __call__(self, x: Any, y: Any) -> Tensor:
+        return arithmetic.true_divide(x, y)
+
+
 Div = plain("Div", arithmetic.true_divide)
 FloorDiv = plain("FloorDiv", arithmetic.floor_div)
 Mod = plain("Mod", arithmetic.mod)
@@ -728,13 +736,18 @@ class BatchMatMul(MatMul):
 
 
 class BiasAdd(Primitive):
-    """A bias for each channel added."""
+    """A bias for each channel added: along axis 1, or the last of four for "NHWC"."""
 
     def __init__(self, data_format: str = "NCHW"):
-        super().__init__(data_format=_nchw("BiasAdd", data_format, ("nchw", "ncdhw")))
+        super().__init__(data_format=_nchw("BiasAdd", data_format, ("nchw", "nhwc", "ncdhw")))
 
     def __call__(self, input_x: Any, bias: Any) -> Tensor:
-        return linear.bias_add(input_x, bias)
+        if self.data_format != "NHWC":
+            return linear.bias_add(input_x, bias)
+        x = operand("BiasAdd", input_x, "input_x")
+        if x.ndim != 4:
+            raise wrong("BiasAdd", "input_x", "of 4 dimensions where 'data_format' is 'NHWC'", x)
+        return shapes.transpose(linear.bias_add(shapes.transpose(x, (0, 3, 1, 2)), bias), (0, 2, 3, 1))
 
 
 def _nchw(op: str, data_format: Any, allowed: tuple[str, ...] = ("nchw",)) -> str:

@@ -20,9 +20,12 @@ __all__ = ["GetNext", "assign", "assign_add", "assign_sub", "register_queue", "u
 
 
 def _fitting(op: str, variable: Tensor, value: Any) -> Tensor:
-    """`value` as a tensor of the dtype of `variable`."""
+    """`value` as a tensor of the dtype of `variable`; TypeError for floats where that holds integers."""
     if not isinstance(value, Tensor):
         return constant(number(op, "value", value), variable.dtype)
+    if value.dtype.is_float and not variable.dtype.is_float:
+        raise wrong(op, "value", f"of integers, as 'variable', {variable.dtype}; `value.astype(variable.dtype)` cuts the fractions off",
+                    value, TypeError)
     return value.astype(variable.dtype, copy=False)
 
 

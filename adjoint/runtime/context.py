@@ -150,14 +150,15 @@ def _checked(name: str, value: Any) -> Any:
     return int(value) if name == "mode" else value
 
 
-def get_context(name: str) -> Any:
+def get_context(attr_key: str) -> Any:
     """The value of a setting; ValueError for an unknown one, TypeError for a name that is no str."""
-    if not isinstance(name, str):
-        raise TypeError(f"For 'get_context', the argument 'name' must be a str, but got {name!r} of type {type(name).__name__}.")
+    if not isinstance(attr_key, str):
+        raise TypeError(f"For 'get_context', the argument 'attr_key' must be a str, but got {attr_key!r} "
+                        f"of type {type(attr_key).__name__}.")
     tape = state.tape
     if tape is not None and tape.emits:
-        tape.read_setting(_setting, name)  # type: ignore[attr-defined] - a graph is being made, which depends on it then
-    return _setting(name)
+        tape.read_setting(_setting, attr_key)  # type: ignore[attr-defined] - a graph is being made, which depends on it then
+    return _setting(attr_key)
 
 
 def _setting(name: str) -> Any:

@@ -238,7 +238,7 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
     if isinstance(init, Tensor):
         if shape is not None and init.shape != ((shape,) if isinstance(shape, int) else tuple(shape)):
             raise ValueError(f"For 'initializer', the shape of the Tensor 'init' is {init.shape}, "
-                             f"but {tuple(np.atleast_1d(shape))} is needed.")
+                             f"but {shape} is needed.")
         return init if init.dtype is dtype or shape is None else init.astype(dtype)
     if shape is None:
         raise ValueError("For 'initializer', the argument 'shape' must be given unless 'init' is a Tensor.")

@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.storage import from_compute, to_compute
-from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
+from adjoint.ir.types import BF16, BOOL, DTYPES, F32, F64, I64, U64, DType, TensorType, tensor
 from adjoint.runtime.arrays import called_function, called_ufunc
 from adjoint.runtime.display import represented, written
 from adjoint.runtime.epoch import epoch
@@ -651,7 +651,7 @@ def dtype_argument(dtype: Any) -> DType:
     """A DType from what a user may give: itself, its name, a NumPy dtype, a Python type."""
     if isinstance(dtype, DType):
         return dtype
-    python = {bool: BOOL, int: I64, float: F32}
+    python = {bool: BOOL, int: I64, float: F64}
     if isinstance(dtype, type) and dtype in python:
         return python[dtype]
     if isinstance(dtype, str):

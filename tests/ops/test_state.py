@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,3 +100,14 @@ def test_a_queue_that_makes_no_sense() -> None:
         ops.register_queue("q", 3)
     with pytest.raises(TypeError, match="shared_name"):
         ops.register_queue("", [])
+
+
+@pytest.mark.parametrize("write", [ops.assign, ops.assign_add, ops.assign_sub])
+def test_floats_are_not_cut_silently(write: Any) -> None:
+    """Into integers floats go by a cast of the user's; the other way they always fit."""
+    whole = Parameter(Tensor([1, 2]), name="whole")
+    with pytest.raises(TypeError, match=r"Assign.*'value'.*integers.*Int64.*astype.*Float32"):
+        write(whole, Tensor([0.5, 0.5]))
+    assert whole.tolist() == [1, 2]
+    real = Parameter(Tensor([1.0, 2.0]), name="real")
+    assert write(real, Tensor([1, 2])).dtype is real.dtype

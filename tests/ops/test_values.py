@@ -504,3 +504,21 @@ def test_the_name_of_the_dtype() -> None:
     assert Tensor([1.0]).type() == "Float32" and Tensor([1]).type() == "Int64"
     with pytest.raises(TypeError, match="astype"):
         Tensor([1.0]).type(adjoint.float16)
+
+
+def test_losses_of_integers() -> None:
+    x, y = Tensor([1, 2]), Tensor([4, 4])
+    assert ops.mse_loss(x, y).item() == 6.5 and ops.mse_loss(x, y).dtype is adjoint.float32
+    assert ops.l1_loss(x, y).item() == 2 and ops.l1_loss(x, y).dtype is adjoint.int64 and ops.l1_loss(x, y, "sum").item() == 5
+
+
+def test_a_bias_along_the_last_axis() -> None:
+    x, bias = Tensor(np.arange(12, dtype=np.float32).reshape(1, 2, 2, 3)), Tensor([10.0, 20.0, 30.0])
+    np.testing.assert_array_equal(P.BiasAdd("NHWC")(x, bias).asnumpy(), x.asnumpy() + bias.asnumpy())
+    assert adjoint.grad(P.BiasAdd("NHWC"), 1)(x, bias).tolist() == [4.0, 4.0, 4.0]
+    with pytest.raises(ValueError, match=r"BiasAdd.*4 dimensions.*NHWC"):
+        P.BiasAdd("NHWC")(Tensor([[1.0]]), Tensor([1.0]))
+
+
+def test_quotients_by_the_names_of_the_manual() -> None:
+    assert P.RealDiv()(x=Tensor([1.0]), y=Tensor([2.0])).tolist() == [0.5]

@@ -146,3 +146,9 @@ def test_seeds() -> None:
 def test_wrong_seeds(seed: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="set_seed"):
         ms.set_seed(seed)
+
+
+def test_a_setting_by_the_name_of_the_argument() -> None:
+    assert ms.get_context(attr_key="mode") == ms.PYNATIVE_MODE
+    with pytest.raises(TypeError, match="attr_key"):
+        ms.get_context(3)  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def test_to_another_dtype(data: Any, dtype: Any, values: Any) -> None:
     assert t.dtype is dtype and t.tolist() == values
 
 
-@pytest.mark.parametrize("name", ["float32", "Float32", np.float32, np.dtype("float32"), float, ms.float32])
+@pytest.mark.parametrize("name", ["float32", "Float32", np.float32, np.dtype("float32"), ms.float32])
 def test_dtype_by_any_name(name: Any) -> None:
     assert Tensor([1], name).dtype is ms.float32
 
@@ -403,3 +403,17 @@ def test_tilde_is_not() -> None:
     for zero_and_two in (Tensor([0, 2]), Tensor([0.0, 2.0]), Tensor([-0.0, float("nan")])):
         assert (~zero_and_two).tolist() == [True, False] and (~zero_and_two).dtype is ms.bool_
     assert Tensor([0, 2]).bitwise_not().tolist() == [-1, -3] and ms.ops.Invert()(Tensor([0, 2])).tolist() == [-1, -3]
+
+
+def test_made_by_a_function() -> None:
+    assert repr(ms.tensor([1, 2], ms.float16)) == repr(Tensor([1, 2], ms.float16))
+    assert ms.tensor(3.0, dtype=ms.float64).dtype is ms.float64 and ms.tensor(Tensor([1])).tolist() == [1]
+    assert ms.jit(lambda x: x + ms.tensor([1.0, 2.0]))(Tensor([1.0, 1.0])).tolist() == [2.0, 3.0]
+
+
+def test_other_names_of_dtypes() -> None:
+    names = {"byte": ms.int8, "short": ms.int16, "intc": ms.int32, "long": ms.int64, "intp": ms.int64, "ubyte": ms.uint8,
+             "ushort": ms.uint16, "uintc": ms.uint32, "uintp": ms.uint64}
+    assert all(getattr(ms, name) is dtype for name, dtype in names.items())
+    assert ms.pytype_to_dtype(float) is ms.float64 and Tensor([1]).astype(float).dtype is ms.float64
+    assert ms.dtype_to_nptype(type_=ms.int8) is np.int8 and ms.dtype_to_pytype(type_=ms.float16) is float

@@ -1,0 +1,184 @@
+"""One right call of every public entry: functions, primitives, layers, tensor methods, optimisers, gradients, initialisers, settings.
+
+A line is a Python expression over the values below.  `name(arguments)(operands)` makes an object and calls it.  The values are made anew
+for every call, so that one which writes its operand changes no other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import adjoint as ms
+from adjoint import Parameter, Tensor, nn, ops
+from adjoint.common import initializer
+
+FUNCTIONS = """
+ops.abs(x); ops.absolute(x); ops.acos(unit); ops.adaptive_avg_pool2d(image, 2); ops.add(x, y); ops.addbmm(row[:2], batch, batch)
+ops.addcdiv(x, y, positive, 1); ops.addcmul(x, y, y, 1); ops.addmm(square, square, square); ops.addmv(row, square, row)
+ops.addn([x, y]); ops.all(truth, 0); ops.amax(x, 0); ops.amin(x, 0); ops.any(truth, 0); ops.arange(0, 5, 2); ops.argmax(x, 0)
+ops.argmin(x, 0); ops.argsort(x, 0); ops.asin(unit); ops.assign(parameter, row); ops.assign_add(parameter, row)
+ops.assign_sub(parameter, row); ops.atan(x); ops.atan2(x, y); ops.avg_pool1d(signal, 2, 1); ops.avg_pool2d(image, 2, 1)
+ops.baddbmm(batch, batch, batch); ops.batch_dot(batch, batch, 1); ops.batch_norm(x, row, positive_row, row, row)
+ops.bernoulli(unit, 0.5, 1); ops.bias_add(x, row); ops.binary_cross_entropy(unit, unit)
+ops.binary_cross_entropy_with_logits(x, unit, x, x); ops.bitwise_and(whole, whole); ops.bitwise_or(whole, whole)
+ops.bitwise_xor(whole, whole); ops.bmm(batch, batch); ops.broadcast_to(row, (2, 3)); ops.cast(x, ms.float64); ops.cat([x, y])
+ops.ceil(x); ops.celu(x); ops.chunk(x, 2); ops.clamp(x, 0, 1); ops.clip(x, 0, 1); ops.clip_by_global_norm([x, y])
+ops.clip_by_norm(x, 1.0); ops.clip_by_value(x, 0, 1); ops.concat([x, y]); ops.conv1d(signal, signal_kernel); ops.conv2d(image, kernel)
+ops.cos(x); ops.cosh(x); ops.cosine_embedding_loss(x, y, signs); ops.cosine_similarity(x, y); ops.count_nonzero(x)
+ops.cross_entropy(x, classes); ops.cumprod(x, 0); ops.cumsum(x, 0); ops.dense(x, square, row); ops.depend(x, y); ops.diag(row)
+ops.diagonal(square); ops.div(x, positive); ops.divide(x, positive); ops.dot(square, square); ops.dropout(x, 0.5, True, 1)
+ops.einsum('ij,jk->ik', x, square); ops.elu(x); ops.embedding(classes, x); ops.eq(x, y); ops.equal(x, y); ops.erf(x); ops.erfc(x)
+ops.exp(x); ops.exp2(x); ops.expand(row, (2, 3)); ops.expand_as(row, x); ops.expand_dims(x, 0); ops.expm1(x); ops.eye(2, 3)
+ops.fast_gelu(x); ops.fill(ms.float32, (2,), 1); ops.flatten(x); ops.flip(x, (0,)); ops.floor(x); ops.floor_div(x, positive)
+ops.floor_divide(x, positive); ops.floor_mod(x, positive); ops.fmod(x, positive); ops.full((2,), 1.0); ops.full_like(x, 1.0)
+ops.gather(x, classes, 0); ops.gather_d(x, 0, places); ops.gather_elements(x, 0, places); ops.gather_nd(x, pairs); ops.ge(x, y)
+ops.gelu(x); ops.ger(row, row); ops.get_grad(((0, x), (1, y)), 0); ops.glu(image, 3); ops.grad(function)(x); ops.greater(x, y)
+ops.greater_equal(x, y); ops.group_norm(image, 1); ops.gt(x, y); ops.hardshrink(x); ops.hardsigmoid(x); ops.hardswish(x)
+ops.hardtanh(x); ops.hstack([x, y]); ops.huber_loss(x, y); ops.identity(x); ops.index_select(x, 0, classes); ops.inner(row, row)
+ops.invert(whole); ops.isclose(x, y); ops.isfinite(x); ops.isinf(x); ops.isnan(x); ops.jvp(function, x, y); ops.kl_div(x, unit)
+ops.l1_loss(x, y); ops.layer_norm(x, (3,), row, row); ops.le(x, y); ops.leaky_relu(x); ops.lerp(x, y, 0.5); ops.less(x, y)
+ops.less_equal(x, y); ops.linspace(0, 1, 3); ops.log(positive); ops.log10(positive); ops.log1p(positive); ops.log2(positive)
+ops.log_softmax(x); ops.logical_and(truth, truth); ops.logical_not(truth); ops.logical_or(truth, truth); ops.logical_xor(truth, truth)
+ops.logsigmoid(x); ops.logsumexp(x, 0); ops.lt(x, y); ops.margin_ranking_loss(x, y, y); ops.masked_fill(x, truth, 1.0)
+ops.masked_select(x, truth); ops.matmul(x, square); ops.max(x, 0); ops.max_pool2d(image, 2); ops.maximum(x, y); ops.mean(x, 0)
+ops.median(x); ops.meshgrid(row, row); ops.min(x, 0); ops.minimum(x, y); ops.mish(x); ops.mm(x, square); ops.mod(x, positive)
+ops.moveaxis(x, 0, 1); ops.movedim(x, 0, 1); ops.mse_loss(x, y); ops.mul(x, y); ops.multinomial(positive, 2, True, 1)
+ops.multiply(x, y); ops.mv(square, row); ops.nan_to_num(x, 0.0, 1.0, -1.0); ops.nanmean(x, 0); ops.nansum(x, 0); ops.narrow(x, 0, 0, 1)
+ops.ne(x, y); ops.neg(x); ops.negative(x); ops.nll_loss(x, classes); ops.nonzero(x); ops.norm(x); ops.normal((2,), 0.0, 1.0, 1)
+ops.not_equal(x, y); ops.numel(x); ops.one_hot(classes, 3); ops.ones((2,)); ops.ones_like(x); ops.outer(row, row); ops.pad(x, (1, 1))
+ops.permute(x, (1, 0)); ops.pow(positive, 2); ops.prelu(x, slope); ops.prod(x, 0); ops.ptp(x, 0); ops.rand(2, seed=1)
+ops.rand_like(x, 1); ops.randint(0, 9, (2,), 1); ops.randint_like(x, 0, 9, 1); ops.randn(2, seed=1); ops.randn_like(x, 1)
+ops.randperm(4, 1, 1); ops.range(0, 5, 2); ops.rank(x); ops.ravel(x); ops.reciprocal(positive); ops.relu(x); ops.relu6(x)
+ops.remainder(x, positive); ops.repeat_elements(x, 2); ops.repeat_interleave(x, 2, 0); ops.reshape(x, (3, 2)); ops.reverse(x, (0,))
+ops.rms_norm(x, row); ops.roll(x, 1, 0); ops.round(x); ops.rsqrt(positive); ops.scalar_to_tensor(2.0); ops.select(truth, x, y)
+ops.selu(x); ops.shape(x); ops.shuffle(x, 1); ops.sigmoid(x); ops.sign(x); ops.silu(x); ops.sin(x); ops.sinh(x); ops.size(x)
+ops.slice(x, (0, 0), (1, 2)); ops.smooth_l1_loss(x, y); ops.softmax(x); ops.softmax_cross_entropy_with_logits(x, unit); ops.softmin(x)
+ops.softplus(x); ops.softshrink(x); ops.softsign(x); ops.sort(x); ops.sparse_softmax_cross_entropy_with_logits(x, classes)
+ops.split(x, 1); ops.sqrt(positive); ops.square(x); ops.squeeze(x); ops.stack([x, y]); ops.standard_normal((2,), 1); ops.std(x, 0)
+ops.std_mean(x, 0); ops.stop_gradient(x); ops.strided_slice(x, (0, 0), (2, 2), (1, 1)); ops.sub(x, y); ops.subtract(x, y); ops.sum(x, 0)
+ops.swapaxes(x, 0, 1); ops.swapdims(x, 0, 1); ops.t(x); ops.take(x, classes); ops.tan(x); ops.tanh(x); ops.tanhshrink(x)
+ops.tensor_add(x, y); ops.tensor_div(x, positive); ops.tensor_dot(x, square, 1); ops.tensor_floordiv(x, positive); ops.tensor_ge(x, y)
+ops.tensor_gt(x, y); ops.tensor_le(x, y); ops.tensor_lt(x, y); ops.tensor_mod(x, positive); ops.tensor_mul(x, y)
+ops.tensor_pow(positive, 2); ops.tensor_scatter_add(x, pairs, row[:2]); ops.tensor_split(x, 2); ops.tensor_sub(x, y)
+ops.threshold(x, 0.0, 1.0); ops.tile(x, (2, 1)); ops.top_k(x, 2); ops.topk(x, 2); ops.transpose(x, (1, 0)); ops.tril(square)
+ops.triu(square); ops.true_divide(x, positive); ops.trunc(x); ops.type_as(x, y); ops.unbind(x); ops.uniform((2,), low, high, 1)
+ops.unsorted_segment_sum(x, classes, 3); ops.unsqueeze(x, 0); ops.unstack(x); ops.value_and_grad(function)(x); ops.var(x, 0)
+ops.var_mean(x, 0); ops.view_as(x, y); ops.vjp(function, x); ops.vstack([x, y]); ops.where(truth, x, y); ops.xlogy(x, positive)
+ops.zeros((2,)); ops.zeros_like(x)
+"""
+
+PRIMITIVES = """
+ops.ACos()(unit); ops.Abs()(x); ops.Add()(x, y); ops.AddN()([x, y]); ops.ApproximateEqual()(x, y); ops.ArgMaxWithValue()(x)
+ops.ArgMinWithValue()(x); ops.Argmax()(x); ops.Argmin()(x); ops.Asin()(unit); ops.Assign()(parameter, row)
+ops.AssignAdd()(parameter, row); ops.AssignSub()(parameter, row); ops.Atan()(x); ops.Atan2()(x, y); ops.AvgPool(2, 2)(image)
+ops.BCEWithLogitsLoss()(x, unit, x, x); ops.BatchMatMul()(batch, batch); ops.BatchNorm()(x, row, row, row, positive_row)
+ops.BiasAdd()(x, row); ops.BinaryCrossEntropy()(unit, unit); ops.BitwiseAnd()(whole, whole); ops.BitwiseOr()(whole, whole)
+ops.BitwiseXor()(whole, whole); ops.BroadcastTo((2, 3))(row); ops.Cast()(x, ms.float64); ops.Ceil()(x); ops.Concat()([x, y])
+ops.Conv2D(2, 3)(image, kernel); ops.Cos()(x); ops.Cosh()(x); ops.CumSum()(x, 0); ops.DType()(x); ops.Depend()(x, y)
+ops.Div()(x, positive); ops.DivNoNan()(x, positive); ops.Dropout(0.5, 1, 1)(x); ops.Elu()(x); ops.Equal()(x, y); ops.Erf()(x)
+ops.Erfc()(x); ops.Exp()(x); ops.ExpandDims()(x, 0); ops.Expm1()(x); ops.Eye()(2, 3, ms.float32); ops.FastGeLU()(x)
+ops.Fill()(ms.float32, (2,), 1); ops.FillV2()((2,), number); ops.Flatten()(x); ops.Floor()(x); ops.FloorDiv()(x, positive)
+ops.FloorMod()(x, positive); ops.GELU()(x); ops.Gather()(x, classes, 0); ops.GatherD()(x, 0, places); ops.GatherNd()(x, pairs)
+ops.GeLU()(x); ops.Gelu()(x); ops.Greater()(x, y); ops.GreaterEqual()(x, y); ops.HSigmoid()(x); ops.HSwish()(x)
+ops.HookBackward(hook)(x); ops.Identity()(x); ops.InsertGradientOf(hook)(x); ops.Inv()(positive); ops.Invert()(whole); ops.IsFinite()(x)
+ops.IsInf()(x); ops.IsNan()(x); ops.KLDivLoss()(x, unit); ops.L2Loss()(x); ops.L2Normalize()(x); ops.LayerNorm()(x, row, row)
+ops.Lerp()(x, y, 0.5); ops.Less()(x, y); ops.LessEqual()(x, y); ops.LinSpace()(low, high, 3); ops.Log()(positive); ops.Log1p()(positive)
+ops.LogSoftmax()(x); ops.LogicalAnd()(truth, truth); ops.LogicalNot()(truth); ops.LogicalOr()(truth, truth)
+ops.LogicalXor()(truth, truth); ops.MaskedFill()(x, truth, 1.0); ops.MatMul()(x, square); ops.MaxPool(2, 2)(image)
+ops.MaxPoolWithArgmax(2, 2)(image); ops.Maximum()(x, y); ops.Meshgrid()((row, row)); ops.Minimum()(x, y); ops.MirrorPad()(x, paddings)
+ops.Mish()(x); ops.Mod()(x, positive); ops.Mul()(x, y); ops.NLLLoss()(x, classes, positive_row); ops.Neg()(x); ops.NotEqual()(x, y)
+ops.OneHot()(classes, 3, number, number); ops.Ones()((2,), ms.float32); ops.OnesLike()(x); ops.PReLU()(x, slope)
+ops.Pad(((1, 1), (0, 0)))(x); ops.Pow()(positive, 2); ops.Range()(0, 5, 2); ops.Rank()(x); ops.ReLU()(x); ops.ReLU6()(x)
+ops.RealDiv()(x, positive); ops.Reciprocal()(positive); ops.ReduceAll()(truth, 0); ops.ReduceAny()(truth, 0); ops.ReduceMax()(x, 0)
+ops.ReduceMean()(x, 0); ops.ReduceMin()(x, 0); ops.ReduceProd()(x, 0); ops.ReduceSum()(x, 0); ops.Reshape()(x, (3, 2))
+ops.ReverseV2((0,))(x); ops.Rint()(x); ops.Round()(x); ops.Rsqrt()(positive); ops.ScalarToTensor()(2.0); ops.SeLU()(x)
+ops.Select()(truth, x, y); ops.Shape()(x); ops.Sigmoid()(x); ops.SigmoidCrossEntropyWithLogits()(x, unit); ops.Sign()(x); ops.Sin()(x)
+ops.Sinh()(x); ops.Size()(x); ops.Slice()(x, (0, 0), (1, 2)); ops.SmoothL1Loss()(x, y); ops.Softmax()(x)
+ops.SoftmaxCrossEntropyWithLogits()(x, unit); ops.Softplus()(x); ops.Softsign()(x); ops.Sort()(x)
+ops.SparseSoftmaxCrossEntropyWithLogits()(x, classes); ops.Split(0, 2)(x); ops.Sqrt()(positive); ops.Square()(x)
+ops.SquaredDifference()(x, y); ops.Squeeze()(x); ops.Stack()([x, y]); ops.StandardNormal(1, 1)((2,)); ops.StopGradient()(x)
+ops.StridedSlice()(x, (0, 0), (2, 2), (1, 1)); ops.Sub()(x, y); ops.Tan()(x); ops.Tanh()(x); ops.TensorAdd()(x, y)
+ops.TensorScatterAdd()(x, pairs, row[:2]); ops.TensorShape()(x); ops.Tile()(x, (2, 1)); ops.TopK()(x, 2); ops.Transpose()(x, (1, 0))
+ops.Tril()(square); ops.Triu()(square); ops.Trunc()(x); ops.TypeOf()(x); ops.UniformInt(1, 1)((2,), 0, 9); ops.UniformReal(1, 1)((2,))
+ops.UnsortedSegmentSum()(x, classes, 3); ops.Unstack()(x); ops.Xlogy()(x, positive); ops.Zeros()((2,), ms.float32); ops.ZerosLike()(x)
+ops.Primitive('own'); ops.GradOperation()(function)(x); ops.HyperMap(ops.relu)([x, y]); ops.Map(ops.relu)([x, y])
+ops.MultitypeFuncGraph('own'); ops.GetNext([ms.float32], [(2,)], 1, 'queue'); ops.register_queue('queue', iter([])); ops.Print()(x)
+ops.unregister_queue('queue')
+"""
+
+LAYERS = """
+nn.AvgPool2d(2)(image); nn.BatchNorm1d(3)(x); nn.BatchNorm2d(1)(image); nn.Cell(); nn.CellList([nn.ReLU()]); nn.Conv2d(1, 2, 3)(image)
+nn.Dense(3, 2)(x); nn.Dropout(p=0.5)(x); nn.ELU()(x); nn.Embedding(3, 2)(classes); nn.Flatten()(x); nn.GELU()(x); nn.HSigmoid()(x)
+nn.HSwish()(x); nn.Identity()(x); nn.L1Loss()(x, y); nn.LayerNorm((3,))(x); nn.LeakyReLU()(x); nn.LogSoftmax()(x); nn.LossBase()
+nn.MSELoss()(x, y); nn.MatMul()(x, square); nn.MaxPool2d(2)(image); nn.PReLU()(x); nn.ReLU()(x); nn.ReLU6()(x)
+nn.SequentialCell([nn.ReLU()])(x); nn.SiLU()(x); nn.Sigmoid()(x); nn.Softmax()(x); nn.SoftmaxCrossEntropyWithLogits()(x, unit)
+nn.Softplus()(x); nn.Tanh()(x); nn.WithEvalCell(nn.ReLU(), nn.MSELoss())(x, y); nn.WithLossCell(nn.ReLU(), nn.MSELoss())(x, y)
+nn.get_activation('relu'); nn.Adam([parameter])((row,)); nn.Momentum([parameter], 0.1, 0.9)((row,)); nn.SGD([parameter])((row,))
+nn.Optimizer(0.1, [parameter]); nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params()))(x, y)
+"""
+
+METHODS = """
+x.allclose(y); x.asnumpy(); x.astype(ms.float64); x.to(ms.float64); x.item((0, 1)); x.stride(0); x.set_data(y); x.assign_value(y)
+x.overwrite(y); x.register_hook(hook); x.add_(y); x.sub_(y); x.mul_(y); x.div_(positive); x.clamp_(0, 1); x.floor_divide_(positive)
+x.remainder_(positive); x.masked_fill_(truth, 1.0); x.copy_(y); x.fill(1.0); x.fill_(1.0); square.fill_diagonal(1.0); x.itemset(0, 1.0)
+x.new_full((2,), 1.0); x.new_ones((2,)); x.new_zeros((2,)); x.normal_(0.0, 1.0); x.uniform_(0.0, 1.0); x.repeat(2, 1); x.reshape(3, 2)
+x.reshape_as(y); x.view(3, 2); x.view_as(y); x.permute(1, 0); x.transpose(1, 0); x.tile((2, 1)); x.broadcast_to((2, 3))
+row.expand(2, 3); x.select(truth, y); x.where(truth, y); square.trace(); x.swapaxes(0, 1); x.take(classes); x.sum(0); x.mean(0)
+x.max(0); x.min(0); x.std(0); x.var(0); x.prod(0); x.cumsum(0); truth.all(0); truth.any(0); x.argmax(0); x.argmin(0)
+x.argmax_with_value(); x.argmin_with_value(); x.squeeze(); x.split(1); x.chunk(2); x.gather(classes, 0); x.expand_dims(0)
+x.repeat_interleave(2, 0); x.flatten(); x.init_data(); x.exp_(); positive.log_(); x.sigmoid_(); x.sign_(); x.tanh_(); x.zero_()
+x.floor_(); whole.bitwise_not(); x.__getitem__(0); x.__getitem__((slice(0, 1), None)); x.__setitem__(0, 1.0); x.__add__(y); x.__sub__(y)
+x.__mul__(y); x.__truediv__(positive); x.__floordiv__(positive); x.__mod__(positive); positive.__pow__(2); square.__matmul__(square)
+x.__lt__(y); x.__le__(y); x.__gt__(y); x.__ge__(y); truth.__and__(truth); truth.__or__(truth); truth.__xor__(truth); x.__radd__(y)
+x.__rsub__(y); x.__rmul__(y); x.__rtruediv__(y); x.__rpow__(2); square.__rmatmul__(square); x.__array__(); x.__format__('')
+"""
+
+REST = """
+ms.Tensor([1.0, 2.0]); ms.Tensor([1.0], ms.float32, (1,)); ms.Parameter(x, 'own'); ms.ParameterTuple([parameter]); ms.JitConfig()
+ms.mutable(x); ms.grad(function)(x); ms.value_and_grad(function)(x); ms.get_grad(((0, x), (1, y)), 0); ms.jvp(function, x, y)
+ms.vjp(function, x); ms.jit(function)(x); ms.ms_function(function)(x); ms.jit_class(Own); ms.set_seed(1); ms.get_context('mode')
+ms.set_context(mode=1); ms.set_context(device_target='CPU'); ms.set_context(device_id=0); ms.set_context(max_call_depth=1000)
+ms.set_context(save_graphs=False); ms.set_context(save_graphs_path='.'); ms.set_context(pynative_synchronize=False)
+ms.set_context(deterministic='OFF'); ms.set_context(num_threads=2); ms.set_context(jit_level='O0'); ms.dtype_to_nptype(ms.float32)
+ms.dtype_to_pytype(ms.float32); ms.pytype_to_dtype(float); initializer.Constant(1.0)(row.asnumpy())
+initializer.HeNormal()(square.asnumpy()); initializer.HeUniform()(square.asnumpy()); initializer.Identity()(square.asnumpy())
+initializer.Normal()(row.asnumpy()); initializer.One()(row.asnumpy()); initializer.TruncatedNormal()(row.asnumpy())
+initializer.Uniform()(row.asnumpy()); initializer.XavierNormal()(square.asnumpy()); initializer.XavierUniform()(square.asnumpy())
+initializer.Zero()(row.asnumpy()); initializer.initializer('ones', (2,)); parameter.set_dtype(ms.float64); parameter.set_data(row)
+net.add_flags(own=True); net.apply(hook); net.insert_child_to_cell('own', nn.ReLU()); net.insert_param_to_cell('own', parameter)
+net.get_parameters(); net.parameters_and_names(); net.parameters_dict(); net.trainable_params(); net.untrainable_params()
+net.cells_and_names(); net.register_backward_hook(hook); net.register_backward_pre_hook(hook); net.register_forward_hook(hook)
+net.register_forward_pre_hook(hook); net.set_grad(); net.set_train(); net.set_inputs(x); net.set_jit_config(ms.JitConfig())
+net.to_float(ms.float16); net.update_parameters_name('own'); net.init_parameters_data()
+"""
+
+CALLS = {
+    area: [line.strip() for line in text.replace("\n", ";").split(";") if line.strip()]
+    for area, text in {"functions": FUNCTIONS, "primitives": PRIMITIVES, "layers": LAYERS, "methods": METHODS, "rest": REST}.items()
+}
+
+
+def drawn(*shape: int, low: float = -2.0, high: float = 2.0) -> Tensor:
+    return Tensor(np.random.default_rng([7, *shape]).uniform(low, high, shape).astype(np.float32))
+
+
+class Own:
+    """A class of the user's."""
+
+
+def values() -> dict[str, Any]:
+    """What the expressions name, made anew."""
+    return {
+        "ms": ms, "ops": ops, "nn": nn, "initializer": initializer, "Own": Own,
+        "x": drawn(2, 3), "y": drawn(2, 3) * 0.5, "row": drawn(3), "square": drawn(3, 3), "batch": drawn(2, 2, 2),
+        "unit": drawn(2, 3, low=0.1, high=0.9), "positive": drawn(2, 3, low=0.5), "positive_row": drawn(3, low=0.5),
+        "slope": Tensor([0.25]),
+        "image": drawn(1, 1, 4, 4), "kernel": drawn(2, 1, 3, 3), "signal": drawn(1, 1, 5), "signal_kernel": drawn(2, 1, 3),
+        "whole": Tensor([[1, 2, 3], [4, 5, 6]], ms.int32), "truth": Tensor([[True, False, True], [False, True, True]]),
+        "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),
+        "paddings": Tensor([[1, 1], [0, 0]]), "number": Tensor(1.0), "low": Tensor(0.0), "high": Tensor(1.0),
+        "parameter": Parameter(drawn(3), name="parameter"), "net": nn.Dense(3, 3, "ones"),
+        "function": lambda x: (x * x).sum(), "hook": lambda *given: None,
+    }
