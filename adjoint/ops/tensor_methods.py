@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType
 from adjoint.ops import activations, arithmetic, creation, linear, ordering, random_numbers, reduction, shapes
-from adjoint.ops.arguments import dimension, flag, operand, real, wrong
+from adjoint.ops.arguments import choice, dimension, flag, operand, real, wrong
 from adjoint.runtime.host_checks import emitting
 from adjoint.runtime.indexing import iterated, taken, write
 from adjoint.runtime.tensor import Tensor, as_tensor
@@ -183,6 +183,8 @@ class _Methods:
 
     def tile(self: Any, *dims: Any, reps: Any = _ABSENT) -> Tensor:
         """The tensor repeated along its axes."""
+        if dims and reps is not _ABSENT:
+            raise TypeError("For 'Tensor.tile', 'dims' and 'reps' are two names for one argument: give one of them.")
         times = reps if not dims else _sizes(dims)
         return shapes.tile(self, (times,) if isinstance(times, int) else times)
 
@@ -259,8 +261,17 @@ class _Methods:
         return arithmetic.where(condition, self, y)
 
     def take(self: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
-        """The slices along an axis that indices name, or elements of the tensor read row by row."""
+        """The slices along an axis that indices name, or elements of the tensor read row by row.
+
+        mode  of indices beyond the ends: "clip" takes the last or first, "wrap" counts on from the other end, "raise" is an
+              IndexError; those of -size..-1 count from the end
+        """
+        kind = choice("Tensor.take", "mode", mode, ("clip", "wrap", "raise"))
         places = indices if isinstance(indices, Tensor) else Tensor(indices)
+        length = self.size if axis is None else self.shape[dimension("Tensor.take", axis, self, tensor="self")]
+        if kind != "raise" and length and places.dtype.is_integer:
+            places = places % length if kind == "wrap" else arithmetic.clamp(
+                arithmetic.where(places < 0, places + length, places), 0, length - 1)
         return shapes.take(self, places) if axis is None else shapes.index_select(self, axis, places)
 
     def fill(self: Any, value: Any) -> Tensor:
