@@ -205,6 +205,7 @@ def _max_samples(*, cotangent: bool) -> tuple[Any, ...]:
         one((1, 2, 6, 7), (1, 2, 4, 4), kernel=(3, 2), stride=(1, 2), padding=((0, 0), (1, 1))),
         one((1, 1, 7, 8), (1, 1, 2, 4), kernel=(3, 2), stride=(2, 2), dilation=(2, 1)),
         one((1, 1, 6, 6), (1, 1, 3, 3), kernel=(3, 3), stride=(2, 2), ceil=True),
+        one((0, 2, 4, 4), (0, 2, 2, 2), kernel=(2, 2), stride=(2, 2)),
     )
 
 
@@ -451,6 +452,7 @@ def _avg_samples(*, gradient: bool) -> tuple[Any, ...]:
         one((2, 2, 5, 6), (2, 2, 3, 3), kernel=(3, 3), stride=(2, 2), padding=((1, 1), (1, 1)), count_padding=True),
         one((1, 2, 6, 7), (1, 2, 4, 4), kernel=(3, 2), stride=(1, 2), padding=((0, 0), (1, 1)), divisor=5),
         one((1, 1, 4, 4), (1, 1, 3, 3), kernel=(3, 3), stride=(2, 2), padding=((1, 1), (1, 1)), ceil=True, count_padding=True),
+        one((0, 2, 4, 4), (0, 2, 2, 2), kernel=(2, 2), stride=(2, 2)),
     )
 
 
