@@ -497,7 +497,7 @@ class Expressions(Operators):
 
         def throw() -> None:
             again = copy.copy(mistake)
-            again.__notes__ = list(getattr(mistake, "__notes__", ()))  # type: ignore[attr-defined]
+            again.__notes__ = list(getattr(mistake, "__notes__", ()))
             raise again.with_traceback(None)
 
         self.world.effect("raise", throw, ())

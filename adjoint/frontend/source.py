@@ -142,7 +142,7 @@ def _is_around(body: ast.expr, code: CodeType) -> bool:
     """Whether all instructions of a lambda's code stand inside of this expression."""
     start, end = (body.lineno, body.col_offset), _end(body)
     places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
-    return bool(places) and all(start <= (a, c) and (b, d) <= end for a, c, b, d in places)  # type: ignore[operator]
+    return bool(places) and all(start <= (a, c) and (b, d) <= end for a, c, b, d in places)
 
 
 def _gives(node: ast.Lambda, file: str, code: CodeType) -> bool:

@@ -373,12 +373,12 @@ class Statements(Patterns):
             return UNKNOWN if found is None else source.at(found)
 
         outer = self.branching.header, self.branching.assigned_at
-        self.branching.header, self.branching.assigned_at = self.place_of(node), assigned_at  # type: ignore[method-assign]
+        self.branching.header, self.branching.assigned_at = self.place_of(node), assigned_at
         try:
             with self.here(node):
                 return loop()
         finally:
-            self.branching.header, self.branching.assigned_at = outer  # type: ignore[method-assign]
+            self.branching.header, self.branching.assigned_at = outer
 
     def _stays_loop(self, node: ast.For, over: Any) -> bool:
         """Whether a loop of known length stays one: nothing in it needs the number of the round, or differs from round to round."""

@@ -28,7 +28,7 @@ class RunTimeText:
             UNKNOWN, "what a text with a tensor in it says is not known while parsing",
             help="compare the tensor; a text can be printed, joined by `+`, and be the message of `raise` and `assert`")
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _unknown  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _unknown
     __contains__ = __iter__ = __len__ = __getitem__ = __mul__ = __rmul__ = __mod__ = __format__ = _unknown
 
     def __getattr__(self, name: str) -> Any:

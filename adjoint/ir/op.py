@@ -63,7 +63,7 @@ def sample(
     **attributes: Any,
 ) -> Sample:
     """A `Sample`; `domain` is one interval or one for each operand."""
-    intervals = (domain,) if isinstance(domain[0], (int, float)) else tuple(domain)  # type: ignore[arg-type]
+    intervals = (domain,) if isinstance(domain[0], (int, float)) else tuple(domain)
     return Sample(operands, attributes, intervals, smooth, values or {}, note)  # type: ignore[arg-type]
 
 
@@ -213,7 +213,7 @@ def family(cls: OpType) -> OpType:
     """Make a class the base of several ops, whose attributes they have before their own."""
     made = dataclass(init=False, eq=False, repr=False)(cls)
     made.fields = tuple(f.name for f in dataclasses.fields(made))  # type: ignore[arg-type]
-    return made  # type: ignore[return-value]
+    return made
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -227,8 +227,8 @@ def operation(cls: OpType) -> OpType:
         raise TypeError(f"op {made.name} lacks its docstring or its inference")
     if made.cuts:
         made.vjp = _cut  # type: ignore[method-assign]
-    _registry[made.name] = made  # type: ignore[assignment]
-    return made  # type: ignore[return-value]
+    _registry[made.name] = made
+    return made
 
 
 def with_sizes(op: Op, sizes: Mapping[str, Dim]) -> Op:

@@ -89,7 +89,7 @@ def _parsed(source: SourceText, start: str) -> Tree[Token]:
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken  # see above
 
     try:
-        return grammar.parse(source.text, start=start)  # type: ignore[return-value]
+        return grammar.parse(source.text, start=start)
     except UnexpectedToken as error:
         raise _unexpected_token(error, source) from None
     except UnexpectedCharacters as error:
@@ -653,12 +653,12 @@ class _FunctionReader:
 
 
 _REGION_OPS: Final[dict[str, Callable[[_FunctionReader, Any], tuple[Op, Sequence[Atom], Sequence[Region], Loc]]]] = {
-    "if": _FunctionReader._if,  # type: ignore[reportPrivateUsage] - a table beside its class
-    "for": _FunctionReader._for,  # type: ignore[reportPrivateUsage]
-    "while": _FunctionReader._while,  # type: ignore[reportPrivateUsage]
-    "cell": _FunctionReader._cell,  # type: ignore[reportPrivateUsage]
-    "gradient": _FunctionReader._gradient,  # type: ignore[reportPrivateUsage]
-    "record": _FunctionReader._record,  # type: ignore[reportPrivateUsage]
+    "if": _FunctionReader._if,
+    "for": _FunctionReader._for,
+    "while": _FunctionReader._while,
+    "cell": _FunctionReader._cell,
+    "gradient": _FunctionReader._gradient,
+    "record": _FunctionReader._record,
 }
 
 

@@ -344,12 +344,12 @@ class _Form(NamedTuple):
 
 
 _FORMS: Final = {
-    "if": _Form(2, _FunctionPrinter._if),  # type: ignore[reportPrivateUsage] - a table beside its class
-    "for": _Form(1, _FunctionPrinter._for),  # type: ignore[reportPrivateUsage]
-    "while": _Form(2, _FunctionPrinter._while),  # type: ignore[reportPrivateUsage]
-    "cell": _Form(1, _FunctionPrinter._cell),  # type: ignore[reportPrivateUsage]
-    "gradient": _Form(1, _FunctionPrinter._gradient),  # type: ignore[reportPrivateUsage]
-    "record": _Form(1, _FunctionPrinter._gradient),  # type: ignore[reportPrivateUsage]
+    "if": _Form(2, _FunctionPrinter._if),
+    "for": _Form(1, _FunctionPrinter._for),
+    "while": _Form(2, _FunctionPrinter._while),
+    "cell": _Form(1, _FunctionPrinter._cell),
+    "gradient": _Form(1, _FunctionPrinter._gradient),
+    "record": _Form(1, _FunctionPrinter._gradient),
 }
 
 

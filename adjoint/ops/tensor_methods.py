@@ -448,7 +448,7 @@ def _called(type_: TensorType, dtype: Any = None) -> str:
 
 def attach() -> None:
     """Give Tensor its methods."""
-    TensorType.__call__ = _called  # pyright: ignore[reportAttributeAccessIssue]
+    TensorType.__call__ = _called
     for name, method in vars(_Methods).items():
         if name not in vars(object) and (callable(method) or isinstance(method, property)):
             if not isinstance(method, property) and method.__qualname__.startswith(_Methods.__name__):

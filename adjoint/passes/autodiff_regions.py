@@ -253,7 +253,7 @@ def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -
         case _, Sometimes(value=value):
             return [value, presence(b, cotangent)]
         case _:
-            return [cotangent, TRUE]  # type: ignore[list-item]
+            return [cotangent, TRUE]
 
 
 def _backwards(sweep: Sweep, node: Node, seen: Sequence[Value]) -> tuple[list[Atom], Value]:

@@ -102,7 +102,7 @@ class Emitting:
         if isinstance(x, GraphNumber):
             return Kind(x.category, x.type)
         for category, (python, type_) in NUMBERS.items():
-            if type(x) is python and (python is not int or -(2**63) <= x < 2**63):  # type: ignore[operator]
+            if type(x) is python and (python is not int or -(2**63) <= x < 2**63):
                 return Kind(category, type_)
         return None
 

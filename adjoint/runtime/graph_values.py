@@ -39,7 +39,7 @@ class GraphTensor(Tensor):
         self.owner, self.atom, self.home, self.type = owner, atom, owner.builder, type_
 
     @property
-    def memory(self) -> Memory:  # type: ignore[override]
+    def memory(self) -> Memory:
         """None while parsing: CompileError."""
         raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
 
@@ -340,7 +340,7 @@ class GraphNumber:
     def _unknown(self, *_: Any) -> Any:
         raise self.owner.unknown(f"a Python {self.category} that is known when the graph runs is needed while parsing")
 
-    __bool__ = __int__ = __float__ = __index__ = __complex__ = _unknown  # type: ignore[assignment]
+    __bool__ = __int__ = __float__ = __index__ = __complex__ = _unknown
 
     def __repr__(self) -> str:
         return f"<{self.category} known when the graph runs>"

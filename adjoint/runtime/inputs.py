@@ -47,7 +47,7 @@ class Description(Tensor):
         raise ValueError(f"{self!r} has a size of None: it describes an input for 'set_inputs' and holds no numbers to compute with.")
 
     @property
-    def memory(self) -> NoReturn:  # type: ignore[override]
+    def memory(self) -> NoReturn:
         raise ValueError(f"{self!r} holds no numbers: it describes an input for 'set_inputs'.")
 
     def __repr__(self) -> str:

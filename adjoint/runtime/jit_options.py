@@ -116,5 +116,5 @@ def jit_class(cls: _Class) -> _Class:
         raise TypeError(f"Decorator jit_class can only be used for class type, but got {cls}.")
     if issubclass(cls, Cell):
         raise TypeError(f"Decorator jit_class is used for user-defined classes and cannot be used for nn.Cell: {cls}.")
-    cls.__ms_class__ = True  # type: ignore[attr-defined]
+    cls.__ms_class__ = True
     return cls  # type: ignore[return-value]

@@ -31,7 +31,7 @@ def user_location() -> Loc:
             positions = list(code.co_positions())[frame.f_lasti // 2]
             line, _, column, end = positions
             return At(code.co_filename, line or frame.f_lineno, (column or 0) + 1, (end or 0) + 1 if end else 0)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return UNKNOWN
 
 

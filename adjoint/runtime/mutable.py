@@ -25,7 +25,7 @@ class MutableBool(int):
     """A bool that is an input: bool itself cannot be subclassed, so it stands in for one."""
 
     @property
-    def __class__(self) -> type[bool]:  # type: ignore[override]
+    def __class__(self) -> type[bool]:
         return bool
 
     def __and__(self, other: Any) -> Any:

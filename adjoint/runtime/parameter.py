@@ -42,7 +42,7 @@ class Parameter(Tensor):
         self.__dict__["name"] = _checked_name(name)
 
     @property
-    def requires_grad(self) -> bool:  # type: ignore[override]
+    def requires_grad(self) -> bool:
         """Whether gradients are taken for it; TypeError when it is set to something else than a bool."""
         return self.__dict__["requires_grad"]
 

@@ -86,7 +86,7 @@ class Program:
                 return self._after_cell(node, operands, results, types, call)
 
             def host(memories: list[Any], tape: Tape) -> None:
-                returned = call([wrap(t, memories[i]) for t, i in zip(types, operands)], tape)  # type: ignore[arg-type]
+                returned = call([wrap(t, memories[i]) for t, i in zip(types, operands)], tape)
                 for i, x in zip(results, returned, strict=True):
                     memories[i] = x.memory
 

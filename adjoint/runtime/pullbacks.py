@@ -13,8 +13,8 @@ from typing import Any
 
 from adjoint.ir.types import BOOL
 from adjoint.runtime.grad import (
-    _check_function,  # type: ignore[reportPrivateUsage] - the same checks
-    _weights,  # type: ignore[reportPrivateUsage]
+    _check_function,
+    _weights,
     differentiate,
     differentiated,
     flat_tensors,

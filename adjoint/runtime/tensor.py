@@ -84,7 +84,7 @@ class Tensor:
                 from adjoint.runtime.inputs import Description  # stands above
 
                 self.__class__ = Description  # type: ignore[assignment]
-                self._describe(dtype, sizes)  # type: ignore[attr-defined]
+                self._describe(dtype, sizes)
                 return
             wanted = tensor(dtype, _sizes(sizes))
             check_fits("Tensor", wanted)
@@ -316,7 +316,7 @@ class Tensor:
         """The hook functions registered on this value, in order."""
         return list(self._hooks.firing()) if self._hooks else []
 
-    requires_grad: bool = True  # type: ignore[misc]
+    requires_grad: bool = True
 
     # -- what the operators add ---------------------------------------------------------------------------------------
     if TYPE_CHECKING:

@@ -216,7 +216,7 @@ def _last_uses(region: Region, own_params: bool) -> dict[int, list[Value]]:
         last.update(dict.fromkeys(node.results, index))
         for atom in (*node.operands, *(value for inner in node.regions for value in free_of(inner))):
             if atom in last:
-                last[atom] = index  # type: ignore[index] - a Value
+                last[atom] = index
     dying: dict[int, list[Value]] = {}
     for value, index in last.items():
         if isinstance(value.type, TensorType) and value.type.nbytes > _KEPT and value not in region.results:

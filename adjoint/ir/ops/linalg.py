@@ -263,7 +263,7 @@ class _Convolution(Op):
             raise mistake(self, "stride", "positive, as dilation and groups", (self.stride, self.dilation, self.groups))
         if min(min(side) for side in self.padding) < 0:
             raise mistake(self, "padding", "not negative", self.padding)
-        if x.shape[1] != w.shape[1] * self.groups:  # type: ignore[operator]
+        if x.shape[1] != w.shape[1] * self.groups:
             raise mistake(self, "w", f"[o, {x.shape[1]} / groups={self.groups}, kh, kw] for {x}", w)
         if w.shape[0] % self.groups:  # type: ignore[operator]
             raise mistake(self, "groups", f"a divisor of the {w.shape[0]} output channels", self.groups)
@@ -271,7 +271,7 @@ class _Convolution(Op):
         for size, kernel, stride, (before, after), dilation in zip(
             x.shape[2:], w.shape[2:], self.stride, self.padding, self.dilation, strict=True
         ):
-            room = size + before + after - dilation * (kernel - 1) - 1  # type: ignore[operator]
+            room = size + before + after - dilation * (kernel - 1) - 1
             if isinstance(room, int) and room < 0:
                 raise mistake(self, "w", f"no larger than the padded {x}", w)
             if stride == 1:

@@ -65,7 +65,7 @@ class Elementwise(Op):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "reference" in cls.__dict__:
-            cls.reference = np.errstate(all="ignore")(cls.reference)  # type: ignore[method-assign]
+            cls.reference = np.errstate(all="ignore")(cls.reference)
 
     def infer(self, *operands: Any) -> TensorType:
         if len(operands) != len(self.takes):

@@ -75,7 +75,7 @@ class Reduction(Op):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "reference" in cls.__dict__:
-            cls.reference = np.errstate(all="ignore")(cls.reference)  # type: ignore[method-assign]
+            cls.reference = np.errstate(all="ignore")(cls.reference)
 
     def neutral(self, dtype: DType) -> bool | int | float:
         """The number that combined with any other gives that other, of the dtype a result is computed in."""
