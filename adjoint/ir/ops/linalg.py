@@ -430,6 +430,7 @@ class ConvolutionInputGradient(_Convolution):
         sample(tensor(F32, (1, 6, 4, 7)), tensor(F32, (6, 2, 3, 3)), to=tensor(F32, (1, 4, 7, 7)), stride=(2, 1),
                padding=((1, 1), (1, 1)), groups=2),
         sample(tensor(F32, (1, 2, 5, 2)), tensor(F32, (2, 2, 3, 3)), to=tensor(F32, (1, 2, 9, 9)), dilation=(2, 3), stride=(1, 2)),
+        sample(tensor(F32, (0, 4, 4, 6)), tensor(F32, (4, 3, 3, 2)), to=tensor(F32, (0, 3, 6, 7))),
     )
 
     def infer(self, ct: TensorType, w: TensorType) -> TensorType:

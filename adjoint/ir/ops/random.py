@@ -204,6 +204,8 @@ class RandomBits(_Random):
     samples = (
         sample(KEY, to=tensor(U32, (3, 50)), **_key(2**63 + 5, 2**40 + 1)),
         sample(KEY, to=tensor(U32, (1000,)), **_key(0)),
+        sample(KEY, to=tensor(U32, (0, 3)), **_key(0)),
+        sample(KEY, to=tensor(U32), **_key(1)),
     )
 
     def reference(self, key: Array) -> Array:
@@ -233,6 +235,8 @@ class RandomUniform(_Random):
         sample(KEY, to=tensor(F64, (3, 50)), **_key(7, 3)),
         sample(KEY, to=tensor(F16, (70,)), **_key(7, 3)),
         sample(KEY, to=tensor(BF16, (70,)), **_key(7, 3)),
+        sample(KEY, to=tensor(F32, (0, 3)), **_key(7, 3)),
+        sample(KEY, to=tensor(F32), **_key(7, 3)),
     )
 
     def reference(self, key: Array) -> Array:
@@ -278,6 +282,8 @@ class RandomNormal(_Random):
         sample(KEY, to=tensor(F32, (3, 50)), **_key(7, 3)),
         sample(KEY, to=tensor(F64, (3, 50)), **_key(7, 3)),
         sample(KEY, to=tensor(F16, (70,)), **_key(7, 3)),
+        sample(KEY, to=tensor(F32, (0, 3)), **_key(7, 3)),
+        sample(KEY, to=tensor(F32), **_key(7, 3)),
     )
 
     def reference(self, key: Array) -> Array:
@@ -347,6 +353,8 @@ class RandomInteger(_Random):
     samples = (
         sample(KEY, to=tensor(I32, (3, 50)), low=-3, high=10, **_key(7, 3)),
         sample(KEY, to=tensor(I64, (3, 50)), low=-(2**63), high=2**63 - 1, **_key(7, 3)),
+        sample(KEY, to=tensor(I32, (0, 3)), low=-3, high=10, **_key(7, 3)),
+        sample(KEY, to=tensor(I32), low=-3, high=10, **_key(7, 3)),
     )
 
     def infer(self, key: TensorType) -> TensorType:
@@ -436,7 +444,11 @@ class DropoutGradient(Op):
 
     keep: float
     pack = "random"
-    samples = (sample(tensor(BOOL, (3, 50)), tensor(F32, (3, 50)), keep=0.6),)
+    samples = (
+        sample(tensor(BOOL, (3, 50)), tensor(F32, (3, 50)), keep=0.6),
+        sample(tensor(BOOL, (0, 3)), tensor(F32, (0, 3)), keep=0.6),
+        sample(tensor(BOOL), tensor(F32), keep=0.6),
+    )
 
     def infer(self, kept: TensorType, ct: TensorType) -> TensorType:
         if not isinstance(ct, TensorType) or not ct.dtype.is_float:
