@@ -25,6 +25,7 @@ from adjoint.runtime.tensor import Tensor, apply
 __all__ = ["Cell"]
 
 _OWN = frozenset({"_cells", "_params", "_hooks", "title"})
+_RECOMPUTE_OPTIONS = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation")
 _UNSET = object()
 
 
@@ -407,6 +408,16 @@ class Cell:
         """Kept for MindSpore's scripts: which gradients are taken is said by `grad`."""
         self.requires_grad = requires_grad
         return self
+
+    def recompute(self, **kwargs: Any) -> None:
+        """Kept for MindSpore's scripts: what the backward pass needs is kept, and construct and its hooks run once.
+
+        ValueError for options that MindSpore does not know.
+        """
+        for name in kwargs:
+            if name not in _RECOMPUTE_OPTIONS:
+                raise ValueError(f"For 'recompute', keyword '{name}' is not recognized! the key kwargs must be "
+                                 f"{', '.join(map(repr, _RECOMPUTE_OPTIONS))}.")
 
     def add_flags(self, **flags: Any) -> Cell:
         for name, value in flags.items():

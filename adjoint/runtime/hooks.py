@@ -49,7 +49,7 @@ def check_hook(hook_fn: object) -> None:
     if not callable(hook_fn):
         raise TypeError(f"Expected a callable hook function, but got {type(hook_fn).__name__}.")
     if getattr(hook_fn, "__adjoint_jit__", False):
-        raise TypeError(f"Decorating hook function {described(hook_fn)} with '@jit' is not supported.")
+        raise TypeError(f"Decorating hook function {_name(hook_fn)} with '@jit' is not supported.")
 
 
 class HookHandle:
@@ -204,12 +204,16 @@ def register(slot: HookList, hook_fn: object, prepend: bool = False, **options: 
 # -- what is told to a hook, and about it ----------------------------------------------------------------------------
 def described(hook_fn: Any) -> str:
     """`clip at train.py:12`"""
-    name = getattr(hook_fn, "__qualname__", type(hook_fn).__qualname__).rsplit("<locals>.", 1)[-1]
+    name = _name(hook_fn)
     inner = hook_fn
     while isinstance(inner, functools.partial):
         inner = inner.func
     code = getattr(getattr(inner, "__func__", inner), "__code__", None) or getattr(type(inner).__call__, "__code__", None)
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code is not None else name
+
+
+def _name(hook_fn: Any) -> str:
+    return getattr(hook_fn, "__qualname__", type(hook_fn).__qualname__).rsplit("<locals>.", 1)[-1]
 
 
 def _where(hook_fn: Any, subject: str | Cell, loc: Loc | None) -> str:

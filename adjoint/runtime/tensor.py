@@ -149,7 +149,8 @@ class Tensor:
         if self.type.dtype is BF16:
             return to_compute(array, BF16)
         # The references of a memory that only this tensor holds: the tensor, the view's buffer and getrefcount's argument.
-        return array if sys.getrefcount(self.memory) <= _VIEWED_ALONE else array.copy()
+        # A tape that is running needs the numbers as they were.
+        return array if state.tape is None and sys.getrefcount(self.memory) <= _VIEWED_ALONE else array.copy()
 
     numpy = asnumpy
 

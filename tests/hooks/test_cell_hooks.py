@@ -659,3 +659,24 @@ def test_training_step_with_hooks():
     assert plain(loss) == 1
     assert log == [("bwd", (None,), ([[2]],))]
     assert plain(dense.weight) == [[-1]]
+
+
+def test_recompute_runs_hooks_once():
+    cell, log = Square(), Log()
+    hang_all(cell, log)
+    assert cell.recompute() is None
+    assert plain(ms.grad(lambda x: cell(x * 2) * 3)(T(2))) == [48]
+    assert log == [("fpre", ([4],)), ("fwd", ([4],), [16]), ("bpre", ([3],)), ("bwd", ([24],), ([3],))]
+    cell.recompute(mp_comm_recompute=False)
+    with pytest.raises(ValueError, match="keyword 'often' is not recognized"):
+        cell.recompute(often=True)
+
+
+def test_a_compiled_hook_is_called_by_its_name():
+    @ms.jit
+    def compiled(cell, grad_input, grad_output):
+        return None
+
+    for register in (Square().register_backward_hook, T(1).register_hook, ops.HookBackward):
+        with pytest.raises(TypeError, match=r"^Decorating hook function compiled with '@jit' is not supported\.$"):
+            register(compiled)

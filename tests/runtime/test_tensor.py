@@ -276,6 +276,18 @@ def test_the_argument_of_a_gradient_may_be_written() -> None:
         assert x.tolist() == [70.0]
 
 
+def test_an_array_of_a_tensor_that_a_gradient_needs_is_a_copy() -> None:
+    """x^4: what Python writes into the array of x * x does not reach the gradient."""
+    def f(x: Tensor) -> Tensor:
+        y = x * x
+        z = y * y
+        y.asnumpy()[...] = 100
+        return z
+
+    assert ms.grad(f)(Tensor([2.0])).tolist() == [32.0]
+    assert f(Tensor([2.0])).tolist() == [16.0]
+
+
 def test_constants_are_not_given_away() -> None:
     """Zeros without dimensions come from a kept constant: writing them changes no other."""
     f32 = ms.float32
