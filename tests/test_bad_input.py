@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import itertools
 import math
+import re
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -275,6 +277,35 @@ def test_more_than_the_machine_has(make: Any) -> None:
     with pytest.raises(MemoryError, match="bytes"):
         make()
     assert (Tensor([1.0]) + 1).tolist() == [2.0]
+
+
+LIMITED = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+from adjoint import Tensor, float32, nn, ops
+x = Tensor([1.0, 2.0])
+x + 1
+for make in (
+    lambda: ops.zeros((2**30,)), lambda: ops.broadcast_to(x, (2**29, 2)), lambda: ops.zeros((2**15, 1)) + ops.zeros((2**15,)),
+    lambda: ops.stack([ops.zeros((2**27,))] * 8), lambda: nn.Dense(2**15, 2**15), lambda: nn.Embedding(2**25, 64),
+    lambda: Tensor(shape=(2**31,), dtype=float32), lambda: ops.repeat_interleave(x, 2**29),
+):
+    try:
+        print("made", make())
+    except MemoryError as error:
+        print(error)
+print((x + 1).tolist())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is limited in Linux's way")
+def test_more_than_the_process_may_have() -> None:
+    """A machine that has the memory, and a process that does not get it: an error that says how much, and the process goes on."""
+    ran = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=100)
+    *said, last = ran.stdout.splitlines()
+    assert ran.returncode == 0 and last == "[2.0, 3.0]" and len(said) == 8, ran.stdout + ran.stderr
+    for line in said:
+        assert re.search(r"\d+ bytes|\d+\.?\d* [GT]iB", line) and not line.startswith("made"), line
 
 
 def test_more_than_eight_dimensions() -> None:

@@ -59,7 +59,8 @@ def first_values(layer: str, argument: str, init: Any, shape: tuple[int, ...], d
     try:
         return initializer(default if init is None else init, shape, dtype)
     except (TypeError, ValueError, MemoryError) as wrong:
-        raise type(wrong)(f"For '{layer}', the argument '{argument}' does not fit: {wrong}") from None
+        kind = MemoryError if isinstance(wrong, MemoryError) else type(wrong)  # NumPy's own takes other arguments
+        raise kind(f"For '{layer}', the argument '{argument}' does not fit: {wrong}") from None
 
 
 class MatMul(Cell):

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from adjoint.ir.ops.elementwise import Cast, Select
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Pad, Reshape, Reverse, Slice, Transpose
@@ -291,8 +293,7 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
         raise wrong("RepeatInterleave", "repeats", f"one number or {length}", times)
     result = tensor(x.dtype, (*x.shape[:along], builtins.sum(times), *x.shape[along + 1 :]))
     check_fits("RepeatInterleave", result)
-    places = [place for place, n in enumerate(times) for _ in range(n)]
-    return apply(made(Gather, along), x, _places(places))
+    return apply(made(Gather, along), x, Tensor(np.repeat(np.arange(length), times)))
 
 
 def _places(places: Sequence[int]) -> Tensor:

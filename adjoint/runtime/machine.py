@@ -72,12 +72,28 @@ class Machine:
 
     def allocate(self, size: int) -> Memory:
         """Memory of `size` bytes, not cleared; MemoryError when the machine does not have it."""
-        return _small(self._bytes, size or 1) if size < SMALL else self._allocate(self._bytes, size)
+        if size < SMALL:
+            return _small(self._bytes, size or 1)
+        try:
+            return self._allocate(self._bytes, size)
+        except MemoryError:
+            raise _no_memory(size) from None
 
     def allocator(self, size: int) -> tuple[Any, Any]:
         """What to call with what for memory of `size` bytes each time: the shortest way for plans."""
         ctype = ffi.typeof(f"char[{size or 1}]")
+        if size >= _LARGE:
+            return lambda _: self.allocate(size), ctype
         return (_small if size < SMALL else self._allocate), ctype
+
+
+_LARGE = 2**24
+"""Bytes from which on an allocation that fails says so in full, and takes its time for it."""
+
+
+def _no_memory(size: int) -> MemoryError:
+    return MemoryError(f"A tensor of {size} bytes does not fit into the memory that this process can still have: "
+                       "use smaller tensors, or let go of others.")
 
 
 def forbids_interpreter() -> bool:
