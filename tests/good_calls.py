@@ -136,6 +136,7 @@ x.__rsub__(y); x.__rmul__(y); x.__rtruediv__(y); x.__rpow__(2); square.__rmatmul
 """
 
 REST = """
+ms.tensor([1.0])
 ms.Tensor([1.0, 2.0]); ms.Tensor([1.0], ms.float32, (1,)); ms.Parameter(x, 'own'); ms.ParameterTuple([parameter]); ms.JitConfig()
 ms.mutable(x); ms.grad(function)(x); ms.value_and_grad(function)(x); ms.get_grad(((0, x), (1, y)), 0); ms.jvp(function, x, y)
 ms.vjp(function, x); ms.jit(function)(x); ms.ms_function(function)(x); ms.jit_class(Own); ms.set_seed(1); ms.get_context('mode')
@@ -179,6 +180,6 @@ def values() -> dict[str, Any]:
         "whole": Tensor([[1, 2, 3], [4, 5, 6]], ms.int32), "truth": Tensor([[True, False, True], [False, True, True]]),
         "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),
         "paddings": Tensor([[1, 1], [0, 0]]), "number": Tensor(1.0), "low": Tensor(0.0), "high": Tensor(1.0),
-        "parameter": Parameter(drawn(3), name="parameter"), "net": nn.Dense(3, 3, "ones"),
+        "parameter": Parameter(drawn(3), name="parameter"), "net": nn.Dense(3, 3, "ones", "zeros"),
         "function": lambda x: (x * x).sum(), "hook": lambda *given: None,
     }
