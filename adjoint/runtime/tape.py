@@ -88,8 +88,8 @@ class Tape:
     """What one thread records between the outermost gradient call and its end.
 
     values  slot -> the tensor that had it (an alias for a parameter, whose memory may be replaced)
-    names   id of a tensor -> all tensors that are the same one to the program: what a cell calls its argument, and what its
-            caller calls it.  What is written to one of them is written to all
+    names   id of a tensor -> it, and the one that it is another name of: what a cell calls its argument, and what its
+            caller calls it.  To the program they are the same; what is written to one of them is written to all
     owners  slot -> the parameter
     hosts   cells and hook functions in the order in which they were met
     depth   gradients being taken, one inside the other
@@ -104,7 +104,7 @@ class Tape:
         self.site: Node | None = None
         self.slots: dict[int, int] = {}
         self.values: list[Tensor] = []
-        self.names: dict[int, list[Tensor]] = {}
+        self.names: dict[int, tuple[Tensor, Tensor]] = {}
         self.owners: dict[int, Tensor] = {}
         self.keep: list[Any] = []
         self.hosts: list[Any] = []
@@ -137,15 +137,24 @@ class Tape:
         """Another name for `x`, which the program takes for `x` itself."""
         alias = wrap(x.type, x.memory)
         if self.site is None:  # the values of a graph are never written
-            names = self.names.setdefault(id(x), [x])
-            names.append(alias)
-            self.names[id(alias)] = names
+            self.names[id(alias)] = alias, x
         return alias
+
+    def _names(self, x: Tensor) -> list[Tensor]:
+        """All names of `x`."""
+        first = x
+        while (known := self.names.get(id(first))) is not None:
+            first = known[1]
+        found = {id(first): first}
+        for name, of in self.names.values():
+            if id(of) in found:
+                found[id(name)] = name
+        return list(found.values())
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
         """`x` is about to hold the numbers of `value`: what was recorded keeps the old ones, and the hooks on them."""
         new = self.slots.get(id(value))
-        for name in self.names.get(id(x), (x,)):
+        for name in self._names(x):
             self._overwritten(name, new)
             if name is not x:
                 name.type, name.memory = value.type, value.memory
