@@ -22,7 +22,7 @@ from adjoint.codegen.kernel import Kernel
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 
-__all__ = ["INCLUDES", "Lowered", "Stage", "lower", "unit_text"]
+__all__ = ["INCLUDES", "LOUD", "QUIET", "Lowered", "Stage", "lower", "unit_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def lower(
     """The kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
 
     `specialized` writes the sizes into the text, for a kernel that serves these shapes alone.  `name` is what it is called
-    in the place of its op and dtypes; a `private` one is seen in its file alone.
+    in the place of its op and dtypes; a `private` one is seen in its file alone, and has only the stages that these types need.
     """
     kernel = Kernel(specialized=specialized)
     names = _names(op, len(operands), len(results))
@@ -123,7 +123,10 @@ def lower(
     used: set[str] = set()
     texts = comment("\n".join(wrap(title, WIDTH - 3, break_long_words=False, break_on_hyphens=False)))
     functions = kernel.functions(name)
-    for function in functions:
+    stages = tuple(Stage(f.name, sizes) for f, sizes in zip(functions, kernel.launches(), strict=True))
+    for function, stage in zip(functions, stages, strict=True):
+        if private and not stage.units:
+            continue
         text, used_here = function_text(function, private=private)
         texts.append(text)
         used |= used_here
@@ -131,7 +134,7 @@ def lower(
         name,
         "\n".join(texts),
         headers.needed(used),
-        tuple(Stage(f.name, sizes) for f, sizes in zip(functions, kernel.launches(), strict=True)),
+        stages,
         kernel.scratch_bytes(),
         op.pack,
         next((dtype for dtype in dtypes if dtype.is_float), dtypes[0]),
@@ -151,11 +154,13 @@ def unit_text(title: str, needed: Iterable[str], texts: Iterable[str], includes:
     """A C file: headers pasted in, of which a unit uses what it uses, then kernels."""
     pasted = [f"{_banner(header)}\n{headers.text(header)}" for header in needed]
     if pasted:
-        pasted = [_QUIET, *pasted, "#pragma GCC diagnostic pop\n", _banner("kernels")]
+        pasted = [QUIET, *pasted, LOUD, _banner("kernels")]
     return "\n".join([*comment(title), "", includes, *pasted, *texts])
 
 
-_QUIET: Final = '#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "-Wunused-function"\n'
+QUIET: Final = '#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "-Wunused-function"\n'
+"""From here on functions may be there that nobody calls."""
+LOUD: Final = "#pragma GCC diagnostic pop\n"
 
 
 def _banner(title: str) -> str:

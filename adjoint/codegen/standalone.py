@@ -22,7 +22,7 @@ import numpy as np
 
 from adjoint.codegen.c_ast import literal
 from adjoint.codegen.c_print import KEYWORDS, WIDTH, Printer, comment, identifier
-from adjoint.codegen.emit import INCLUDES, Lowered, lower, unit_text
+from adjoint.codegen.emit import INCLUDES, LOUD, QUIET, Lowered, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
 from adjoint.ir.core import Atom, Literal, Module, Node, Value
@@ -59,15 +59,17 @@ def standalone_text(entries: Sequence[Entry]) -> str:
     about = (f"{', '.join(identifier(entry.symbol) for entry in entries)}: made by adjoint\n"
              "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.\n"
              "Compile it as C11; with -fwrapv where integers overflow. -ffp-contract=off gives the same bits with every compiler.")
-    return unit_text(about, kernels.headers(), [*kernels.texts, *functions], INCLUDES + "#include <string.h>\n")
+    # A kernel may hold a second way, for shapes that no function of the file has.
+    texts = [QUIET, *kernels.texts, LOUD, *functions]
+    return unit_text(about, kernels.headers(), texts, INCLUDES + "#include <string.h>\n")
 
 
 @dataclass
 class _Kernels:
     """The kernels of a file: each text once, each name once."""
 
-    names: dict[str, str] = field(default_factory=dict)
-    """For the text of a kernel under its own name, the name that it has here."""
+    names: dict[tuple[str, tuple[bool, ...]], str] = field(default_factory=dict)
+    """For the text of a kernel under its own name, and which of its stages are needed, the name that it has here."""
     texts: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
@@ -75,10 +77,11 @@ class _Kernels:
         """The kernel of a node, under a name that no other text has."""
         operands, results = [x.type for x in node.operands], [x.type for x in node.results]
         plain = lower(node.op, operands, results)
-        name = self.names.get(plain.text)
+        key = plain.text, tuple(stage.units > 0 for stage in plain.stages)
+        name = self.names.get(key)
         if name is None:
             variant = sum(n.partition("_v")[0] == plain.name for n in self.names.values())
-            name = self.names[plain.text] = f"{plain.name}_v{variant + 1}" if variant else plain.name
+            name = self.names[key] = f"{plain.name}_v{variant + 1}" if variant else plain.name
             text = lower(node.op, operands, results, name=name, private=True).text
             self.texts.append(text)
             self.used.update(plain.headers)
