@@ -374,10 +374,11 @@ def _extreme(along: Any, over: Any, x: Tensor, dim: Any, keepdim: Any, axis: Any
     keep = flag(name, "keepdim", keepdim) or flag(name, "keepdims", False if keepdims is _ABSENT else keepdims)
     if where is True:
         where = None
+    indices = flag(name, "return_indices", return_indices)
     if by_dim:
         return along(x, dim, keep)
     place = dim if axis is None else axis
-    if flag(name, "return_indices", return_indices):
+    if indices:
         return along(x, place, keep, initial=initial, where=where)
     return over(x, place, keep, initial=initial, where=where)
 
