@@ -22,7 +22,7 @@ from adjoint.codegen.kernel import Kernel
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 
-__all__ = ["INCLUDES", "LOUD", "QUIET", "Lowered", "Stage", "lower", "unit_text"]
+__all__ = ["INCLUDES", "Lowered", "Stage", "lower", "unit_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +154,11 @@ def unit_text(title: str, needed: Iterable[str], texts: Iterable[str], includes:
     """A C file: headers pasted in, of which a unit uses what it uses, then kernels."""
     pasted = [f"{_banner(header)}\n{headers.text(header)}" for header in needed]
     if pasted:
-        pasted = [QUIET, *pasted, LOUD, _banner("kernels")]
+        pasted = [_QUIET, *pasted, "#pragma GCC diagnostic pop\n", _banner("kernels")]
     return "\n".join([*comment(title), "", includes, *pasted, *texts])
 
 
-QUIET: Final = '#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "-Wunused-function"\n'
-"""From here on functions may be there that nobody calls."""
-LOUD: Final = "#pragma GCC diagnostic pop\n"
+_QUIET: Final = '#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored "-Wunused-function"\n'
 
 
 def _banner(title: str) -> str:

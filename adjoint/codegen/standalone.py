@@ -22,7 +22,7 @@ import numpy as np
 
 from adjoint.codegen.c_ast import literal
 from adjoint.codegen.c_print import KEYWORDS, WIDTH, Printer, comment, identifier
-from adjoint.codegen.emit import INCLUDES, LOUD, QUIET, Lowered, lower, unit_text
+from adjoint.codegen.emit import INCLUDES, Lowered, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
 from adjoint.ir.core import Atom, Literal, Module, Node, Value
@@ -59,9 +59,7 @@ def standalone_text(entries: Sequence[Entry]) -> str:
     about = (f"{', '.join(identifier(entry.symbol) for entry in entries)}: made by adjoint\n"
              "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.\n"
              "Compile it as C11; with -fwrapv where integers overflow. -ffp-contract=off gives the same bits with every compiler.")
-    # A kernel may hold a second way, for shapes that no function of the file has.
-    texts = [QUIET, *kernels.texts, LOUD, *functions]
-    return unit_text(about, kernels.headers(), texts, INCLUDES + "#include <string.h>\n")
+    return unit_text(about, kernels.headers(), [*kernels.texts, *functions], INCLUDES + "#include <string.h>\n")
 
 
 @dataclass
