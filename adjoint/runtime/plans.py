@@ -127,7 +127,11 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
     assert here.kernels is not None
     lowered = lower(op, tuple(types), result_types)
     functions = here.kernels.get(lowered)
-    stages = [here.bind(function, stage.sizes) for function, stage in zip(functions, lowered.stages, strict=True)]
+    stages = [
+        here.bind(function, stage.sizes)
+        for function, stage in zip(functions, lowered.stages, strict=True)
+        if stage.units
+    ]
     launch = here.library.adjoint_launch
     allocate, sizes = here.allocate, [t.nbytes for t in result_types]
     scratch = lowered.scratch
@@ -145,7 +149,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
         into(operands, results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    if len(stages) == 1 and not scratch and len(sizes) == 1 and len(types) <= 3:
+    if len(stages) == 1 and not any(scratch) and len(sizes) == 1 and len(types) <= 3:
         run = _direct(op, stages[0], sizes[0], len(types), here)
     return Plan(result_types, run, into)
 

@@ -9,7 +9,7 @@ import pytest
 
 from adjoint import Tensor
 from adjoint.codegen.toolchain import Toolchain
-from adjoint.ir.ops.linalg import MatMul
+from adjoint.ir.ops.linalg import DEPTH, MatMul
 from adjoint.runtime.machine import machine
 from adjoint.runtime.tensor import apply
 
@@ -18,7 +18,6 @@ Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.skipif(Toolchain.find() is None, reason="there is no C compiler")
 
 LAYOUTS = [(False, False), (True, False), (False, True), (True, True)]
-DEPTH = 384
 
 
 def product(a: Array, b: Array, ta: bool = False, tb: bool = False) -> Array:
@@ -53,7 +52,7 @@ def test_threads_give_the_same_bits() -> None:
     library = machine().library
     before = library.adjoint_threads()
     try:
-        for m, n, k in ((130, 130, 400), (400, 20, 500), (20, 400, 500)):
+        for m, n, k in ((130, 130, 400), (400, 20, 500), (20, 400, 500), (400, 300, 700)):
             a, b = factors(m, n, k)
             found = []
             for threads in (1, 2, 3, 7):
@@ -71,6 +70,16 @@ def test_batches_are_products_of_their_matrices() -> None:
     assert found.shape == (3, 4, 2, 37, 61)
     for i in np.ndindex(3, 4, 2):
         assert np.array_equal(found[i], product(a[i[0], 0, i[2]], b[i[1], 0]))
+
+
+@pytest.mark.parametrize(("ta", "tb"), LAYOUTS)
+def test_batches_of_large_matrices_are_products_of_their_matrices(ta: bool, tb: bool) -> None:
+    # All of b is copied before: each of its matrices has a place among the panels.
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 1, 200, 600), (3, 600, 130)))
+    found = product(a, b, ta, tb)
+    for i in np.ndindex(2, 3):
+        assert np.array_equal(found[i], product(a[i[0], 0, :, :], b[i[1]])), i
 
 
 def test_blocks_are_added_in_order() -> None:

@@ -9,7 +9,8 @@
    of B (2 vectors) by a column of A (one element at a time, repeated over a vector). B is read where it lies, or from
    a *panel*: the columns of one tile, copied so that row after row stands in one piece. A is read where it lies, or
    from *strips*: the rows of one tile, copied so that column after column stands in one piece. Copying costs time,
-   pays when the copy is used often, and changes no number.
+   pays when the copy is used often, and changes no number. Strips are copied by the thread that reads them, panels
+   too, unless B is large and meets many rows: then a stage of its own copies all of it, for all threads.
 
    This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
 
@@ -35,12 +36,12 @@
 #endif
 
 enum {
-    ADJOINT_DEPTH = 384,                        /* k in one chain: part of the definition, not to be tuned */
+    ADJOINT_DEPTH = 512,                        /* k in one chain: part of the definition, not to be tuned */
     ADJOINT_AHEAD = 16,                         /* k from a request for memory to its use */
     ADJOINT_STRIP = (ADJOINT_ROWS + 7) / 8 * 8, /* elements from one column of a strip to the next */
     ADJOINT_NEAR = 262144,                      /* bytes of B that are not far away */
-    ADJOINT_BLOCK_A = 294912,                   /* bytes of strips that are kept in the level-2 cache */
-    ADJOINT_BLOCK_B = 786432,                   /* bytes of panels that are made at once */
+    ADJOINT_BLOCK = 425984,                     /* bytes of strips that are kept in the level-2 cache */
+    ADJOINT_SHARE = 32,                         /* columns of B in a unit of copying: whole tiles on every machine */
 };
 
 #if defined(__has_builtin)
@@ -56,6 +57,7 @@ typedef double adjoint_vector_f64 __attribute__((vector_size(ADJOINT_VECTOR)));
 typedef float adjoint_quad_f32 __attribute__((vector_size(16)));
 typedef double adjoint_quad_f64 __attribute__((vector_size(32)));
 typedef float adjoint_octet_f32 __attribute__((vector_size(32)));
+typedef float adjoint_sixteen_f32 __attribute__((vector_size(64)));
 typedef double adjoint_octet_f64 __attribute__((vector_size(64)));
 
 /* x * y + z, rounded once where the processor can. The vendors' headers name the instruction, but gcc takes 0.17 s to
@@ -101,9 +103,7 @@ ADJOINT_INLINE adjoint_vector_f64 adjoint_multiply_add_f64(
 #define LANES ((int)(ADJOINT_VECTOR / sizeof(ELEMENT)))
 #define LINE ((int)(64 / sizeof(ELEMENT))) /* of the cache, in elements */
 #define COLUMNS (2 * LANES)                /* of a tile */
-#define PANEL (COLUMNS < 8 ? 8 : COLUMNS)  /* elements from one row of a panel to the next */
-#define BLOCK_ROWS (ADJOINT_BLOCK_A / ((int)sizeof(ELEMENT) * ADJOINT_DEPTH * ADJOINT_STRIP) * ADJOINT_ROWS)
-#define BLOCK_COLUMNS (ADJOINT_BLOCK_B / ((int)sizeof(ELEMENT) * ADJOINT_DEPTH * PANEL) * COLUMNS)
+#define BLOCK_ROWS (ADJOINT_BLOCK / ((int)sizeof(ELEMENT) * ADJOINT_DEPTH * ADJOINT_STRIP) * ADJOINT_ROWS)
 
 ADJOINT_INLINE TYPED(adjoint_vector) TYPED(adjoint_load)(const ELEMENT *source) {
     TYPED(adjoint_vector) vector;
@@ -147,10 +147,13 @@ static __attribute__((noinline)) void TYPED(adjoint_store_part)(
 }
 
 /* Where the elements of A are that tiles read: element (i, p) at `at[i * row + p * step]`, and one of `row` and
-   `step` is 1. The ADJOINT_ROWS rows of one tile are followed by those of the next one at `at + next`. */
+   `step` is 1. The ADJOINT_ROWS rows of one tile are followed by those of the next one at `at + next`. Tiles that read
+   strips also ask for what will be read after them: for every k, `pace` elements further on from `soon`. */
 struct TYPED(adjoint_left) {
     const ELEMENT *at;
     int64_t row, step, next;
+    const ELEMENT *soon;
+    int64_t pace;
 };
 
 /* One tile of C, `rows` x `vectors` vectors of which the first `columns` columns are wanted: the sums over k, written
@@ -173,7 +176,11 @@ ADJOINT_INLINE void TYPED(adjoint_tile)(
             right[j] = TYPED(adjoint_load)(b + j * LANES);
             if (a.row == 1) __builtin_prefetch(b + ADJOINT_AHEAD * b_row + j * LANES);
         }
-        if (a.row == 1) __builtin_prefetch(a.at + ADJOINT_AHEAD * a.step);
+        if (a.row == 1) {
+            __builtin_prefetch(a.at + ADJOINT_AHEAD * a.step);
+            __builtin_prefetch(a.soon, 0, 2);
+            a.soon += a.pace;
+        }
         for (int i = 0; i < rows; i++) {
             TYPED(adjoint_vector) left = a.at[i * a.row] - (TYPED(adjoint_vector)){0}; /* in every lane */
             for (int j = 0; j < vectors; j++) sum[i][j] = TYPED(adjoint_multiply_add)(left, right[j], sum[i][j]);
@@ -212,6 +219,7 @@ ADJOINT_INLINE void TYPED(adjoint_tower)(
 #define TILE(height) TYPED(adjoint_tile)(height, vectors, columns, k, a, b, b_row, c, c_row, add)
     for (; rows >= ADJOINT_ROWS; rows -= ADJOINT_ROWS) {
         TILE(ADJOINT_ROWS);
+        a.soon += k * a.pace;
         a.at += a.next;
         c += ADJOINT_ROWS * c_row;
     }
@@ -237,7 +245,8 @@ ADJOINT_INLINE void TYPED(adjoint_tower)(
 static __attribute__((noinline)) void TYPED(adjoint_column)(
     int64_t rows, int64_t columns, int64_t k, struct TYPED(adjoint_left) a, const ELEMENT *b, int64_t b_row,
     ELEMENT *c, int64_t c_row, bool add) {
-    const struct TYPED(adjoint_left) by_column = {a.at, 1, a.step, a.next}, by_row = {a.at, a.row, 1, a.next};
+    struct TYPED(adjoint_left) by_column = a, by_row = a; /* with what is 1 known to be */
+    by_column.row = by_row.step = 1;
     if (columns > LANES) {
         if (a.row == 1) TYPED(adjoint_tower)(2, rows, columns, k, by_column, b, b_row, c, c_row, add);
         else TYPED(adjoint_tower)(2, rows, columns, k, by_row, b, b_row, c, c_row, add);
@@ -274,19 +283,56 @@ ADJOINT_INLINE void TYPED(adjoint_transpose)(
 #endif
 }
 
-/* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. The columns are filled up to
-   a multiple of eight with copies of the last one. Eight rows are read from end to end, as a processor fetches ahead by
-   itself what lies in so few rows. */
+/* Sixteen rows likewise, of four-byte elements: whole lines of the cache are written. */
+ADJOINT_INLINE void TYPED(adjoint_transpose_sixteen)(
+    const ELEMENT *const source[16], int64_t p, ELEMENT *target, int64_t width) {
+#if defined(ADJOINT_SHUFFLES) && ADJOINT_VECTOR == 64
+    adjoint_sixteen_f32 row[4], pair[4]; /* rows i, i + 4, i + 8 and i + 12 side by side */
+    for (int i = 0; i < 4; i++) {
+        adjoint_quad_f32 part[4];
+        for (int j = 0; j < 4; j++) memcpy(&part[j], source[i + 4 * j] + p, sizeof part[j]);
+        const adjoint_octet_f32 first = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
+        const adjoint_octet_f32 second = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
+        row[i] = __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    }
+#define EACH(x, y, a, b, c, d)                                                                                       \
+    __builtin_shufflevector(x, y, a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, \
+                            c + 12, d + 12)
+    for (int i = 0; i < 2; i++) {
+        pair[i] = EACH(row[2 * i], row[2 * i + 1], 0, 16, 1, 17);
+        pair[i + 2] = EACH(row[2 * i], row[2 * i + 1], 2, 18, 3, 19);
+    }
+    for (int i = 0; i < 2; i++) {
+        row[2 * i] = EACH(pair[2 * i], pair[2 * i + 1], 0, 1, 16, 17);
+        row[2 * i + 1] = EACH(pair[2 * i], pair[2 * i + 1], 2, 3, 18, 19);
+    }
+#undef EACH
+    for (int j = 0; j < 4; j++) memcpy(target + j * width, &row[j], sizeof row[j]);
+#else
+    TYPED(adjoint_transpose)(source, p, target, width);
+    TYPED(adjoint_transpose)(source + 8, p, target + 8, width);
+#endif
+}
+
+/* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. What is left of `width`, if
+   that is a multiple of eight, may be filled with copies of the last one. Many rows are read from end to end, as a
+   processor fetches ahead by itself what lies in so few rows. */
 static void TYPED(adjoint_copy_transposed)(
     int64_t rows, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width) {
-    for (int64_t i = 0; i < rows; i += 8) {
-        const ELEMENT *from[8];
-        for (int j = 0; j < 8; j++) from[j] = source + (i + j < rows ? i + j : rows - 1) * row;
+    for (int64_t i = 0; i < rows;) {
+        const int many = sizeof(ELEMENT) == 4 && i + 16 <= width ? 16 : i + 8 <= width ? 8 : 4;
+        const ELEMENT *from[16];
+        for (int j = 0; j < many; j++) from[j] = source + (i + j < rows ? i + j : rows - 1) * row;
         int64_t p = 0;
-        for (; p + 4 <= k; p += 4) TYPED(adjoint_transpose)(from, p, target + p * width + i, width);
-        for (; p < k; p++) {
-            for (int j = 0; j < 8; j++) target[p * width + i + j] = from[j][p];
+        if (many == 16) {
+            for (; p + 4 <= k; p += 4) TYPED(adjoint_transpose_sixteen)(from, p, target + p * width + i, width);
+        } else if (many == 8) {
+            for (; p + 4 <= k; p += 4) TYPED(adjoint_transpose)(from, p, target + p * width + i, width);
         }
+        for (; p < k; p++) {
+            for (int j = 0; j < many; j++) target[p * width + i + j] = from[j][p];
+        }
+        i += many;
     }
 }
 
@@ -301,9 +347,10 @@ static void TYPED(adjoint_copy)(
     }
 }
 
-/* The two factors and how they lie: `a` is m x k, or k x m if it is stored transposed; `b` is k x n, or n x k. */
+/* The two factors and how they lie: `a` is m x k, or k x m if it is stored transposed; `b` is k x n, or n x k. If all
+   of B stands in panels, these are in `panels`: see adjoint_matmul_panels. */
 struct TYPED(adjoint_product) {
-    const ELEMENT *a, *b;
+    const ELEMENT *a, *b, *panels;
     ELEMENT *c;
     int64_t m, n, k;
     bool transpose_a, transpose_b;
@@ -315,15 +362,13 @@ static void TYPED(adjoint_pack_panel)(
     const struct TYPED(adjoint_product) *x, int64_t column, int64_t columns, int64_t start, int64_t depth,
     ELEMENT *panel) {
     const int64_t whole = columns > LANES ? COLUMNS : LANES;
-    int64_t filled = columns;
     if (x->transpose_b) {
-        TYPED(adjoint_copy_transposed)(columns, depth, x->b + column * x->k + start, x->k, panel, PANEL);
-        filled = (columns + 7) / 8 * 8;
+        TYPED(adjoint_copy_transposed)(columns, depth, x->b + column * x->k + start, x->k, panel, COLUMNS);
     } else {
-        TYPED(adjoint_copy)(columns, depth, x->b + start * x->n + column, x->n, panel, PANEL);
+        TYPED(adjoint_copy)(columns, depth, x->b + start * x->n + column, x->n, panel, COLUMNS);
     }
-    for (int64_t p = 0; p < depth && filled < whole; p++) {
-        for (int64_t j = filled; j < whole; j++) panel[p * PANEL + j] = 0;
+    for (int64_t p = 0; p < depth && columns < whole; p++) {
+        for (int64_t j = columns; j < whole; j++) panel[p * COLUMNS + j] = 0;
     }
 }
 
@@ -341,59 +386,53 @@ static void TYPED(adjoint_pack_strips)(
 }
 
 /* Rows row..row_end and columns column..column_end of C. `strips` has room for a block of A, or is NULL: A is read
-   where it lies. `panels` has room for one panel of B, or with `many` for a block of panels, which then serves
-   several blocks of A. With `direct`, full panels are not copied: B is read where it lies. */
+   where it lies. `panel` has room for one panel of B. With `direct`, full panels are not copied: B is read where it
+   lies. */
 static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
-    ELEMENT *strips, ELEMENT *panels, bool many, bool direct) {
+    ELEMENT *strips, ELEMENT *panel, bool direct) {
     const int64_t a_row = x->transpose_a ? 1 : x->k, a_step = x->transpose_a ? x->m : 1;
-    const int64_t block_rows = strips || many ? BLOCK_ROWS : row_end - row;
-    const int64_t block_columns = many ? BLOCK_COLUMNS : column_end - column;
-    for (int64_t left = column; left < column_end; left += block_columns) {
-        const int64_t right = column_end - left < block_columns ? column_end : left + block_columns;
+    const int64_t blocks = strips ? (row_end - row + BLOCK_ROWS - 1) / BLOCK_ROWS : 1; /* of one height, about */
+    const int64_t block_rows = ((row_end - row) / blocks + ADJOINT_ROWS - 1) / ADJOINT_ROWS * ADJOINT_ROWS;
+    const int64_t width = (x->n + ADJOINT_SHARE - 1) / ADJOINT_SHARE * ADJOINT_SHARE;
+    for (int64_t top = row; top < row_end; top += block_rows) {
+        const int64_t rows = row_end - top < block_rows ? row_end - top : block_rows;
         int64_t start = 0;
         do {
             const int64_t depth = x->k - start < ADJOINT_DEPTH ? x->k - start : ADJOINT_DEPTH;
-            for (int64_t j = left; many && j < right; j += COLUMNS) {
-                const int64_t columns = right - j < COLUMNS ? right - j : COLUMNS;
-                TYPED(adjoint_pack_panel)(x, j, columns, start, depth, panels + (j - left) / COLUMNS * PANEL * depth);
+            const ELEMENT *corner = x->a + top * a_row + start * a_step;
+            struct TYPED(adjoint_left) a = {corner, a_row, a_step, ADJOINT_ROWS * a_row, corner, 0};
+            if (strips) {
+                TYPED(adjoint_pack_strips)(x, top, rows, start, depth, strips);
+                a = (struct TYPED(adjoint_left)){strips, 1, ADJOINT_STRIP, depth * ADJOINT_STRIP, strips, ADJOINT_STRIP};
             }
-            for (int64_t top = row; top < row_end; top += block_rows) {
-                const int64_t rows = row_end - top < block_rows ? row_end - top : block_rows;
-                const ELEMENT *corner = x->a + top * a_row + start * a_step;
-                struct TYPED(adjoint_left) a = {corner, a_row, a_step, ADJOINT_ROWS * a_row};
-                if (strips) {
-                    TYPED(adjoint_pack_strips)(x, top, rows, start, depth, strips);
-                    a = (struct TYPED(adjoint_left)){strips, 1, ADJOINT_STRIP, depth * ADJOINT_STRIP};
+            for (int64_t j = column; j < column_end; j += COLUMNS) {
+                const int64_t columns = column_end - j < COLUMNS ? column_end - j : COLUMNS;
+                const ELEMENT *b = panel;
+                int64_t b_row = COLUMNS;
+                if (x->panels) {
+                    b = x->panels + start * width + j * depth;
+                    a.soon = b + COLUMNS * depth;
+                    a.pace = COLUMNS * ADJOINT_ROWS / rows + 1; /* the next panel, while this one is used */
+                } else if (direct && (columns == COLUMNS || columns == LANES)) {
+                    b = x->b + start * x->n + j;
+                    b_row = x->n;
+                } else {
+                    TYPED(adjoint_pack_panel)(x, j, columns, start, depth, panel);
                 }
-                for (int64_t j = left; j < right; j += COLUMNS) {
-                    const int64_t columns = right - j < COLUMNS ? right - j : COLUMNS;
-                    const ELEMENT *b = panels;
-                    int64_t b_row = PANEL;
-                    if (many) {
-                        b += (j - left) / COLUMNS * PANEL * depth;
-                    } else if (direct && (columns == COLUMNS || columns == LANES)) {
-                        b = x->b + start * x->n + j;
-                        b_row = x->n;
-                    } else {
-                        TYPED(adjoint_pack_panel)(x, j, columns, start, depth, panels);
-                    }
-                    TYPED(adjoint_column)(rows, columns, depth, a, b, b_row, x->c + top * x->n + j, x->n, start > 0);
-                }
+                TYPED(adjoint_column)(rows, columns, depth, a, b, b_row, x->c + top * x->n + j, x->n, start > 0);
             }
             start += depth;
         } while (start < x->k);
     }
 }
 
-/* The same with room of its own for panels and strips: kept apart, so that small products need no large stack. */
-static __attribute__((noinline)) void TYPED(adjoint_matmul_packed)(
+/* The same with room of its own for strips: kept apart, so that small products need no large stack. */
+static __attribute__((noinline)) void TYPED(adjoint_matmul_striped)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
-    bool pack_strips, bool many, bool direct) {
+    ELEMENT *panel, bool direct) {
     _Alignas(64) ELEMENT strips[BLOCK_ROWS / ADJOINT_ROWS * ADJOINT_STRIP * ADJOINT_DEPTH];
-    _Alignas(64) ELEMENT panels[BLOCK_COLUMNS / COLUMNS * PANEL * ADJOINT_DEPTH];
-    TYPED(adjoint_matmul_part)(
-        x, row, row_end, column, column_end, pack_strips ? strips : NULL, panels, many, direct);
+    TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, strips, panel, direct);
 }
 
 /* Rows row..row_end and columns column..column_end of C; decides what to copy. Copied strips pay where B is far away,
@@ -401,17 +440,14 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_packed)(
    in the same few sets of the cache. */
 static void TYPED(adjoint_matmul_range)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
-    const int64_t rows = row_end - row, columns = column_end - column, element = sizeof(ELEMENT);
-    const bool far = columns * x->k * element > ADJOINT_NEAR;
+    const int64_t columns = column_end - column, element = sizeof(ELEMENT);
+    const bool far = columns * x->k * element > ADJOINT_NEAR, direct = !x->transpose_b;
     const bool apart = (x->transpose_a ? x->m : x->k) * element % 4096 == 0;
-    const bool many = rows > BLOCK_ROWS && (x->transpose_b || far);
-    const bool direct = !many && !x->transpose_b;
-    const bool pack_strips = columns >= 8 * COLUMNS && (many || x->transpose_a || apart || (direct && far));
-    if (many || pack_strips) {
-        TYPED(adjoint_matmul_packed)(x, row, row_end, column, column_end, pack_strips, many, direct);
+    _Alignas(64) ELEMENT panel[COLUMNS * ADJOINT_DEPTH];
+    if (columns >= 8 * COLUMNS && (x->transpose_a || apart || (direct && far))) {
+        TYPED(adjoint_matmul_striped)(x, row, row_end, column, column_end, panel, direct);
     } else {
-        _Alignas(64) ELEMENT panel[PANEL * ADJOINT_DEPTH];
-        TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, false, direct);
+        TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, direct);
     }
 }
 
@@ -419,9 +455,9 @@ static void TYPED(adjoint_matmul_range)(
 static void TYPED(adjoint_matmul)(
     const ELEMENT *a, const ELEMENT *b, ELEMENT *c, int64_t m, int64_t n, int64_t k, int64_t transpose_a,
     int64_t transpose_b, int64_t by_columns, int64_t unit, int64_t begin, int64_t end) {
-    struct TYPED(adjoint_product) x = {a, b, c, m, n, k, transpose_a != 0, transpose_b != 0};
+    struct TYPED(adjoint_product) x = {a, b, NULL, c, m, n, k, transpose_a != 0, transpose_b != 0};
     if (n == 1) { /* tiles are wide, so a column is computed as a row: the same products, added in the same order */
-        x = (struct TYPED(adjoint_product)){b, a, c, 1, m, k, false, transpose_a == 0};
+        x = (struct TYPED(adjoint_product)){b, a, NULL, c, 1, m, k, false, transpose_a == 0};
         by_columns = !by_columns;
     }
     const int64_t length = by_columns ? x.n : x.m;
@@ -431,9 +467,35 @@ static void TYPED(adjoint_matmul)(
     else TYPED(adjoint_matmul_range)(&x, first, last, 0, x.n);
 }
 
+/* Units begin..end of the copy in panels of one B after the other. A unit is ADJOINT_SHARE columns of a block of k. The
+   panel of column j in the block that begins with row `start` and is `depth` high stands at start * width + j * depth,
+   where `width` is n made a multiple of ADJOINT_SHARE. */
+static void TYPED(adjoint_matmul_panels)(
+    const ELEMENT *b, ELEMENT *panels, int64_t n, int64_t k, int64_t transpose_b, int64_t begin, int64_t end) {
+    const int64_t shares = (n + ADJOINT_SHARE - 1) / ADJOINT_SHARE, width = shares * ADJOINT_SHARE;
+    const int64_t blocks = (k + ADJOINT_DEPTH - 1) / ADJOINT_DEPTH;
+    for (int64_t unit = begin; unit < end; unit++) {
+        const int64_t matrix = unit / (blocks * shares), start = unit / shares % blocks * ADJOINT_DEPTH;
+        const int64_t depth = k - start < ADJOINT_DEPTH ? k - start : ADJOINT_DEPTH;
+        const struct TYPED(adjoint_product) x = {.b = b + matrix * k * n, .n = n, .k = k, .transpose_b = transpose_b != 0};
+        const int64_t left = unit % shares * ADJOINT_SHARE, right = left + ADJOINT_SHARE < n ? left + ADJOINT_SHARE : n;
+        for (int64_t j = left; j < right; j += COLUMNS) {
+            ELEMENT *panel = panels + matrix * k * width + start * width + j * depth;
+            TYPED(adjoint_pack_panel)(&x, j, right - j < COLUMNS ? right - j : COLUMNS, start, depth, panel);
+        }
+    }
+}
+
+/* Units begin..end of C = A @ B, of `unit` rows each, where B stands in panels. */
+static void TYPED(adjoint_matmul_shared)(
+    const ELEMENT *a, const ELEMENT *panels, ELEMENT *c, int64_t m, int64_t n, int64_t k, int64_t transpose_a,
+    int64_t unit, int64_t begin, int64_t end) {
+    const struct TYPED(adjoint_product) x = {a, NULL, panels, c, m, n, k, transpose_a != 0, false};
+    const int64_t last = end * unit < m ? end * unit : m;
+    if (begin * unit < last) TYPED(adjoint_matmul_striped)(&x, begin * unit, last, 0, n, NULL, false);
+}
+
 #undef LANES
 #undef LINE
 #undef COLUMNS
-#undef PANEL
 #undef BLOCK_ROWS
-#undef BLOCK_COLUMNS

@@ -40,8 +40,8 @@ PRODUCTS_PER_THREAD = 65536
 """Multiply-adds of a matrix product that are worth waking a thread for."""
 UNIT_ROWS = 4
 """Rows of a unit of work: few, as then each thread has an equal share; a tile takes several units at once."""
-UNIT_BYTES = 64
-"""Width of a unit that is made of columns: the longest vector."""
+VECTOR_BYTES = 64
+"""The longest vector: the width of a unit that is made of columns."""
 BLOCK_ROWS = 168
 """Rows that meet a panel of `b` before it is copied again, if each thread copies for itself."""
 DEPTH = 512
@@ -141,10 +141,10 @@ class MatMul(Op):
         layout = m, n, inner, _, _ = self._layout(shapes)
         row = n * out.dtype.size
         large = m > BLOCK_ROWS and n >= 2 * SHARE and inner * row > NEAR_BYTES
-        lies_well = not self.tb and row % PAGE_BYTES != 0 and row % 64 == 0 and min(inner, DEPTH) * row <= LEVEL_2_BYTES
-        shared = large and not lies_well
+        in_place = not self.tb and row % VECTOR_BYTES == 0 != row % PAGE_BYTES and min(inner, DEPTH) * row <= LEVEL_2_BYTES
+        shared = large and not in_place
         by_columns = n >= m and not large
-        unit = UNIT_BYTES // out.dtype.size if by_columns else UNIT_ROWS
+        unit = VECTOR_BYTES // out.dtype.size if by_columns else UNIT_ROWS
         units = max(1, -(-(n if by_columns else m) // unit)) if m and n else 0
         grain = max(1, PRODUCTS_PER_THREAD * units // max(1, m * n * inner))
         type_name = out.dtype.name
