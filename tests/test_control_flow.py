@@ -45,6 +45,8 @@ made = settings(
 # Writing programs -----------------------------------------------------------------------------------------------------------
 
 HEAD = '''\
+from collections import deque
+
 import numpy as np
 import adjoint
 from adjoint import Parameter, Tensor, nn, ops
@@ -67,7 +69,7 @@ class Net(nn.Cell):
         x, y = x * 1, y * 1
 '''
 
-VECTOR, SCALAR, NUMBER, LIST = "vector", "scalar", "number", "list"
+VECTOR, SCALAR, NUMBER, LIST, QUEUE = "vector", "scalar", "number", "list", "queue"
 
 
 class Writer:
@@ -114,7 +116,7 @@ class Writer:
     def vector(self, depth: int = 0) -> str:
         kinds = ["name", "name", "parameter", "constant"]
         if depth < 2:
-            kinds += ["sum", "product", "scaled", "tanh", "minus", "choice", "list", "call", "logic", "slice"]
+            kinds += ["sum", "product", "scaled", "tanh", "minus", "choice", "list", "queue", "call", "logic", "slice", "comprehension"]
         match self.one_of(*kinds):
             case "sum":
                 return f"({self.vector(depth + 1)} {self.one_of('+', '-')} {self.one_of(self.vector, self.scalar)(depth + 1)})"
@@ -130,6 +132,11 @@ class Writer:
                 return f"({self.vector(depth + 1)} if {self.condition()} else {self.vector(depth + 1)})"
             case "list" if (name := self.name(LIST)):
                 return self.one_of(f"{name}[0]", f"{name}[-1]", f"sum({name})", f"sum(v * i for i, v in enumerate({name}))")
+            case "queue" if (name := self.name(QUEUE)):
+                return self.one_of(f"{name}[0]", f"{name}[-1]", f"sum({name})")
+            case "comprehension":
+                test = self.one_of("i != 1", "i < n", "n > i > 0")
+                return f"sum([{self.vector(depth + 1)} * i for i in range(3) if {test}], {self.vector(depth + 1)})"
             case "call" if self.functions:
                 return f"{self.one_of(*self.functions)}({self.vector(depth + 1)})"
             case "logic":
@@ -221,9 +228,10 @@ class Writer:
 
     def statement(self, indent: int, depth: int, in_loop: bool) -> bool:
         """One statement; whether nothing behind it is reached."""
-        kinds = ["vector", "vector", "scalar", "number", "augmented", "item", "print", "swap", "list", "alias", "write", "hook"]
+        kinds = ["vector", "vector", "scalar", "number", "augmented", "item", "changed item", "print", "swap", "list", "queue", "alias",
+                 "write", "hook"]
         if depth < 3:
-            kinds += ["if", "if", "if", "if", "for", "for", "while", "while", "while"]
+            kinds += ["if", "if", "if", "if", "match", "for", "for", "while", "while", "while"]
         if depth < 2 and not self.inner:
             kinds += ["function", "function"]
         if depth and in_loop:
@@ -246,6 +254,9 @@ class Writer:
             case "item":
                 where = self.one_of("0", "1", "-1", "1:", "n % 3")
                 self.line(indent, f"{self.name(VECTOR)}[{where}] = {self.scalar(1)}")
+            case "changed item":
+                where = self.one_of("0", "-1", "1:", "::2", "n % 3")
+                self.line(indent, f"{self.name(VECTOR)}[{where}] {self.one_of('+=', '-=', '*=')} {self.scalar(1)}")
             case "print":
                 kind = self.one_of(VECTOR, SCALAR, NUMBER)
                 self.line(indent, f'print("at", {self.name(kind)}, f"{{{self.name(NUMBER)}}}")')
@@ -261,6 +272,14 @@ class Writer:
                     self.assign(indent, LIST, f"[{self.vector(1)}, {self.vector(1)}]")
                 else:
                     self.line(indent, self.one_of(f"{name}.append({self.vector(1)})", f"{name}[0] = {self.vector(1)}", f"{name}.reverse()"))
+            case "queue":
+                name = self.name(QUEUE)
+                if name is None or self.chance(30):
+                    self.assign(indent, QUEUE, f"deque([{self.vector(1)}, {self.vector(1)}], maxlen=2)")
+                else:
+                    self.line(indent, self.one_of(
+                        f"{name}.append({self.vector(1)})", f"{name}.append({name}.popleft())", f"{name}.appendleft({self.vector(1)})",
+                        f"{name}.rotate(1)", f"{name}[0] = {self.vector(1)}", f"{name}[-1][0] = {self.scalar(1)}"))
             case "alias":
                 kind = self.one_of(VECTOR, SCALAR, LIST)
                 name = self.name(kind)
@@ -273,6 +292,8 @@ class Writer:
                 self.line(indent, f'{self.one_of("x", self.name(VECTOR), self.name(SCALAR))}.register_hook(log("hook {self.count}"))')
             case "if":
                 self.if_(indent, depth, in_loop)
+            case "match":
+                self.match_(indent, depth, in_loop)
             case "for":
                 self.for_(indent, depth)
             case "while":
@@ -304,6 +325,14 @@ class Writer:
             ends.append(self.branch(indent + 1, depth + 1, in_loop))
         else:
             ends.append(dict(self.names))
+        self.after(*ends)
+
+    def match_(self, indent: int, depth: int, in_loop: bool) -> None:
+        self.line(indent, f"match {self.one_of(self.number(), self.scalar(1))}:")
+        ends: list[dict[str, str]] = []
+        for pattern in (self.one_of("0", "2", "-1 | 1 | 3"), f"case_{len(self.lines)} if {self.condition(1)}", "_"):
+            self.line(indent + 1, f"case {pattern}:")
+            ends.append(self.branch(indent + 2, depth + 1, in_loop))
         self.after(*ends)
 
     def for_(self, indent: int, depth: int) -> None:
