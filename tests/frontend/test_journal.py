@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import defaultdict, deque
 from types import CellType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
 
 from adjoint.diagnostics import At
-from adjoint.frontend.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace
+from adjoint.frontend.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace, ObjectPlace
 
 
 def test_changes_of_a_branch_are_taken_back() -> None:
@@ -128,3 +134,27 @@ def test_everything_touched_is_remembered_with_its_first_state() -> None:
     journal.touch(NamesPlace(names))
     ((_, before, loc),) = journal.touched.values()
     assert (before, loc) == ([1], At("f.py", 1, 1))
+
+
+@pytest.mark.parametrize("container", [
+    deque([1, 2], 2), defaultdict(int, {1: 2}), bytearray(b"ab"), array("d", [1, 2]), np.ones((2, 2)), np.array([1, None], object)])
+def test_contents_of_any_container_are_put_back(container: Any) -> None:
+    journal, place = Journal(), ContentsPlace(container)
+    before = place.get()
+    journal.open()
+    journal.touch(place)
+    container[1] = 7
+    ((_, first, last),) = journal.close().values()
+    np.testing.assert_equal((first, place.get()), (before, before))
+    place.set(last)
+    assert np.all(container[1] == 7)
+
+
+def test_attributes_of_an_object_made_in_a_branch_are_no_changes() -> None:
+    journal, outer, inner = Journal(), SimpleNamespace(), SimpleNamespace()
+    journal.open()
+    journal.born(ObjectPlace(inner))
+    journal.write(AttributePlace(outer, "x"), 1)
+    journal.write(AttributePlace(inner, "x"), 1)
+    assert list(journal.close()) == [AttributePlace(outer, "x").key]
+    assert vars(inner) == {"x": 1} and vars(outer) == {}
