@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
