@@ -1,19 +1,14 @@
-"""Order: sorting, the largest few, the median.
-
-There is no sorting op: a place in the order is counted, by comparing every two elements along the axis.
-"""
+"""Order: sorting, the largest few, the median."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.ops.indexing import Iota
-from adjoint.ir.ops.reduce import Sum
-from adjoint.ir.types import I32, I64, tensor
+from adjoint.ir.ops.sort import Sort
+from adjoint.ir.types import I32, I64
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong
-from adjoint.ops.arithmetic import isnan, logical_and, logical_or
-from adjoint.ops.shapes import gather_elements, reshape, slice, squeeze, swapaxes
+from adjoint.ops.shapes import slice, squeeze, swapaxes
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
 
@@ -21,43 +16,19 @@ __all__ = ["argsort", "median", "sort", "top_k", "topk"]
 
 
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """The elements in order along an axis, equal ones in the order in which they stand, and their places (Int32)."""
+    """The elements in order along an axis, equal ones in the order in which they stand, and their places (Int32).
+
+    NaN counts as the largest, 0.0 and -0.0 as equal.
+    """
     x = operand("Sort", input_x, "input_x")
     along = axis_argument("Sort", axis, x.ndim)
+    op = made(Sort, flag("Sort", "descending", descending))
     if x.ndim == 0:
         return x, constant(0, I32)
-    places = _ranking(x, along, flag("Sort", "descending", descending))
-    return gather_elements(x, along, places), places
-
-
-def _ranking(x: Tensor, along: int, descending: bool) -> Tensor:
-    """The places of the elements in order along an axis, Int32.
-
-    An element stands behind as many as go before it: those that are smaller, and equal ones that stand before it.  That is
-    n * n comparisons for n elements along the axis.
-    """
-    n = x.shape[along]
-    last = swapaxes(x, along, -1)
-    lead = last.shape[:-1]
-    mine, other = reshape(last, (*lead, n, 1)), reshape(last, (*lead, 1, n))
-    before = mine < other if descending else other < mine
-    if x.dtype.is_float:
-        # NaN counts as the largest.
-        nan_mine, nan_other = isnan(mine), isnan(other)
-        plain_mine = logical_and(nan_mine, ~nan_other)
-        plain_other = logical_and(nan_other, ~nan_mine)
-        before = logical_or(before, plain_other if descending else plain_mine)
-        equal = logical_or(mine == other, logical_and(nan_mine, nan_other))
-    else:
-        equal = mine == other
-    square_ = tensor(I32, (n, n))
-    row, column = apply(made(Iota, square_, 0)), apply(made(Iota, square_, 1))
-    ahead = logical_or(before, logical_and(equal, column < row))
-    rank = apply(made(Sum, (len(lead) + 1,)), apply(made(Cast, I32), ahead))
-    # The inverse of a permutation: the place p for which rank[p] is k.
-    wanted = reshape(rank, (*lead, 1, n)) == row
-    place = apply(made(Sum, (len(lead) + 1,)), apply(made(Cast, I32), wanted) * column)
-    return swapaxes(place, along, -1)
+    if along == x.ndim - 1:
+        return apply(op, x)
+    values, places = apply(op, swapaxes(x, along, -1))
+    return swapaxes(values, along, -1), swapaxes(places, along, -1)
 
 
 def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:

@@ -196,6 +196,40 @@ def test_order(descending: bool) -> None:
     assert ops.median(Tensor([3.0, 1.0, 2.0, 5.0]))[0].item() == 2
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int8, np.uint16, np.int64, np.bool_])
+def test_order_along_each_axis(dtype: type, descending: bool) -> None:
+    x = np.random.default_rng(0).integers(0, 9, (3, 40, 5)).astype(dtype)
+    for axis in (0, 1, 2, -2):
+        values, places = ops.sort(Tensor(x), axis, descending)
+        ranks = -x.astype(np.int64) if descending else x
+        wanted = np.argsort(ranks, axis, kind="stable")
+        assert places.dtype == adjoint.int32 and np.array_equal(places.asnumpy(), wanted)
+        assert np.array_equal(values.asnumpy(), np.take_along_axis(x, wanted, axis))
+        assert np.array_equal(ops.argsort(Tensor(x), axis, descending).asnumpy(), wanted)
+
+
+def test_order_of_many_elements() -> None:
+    """Memory goes with the number of elements: a comparison of every two of these would take 10 GB for a bool each."""
+    x = np.random.default_rng(1).integers(0, 50_000, 100_000).astype(np.float32)
+    x[::997] = np.nan
+    wanted = np.argsort(x, kind="stable")
+    values, places = ops.sort(Tensor(x))
+    assert np.array_equal(places.asnumpy(), wanted) and np.array_equal(values.asnumpy(), x[wanted], equal_nan=True)
+    top, where = ops.topk(Tensor(x), 3, largest=False)
+    assert where.tolist() == wanted[:3].tolist() and top.tolist() == x[wanted[:3]].tolist()
+    slopes = adjoint.grad(lambda t: (ops.sort(t)[0] * Tensor(np.arange(x.size, dtype=np.float32))).sum())(Tensor(x))
+    assert np.array_equal(slopes.asnumpy()[wanted], np.arange(x.size, dtype=np.float32))
+
+
+def test_gradient_of_order() -> None:
+    x, weights = Tensor([[3.0, 1.0, 2.0], [1.0, 1.0, 5.0]]), Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    slopes = {axis: adjoint.grad(lambda t, axis=axis: (ops.sort(t, axis)[0] * weights).sum())(x).tolist() for axis in (0, 1)}
+    assert slopes == {0: [[3, 1, 2], [0, 4, 5]], 1: [[2, 0, 1], [3, 4, 5]]}
+    assert adjoint.grad(lambda t: ops.median(t, 1)[0].sum())(x).tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert adjoint.grad(lambda t: ops.argsort(t).astype(adjoint.float32).sum())(x).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
 SHAPED: dict[str, tuple[Callable[[Tensor], Any], Callable[[Array], Any]]] = {
     "reshape": (lambda x: ops.reshape(x, (4, -1)), lambda x: x.reshape(4, -1)),
     "reshape by a tensor": (lambda x: P.Reshape()(x, Tensor([3, 8])), lambda x: x.reshape(3, 8)),
