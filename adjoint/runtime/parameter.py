@@ -73,7 +73,7 @@ class Parameter(Tensor):
         """A parameter of the same name and options; with the same numbers ("same"), or those of `init`."""
         from adjoint.runtime.initializer import initializer  # initialisers need tensors
 
-        data = Tensor(self.asnumpy().copy(), self.dtype) if isinstance(init, str) and init == "same" else (
+        data = self.value() if isinstance(init, str) and init == "same" else (
             init if isinstance(init, Tensor) else initializer(init, self.shape, self.dtype))
         return Parameter(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
 
