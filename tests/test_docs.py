@@ -50,7 +50,9 @@ def run(document: str, name: str) -> list[tuple[int, int, str]]:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    # For the programs that a document starts, from another directory.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]))
     document = path.read_text(encoding="utf-8")
     here, ops = Path.cwd(), dict(registry())
     name = str(path.relative_to(ROOT))
