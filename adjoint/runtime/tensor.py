@@ -537,13 +537,15 @@ def binary(op: Op, a: Any, b: Any) -> Tensor:
 
 
 def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Both operands as tensors of their common dtype.  TypeError when one is neither tensor, number, list nor array."""
+    """Both operands as tensors of their common dtype.  TypeError when one is neither tensor, number, list of numbers nor array."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if a.dtype is b.dtype:
             return a, b
         dtype = common_dtype(a.dtype, b.dtype)
         return _as_dtype(a, dtype), _as_dtype(b, dtype)
     if isinstance(a, Tensor):
+        if isinstance(b, (list, tuple)):
+            _check_numbers(op, b)
         if isinstance(b, (np.ndarray, list, tuple)):
             return promoted(op, a, Tensor(b))
         if getattr(b, "is_run_time_number", False):
@@ -591,6 +593,16 @@ def _check_number(op: Op, x: Any) -> None:
     if not isinstance(x, Number):
         raise TypeError(
             f"For '{type(op).__name__}', an operand must be a Tensor or a number, but got {x!r} of type {type(x).__name__}.")
+
+
+def _check_numbers(op: Op, items: Any) -> None:
+    """TypeError for tensors in a list: as numbers they would have no gradient."""
+    for item in items:
+        if isinstance(item, Tensor):
+            raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, "
+                            "but got one with a Tensor in it: make one Tensor of it, with `ops.stack(items)`.")
+        if isinstance(item, (list, tuple)):
+            _check_numbers(op, item)
 
 
 _constants: dict[tuple[Any, ...], Tensor] = {}

@@ -409,6 +409,17 @@ def test_lists_are_operands(mode: int) -> None:
         Tensor([1, 2]) * []
 
 
+def test_lists_of_tensors_are_no_operands() -> None:
+    """Their numbers would be taken without their gradients: `ops.stack` makes an operand of them."""
+    a, b, x = Tensor([2.0]), Tensor([3.0]), Tensor([5.0])
+    for items in ((a, b), [1.0, a], [[a], [b]]):
+        for f in (lambda x, items=items: x * items, lambda x, items=items: items - x):
+            for run in (f, ms.jit(f), ms.grad(f)):
+                with pytest.raises(TypeError, match=r"For '(Mul|Sub)', a list or tuple .* must hold numbers.*ops\.stack"):
+                    run(x)
+    assert [g.tolist() for g in ms.grad(lambda x, a, b: x * ms.ops.stack((a, b)), (0, 1, 2))(x, a, b)] == [[5.0], [5.0], [5.0]]
+
+
 def test_tilde_is_not() -> None:
     """As MindSpore's: of numbers whether they are 0; bits are turned by `bitwise_not`."""
     assert (~Tensor([True, False])).tolist() == [False, True]
