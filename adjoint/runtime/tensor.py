@@ -545,8 +545,8 @@ def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
         return _as_dtype(a, dtype), _as_dtype(b, dtype)
     if isinstance(a, Tensor):
         if isinstance(b, (list, tuple)):
-            _check_numbers(op, b)
-        if isinstance(b, (np.ndarray, list, tuple)):
+            return promoted(op, a, _of_numbers(op, b))
+        if isinstance(b, np.ndarray):
             return promoted(op, a, Tensor(b))
         if getattr(b, "is_run_time_number", False):
             return promoted(op, a, state.lowering.as_tensor(b, a))  # such a number belongs to a graph that is being made
@@ -595,14 +595,24 @@ def _check_number(op: Op, x: Any) -> None:
             f"For '{type(op).__name__}', an operand must be a Tensor or a number, but got {x!r} of type {type(x).__name__}.")
 
 
-def _check_numbers(op: Op, items: Any) -> None:
-    """TypeError for tensors in a list: as numbers they would have no gradient."""
-    for item in items:
+def _of_numbers(op: Op, items: Any) -> Tensor:
+    """A list beside a tensor as a tensor.  TypeError for tensors in it: as numbers they would have no gradient."""
+    known = True
+    for item in _leaves(items):
         if isinstance(item, Tensor):
             raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, "
                             "but got one with a Tensor in it: make one Tensor of it, with `ops.stack(items)`.")
+        known = known and not getattr(item, "is_run_time_number", False)
+    return Tensor(items) if known else state.lowering.convert(Tensor, (items,), {})
+
+
+def _leaves(items: Any) -> Iterator[Any]:
+    """What is in nested lists."""
+    for item in items:
         if isinstance(item, (list, tuple)):
-            _check_numbers(op, item)
+            yield from _leaves(item)
+        else:
+            yield item
 
 
 _constants: dict[tuple[Any, ...], Tensor] = {}

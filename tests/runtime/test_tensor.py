@@ -420,6 +420,15 @@ def test_lists_of_tensors_are_no_operands() -> None:
     assert [g.tolist() for g in ms.grad(lambda x, a, b: x * ms.ops.stack((a, b)), (0, 1, 2))(x, a, b)] == [[5.0], [5.0], [5.0]]
 
 
+def test_lists_of_run_time_numbers_are_operands() -> None:
+    def f(x: Tensor) -> Tensor:
+        n, m = int(x.sum()), float(x[0])
+        return x * [n, 2] + (m, 0.5)
+
+    for run in (f, ms.jit(f)):
+        assert run(Tensor([1.0, 2.0])).tolist() == [4.0, 4.5]
+
+
 def test_tilde_is_not() -> None:
     """As MindSpore's: of numbers whether they are 0; bits are turned by `bitwise_not`."""
     assert (~Tensor([True, False])).tolist() == [False, True]
