@@ -38,7 +38,7 @@ __all__ = [
 
 _RELU, _SIGMOID, _TANH = ew.Relu(), ew.Sigmoid(), ew.Tanh()
 _GELU = {name: ew.Gelu(name) for name in ("none", "tanh")}
-_IDENTITY = ew.Identity()
+_IDENTITY, _SELECT = ew.Identity(), ew.Select()
 
 
 def _float_operand(op: str, x: Any, argument: str = "input") -> Tensor:
@@ -282,5 +282,5 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None 
     if not flag("Dropout", "training", training):
         return apply(_IDENTITY, x)
     if share == 1.0:
-        return x * 0.0
+        return apply(_SELECT, constant(False, BOOL), x, constant(0.0, x.dtype))
     return apply(made(Dropout, 1.0 - share), x, next_key(own))[0]

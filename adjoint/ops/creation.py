@@ -14,6 +14,7 @@ from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
+from adjoint.ops.shapes import on_diagonal
 from adjoint.runtime.host_checks import emitting, is_run_time_number
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant
@@ -133,8 +134,7 @@ def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
     columns = rows if m is None else integer("Eye", "m", m)
     if rows < 0 or columns < 0:
         raise wrong("Eye", "n", "at least 0, as 'm'", (rows, columns))
-    to = tensor(I64, (rows, columns))
-    return apply(made(Cast, dtype_or("Eye", dtype, F32)), apply(made(Iota, to, 0)) == apply(made(Iota, to, 1)))
+    return apply(made(Cast, dtype_or("Eye", dtype, F32)), on_diagonal(rows, columns))
 
 
 def scalar_to_tensor(input_x: Any, dtype: DType = F32) -> Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 from adjoint.ir.ops.elementwise import Cast, Select
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Pad, Reshape, Reverse, Slice, Transpose
-from adjoint.ir.types import BOOL, F32, I32, I64, TensorType, broadcast_shapes, tensor
+from adjoint.ir.types import BOOL, F32, I64, TensorType, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
     IndexMistake,
     axes_argument,
@@ -296,11 +296,6 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
     return apply(made(Gather, along), x, Tensor(np.repeat(np.arange(length), times)))
 
 
-def _places(places: Sequence[int]) -> Tensor:
-    """Known indices as a tensor."""
-    return Tensor(list(places), I64) if places else Tensor([], I64)
-
-
 # Tensors put together, and taken apart ------------------------------------------------------------------------------
 
 
@@ -570,15 +565,15 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
         if max(before, after) > limit:
             raise wrong("Pad", "padding", f"at most {limit} along axis {along} in mode '{kind}'", (before, after))
         if (before, after) != (0, 0):
-            places = range(-before, length + after)
+            places = np.arange(-before, length + after)
             match kind:
                 case "reflect":
-                    wanted = [-p if p < 0 else 2 * (length - 1) - p if p >= length else p for p in places]
+                    wanted = length - 1 - np.abs(length - 1 - np.abs(places))
                 case "replicate":
-                    wanted = [min(max(p, 0), length - 1) for p in places]
+                    wanted = np.clip(places, 0, length - 1)
                 case _:
-                    wanted = [p % length for p in places]
-            x = apply(made(Gather, along), x, _places(wanted))
+                    wanted = places % length
+            x = apply(made(Gather, along), x, Tensor(wanted))
     return x
 
 
@@ -686,7 +681,7 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     columns = tuple(Tensor(places, I64) for places in x.asnumpy().nonzero()) if x.ndim else ()
     if flag("NonZero", "as_tuple", as_tuple):
         return columns
-    return stack(columns, 1) if columns else reshape(_places([]), (int(x.item() != 0), 0))
+    return stack(columns, 1) if columns else reshape(Tensor([], I64), (int(x.item() != 0), 0))
 
 
 def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
@@ -829,11 +824,22 @@ def _triangle(op: str, input: Any, diagonal: Any, *, lower: bool) -> Tensor:
     x, offset = operand(op, input), integer(op, "diagonal", diagonal)
     if x.ndim < 2:
         raise wrong(op, "input", "of at least 2 dimensions", x)
-    to = tensor(I64, x.shape[-2:])
-    distance = apply(made(Iota, to, 1)) - apply(made(Iota, to, 0))
-    inside = distance <= offset if lower else distance >= offset
+    rows, columns = _grid(*x.shape[-2:])
+    diagonal_ = rows + offset
+    inside = columns <= diagonal_ if lower else columns >= diagonal_
     zero = constant(False if x.dtype is BOOL else 0, x.dtype)
     return apply(_SELECT, inside, x, zero)
+
+
+def _grid(rows: int, columns: int) -> tuple[Tensor, Tensor]:
+    """The numbers of the rows, i64[rows, 1], and of the columns, i64[1, columns], of a matrix."""
+    return apply(made(Iota, tensor(I64, (rows, 1)), 0)), apply(made(Iota, tensor(I64, (1, columns)), 1))
+
+
+def on_diagonal(rows: int, columns: int) -> Tensor:
+    """Whether an element of a matrix stands on its diagonal: bool[rows, columns]."""
+    row, column = _grid(rows, columns)
+    return row == column
 
 
 def tril(input: Any, diagonal: int = 0) -> Tensor:
@@ -854,21 +860,24 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     first, second = axis_argument("Diagonal", dim1, x.ndim, "dim1"), axis_argument("Diagonal", dim2, x.ndim, "dim2")
     if first == second:
         raise wrong("Diagonal", "dim2", "another axis than dim1", dim2)
-    moved = moveaxis(x, (first, second), (-2, -1))
-    rows, columns = moved.shape[-2:]
+    moved = x if (first, second) == (x.ndim - 2, x.ndim - 1) else moveaxis(x, (first, second), (-2, -1))
+    *lead, rows, columns = moved.shape
     row, column = max(0, -shift), max(0, shift)
-    count = max(0, min(rows - row, columns - column))
-    places = [(row + i) * columns + column + i for i in range(count)]
-    return apply(made(Gather, moved.ndim - 2), reshape(moved, (*moved.shape[:-2], rows * columns)), _places(places))
+    count = min(rows - row, columns - column)
+    # Of the matrix read row by row each element of the diagonal is one row and one column behind the one before.
+    begin, step = row * columns + column, columns + 1
+    bounds = (begin, begin + (count - 1) * step + 1) if count > 0 else (0, 0)
+    none = (0,) * len(lead)
+    flat = reshape(moved, (*lead, rows * columns))
+    return apply(made(Slice, (*none, bounds[0]), (*lead, bounds[1]), (*(1,) * len(lead), step)), flat)
 
 
 def diag(input: Any) -> Tensor:
     """A tensor of shape s + s with the elements of one of shape s on its diagonal, 0 elsewhere."""
     x = operand("Diag", input)
     n = x.size
-    to = tensor(I32, (n, n))
     zero = constant(False if x.dtype is BOOL else 0, x.dtype)
-    matrix = apply(_SELECT, apply(made(Iota, to, 0)) == apply(made(Iota, to, 1)), reshape(x, (n,)), zero)
+    matrix = apply(_SELECT, on_diagonal(n, n), reshape(x, (n,)), zero)
     return reshape(matrix, (*x.shape, *x.shape))
 
 

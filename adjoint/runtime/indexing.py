@@ -215,6 +215,8 @@ def _range(entry: slice, length: int) -> range:
     """The places a slice names; its ends may be Tensors of one int."""
     try:
         return range(*entry.indices(length))
+    except ValueError:
+        raise ValueError(f"For 'Tensor[...]', the step of a slice must be an int other than 0, but got {entry}.") from None
     except TypeError:
         raise IndexError(f"For 'Tensor[...]', the ends of a slice must be ints or None, but got {entry}.") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,16 @@ def test_dropout_gives_the_gradient_to_what_it_kept() -> None:
     gradient = adjoint.grad(function)(x).asnumpy()
     assert np.array_equal(gradient, np.where(kept[0].asnumpy() == 0, 0, 2))
     assert ops.dropout(x, 0.5, training=False).tolist() == ops.dropout(x, 0.0).tolist() == x.tolist()
-    assert ops.dropout(x, 1.0).asnumpy().sum() == 0
     y, mask = P.Dropout(keep_prob=0.5)(x)
     assert np.array_equal(y.asnumpy(), x.asnumpy() * mask.asnumpy() * 2)
+
+
+def test_dropout_of_everything_is_zeros() -> None:
+    x = Tensor([1.0, -2.0, math.inf, -math.inf, math.nan])
+    for dtype in (adjoint.float32, adjoint.float16, adjoint.bfloat16):
+        y = ops.dropout(x.astype(dtype), 1.0)
+        assert y.dtype == dtype and y.tolist() == [0.0] * 5
+    assert adjoint.grad(lambda x: (ops.dropout(x, 1.0) * math.inf).sum())(x).tolist() == [0.0] * 5
 
 
 def test_parameters_of_a_distribution_receive_gradients() -> None:

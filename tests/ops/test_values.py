@@ -281,6 +281,11 @@ SHAPED: dict[str, tuple[Callable[[Tensor], Any], Callable[[Array], Any]]] = {
     "tril": (lambda x: ops.tril(x, -1), lambda x: np.tril(x, -1)),
     "triu": (lambda x: P.Triu(1)(x), lambda x: np.triu(x, 1)),
     "diagonal": (lambda x: ops.diagonal(x, 1, 1, 2), lambda x: np.diagonal(x, 1, 1, 2)),
+    "diagonal below": (lambda x: ops.diagonal(x, -1, 2, 1), lambda x: np.diagonal(x, -1, 2, 1)),
+    "diagonal of other axes": (lambda x: ops.diagonal(x, 0, 0, 2), lambda x: np.diagonal(x, 0, 0, 2)),
+    "diagonal beside": (lambda x: ops.diagonal(x, 9, 1, 2), lambda x: np.diagonal(x, 9, 1, 2)),
+    "tril beside": (lambda x: ops.tril(x, -9), lambda x: np.tril(x, -9)),
+    "eye": (lambda x: ops.eye(3, 5), lambda x: np.eye(3, 5)),
     "diag": (lambda x: ops.diag(x[0, 0]), lambda x: np.diag(x[0, 0])),
     "one_hot": (lambda x: ops.one_hot(Tensor([1, 0, 7]), 3), lambda x: np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])),
     "segments": (
@@ -301,6 +306,17 @@ def test_shapes(name: str) -> None:
     x = drawn(2, 3, 4)
     ours, numpys = SHAPED[name]
     same(ours(Tensor(x)), numpys(x))
+
+
+def test_gradients_of_triangles_and_diagonals() -> None:
+    x = Tensor(drawn(3, 4))
+    for offset in (-2, 0, 1, 5):
+        for ours, numpys in ((ops.tril, np.tril), (ops.triu, np.triu)):
+            slopes = adjoint.grad(lambda x, ours=ours, offset=offset: ours(x, offset).sum())(x)
+            same(slopes, numpys(np.ones((3, 4)), offset))
+        weights = Tensor(np.arange(1.0, 1 + np.diagonal(x.asnumpy(), offset).size, dtype=np.float32))
+        slopes = adjoint.grad(lambda x, offset=offset, weights=weights: (ops.diagonal(x, offset) * weights).sum())(x).asnumpy()
+        assert np.diagonal(slopes, offset).tolist() == weights.tolist() and np.count_nonzero(slopes) == weights.size
 
 
 def test_new_tensors() -> None:
