@@ -12,7 +12,7 @@ from adjoint.ir.ops.optimizers import AdamUpdate, AmsgradUpdate, MomentumUpdate,
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import boolean, number
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.host_checks import checked_on_host, emitting
+from adjoint.runtime.host_checks import checked_on_host
 from adjoint.runtime.interned import made
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full
@@ -32,9 +32,9 @@ class _Rates(Cell):
         self._owner = owner
         self.learning_rate = Parameter(Tensor(list(rates), F32), name=name)
 
-    def construct(self, step: Tensor) -> Any:
+    def construct(self, step: Tensor) -> Tensor:
         checked_on_host(self._check, step)
-        return apply(made(Gather, 0), self.learning_rate, step) if emitting() else self.learning_rate.tolist()[step.item()]
+        return apply(made(Gather, 0), self.learning_rate, step)
 
     def _check(self, step: Tensor) -> None:
         at, count = step.item(), self.learning_rate.size
