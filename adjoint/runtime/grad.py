@@ -288,6 +288,8 @@ def _gradient_function(
     name: str, fn: Any, grad_position: Any, weights: Any, has_aux: bool, return_ids: bool, sens_param: bool, with_value: bool
 ) -> Callable[..., Any]:
     _checked_arguments(name, fn, grad_position, weights, has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
+    if isinstance(grad_position, tuple) and len(grad_position) == 1:
+        (grad_position,) = grad_position
     alone = isinstance(grad_position, int)
 
     @functools.wraps(fn, updated=()) if hasattr(fn, "__name__") else (lambda f: f)
@@ -318,8 +320,8 @@ def grad(
     """The function that computes the gradient of `fn`.
 
     fn             a function or Cell
-    grad_position  which arguments: an int gives one gradient, a tuple a tuple of them; None: of the weights only; arguments that
-                   are given by keyword stand behind the others, in the order of the call
+    grad_position  which arguments: one gives its gradient, alone in a tuple too, several a tuple of gradients; None: of the weights
+                   only; arguments that are given by keyword stand behind the others, in the order of the call
     weights        a Parameter (one gradient), or several (a tuple of gradients)
     has_aux        `fn` returns (what is differentiated, aux ...); the gradient function returns (gradient, (aux ...))
     return_ids     each gradient comes as (position or parameter name, gradient)

@@ -42,7 +42,7 @@ NX, NY, NW, NB = [50.0, 140.0], [20.0, 60.0], [10.0, 21.0], [1.0, 1.0]
 
 
 # -- grad and value_and_grad --------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("position", "expected"), [(0, DX), (1, DY), ((0,), (DX,)), ((0, 1), (DX, DY)), ((1, 0), (DY, DX))])
+@pytest.mark.parametrize(("position", "expected"), [(0, DX), (1, DY), ((0,), DX), ((1,), DY), ((0, 1), (DX, DY)), ((1, 0), (DY, DX))])
 def test_positions(position: Any, expected: Any) -> None:
     assert lists(ms.grad(product, position)(X, Y)) == expected
     value, found = ms.value_and_grad(product, position)(X, Y)
@@ -59,6 +59,34 @@ def test_weights_in_every_form() -> None:
         assert lists(ms.grad(net, (0, 1), weights)(X, Y)) == ((NX, NY), expected)
         assert lists(ms.value_and_grad(net, None, weights)(X, Y)[1]) == expected
     assert lists(ms.grad(net, 0, [net.frozen, w])(X, Y)) == (NX, ([0.0], NW))
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_one_position_in_a_tuple_is_that_position(mode: int) -> None:
+    """As MindSpore has it; weights in a list, and the arguments of `get_all`, stay tuples of one."""
+    ms.set_context(mode=mode)
+    try:
+        net = Net()
+
+        def with_aux(x: Tensor, y: Tensor) -> Any:
+            return product(x, y), x + 1
+
+        @ms.jit
+        def parsed(x: Tensor, y: Tensor) -> Any:
+            return ms.grad(product, (0,))(x, y), ms.value_and_grad(product, (1,))(x, y)[1], ms.grad(net, (0,), [net.w])(x, y)
+
+        assert lists(ms.grad(net, (0,))(X, Y)) == NX
+        assert lists(ms.grad(net, (0,), net.w)(X, Y)) == (NX, NW)
+        assert lists(ms.grad(net, (1,), [net.w])(X, Y)) == (NY, (NW,))
+        assert lists(ms.value_and_grad(net, (0,), (net.w, net.b))(X, Y)[1]) == (NX, (NW, NB))
+        assert lists(ms.grad(with_aux, (0,), has_aux=True)(X, Y)) == (DX, ([3.0, 4.0],))
+        assert lists(ms.value_and_grad(with_aux, (0,), has_aux=True)(X, Y)) == (([20.0, 63.0], [3.0, 4.0]), DX)
+        assert lists(ms.grad(product, (1,), return_ids=True)(X, Y)) == (1, DY)
+        assert lists(ms.grad(net, (0,), [net.w], return_ids=True)(X, Y)) == ((0, NX), (("w", NW),))
+        assert lists(parsed(X, Y)) == (DX, DY, (NX, (NW,)))
+        assert lists(GradOperation(get_all=True)(lambda x: x * x)(X)) == ([4.0, 6.0],)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
 def test_aux() -> None:
