@@ -596,7 +596,9 @@ def _check_number(op: Op, x: Any) -> None:
 
 
 def _of_numbers(op: Op, items: Any) -> Tensor:
-    """A list beside a tensor as a tensor.  TypeError for tensors in it: as numbers they would have no gradient."""
+    """A list beside a tensor as a tensor.  TypeError without items; and for tensors in it: as numbers they would have no gradient."""
+    if not items:
+        raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, but got {items!r}.")
     known = True
     for item in _leaves(items):
         if isinstance(item, Tensor):
