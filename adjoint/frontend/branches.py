@@ -294,7 +294,7 @@ class Branching:
                 report: Callable[[str], None] | None) -> list[tuple[Place, _Made]]:
         made: list[tuple[Place, _Made]] = []
         merge.ends = tuple({key[1]: after for key, (_, _, after) in branch.changes.items() if key[0] in ("atom", "contents")}
-                           for branch in (a, b))  # type: ignore[assignment]
+                           for branch in (a, b))  # pyright: ignore[reportAttributeAccessIssue] - two, of two branches
         for key in {**a.changes, **b.changes}:
             place, before, _ = a.changes.get(key) or b.changes[key]
             if key[0] == "atom" and not self.world.is_here(before):

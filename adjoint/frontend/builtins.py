@@ -316,7 +316,7 @@ def _callable(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 @_for(super)
 def _super(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if args:
-        return super(*args)  # type: ignore[arg-type]
+        return super(*args)  # pyright: ignore[reportArgumentType] - Python says what is wrong with them
     frame = on.frame
     while frame.outer is not None and "__class__" not in frame.cells:
         frame = frame.outer

@@ -40,7 +40,7 @@ class Expressions(Operators):
         self.outside = Outside(world)
         self.aliases = Aliases(world, lambda: self.frame)
         self.branching = Looping(world, self.journal, self.aliases)
-        self.frame: Frame = None  # type: ignore[assignment] - set for the time of each call
+        self.frame: Frame = None  # pyright: ignore[reportAttributeAccessIssue] - set for the time of each call
         self.iterators: dict[int, tuple[Iterator[Any], tuple[Any, ...]]] = {}
         """By id, those that parsed code has made, with what of."""
         self._looped: set[int] = set()

@@ -34,11 +34,11 @@ class Source:
 
     def at(self, node: ast.AST) -> Loc:
         """The place of a node of the tree: columns count characters from 1."""
-        line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        line, column = node.lineno, node.col_offset  # pyright: ignore[reportAttributeAccessIssue] - only nodes with a place are asked for it
         text = linecache.getline(self.file, line)
         first = _characters(text, column)
         if getattr(node, "end_lineno", None) == line:
-            end = _characters(text, node.end_col_offset) + 1  # type: ignore[attr-defined]
+            end = _characters(text, node.end_col_offset) + 1  # pyright: ignore[reportAttributeAccessIssue] - as above
         else:
             # Of what goes on over more lines, the first.
             end = max(first + 1, len(text.rstrip())) + 1

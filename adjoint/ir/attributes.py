@@ -44,7 +44,7 @@ def attributes_of(op: type[Op]) -> dict[str, Attribute]:
     hints = typing.get_type_hints(op)
     return {
         f.name: Attribute(f.name, hints[f.name], f.default)
-        for f in dataclasses.fields(op)  # type: ignore[arg-type]
+        for f in dataclasses.fields(op)
     }
 
 

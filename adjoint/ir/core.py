@@ -16,12 +16,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.diagnostics import UNKNOWN, InternalError, Loc
 from adjoint.ir.op import Op
 from adjoint.ir.types import TensorType, Type
 
 __all__ = ["Atom", "Function", "Host", "Literal", "Module", "Node", "Region", "Value", "defined", "free_of", "free_values",
-           "symbol_like", "walk"]
+           "symbol_like", "tensor_type", "walk"]
 
 
 class Value:
@@ -48,6 +48,14 @@ class Literal:
 
 
 Atom = Value | Literal
+
+
+def tensor_type(atom: Atom) -> TensorType:
+    """The type of an atom that is a tensor; InternalError for a tuple, a stack or a trace."""
+    type_ = atom.type
+    if not isinstance(type_, TensorType):
+        raise InternalError(f"{atom!r} where a tensor must be")
+    return type_
 
 
 @dataclass(frozen=True, slots=True, eq=False)

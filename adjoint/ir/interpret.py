@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.diagnostics import InternalError
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type
 from adjoint.ir.op import Op, mistake, with_sizes
 from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, Pull, While
 from adjoint.ir.ops.host import Apply, Attach, Callback, CellCallback, Hook, Outputs, Pullback
@@ -88,11 +88,11 @@ class Interpreter:
 
         `op` is the node's, with numbers for named sizes.
         """
-        arrays = [to_compute(x, atom.type.dtype) for x, atom in zip(operands, node.operands, strict=True)]  # type: ignore[union-attr]
+        arrays = [to_compute(x, tensor_type(atom).dtype) for x, atom in zip(operands, node.operands, strict=True)]
         with np.errstate(all="ignore"):
             computed = op.reference(*arrays)
         results = computed if len(node.results) != 1 else (computed,)
-        return [from_compute(x, value.type.dtype) for x, value in zip(results, node.results, strict=True)]  # type: ignore[union-attr]
+        return [from_compute(x, tensor_type(value).dtype) for x, value in zip(results, node.results, strict=True)]
 
     def constant(self, literal: Literal) -> Any:
         """A literal as an array."""

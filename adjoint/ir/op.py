@@ -64,7 +64,7 @@ def sample(
 ) -> Sample:
     """A `Sample`; `domain` is one interval or one for each operand."""
     intervals = (domain,) if isinstance(domain[0], (int, float)) else tuple(domain)
-    return Sample(operands, attributes, intervals, smooth, values or {}, note)  # type: ignore[arg-type]
+    return Sample(operands, attributes, intervals, smooth, values or {}, note)  # pyright: ignore[reportArgumentType] - the test tells them apart
 
 
 class NotDifferentiable(Exception):
@@ -88,7 +88,7 @@ class _OpClass(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
-        key = (cls, *(_key(getattr(made, name)) for name in cls.fields))  # type: ignore[attr-defined]
+        key = (cls, *(_key(getattr(made, name)) for name in made.fields))
         return _interned.setdefault(key, made)
 
 
@@ -99,6 +99,8 @@ class Op(metaclass=_OpClass):
     """
 
     __slots__ = ("__dict__", "__weakref__")
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    """Every op is a dataclass, by `operation`."""
 
     name: ClassVar[str]
     """As written in IR text; derived from the class's name."""
@@ -212,7 +214,7 @@ OpType = TypeVar("OpType", bound=type[Op])
 def family(cls: OpType) -> OpType:
     """Make a class the base of several ops, whose attributes they have before their own."""
     made = dataclass(init=False, eq=False, repr=False)(cls)
-    made.fields = tuple(f.name for f in dataclasses.fields(made))  # type: ignore[arg-type]
+    made.fields = tuple(f.name for f in dataclasses.fields(made))
     return made
 
 
@@ -226,7 +228,7 @@ def operation(cls: OpType) -> OpType:
     if not made.__doc__ or (made.infer is Op.infer and made.result_types is Op.result_types):
         raise TypeError(f"op {made.name} lacks its docstring or its inference")
     if made.cuts:
-        made.vjp = _cut  # type: ignore[method-assign]
+        made.vjp = _cut  # pyright: ignore[reportAttributeAccessIssue] - it asks for nothing that `vjp` is not given
     _registry[made.name] = made
     return made
 
@@ -235,10 +237,10 @@ def with_sizes(op: Op, sizes: Mapping[str, Dim]) -> Op:
     """The op with named dimensions in its attributes replaced; itself when it has none."""
     changed = {
         f.name: new
-        for f in dataclasses.fields(op)  # type: ignore[arg-type]
+        for f in dataclasses.fields(op)
         if (new := _with_sizes(old := getattr(op, f.name), sizes)) is not old
     }
-    return dataclasses.replace(op, **changed) if changed else op  # type: ignore[type-var]
+    return dataclasses.replace(op, **changed) if changed else op
 
 
 def _with_sizes(value: Any, sizes: Mapping[str, Dim]) -> Any:

@@ -194,7 +194,7 @@ class _ModuleReader:
 
     def place(self, item: Item) -> At:
         """Where a token or a tree stands in the text."""
-        where: Any = item if hasattr(item, "line") else item.meta  # type: ignore[union-attr]
+        where: Any = getattr(item, "meta", item)
         line, column = getattr(where, "line", 1), getattr(where, "column", 1)
         end = where.end_column if getattr(where, "end_line", 0) == line else 0
         return At(self.source.name, line, column, end)

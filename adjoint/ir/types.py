@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numpy as np
 
@@ -188,7 +188,7 @@ class TensorType(Type):
     def __init__(self, dtype: DType, shape: tuple[Dim, ...]):
         self.dtype, self.shape, self.rank = dtype, shape, len(shape)
         self.is_static = all(isinstance(d, int) for d in shape)
-        self.count: int = math.prod(shape) if self.is_static else -1  # type: ignore[arg-type]
+        self.count: int = math.prod(shape) if self.is_static else -1  # pyright: ignore[reportAttributeAccessIssue] - integers, if static
         """Number of elements; -1 while a dimension is symbolic."""
         self.nbytes = self.count * dtype.size if self.is_static else -1
 
@@ -212,7 +212,7 @@ class TensorType(Type):
         """The shape as integers; NamedSizes while a dimension is symbolic."""
         if not self.is_static:
             raise NamedSizes(f"{self} has symbolic dimensions")
-        return self.shape  # type: ignore[return-value]
+        return self.shape  # pyright: ignore[reportReturnType] - integers, if static
 
 
 class TupleType(Type):
@@ -308,6 +308,10 @@ def holds_trace(type_: Type) -> bool:
             return isinstance(type_, TraceType)
 
 
+@overload
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]: ...
+@overload
+def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]: ...
 def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """NumPy's broadcasting, over symbolic dimensions too; a ValueError that names the shapes when they do not fit.
 
@@ -330,6 +334,10 @@ def _shape_text(shape: tuple[Dim, ...]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
+@overload
+def substituted(type_: TensorType, sizes: Mapping[str, Dim]) -> TensorType: ...
+@overload
+def substituted(type_: Type, sizes: Mapping[str, Dim]) -> Type: ...
 def substituted(type_: Type, sizes: Mapping[str, Dim]) -> Type:
     """`type_` with named dimensions replaced."""
     match type_:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.ops.along import CumSum
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.random import RandomInteger, RandomNormal, RandomUniform
+from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import F32, F64, I32, I64, DType, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
     dtype_or,
@@ -22,13 +24,12 @@ from adjoint.ops.arguments import (
     sizes_argument,
     wrong,
 )
-from adjoint.ops.arithmetic import cast, less, log
+from adjoint.ops.arithmetic import cast, less, log, minimum
 from adjoint.ops.ordering import sort
-from adjoint.ops.reduction import argmax
-from adjoint.ops.shapes import index_select, reshape
+from adjoint.ops.shapes import index_select
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
     "bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "shuffle",
@@ -111,7 +112,7 @@ def _broadcast(op: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     """The shape of a draw: the one asked for, broadcast with the parameters'."""
     sizes = sizes_argument(op, "shape", shape)
     try:
-        return broadcast_shapes(sizes, *(p.shape for p in parameters if isinstance(p, Tensor)))  # type: ignore[return-value]
+        return broadcast_shapes(sizes, *(p.shape for p in parameters if isinstance(p, Tensor)))
     except ValueError:
         raise wrong(op, "shape", "one that broadcasts with the parameters", sizes) from None
 
@@ -175,11 +176,14 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: in
         raise wrong("Multinomial", "input", "a floating point Tensor of 1 or 2 dimensions", x, TypeError)
     if count < 1 or (not again and count > x.shape[-1]):
         raise wrong("Multinomial", "num_samples", f"in 1..{x.shape[-1]}", count)
-    # The largest of log p - log(-log u) is at each place with its probability (Gumbel): one draw with, the largest few without replacement.
-    lead = x.shape[:-1]
-    sizes = (*lead, count, x.shape[-1]) if again else x.shape
-    noise = -log(-log(_uniform(sizes, F32, seed_argument("Multinomial", seed)) * (1 - 2.0**-24) + 2.0**-25))
-    score = log(reshape(x, (*lead, 1, x.shape[-1])) if again else x) + noise
-    if again:
-        return cast(argmax(score, -1), I32)
-    return sort(score, -1, descending=True)[1][..., :count]
+    if x.shape[-1] == 0:
+        raise wrong("Multinomial", "input", "of at least 1 element along the last axis", x)
+    own = seed_argument("Multinomial", seed)
+    if not again:
+        # The largest few of log p - log(-log u) (Gumbel).
+        noise = -log(-log(_uniform(x.shape, F32, own) * (1 - 2.0**-24) + 2.0**-25))
+        return sort(log(x) + noise, -1, descending=True)[1][..., :count]
+    # A number drawn below the sum of all falls to the first place up to which they add up to more.
+    sums = apply(made(CumSum, x.ndim - 1), apply(made(Cast, F64), x))
+    drawn = _uniform((*x.shape[:-1], count), F64, own) * sums[..., -1:]
+    return minimum(apply(made(SearchSorted, True), sums, drawn), constant(x.shape[-1] - 1, I32))

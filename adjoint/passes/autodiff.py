@@ -67,7 +67,7 @@ def adjoint(
     sweep, found = swept(b, nodes, outputs, cotangents, wanted)
     if sweep.looked:
         raise InternalError("adjoint of nodes with if, for or while: take their pullback")
-    return found  # type: ignore[return-value] - only those nodes make cotangents that are there sometimes
+    return found  # pyright: ignore[reportReturnType] - only those nodes make cotangents that are there sometimes
 
 
 @dataclass(frozen=True)

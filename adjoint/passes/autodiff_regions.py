@@ -234,9 +234,9 @@ def _parts(cotangent: Cotangent | None) -> list[Value]:
         case None:
             return []
         case Sometimes(value=value, bit=bit):
-            return [value, bit]  # type: ignore[list-item] - made by _entering
+            return [value, bit]  # pyright: ignore[reportReturnType] - parameters, made by _entering
         case _:
-            return [cotangent]  # type: ignore[list-item]
+            return [cotangent]  # pyright: ignore[reportReturnType] - as above
 
 
 def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -> list[Atom]:
@@ -247,7 +247,7 @@ def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -
         case "always", None:
             return [b.stack(results=(type_,))]
         case "always", _:
-            return [cotangent]  # type: ignore[list-item]
+            return [cotangent]  # pyright: ignore[reportReturnType] - what is there always is no Sometimes
         case _, None:
             return [b.undef(results=(type_,)), FALSE]
         case _, Sometimes(value=value):

@@ -40,7 +40,7 @@ class _Merger(Rewriter):
         key = node.op, *(same_key(became(atom, known)) for atom in node.operands)
         found = self._seen.get(key)
         if found is None:
-            found = self._seen[key] = self.copy(b, node, known)  # type: ignore[assignment] - copies define values
+            found = self._seen[key] = self.copy(b, node, known)  # pyright: ignore[reportArgumentType] - copies define values
         return found
 
     def region(self, inner: Builder, region: Region, params: Sequence[Value], known: Known) -> Region:

@@ -34,6 +34,8 @@ class Pass:
     """A transform of modules.  A subclass gives `name` and `on_function` or `on_module`."""
 
     name: ClassVar[str] = ""
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    """Every pass is a dataclass."""
 
     def on_module(self, module: Module) -> Module:
         """The transformed module; by default every function is transformed by itself."""
@@ -52,7 +54,7 @@ class Pass:
     def __str__(self) -> str:
         changed = [
             f"{f.name}={_option_text(value)}"
-            for f in dataclasses.fields(self)  # type: ignore[arg-type] - every pass is a dataclass
+            for f in dataclasses.fields(self)
             if (value := getattr(self, f.name)) != f.default
         ]
         return f"{self.name}{{{', '.join(changed)}}}" if changed else self.name
@@ -235,7 +237,7 @@ class _Reader:
             self._next()
             while self._peek() != "}":
                 option = self._next()
-                known = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+                known = [f.name for f in dataclasses.fields(cls)]
                 if option not in known:
                     raise _mistake(f"the pass {name} has no option `{option}`", ", ".join(known))
                 self._expect("=")

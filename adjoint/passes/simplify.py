@@ -188,10 +188,11 @@ def _broadcasts_to(operands: Sequence[Atom], type_: object) -> bool:
 
 def _folded(op: Op, operands: Sequence[Atom], type_: TensorType) -> Literal | None:
     """The literal that an op on literals is, where that is exact."""
-    if op.name not in FOLDED or type_.rank or not all(isinstance(atom, Literal) for atom in operands):
+    literals = [atom for atom in operands if isinstance(atom, Literal)]
+    if op.name not in FOLDED or type_.rank or len(literals) < len(operands):
         return None
-    dtypes = [atom.type.dtype for atom in operands]  # type: ignore[union-attr]
-    values = [np.asarray(atom.value, d.compute.array) for atom, d in zip(operands, dtypes, strict=True)]  # type: ignore[union-attr]
+    dtypes = [literal.type.dtype for literal in literals]
+    values = [np.asarray(literal.value, d.compute.array) for literal, d in zip(literals, dtypes, strict=True)]
     if op.name in ("floor_div", "mod") and not (dtypes[1].is_integer and values[1] != 0):
         return None
     stored = [to_compute(from_compute(value, d), d) for value, d in zip(values, dtypes, strict=True)]

@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import compress
 
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of
+from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, tensor_type
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.control import Cell, For, If, RegionOp, While, known_rounds
 from adjoint.ir.ops.stack import Undef
@@ -177,7 +177,7 @@ class RegionSimplifier(Rewriter):
             if not rounds:
                 return operands[fixed:]
             if len(rounds) == 1:
-                known[body.params[0]] = Literal(rounds[0], body.params[0].type)  # type: ignore[arg-type]
+                known[body.params[0]] = Literal(rounds[0], tensor_type(body.params[0]))
                 known.update(zip(carried, operands[fixed:], strict=True))
                 return self._inlined(b, body, known)
         same = [param is atom for param, atom in zip(carried, body.results, strict=True)]

@@ -14,7 +14,7 @@ from typing import ClassVar
 from adjoint.diagnostics import UNKNOWN
 from adjoint.ir.core import Function, Module
 from adjoint.ir.op import Op, with_sizes
-from adjoint.ir.types import Dim, TensorType, Type, substituted
+from adjoint.ir.types import Dim, Type, substituted
 from adjoint.passes import errors
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Rewriter
@@ -47,7 +47,7 @@ class Specialize(Pass):
 
     def on_module(self, module: Module) -> Module:
         sizes = dict(map(_size, self.sizes))
-        params: dict[str, TensorType] = {s: substituted(t, sizes) for s, t in module.params.items()}  # type: ignore[misc]
+        params = {s: substituted(t, sizes) for s, t in module.params.items()}
         functions = {symbol: specialized(function, sizes) for symbol, function in module.functions.items()}
         return Module(params, module.hosts, functions)
 

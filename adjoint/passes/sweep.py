@@ -164,7 +164,7 @@ class Sweep:
             if one is given(before, condition, known=True) and two is given(before, condition, known=False):
                 continue
             if one is two:
-                self.sums[leaf] = one  # type: ignore[assignment] - not both None, or `before` would have been
+                self.sums[leaf] = one  # pyright: ignore[reportArgumentType] - not both None, or `before` would have been
                 continue
             known = one if one is not None else two
             assert known is not None
@@ -287,8 +287,8 @@ def _last_defined_first(node: Node) -> Sequence[Value]:
     if len(node.results) < 2 or not node.regions:
         return node.results
     body = node.regions[-1]
-    place = {value: i for i, inner in enumerate(body.nodes) for value in inner.results}
-    order = sorted(range(len(node.results)), key=lambda i: place.get(body.results[i], -1), reverse=True)  # type: ignore[arg-type]
+    place: dict[Atom, int] = {value: i for i, inner in enumerate(body.nodes) for value in inner.results}
+    order = sorted(range(len(node.results)), key=lambda i: place.get(body.results[i], -1), reverse=True)
     return [node.results[i] for i in order]
 
 

@@ -157,7 +157,7 @@ def get_context(attr_key: str) -> Any:
                         f"of type {type(attr_key).__name__}.")
     tape = state.tape
     if tape is not None and tape.emits:
-        tape.read_setting(_setting, attr_key)  # type: ignore[attr-defined] - a graph is being made, which depends on it then
+        state.lowering.read_setting(_setting, attr_key)  # the graph that is being made depends on it
     return _setting(attr_key)
 
 

@@ -17,7 +17,7 @@ from adjoint.frontend.calls import Lowerer
 from adjoint.frontend.text import RunTimeText
 from adjoint.frontend.world import Kind
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Host, Literal, Region, Value, symbol_like
+from adjoint.ir.core import Atom, Host, Literal, Region, Value, symbol_like, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.host import Apply, Attach, Hook
@@ -54,7 +54,7 @@ class Emitting:
         self.builder = Builder(loc)
         self.chain: list[Builder] = [self.builder]
         self.guards = Guards()
-        self.frontend = Lowerer(self)  # type: ignore[arg-type] - a whole `Lowering` is its world
+        self.frontend = Lowerer(self)  # pyright: ignore[reportArgumentType] - a whole `Lowering` is its world
         self.state: dict[str, Tensor] = {}
         self.symbols: dict[int, str] = {}
         self.hosts: dict[str, Any] = {}
@@ -142,7 +142,7 @@ class Emitting:
     def atom_as(self, x: Any, kind: Kind) -> Atom:
         if kind.category != "tensor" or isinstance(x, Tensor):
             return self.atom(x)
-        number = x if isinstance(x, GraphNumber) else GraphNumber(self, self.kind(x).category, self.atom(x))  # type: ignore[union-attr]
+        number = x if isinstance(x, GraphNumber) else GraphNumber(self, self.kind(x).category, self.atom(x))  # pyright: ignore[reportOptionalMemberAccess] - a value has a kind
         atom = self.atom(number.as_tensor(kind.type.dtype))
         return self.node(Broadcast(kind.type), atom) if kind.type.rank else atom
 
@@ -195,7 +195,7 @@ class Emitting:
 
     def tensors(self, values: Sequence[Value]) -> list[GraphTensor]:
         """Values of tensor types as tensors."""
-        return [GraphTensor(self, value, value.type) for value in values]  # type: ignore[arg-type] - see the docstring
+        return [GraphTensor(self, value, tensor_type(value)) for value in values]
 
     def params_like(self, atoms: Sequence[Atom]) -> list[Value]:
         """Parameters for a region that is given these, under the same names."""

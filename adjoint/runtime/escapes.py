@@ -5,7 +5,7 @@ They become further results of the `cell`, as its residuals.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Node, Region, Value, defined
@@ -32,8 +32,8 @@ def _led(region: Region, escaped: Set[Value], names: dict[Value, Value], leaving
     return builder.finish([*map(renamed, region.results), *map(renamed, leaving)], region.params, region.loc)
 
 
-def _rebuilt(node: Node, escaped: Set[Value], here: dict[Value, Value], renamed: object) -> Node:
-    operands = [renamed(atom) for atom in node.operands]  # type: ignore[operator]
+def _rebuilt(node: Node, escaped: Set[Value], here: dict[Value, Value], renamed: Callable[[Atom], Atom]) -> Node:
+    operands = [renamed(atom) for atom in node.operands]
     inner = {v for region in node.regions for v in defined(region)} & escaped
     builder = Builder()
     if not isinstance(node.op, Cell) or not inner:

@@ -193,11 +193,11 @@ class CellHooks:
         return copied
 
 
-def register(slot: HookList, hook_fn: object, prepend: bool = False, **options: bool) -> HookHandle:
+def register(slot: HookList, hook_fn: Any, prepend: bool = False, **options: bool) -> HookHandle:
     """Put a function into a cell's slot."""
     check_hook(hook_fn)
     handle = HookHandle(slot)
-    slot.add(CellHook(hook_fn, **options), handle, prepend)  # type: ignore[arg-type]
+    slot.add(CellHook(hook_fn, **options), handle, prepend)
     return handle
 
 

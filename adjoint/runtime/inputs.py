@@ -43,7 +43,7 @@ class Description(Tensor):
         return len(self.shape)
 
     @property
-    def type(self) -> NoReturn:  # type: ignore[override]
+    def type(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride] - a description has none
         raise ValueError(f"{self!r} has a size of None: it describes an input for 'set_inputs' and holds no numbers to compute with.")
 
     @property

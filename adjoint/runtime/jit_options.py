@@ -117,4 +117,4 @@ def jit_class(cls: _Class) -> _Class:
     if issubclass(cls, Cell):
         raise TypeError(f"Decorator jit_class is used for user-defined classes and cannot be used for nn.Cell: {cls}.")
     cls.__ms_class__ = True
-    return cls  # type: ignore[return-value]
+    return cls  # pyright: ignore[reportReturnType] - it is what was given

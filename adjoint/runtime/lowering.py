@@ -17,7 +17,7 @@ from adjoint.frontend import errors
 from adjoint.frontend.branches import Unreachable
 from adjoint.frontend.frame import Closure
 from adjoint.frontend.world import Kind
-from adjoint.ir.core import Function, Module, Region, Value
+from adjoint.ir.core import Function, Module, Region, Value, tensor_type
 from adjoint.runtime.escapes import with_escapes
 from adjoint.runtime.graph import Graph
 from adjoint.runtime.guards import Guards
@@ -64,7 +64,7 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
     try:
         for asks in (False, True):
             state.lowering = lowering = Lowering(symbol, loc, decisions or {}, asks)
-            state.tape = lowering  # type: ignore[assignment] - it stands where a tape stands
+            state.tape = lowering  # pyright: ignore[reportAttributeAccessIssue] - it stands where a tape stands
             try:
                 return lowering.run(call, arguments, names)
             except Exception:
@@ -86,7 +86,7 @@ class Lowering(Gradients):
         params = [Value(type_, names[i] if i < len(names) else "x") for i, type_ in enumerate(arguments.types)]
         self.named.update(params)
         categories = [arguments.numbers[i].__name__ if i in arguments.numbers else "tensor" for i in range(len(params))]
-        leaves = [self.wrapped(Kind(category, param.type), param) for category, param in zip(categories, params, strict=True)]  # type: ignore[arg-type]
+        leaves = [self.wrapped(Kind(category, tensor_type(param)), param) for category, param in zip(categories, params, strict=True)]
         args, kwargs = arguments.build(leaves)
         self.frontend.aliases.given = leaves
         try:

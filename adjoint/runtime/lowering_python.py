@@ -52,10 +52,10 @@ class PythonObjects(Emitting):
             module = type(function).__module__
         return isinstance(module, str) and _of_package(module)
 
-    def parsed_function(self, function: object) -> Any:
+    def parsed_function(self, function: Any) -> Any:
         # A bound method shows the attributes of its function: its object would be lost.
         while getattr(function, "__adjoint_jit__", False) and not isinstance(function, MethodType):
-            function = function.__wrapped__  # type: ignore[attr-defined]
+            function = function.__wrapped__
         return function
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -131,8 +131,9 @@ class PythonObjects(Emitting):
     def read_attribute(self, holder: object, name: str) -> None:
         if type(holder) is super:
             # What it finds stands in a class; it would keep its object alive.
-            classes = holder.__self_class__.__mro__  # type: ignore[attr-defined]
-            for above in classes[classes.index(holder.__thisclass__) + 1 :]:  # type: ignore[attr-defined]
+            found: Any = holder  # to pyright, super has no attributes of its own
+            classes = found.__self_class__.__mro__
+            for above in classes[classes.index(found.__thisclass__) + 1 :]:
                 self.guards.of_attribute(above, name)
                 if name in above.__dict__:
                     break

@@ -35,7 +35,7 @@ class Plan:
 
     def __init__(self, types: tuple[TensorType, ...], run: Callable[..., Any], into: Callable[..., None]):
         self.types, self.run, self.into = types, run, into
-        self.type: TensorType = types[0] if len(types) == 1 else None  # type: ignore[assignment] - asked for where there is one
+        self.type: TensorType = types[0] if len(types) == 1 else None  # pyright: ignore[reportAttributeAccessIssue] - asked for where there is one
 
 
 plans: dict[tuple[Any, ...], Plan] = {}
@@ -64,7 +64,7 @@ def check_fits(name: str, type_: TensorType) -> None:
 
 
 def _made(op: Op, types: Sequence[TensorType]) -> Plan:
-    result_types: tuple[TensorType, ...] = op.result_types(types, ())  # type: ignore[assignment]
+    result_types: tuple[TensorType, ...] = op.result_types(types, ())  # pyright: ignore[reportAssignmentType] - ops on tensors give tensors
     for type_ in result_types:
         check_fits(type(op).__name__, type_)
     if getattr(op, "aliases", False):

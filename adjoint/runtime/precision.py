@@ -76,6 +76,6 @@ class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
                 parameter.overwrite(_cast(cast, parameter.dtype))
 
 
-def _numbers(x: Tensor) -> Any:
+def _numbers(x: Any) -> Any:
     """What is another object after a write: the memory, or the value in a graph."""
-    return x.atom if hasattr(x, "atom") else x.memory  # type: ignore[attr-defined] - a tensor of a graph
+    return x.atom if hasattr(x, "atom") else x.memory

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adjoint.ir.core import Atom, Function, Literal, Node, Value
+from adjoint.ir.core import Atom, Function, Literal, Node, Value, tensor_type
 from adjoint.ir.ops.host import Callback, CellCallback, Pullback
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import TensorType
@@ -75,12 +75,12 @@ class Program:
             template += [None] * len(results)
             steps.append(self._step(node, operands, results))
             owners.append(node)
-        ends = [(position(atom), atom.type) for atom in self.function.body.results]
-        return _Bound(_freeing(steps, owners, place, {i for i, _ in ends}), template, ends)  # type: ignore[arg-type]
+        ends = [(position(atom), tensor_type(atom)) for atom in self.function.body.results]
+        return _Bound(_freeing(steps, owners, place, {i for i, _ in ends}), template, ends)
 
     def _step(self, node: Node, operands: tuple[int, ...], results: tuple[int, ...]) -> Callable[[list[Any], Tape], None]:
         if isinstance(node.op, (Callback, CellCallback, Pullback)):
-            types: list[TensorType] = [x.type for x in node.operands]  # type: ignore[misc] - host ops take tensors
+            types = [tensor_type(x) for x in node.operands]
             call = self._host(node)
             if isinstance(node.op, CellCallback) and all(node.op.inputs) and all(node.op.outputs) and node.op.inputs:
                 return self._after_cell(node, operands, results, types, call)
@@ -91,7 +91,7 @@ class Program:
                     memories[i] = x.memory
 
             return host
-        plan = plan_for(node.op, [x.type for x in node.operands])  # type: ignore[misc]
+        plan = plan_for(node.op, [tensor_type(x) for x in node.operands])
         return _pure(plan, operands, results)
 
     def _after_cell(
@@ -120,7 +120,7 @@ class Program:
                     memories[result] = memories[i]
                 return
             for result, x in zip(results, answer, strict=True):
-                memories[result] = x.memory  # type: ignore[union-attr] - no entry is missing
+                memories[result] = x.memory  # pyright: ignore[reportOptionalMemberAccess] - no entry is missing
 
         return after
 
@@ -195,9 +195,9 @@ class Program:
                 def after(given: list[Tensor], tape: Tape) -> Sequence[Tensor]:
                     call = tape.hosts[position]
                     if every and len(call.inputs) == count and len(call.outputs) == len(outputs):
-                        # No entry is missing: the common case.
+                        # The common case.
                         grad_input, grad_output = tuple(given[:count]), tuple(given[count:])
-                        return hooks.fire_backward(call.cell, grad_input, grad_output, loc, call.latest)  # type: ignore[return-value]
+                        return hooks.fire_backward(call.cell, grad_input, grad_output, loc, call.latest)  # pyright: ignore[reportReturnType] - no entry is missing
                     grad_input = _spread(_spread(given[:count], inputs), call.inputs) or (None,)
                     grad_output = _spread(_spread(given[count:], outputs), call.outputs)
                     return _present(hooks.fire_backward(call.cell, grad_input, grad_output, loc, call.latest))

@@ -25,7 +25,7 @@ class _State(threading.local):
     """
 
     tape: Tape | None = None
-    lowering: Lowering = None  # type: ignore[assignment] - asked for where `tape.emits`
+    lowering: Lowering = None  # pyright: ignore[reportAssignmentType] - asked for where `tape.emits`
 
     def __init__(self) -> None:
         self.computing: dict[int, computing] = {}

@@ -83,7 +83,7 @@ class Tensor:
             if any(size is None or size == -1 for size in sizes):
                 from adjoint.runtime.inputs import Description  # stands above
 
-                self.__class__ = Description  # type: ignore[assignment]
+                self.__class__ = Description  # pyright: ignore[reportAttributeAccessIssue] - a kind of Tensor of the same layout
                 self._describe(dtype, sizes)
                 return
             wanted = tensor(dtype, _sizes(sizes))
@@ -108,7 +108,7 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.type.shape  # type: ignore[return-value]
+        return self.type.shape  # pyright: ignore[reportReturnType] - integers: it has numbers
 
     @property
     def ndim(self) -> int:
@@ -139,7 +139,7 @@ class Tensor:
     def __len__(self) -> int:
         if not self.type.shape:
             raise TypeError("len() of a 0-d tensor")
-        return self.type.shape[0]  # type: ignore[return-value]
+        return self.shape[0]
 
     # -- out to Python and NumPy ------------------------------------------------------------------------------------
     def asnumpy(self) -> np.ndarray[Any, Any]:
@@ -628,7 +628,7 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
         if len(_constants) > 512:
             _constants.clear()
         found = wrap(tensor(dtype), memory_of(_number_array(value, dtype)))
-        found.literal = value  # type: ignore[attr-defined]
+        found.literal = value  # pyright: ignore[reportAttributeAccessIssue] - of constants alone
         _constants[key] = found
     return found
 
@@ -650,7 +650,7 @@ def _seen(x: Tensor) -> None:
     """Python reads the numbers of a tensor: a graph that is being made depends on them."""
     tape = state.tape
     if tape is not None and tape.emits:
-        tape.read_numbers(x)  # type: ignore[attr-defined]
+        state.lowering.read_numbers(x)
 
 
 def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import InternalError
-from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of
+from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, tensor_type
 from adjoint.ir.interpret import UNDEFINED
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.control import Cell, Differentiated, For, Gradient, If, Pull, Record, RegionOp, While
@@ -248,10 +248,10 @@ _new = object.__new__
 def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
     """A step that runs a plan and records it; `kernel` is the plan's function, found at the first run."""
     op = node.op
-    types: list[TensorType] = [x.type for x in node.operands]  # type: ignore[misc]
+    types = [tensor_type(x) for x in node.operands]
     kernel: Callable[..., Any] | None = None
     if len(results) != 1:
-        made: list[TensorType] = [v.type for v in node.results]  # type: ignore[misc]
+        made = [tensor_type(v) for v in node.results]
 
         def several(values: list[Any], run: Run) -> None:
             nonlocal kernel
@@ -264,7 +264,7 @@ def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
                 _record(run.tape, node, given, outs)
 
         return several
-    type_: TensorType = node.result.type  # type: ignore[assignment]
+    type_ = tensor_type(node.result)
     out = results.start
     match operands:
         case (a,):

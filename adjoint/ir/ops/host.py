@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Effect, NotDifferentiable, Op, mistake, operation
 from adjoint.ir.types import Type
 
@@ -58,8 +59,7 @@ class Hook(Op):
         return operands
 
     def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
-        types = [x.type for x in node.operands]
-        given = [b.zeros(t) if ct is None else ct for t, ct in zip(types, cotangents, strict=True)]  # type: ignore[arg-type]
+        given = [b.zeros(tensor_type(x)) if ct is None else ct for x, ct in zip(node.operands, cotangents, strict=True)]
         return b.emit_node(Callback(self.symbol, self.kind, (True,) * len(given)), given).results
 
 

@@ -49,7 +49,7 @@ SHARE = 32
 """As in `matmul.h`: rows of `b` in a block, and columns in a unit of copying it."""
 NEAR_BYTES = 262144
 """What is no larger is read from a near cache wherever it lies."""
-LEVEL_2_BYTES = 1572864
+LEVEL_2_BYTES = 1310720
 """What may stay in the level-2 cache beside strips."""
 PAGE_BYTES = 4096
 """Rows a multiple of this apart meet in the same few sets of a cache."""
@@ -265,7 +265,7 @@ class _Convolution(Op):
             raise mistake(self, "padding", "not negative", self.padding)
         if x.shape[1] != w.shape[1] * self.groups:
             raise mistake(self, "w", f"[o, {x.shape[1]} / groups={self.groups}, kh, kw] for {x}", w)
-        if w.shape[0] % self.groups:  # type: ignore[operator]
+        if w.sizes[0] % self.groups:
             raise mistake(self, "groups", f"a divisor of the {w.shape[0]} output channels", self.groups)
         sizes: list[Any] = []
         for size, kernel, stride, (before, after), dilation in zip(

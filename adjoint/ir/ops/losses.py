@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops.groups import SHORT, Rows
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
@@ -312,11 +313,9 @@ class SparseSoftmaxCrossEntropyGradient(_SparseCrossEntropy):
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         (logits, labels, ct), (v,) = node.operands, cotangents
-        have = logits.type
-        assert isinstance(have, TensorType)
-        weights = ct
+        have, weights = tensor_type(logits), ct
         if self.ignored:
-            counts = b.not_equal(labels, b.constant(self.ignored[0], labels.type.dtype))  # type: ignore[union-attr]
+            counts = b.not_equal(labels, b.constant(self.ignored[0], tensor_type(labels).dtype))
             weights = b.mul(ct, b.cast(counts, to=have.dtype))
         error = b.emit(self, logits, labels, b.constant(1.0, self.losses(have)))
         logits_ct = b.softmax_gradient(b.softmax(logits, axis=1), b.mul(v, _column(b, weights)), axis=1)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops.groups import COLUMNS, Columns, Rows
 from adjoint.ir.types import F32, I64, DType, TensorType, Type, tensor
@@ -525,8 +526,8 @@ class BatchNormInference(_BatchNormalization):
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         x, gamma, _, mean, variance = node.operands
-        like = _Along(b, self, x.type)  # type: ignore[arg-type]
-        rstd = b.rsqrt(b.add(variance, b.constant(self.epsilon, variance.type.dtype)))  # type: ignore[union-attr]
+        like = _Along(b, self, tensor_type(x))
+        rstd = b.rsqrt(b.add(variance, b.constant(self.epsilon, tensor_type(variance).dtype)))
         ct, centered, scale = like.wide(cotangents[0]), b.sub(like.wide(x), like.spread(mean)), like.spread(rstd)
         z = b.mul(centered, scale)
         z_ct = b.mul(ct, like.spread(gamma))
@@ -573,16 +574,15 @@ class _Along:
     def wide(self, value: Atom) -> Atom:
         """`value` in the compute dtype."""
         compute = self.x.dtype.compute
-        return value if value.type.dtype is compute else self.b.cast(value, to=compute)  # type: ignore[union-attr]
+        return value if tensor_type(value).dtype is compute else self.b.cast(value, to=compute)
 
     def narrow(self, value: Atom) -> Atom:
         """`value` in the dtype of x."""
-        return value if value.type.dtype is self.x.dtype else self.b.cast(value, to=self.x.dtype)  # type: ignore[union-attr]
+        return value if tensor_type(value).dtype is self.x.dtype else self.b.cast(value, to=self.x.dtype)
 
     def spread(self, value: Atom) -> Atom:
         """A statistic, gamma or beta, of a shape that broadcasts with x."""
-        value, have = self.wide(value), value.type
-        assert isinstance(have, TensorType)
+        value, have = self.wide(value), tensor_type(value)
         if isinstance(self.op, _BatchNormalization) and self.x.rank > 2:
             shape = (have.shape[0], *(1,) * (self.x.rank - 2))
             return self.b.reshape(value, to=tensor(self.x.dtype.compute, shape))
@@ -612,7 +612,7 @@ def _with_statistics(
     x_ct, *rest = fused
     if mean_ct is None and variance_ct is None and rstd_ct is None:
         return x_ct, *rest
-    like = _Along(b, op, x.type)  # type: ignore[arg-type]
+    like = _Along(b, op, tensor_type(x))
     mean, rstd = map(like.spread, statistics)
     share = b.constant(1.0 / like.count if like.count else 0.0, like.x.dtype.compute)
     centered = b.sub(like.wide(x), mean)
@@ -653,7 +653,7 @@ def _gradient_vjp(b: Builder, op: _Normalization, node: Node, cotangents: Sequen
     """
     x_, gamma_, mean_, rstd_, ct_ = node.operands
     v, p, q = cotangents
-    like = _Along(b, op, x_.type)  # type: ignore[arg-type]
+    like = _Along(b, op, tensor_type(x_))
     wide = like.x.with_dtype(like.x.dtype.compute)
     x, ct, gamma, mean, rstd = like.wide(x_), like.wide(ct_), *map(like.spread, (gamma_, mean_, rstd_))
     centered = b.sub(x, mean)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, family, mistake, operation, sample
 from adjoint.ir.ops.loops import Walk, emit_fill, emit_map, grain_of, row_major
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, U8, Dim, DType, TensorType, tensor
@@ -273,7 +274,7 @@ def reduced_shape(shape: tuple[Dim, ...], axes: tuple[int, ...], *, keepdims: bo
 
 def _kept(b: Builder, x: Atom, type_: TensorType, axes: tuple[int, ...]) -> Atom:
     """A result of a reduction of something of `type_`, with the reduced axes as 1."""
-    to = tensor(x.type.dtype, reduced_shape(type_.shape, axes, keepdims=True))  # type: ignore[union-attr]
+    to = tensor(tensor_type(x).dtype, reduced_shape(type_.shape, axes, keepdims=True))
     return x if x.type is to else b.reshape(x, to=to)
 
 
@@ -325,7 +326,7 @@ class Sum(Reduction):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        return (_spread(b, ct, x.type, self.axes),)  # type: ignore[arg-type]
+        return (_spread(b, ct, tensor_type(x), self.axes),)
 
 
 @operation
@@ -364,7 +365,7 @@ class Mean(Reduction):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        type_: TensorType = x.type  # type: ignore[assignment]
+        type_ = tensor_type(x)
         dims = tuple(type_.shape[axis] for axis in self.axes)
         count = math.prod(dims)
         if isinstance(count, int):
@@ -408,7 +409,7 @@ class Prod(Reduction):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        type_: TensorType = x.type  # type: ignore[assignment]
+        type_ = tensor_type(x)
         if not type_.is_static:
             raise NotDifferentiable(f"prod of {type_}: the tree of products needs known dimensions")
         if type_.count == 0:
@@ -439,13 +440,13 @@ class Prod(Reduction):
 
 def _padded(b: Builder, x: Atom, one: float) -> Atom:
     """`x` with a 1 more along its last axis."""
-    rank: int = x.type.rank  # type: ignore[union-attr]
+    rank = tensor_type(x).rank
     return b.pad(x, low=(0,) * rank, high=(*(0,) * (rank - 1), 1), interior=(0,) * rank, value=one)
 
 
 def _part(b: Builder, x: Atom, start: int, stop: int) -> Atom:
     """`x[..., start:stop]`"""
-    sizes: tuple[int, ...] = x.type.sizes  # type: ignore[union-attr]
+    sizes = tensor_type(x).sizes
     if (start, stop) == (0, sizes[-1]):
         return x
     lead = len(sizes) - 1
@@ -475,7 +476,7 @@ class Extremum(Reduction):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        type_: TensorType = x.type  # type: ignore[assignment]
+        type_ = tensor_type(x)
         dtype = type_.dtype
         chosen = b.equal(x, _kept(b, node.result, type_, self.axes))
         if dtype.is_float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops.loops import (
     ELEMENTS_PER_THREAD,
@@ -292,7 +293,7 @@ class Concat(Op):
         parts: list[Atom] = []
         at = 0
         for operand in node.operands:
-            sizes: tuple[int, ...] = operand.type.sizes  # type: ignore[union-attr]
+            sizes = tensor_type(operand).sizes
             end = at + sizes[self.axis]
             start, stop = _with((0,) * len(sizes), self.axis, at), _with(sizes, self.axis, end)
             parts.append(b.slice(ct, start=start, stop=stop, step=(1,) * len(sizes)))
@@ -373,12 +374,13 @@ class Slice(Op):
         if downward:
             ct = b.reverse(ct, axes=downward)
         low, high, interior = [], [], []
-        for dim, taken in zip(x.type.sizes, ranges, strict=True):  # type: ignore[union-attr]
+        type_ = tensor_type(x)
+        for dim, taken in zip(type_.sizes, ranges, strict=True):
             ends = (min(taken[0], taken[-1]), max(taken[0], taken[-1])) if taken else (0, -1)
             low.append(ends[0])
             high.append(dim - 1 - ends[1])
             interior.append(abs(taken.step) - 1)
-        return (b.pad(ct, low=tuple(low), high=tuple(high), interior=tuple(interior), value=zero_of(x.type.dtype)),)  # type: ignore[union-attr]
+        return (b.pad(ct, low=tuple(low), high=tuple(high), interior=tuple(interior), value=zero_of(type_.dtype)),)
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
@@ -451,7 +453,7 @@ class Pad(Op):
         )
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        type_: TensorType = node.operands[0].type  # type: ignore[assignment]
+        type_ = tensor_type(node.operands[0])
         if type_.count == 0:
             return (b.zeros(type_),)
         places = self._places(type_.sizes)

@@ -1,8 +1,8 @@
-"""Sorting along the last axis, stable, by merging runs.
+"""Sorting along the last axis, and the places of values in what is sorted.
 
-A row of n elements is cut into runs of RUN, each sorted by insertion; then neighbouring runs are merged, again and again:
-about n * log2(n) steps.  The elements move between the results and scratch of their size, so there are two merges to a
-round, there and back.
+The sort is stable, by merging runs.  A row of n elements is cut into runs of RUN, each sorted by insertion; then neighbouring
+runs are merged, again and again: about n * log2(n) steps.  The elements move between the results and scratch of their size, so
+there are two merges to a round, there and back.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import BOOL, F32, I8, I32, I64, TensorType, tensor
@@ -24,13 +25,20 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["Sort"]
+__all__ = ["SearchSorted", "Sort"]
 
 RUN = 8
 """Elements that are sorted by insertion."""
 
 LONGEST = 2**31 - 1
 """Elements of a row whose places are Int32."""
+
+
+def _smaller(k: Kernel, a: Expr, b: Expr) -> Expr:
+    """Whether `a` is less than `b`, where NaN is the largest."""
+    if not a.dtype.is_float:
+        return k.less(a, b)
+    return k.both(k.negation(k.greater_equal(a, b)), k.negation(k.call("isnan", a)))
 
 
 class _Row(NamedTuple):
@@ -143,16 +151,12 @@ class Sort(Op):
 
     def _goes_before(self, k: Kernel, a: Expr, b: Expr) -> Expr:
         """Whether `a` goes before `b` wherever they stand."""
-        if self.descending:
-            a, b = b, a
-        if not a.dtype.is_float:
-            return k.less(a, b)
-        return k.both(k.negation(k.greater_equal(a, b)), k.negation(k.call("isnan", a)))
+        return _smaller(k, b, a) if self.descending else _smaller(k, a, b)
 
     def vjp(self, b: Builder, node: Node, values_ct: Any, places_ct: Any) -> Sequence[Atom | None]:
         if values_ct is None:
             return (None,)
-        type_: TensorType = node.results[0].type  # type: ignore[assignment]
+        type_ = tensor_type(node.results[0])
         if not type_.is_static:
             raise NotDifferentiable(f"sort of {type_}: the places of its rows need known dimensions")
         count, length = type_.count, type_.sizes[-1]
@@ -162,3 +166,69 @@ class Sort(Op):
         flat, line = tensor(type_.dtype, (count,)), tensor(I64, (count,))
         scattered = b.gather_gradient(b.reshape(values_ct, to=flat), b.reshape(b.add(places, starts), to=line), axis=0, to=flat)
         return (b.reshape(scattered, to=type_),)
+
+
+@operation
+class SearchSorted(Op):
+    """How many elements of an ascending row are less than each value, or with `right` not greater than it; NaN is the largest.
+
+    That is where the value would stand in the row, before or behind those equal to it.
+
+    row       T[s, n], ascending along the last axis; else the result is some number in 0..n
+    values    T[s, m]
+    result    i32[s, m]
+    gradient  none: a place has none
+    errors    TypeError: not tensors of one dtype; ValueError: no axis, other leading sizes, 2^31 elements in a row
+    """
+
+    right: bool = False
+    cuts = "a place has no gradient"
+    samples = (
+        sample(tensor(F32, (5,)), tensor(F32, (9,)), values={0: [-2.0, -1.0, 0.0, 0.5, 1.0]}, smooth=False, note="places"),
+        sample(tensor(F32, (2, 4)), tensor(F32, (2, 3)), values={0: [[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, math.inf, math.nan]],
+               1: [[1.0, 2.0, 3.0], [0.0, math.inf, math.nan]]}, smooth=False, note="ties and NaN"),
+        sample(tensor(F32, (2, 4)), tensor(F32, (2, 3)), values={0: [[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, math.inf, math.nan]],
+               1: [[1.0, 2.0, 3.0], [0.0, math.inf, math.nan]]}, right=True, smooth=False, note="ties and NaN"),
+        sample(tensor(I32, (2, 1, 6)), tensor(I32, (2, 1, 50)), values={0: [[[-3, 0, 0, 1, 4, 7]], [[0, 0, 0, 0, 0, 0]]]},
+               domain=(-9, 9), right=True, smooth=False, note="places"),
+        sample(tensor(F32, (2, 0)), tensor(F32, (2, 3)), smooth=False, note="places"),
+        sample(tensor(F32, (3,)), tensor(F32, (0,)), smooth=False, note="places"),
+    )
+
+    def infer(self, row: Any, values: Any) -> TensorType:
+        for name, given in (("row", row), ("values", values)):
+            if not isinstance(given, TensorType):
+                raise mistake(self, name, "a tensor", given, TypeError)
+            if given.rank == 0:
+                raise mistake(self, name, "of at least 1 dimension", given)
+        if values.dtype is not row.dtype:
+            raise mistake(self, "values", f"of the dtype of 'row', {row.dtype}", values, TypeError)
+        if values.shape[:-1] != row.shape[:-1]:
+            raise mistake(self, "values", f"of the leading sizes {row.shape[:-1]}", values)
+        if isinstance(row.shape[-1], int) and row.shape[-1] > LONGEST:
+            raise mistake(self, "row", f"of at most {LONGEST} elements along the last axis", row)
+        return tensor(I32, values.shape)
+
+    def reference(self, row: Array, values: Array) -> Array:
+        side = "right" if self.right else "left"
+        found = np.empty(values.shape, np.int32)
+        for place in np.ndindex(values.shape[:-1]):
+            found[place] = np.searchsorted(row[place], values[place], side)
+        return found
+
+    def lower(self, k: Kernel, row: Buffer, values: Buffer, out: Buffer) -> None:
+        length = row.shape[-1]
+        n, m = k.size(length, "n"), k.size(values.shape[-1], "m")
+        with k.stage(values.count, grain_of(8 * max(1, length.bit_length())), "i") as i:
+            first = k.let(i / m * n, "first")
+            value = k.let(values[i], "value")
+            low, high = k.local(first, "low"), k.local(first + n, "high")
+            with k.loop_while(k.less(low, high)):
+                middle = k.let((low + high) / 2, "middle")
+                here = k.let(row[middle], "here")
+                behind = k.negation(_smaller(k, value, here)) if self.right else _smaller(k, here, value)
+                with k.when(behind):
+                    k.set(low, middle + 1)
+                with k.otherwise():
+                    k.set(high, middle)
+            k.store(out, i, k.cast(low - first, I32))
