@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.ops.elementwise import Cast, Select
-from adjoint.ir.ops.indexing import Gather, Iota, ScatterAdd
-from adjoint.ir.ops.reduce import Any_
+from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
+from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
 from adjoint.runtime.host_checks import checked_on_host, emitting, is_run_time_number, needs_values
 from adjoint.runtime.interned import made
@@ -377,17 +377,25 @@ def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     count = chosen.size
     value = _fitting(x, value, chosen.shape)
     places = apply(made(Reshape, tensor(I64, (count,))), chosen)
-    # The source of each element is its own place, but where it is written to, that of the last to be written there: the
-    # difference is added once for each place.
-    moves = _as_places(np.arange(x.size, x.size + count)) - places
+    news = _as_places(np.arange(x.size, x.size + count))
     entries = key if isinstance(key, tuple) else (key,)
-    if any(isinstance(entry, Tensor) and entry.size > 1 for entry in entries):
-        row, column = (apply(made(Iota, tensor(I64, (count, count)), axis)) for axis in (0, 1))
-        wide = apply(made(Reshape, tensor(I64, (count, 1))), places)
-        again = apply(made(Any_, (1,)), (wide == places) & (column > row))
-        moves = apply(Select(), again, constant(0, I64), moves)
+    # The source of each element is its own place, but where it is written to, that of what is written: the difference is added.
+    if count > 1 and any(isinstance(entry, Tensor) and entry.size > 1 for entry in entries):
+        places, moves = _last_moves(places, news)
+    else:
+        moves = news - places
     source = apply(made(ScatterAdd, 0), _as_places(np.arange(x.size)), places, moves)
     return _merged(x, value, apply(made(Reshape, tensor(I64, x.shape)), source))
+
+
+def _last_moves(places: Tensor, news: Tensor) -> tuple[Tensor, Tensor]:
+    """The places in order, and how far from each its source lies: 0 where another element is written there after it."""
+    count = places.size
+    ordered, order = apply(made(Sort, False), places)
+    following = apply(made(Slice, (1,), (count,), (1,)), ordered)
+    changes = apply(made(Slice, (0,), (count - 1,), (1,)), ordered) != following
+    last = apply(made(Concat, 0), changes, apply(made(Broadcast, tensor(BOOL, (1,))), constant(True, BOOL)))
+    return ordered, apply(Select(), last, apply(made(Gather, 0), news, order) - ordered, constant(0, I64))
 
 
 def _masked(x: Tensor, mask: Tensor, value: Any) -> Tensor:

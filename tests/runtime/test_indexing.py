@@ -116,6 +116,44 @@ def test_any_key_writes_as_in_numpy(key: Any) -> None:
     assert np.array_equal(tensor.asnumpy(), wanted)
 
 
+@adjoint.jit
+def written(x: Tensor, key: Tensor, values: Tensor) -> Tensor:
+    x[key] = values
+    return x
+
+
+@adjoint.jit
+def written_behind(x: Tensor, key: Tensor, values: Tensor) -> Tensor:
+    x[:, 1:, key] = values
+    return x
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 300])
+def test_graphs_write_to_places_as_numpy_does(count: int) -> None:
+    """Where a place is named twice, the last of the values stays."""
+    random = np.random.default_rng(count)
+    for function, sizes, part in ((written, (count, 3, 4), np.s_[:]), (written_behind, (2, 2, count), np.s_[:, 1:])):
+        places, values = random.integers(-2, 2, count), random.random(sizes).astype(np.float32)
+        wanted = ARRAY.copy()
+        wanted[places if part == np.s_[:] else (*part, places)] = values
+        assert np.array_equal(function(Tensor(ARRAY), Tensor(places), Tensor(values)).asnumpy(), wanted)
+
+
+def test_graphs_write_to_many_places() -> None:
+    """Memory goes with the number of places: a comparison of every two of these would take 3 GB for a bool each."""
+    random = np.random.default_rng(0)
+    places, values = random.integers(-5_000, 5_000, 60_000), random.random(60_000).astype(np.float32)
+    wanted = np.zeros(5_000, np.float32)
+    wanted[places] = values
+    x = Tensor(np.zeros(5_000, np.float32))
+    slopes = adjoint.grad(lambda v: (written(x * 1.0, Tensor(places), v) ** 2).sum())(Tensor(values)).asnumpy()
+    assert np.array_equal(written(x, Tensor(places), Tensor(values)).asnumpy(), wanted)
+    last = {place % 5_000: at for at, place in enumerate(places)}
+    kept = np.zeros(60_000, bool)
+    kept[list(last.values())] = True
+    np.testing.assert_allclose(slopes, np.where(kept, 2 * values, 0), rtol=1e-6)
+
+
 def gradient(function: Any, x: Tensor) -> np.ndarray[Any, Any]:
     return ops.GradOperation(get_all=True)(function)(x)[0].asnumpy()
 
