@@ -70,6 +70,31 @@ def test_permutations_and_choices() -> None:
     assert sorted(ops.multinomial(Tensor([1.0, 1.0, 1.0]), 3, replacement=False).tolist()) == [0, 1, 2]
 
 
+def test_draws_with_replacement() -> None:
+    weights = np.random.default_rng(0).random((3, 50)).astype(np.float32)
+    weights[0, [0, 7, 49]] = 0
+    drawn = ops.multinomial(Tensor(weights), 200_000, seed=5)
+    assert drawn.dtype is adjoint.int32 and drawn.shape == (3, 200_000)
+    for row, places in zip(weights, drawn.asnumpy(), strict=True):
+        share = row / row.sum()
+        found = np.bincount(places, minlength=50) / places.size
+        assert np.all(np.abs(found - share) <= 5 * np.sqrt(share * (1 - share) / places.size))
+    # Memory goes with weights and draws, not with their product, which is 16 TB of numbers here.
+    many = ops.multinomial(ops.ones((2_000_000,)), 2_000_000, seed=5).asnumpy()
+    assert many.min() < 20 and many.max() > 2_000_000 - 20 and abs(many.mean() / 1e6 - 1) < 0.003
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0, 0.0], [1.0, -1.0, 1.0], [1.0, math.nan, 1.0], [1.0, math.inf, 1.0]])
+def test_draws_by_weights_that_are_none(weights: list[float]) -> None:
+    """As MindSpore's, every draw is a place."""
+    assert set(ops.multinomial(Tensor(weights), 20).tolist()) <= {0, 1, 2}
+
+
+def test_draws_from_nothing() -> None:
+    with pytest.raises(ValueError, match=r"Multinomial.*input.*at least 1 element"):
+        ops.multinomial(Tensor(np.zeros((2, 0), np.float32)), 3)
+
+
 def test_dtypes() -> None:
     assert ops.rand(2).dtype is ops.randn(2).dtype is ops.uniform((2,), 0.0, 1.0).dtype is adjoint.float32
     assert ops.randint(0, 2, (2,)).dtype is ops.randperm(2).dtype is adjoint.int64
