@@ -37,8 +37,10 @@
 
 enum {
     ADJOINT_DEPTH = 512,                        /* k in one chain: part of the definition, not to be tuned */
-    ADJOINT_AHEAD = 16,                         /* k from a request for memory to its use */
+    ADJOINT_AHEAD = 16,                         /* k from a request for memory to its use, with strips */
+    ADJOINT_AHEAD_BARE = 8,                     /* and without */
     ADJOINT_STRIP = (ADJOINT_ROWS + 7) / 8 * 8, /* elements from one column of a strip to the next */
+    ADJOINT_PAGE = 4096,                        /* bytes */
     ADJOINT_NEAR = 262144,                      /* bytes of B that are not far away */
     ADJOINT_BLOCK = 425984,                     /* bytes of strips that are kept in the level-2 cache */
     ADJOINT_SHARE = 32,                         /* columns of B in a unit of copying: whole tiles on every machine */
@@ -174,7 +176,7 @@ ADJOINT_INLINE void TYPED(adjoint_tile)(
         TYPED(adjoint_vector) right[2];
         for (int j = 0; j < vectors; j++) {
             right[j] = TYPED(adjoint_load)(b + j * LANES);
-            if (a.row == 1) __builtin_prefetch(b + ADJOINT_AHEAD * b_row + j * LANES);
+            __builtin_prefetch(b + (a.row == 1 ? ADJOINT_AHEAD : ADJOINT_AHEAD_BARE) * b_row + j * LANES);
         }
         if (a.row == 1) {
             __builtin_prefetch(a.at + ADJOINT_AHEAD * a.step);
@@ -404,7 +406,8 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
             struct TYPED(adjoint_left) a = {corner, a_row, a_step, ADJOINT_ROWS * a_row, corner, 0};
             if (strips) {
                 TYPED(adjoint_pack_strips)(x, top, rows, start, depth, strips);
-                a = (struct TYPED(adjoint_left)){strips, 1, ADJOINT_STRIP, depth * ADJOINT_STRIP, strips, ADJOINT_STRIP};
+                a = (struct TYPED(adjoint_left)){
+                    strips, 1, ADJOINT_STRIP, depth * ADJOINT_STRIP, strips, ADJOINT_STRIP};
             }
             for (int64_t j = column; j < column_end; j += COLUMNS) {
                 const int64_t columns = column_end - j < COLUMNS ? column_end - j : COLUMNS;
@@ -435,16 +438,19 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_striped)(
     TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, strips, panel, direct);
 }
 
-/* Rows row..row_end and columns column..column_end of C; decides what to copy. Copied strips pay where B is far away,
-   as tiles then ask for it ahead of time, and where the rows of A lie a multiple of a page apart, as they then would meet
-   in the same few sets of the cache. */
+/* Rows row..row_end and columns column..column_end of C; decides what to copy. Where rows of an operand lie a multiple
+   of a page apart, lines of one tile meet in the same few sets of the cache; where they do not begin with a line,
+   vectors straddle two. Copies pay if enough tiles read them. */
 static void TYPED(adjoint_matmul_range)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
-    const int64_t columns = column_end - column, element = sizeof(ELEMENT);
-    const bool far = columns * x->k * element > ADJOINT_NEAR, direct = !x->transpose_b;
-    const bool apart = (x->transpose_a ? x->m : x->k) * element % 4096 == 0;
+    const int64_t rows = row_end - row, columns = column_end - column, element = sizeof(ELEMENT);
+    const bool far = columns * x->k * element > ADJOINT_NEAR;
+    const bool meet_a = (x->transpose_a ? x->m : x->k) * element % ADJOINT_PAGE == 0;
+    const bool meet_b = x->n * element % ADJOINT_PAGE == 0;
+    const bool straddle = x->n % LINE != 0;
+    const bool direct = !x->transpose_b && (rows < 4 * ADJOINT_ROWS || !far || !(meet_b || straddle));
     _Alignas(64) ELEMENT panel[COLUMNS * ADJOINT_DEPTH];
-    if (columns >= 8 * COLUMNS && (x->transpose_a || apart || (direct && far))) {
+    if (columns >= 8 * COLUMNS && (x->transpose_a || meet_a)) {
         TYPED(adjoint_matmul_striped)(x, row, row_end, column, column_end, panel, direct);
     } else {
         TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, direct);
@@ -477,7 +483,8 @@ static void TYPED(adjoint_matmul_panels)(
     for (int64_t unit = begin; unit < end; unit++) {
         const int64_t matrix = unit / (blocks * shares), start = unit / shares % blocks * ADJOINT_DEPTH;
         const int64_t depth = k - start < ADJOINT_DEPTH ? k - start : ADJOINT_DEPTH;
-        const struct TYPED(adjoint_product) x = {.b = b + matrix * k * n, .n = n, .k = k, .transpose_b = transpose_b != 0};
+        const struct TYPED(adjoint_product) x = {
+            .b = b + matrix * k * n, .n = n, .k = k, .transpose_b = transpose_b != 0};
         const int64_t left = unit % shares * ADJOINT_SHARE, right = left + ADJOINT_SHARE < n ? left + ADJOINT_SHARE : n;
         for (int64_t j = left; j < right; j += COLUMNS) {
             ELEMENT *panel = panels + matrix * k * width + start * width + j * depth;
