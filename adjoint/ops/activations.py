@@ -28,7 +28,7 @@ from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less
 from adjoint.ops.shapes import parted, reshape
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor import Tensor, apply, binary, constant
 
 __all__ = [
     "celu", "dropout", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _RELU, _SIGMOID, _TANH = ew.Relu(), ew.Sigmoid(), ew.Tanh()
+_LEAKY, _LEARNED = ew.LeakyRelu("mean"), ew.LeakyRelu("slope")
 _GELU = {name: ew.Gelu(name) for name in ("none", "tanh")}
 _IDENTITY, _SELECT = ew.Identity(), ew.Select()
 
@@ -71,23 +72,23 @@ def relu6(x: Any) -> Tensor:
 
 
 def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
-    """The element, or `alpha` times it where it is negative."""
+    """The element, or `alpha` times it where it is negative; the gradient at 0 is the mean of both slopes."""
     x = operand("LeakyReLU", input)
     if not isinstance(alpha, Tensor):
         alpha = number("LeakyReLU", "alpha", alpha)
     if not x.dtype.is_float:
         return maximum(x, (x * alpha).astype(x.dtype)) if x.dtype is not BOOL else apply(_IDENTITY, x)
-    return where(less(x, constant(0.0, x.dtype)), x * alpha, x)
+    return binary(_LEAKY, x, alpha)
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
-    """The element, or `weight` times it where it is negative: one weight, or one for each channel (axis 1)."""
+    """The element, or `weight` times it where it is negative: one weight, or one for each channel (axis 1); at 0 it is the gradient."""
     x, slope = _float_operand("PReLU", input), _float_operand("PReLU", weight, "weight")
     if slope.ndim != 1 or slope.size not in (1, x.shape[1] if x.ndim > 1 else 1):
         raise wrong("PReLU", "weight", "one number, or one for each channel", slope)
     if x.ndim != 2:
         slope = reshape(slope, (slope.size, *(1,) * (x.ndim - 2)) if slope.size > 1 else ())
-    return where(less(x, constant(0.0, x.dtype)), x * slope, x)
+    return binary(_LEARNED, x, slope)
 
 
 def elu(input_x: Any, alpha: float = 1.0) -> Tensor:

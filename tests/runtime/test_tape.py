@@ -214,7 +214,7 @@ def test_unused_and_integer_inputs():
     x, y, n = T(1), T(2), Tensor([3])
     gx, gy = ms.grad(lambda x, y: x * 2, (0, 1))(x, y)
     assert gx.asnumpy() == [2] and gy.asnumpy() == [0]
-    (gn,) = ms.grad(lambda n: n * n, (0,))(n)
+    gn = ms.grad(lambda n: n * n, 0)(n)
     assert gn.asnumpy() == [6] and gn.dtype == ms.int64
 
 

@@ -13,9 +13,11 @@ from adjoint.ir.ops.pointwise import (
     F32_23,
     FULL,
     NUMBERS,
+    ONE,
     Array,
     Binary,
     Cotangents,
+    Elementwise,
     Unary,
     dtype_of,
     on_integers,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
-__all__ = ["Gelu", "GeluGradient", "Relu", "ReluGradient", "Sigmoid", "SigmoidGradient", "Softplus"]
+__all__ = ["Gelu", "GeluGradient", "LeakyRelu", "LeakyReluGradient", "Relu", "ReluGradient", "Sigmoid", "SigmoidGradient", "Softplus"]
 
 
 @operation
@@ -172,6 +174,118 @@ class ReluGradient(Binary):
     def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
         x, ct = node.operands
         return None, b.unbroadcast(b.relu_gradient(x, c), to=ct.type)
+
+
+@operation
+class LeakyRelu(Binary):
+    """x where it is not below 0, else slope * x.
+
+    at_zero says what the gradient at x = 0 is: "mean", that of the larger of x and slope * x, (1 + slope) / 2; or "slope".
+
+    x, slope  T[s] and T[t], T a floating point type, shapes that broadcast
+    result    T[broadcast]
+    gradient  leaky_relu_gradient(x, slope, ct) for x; ct * x where x < 0, else 0, for the slope
+    errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast, another at_zero
+    source    Maas, Hannun and Ng, Rectifier Nonlinearities Improve Neural Network Acoustic Models, 2013; He et al. 2015 for a
+              slope that is learned
+    """
+
+    at_zero: str = "mean"
+    takes = ("x", "slope")
+    pack = "leaky"
+    forms = ((FULL, ONE),)
+    samples = (
+        sample(F32_23, F32_23, domain=((0.5, 2.0), (-0.5, 1.5))),
+        sample(F32_23, tensor(F32, (3,)), domain=((-2.0, -0.5), (-0.5, 1.5))),
+        sample(F32_23, tensor(F32), domain=((-2.0, -0.5), (0.1, 0.4)), at_zero="slope"),
+        sample(tensor(F64, (5,)), tensor(F64), domain=((-2.0, -0.5), (0.1, 0.4))),
+        sample(tensor(F32, (0, 3)), tensor(F32)),
+        *(sample(tensor(F32, (4,)), tensor(F32), values={0: [0.0, -0.0, -1.0, math.nan]}, smooth=False, note="kink at 0", at_zero=kink)
+          for kink in ("mean", "slope")),
+    )
+
+    def infer(self, *operands: Any) -> TensorType:
+        _check_at_zero(self, self.at_zero)
+        return super().infer(*operands)
+
+    def reference(self, x: Array, slope: Array) -> Array:
+        return np.where(x < 0, x * slope, x)
+
+    def scalar(self, k: Kernel, x: Expr, slope: Expr) -> Expr:
+        return k.select(k.less(x, 0), x * slope, x)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, slope = node.operands
+        zero = b.constant(0.0, dtype_of(node.result))
+        dx = b.leaky_relu_gradient(x, slope, ct, at_zero=self.at_zero)
+        dslope = b.select(b.less(x, zero), b.mul(ct, x), zero)
+        return b.unbroadcast(dx, to=x.type), b.unbroadcast(dslope, to=slope.type)
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        return _at_each_zero(cls, dtype)
+
+
+@operation
+class LeakyReluGradient(Elementwise):
+    """The cotangent of leaky_relu's operand: ct where x > 0, slope * ct where x < 0; at 0 what at_zero says.
+
+    x, slope, ct  T[r], T[s] and T[t], T a floating point type, shapes that broadcast
+    result        T[broadcast]
+    gradient      none for x, which only chooses; leaky_relu_gradient(x, slope, c) for ct, and for the slope, of which the result
+                  is an affine function, c * (leaky_relu_gradient(x, 1, ct) - leaky_relu_gradient(x, 0, ct)), with c the cotangent
+    errors        TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast, another at_zero
+    """
+
+    at_zero: str = "mean"
+    takes = ("x", "slope", "ct")
+    pack = "leaky"
+    forms = ((FULL, ONE, FULL),)
+    samples = (
+        sample(F32_23, F32_23, F32_23, domain=((0.5, 2.0), (-0.5, 1.5), (-2.0, 2.0))),
+        sample(F32_23, tensor(F32), F32_23, domain=((-2.0, -0.5), (-0.5, 1.5), (-2.0, 2.0))),
+        sample(tensor(F64, (5,)), tensor(F64), tensor(F64, (5,)), domain=((-2.0, -0.5), (0.1, 0.4), (-2.0, 2.0)), at_zero="slope"),
+        *(sample(tensor(F32, (4,)), tensor(F32), tensor(F32, (4,)), values={0: [0.0, -0.0, -1.0, math.nan]}, smooth=False,
+                 note="kink at 0", at_zero=kink) for kink in ("mean", "slope")),
+    )
+
+    def infer(self, *operands: Any) -> TensorType:
+        _check_at_zero(self, self.at_zero)
+        return super().infer(*operands)
+
+    def reference(self, x: Array, slope: Array, ct: Array) -> Array:
+        at_zero = (1 + slope) * slope.dtype.type(0.5) if self.at_zero == "mean" else slope
+        return ct * np.where(x < 0, slope, np.where(x == 0, at_zero, slope.dtype.type(1)))
+
+    def scalar(self, k: Kernel, x: Expr, slope: Expr, ct: Expr) -> Expr:
+        at_zero = (1 + slope) * 0.5 if self.at_zero == "mean" else slope
+        return ct * k.select(k.less(x, 0), slope, k.select(k.equal(x, 0), at_zero, 1))
+
+    def lower(self, k: Kernel, x: Buffer, slope: Buffer, ct: Buffer, out: Buffer) -> None:
+        self.loops(k, (x, slope, ct), out)
+
+    def vjp(self, b: Builder, node: Node, c: Any) -> Cotangents:
+        x, slope, ct = node.operands
+        steepest, flat = (b.leaky_relu_gradient(x, b.constant(value, dtype_of(ct)), ct, at_zero=self.at_zero) for value in (1.0, 0.0))
+        dslope = b.mul(c, b.sub(steepest, flat))
+        dct = b.leaky_relu_gradient(x, slope, c, at_zero=self.at_zero)
+        return None, b.unbroadcast(dslope, to=slope.type), b.unbroadcast(dct, to=ct.type)
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        return _at_each_zero(cls, dtype)
+
+
+def _check_at_zero(op: Op, at_zero: str) -> None:
+    if at_zero not in ("mean", "slope"):
+        raise mistake(op, "at_zero", "'mean' or 'slope'", at_zero)
+
+
+def _at_each_zero(cls: type[LeakyRelu | LeakyReluGradient], dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+    """The kernels of the pack: the slope is one number."""
+    for at_zero in ("mean", "slope") if dtype in cls.accepts else ():
+        for shapes in cls.forms:
+            yield cls(at_zero), tuple(tensor(dtype, shape) for shape in shapes)
 
 
 _GELU_SLOPE = math.sqrt(2.0 / math.pi)

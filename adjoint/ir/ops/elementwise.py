@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from adjoint.ir.ops.activation import Gelu, GeluGradient, Relu, ReluGradient, Sigmoid, SigmoidGradient, Softplus
+from adjoint.ir.ops.activation import (
+    Gelu,
+    GeluGradient,
+    LeakyRelu,
+    LeakyReluGradient,
+    Relu,
+    ReluGradient,
+    Sigmoid,
+    SigmoidGradient,
+    Softplus,
+)
 from adjoint.ir.ops.arithmetic import (
     Abs,
     Add,
@@ -82,9 +92,9 @@ __all__ = [
     "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Binary", "Bitwise", "BitwiseAnd",
     "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Comparison", "Cos", "Cosh", "Div", "Elementwise",
     "Equal", "Erf", "Erfc", "Exp", "Exp2", "Expm1", "Floor", "FloorDiv", "Gelu", "GeluGradient", "Greater",
-    "GreaterEqual", "Identity", "Inspection", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual", "Log", "Log10",
-    "Log1p", "Log2", "Logical", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mod",
-    "Mul", "Neg", "NotEqual", "Pow", "Relu", "ReluGradient", "Round", "Rsqrt", "Select", "ShiftLeft", "ShiftRight",
-    "Sigmoid", "SigmoidGradient", "Sign", "Sin", "Sinh", "Softplus", "Sqrt", "Square", "StopGradient", "Sub", "Tan",
-    "Tanh", "TanhGradient", "Unary",
+    "GreaterEqual", "Identity", "Inspection", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "LeakyReluGradient",
+    "Less", "LessEqual", "Log", "Log10", "Log1p", "Log2", "Logical", "LogicalAnd", "LogicalNot", "LogicalOr",
+    "LogicalXor", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "Pow", "Relu", "ReluGradient", "Round",
+    "Rsqrt", "Select", "ShiftLeft", "ShiftRight", "Sigmoid", "SigmoidGradient", "Sign", "Sin", "Sinh",
+    "Softplus", "Sqrt", "Square", "StopGradient", "Sub", "Tan", "Tanh", "TanhGradient", "Unary",
 ]

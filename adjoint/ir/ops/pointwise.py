@@ -4,8 +4,9 @@ The operands of an op have one dtype (promotion is done above, by casts) and sha
 wrap around.  An op gives `scalar`, the C expression of one element, and `reference`, its meaning in NumPy; the base class
 gives inference and the loops.
 
-Where a function has no derivative, the gradient is the one that MindSpore 2.10 gives: 0 for |x|, sign and relu at 0, half
-to each at a tie of maximum or minimum, NaN for x**0 at x = 0.  An integer cotangent is truncated toward zero.
+Where a function has no derivative, the gradient is the one that MindSpore 2.10 gives: 0 for |x|, sign and relu at 0, the
+mean of both slopes for leaky_relu, half to each at a tie of maximum or minimum, NaN for x**0 at x = 0.  An integer
+cotangent is truncated toward zero.
 """
 
 from __future__ import annotations
