@@ -341,6 +341,9 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
         value = as_tensor(value)
     if value.dtype is not x.dtype:
         value = apply(made(Cast, x.dtype), value)
+    if 0 in shape and value.size:
+        # Nothing is written, hence any value fits.
+        value = constant(False if x.dtype is BOOL else 0, x.dtype)
     # Axes of 1 in front of the value are too many by NumPy's rule too, and are let go.
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = apply(made(Reshape, tensor(value.dtype, value.shape[1:])), value)
@@ -378,9 +381,8 @@ def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     value = _fitting(x, value, chosen.shape)
     places = apply(made(Reshape, tensor(I64, (count,))), chosen)
     news = _as_places(np.arange(x.size, x.size + count))
-    entries = key if isinstance(key, tuple) else (key,)
     # The source of each element is its own place, but where it is written to, that of what is written: the difference is added.
-    if count > 1 and any(isinstance(entry, Tensor) and entry.size > 1 for entry in entries):
+    if any(isinstance(entry, _Places) and entry.array.size > 1 for entry in _entries(x, key)) and count > 1:
         places, moves = _last_moves(places, news)
     else:
         moves = news - places

@@ -139,6 +139,31 @@ def test_graphs_write_to_places_as_numpy_does(count: int) -> None:
         assert np.array_equal(function(Tensor(ARRAY), Tensor(places), Tensor(values)).asnumpy(), wanted)
 
 
+@adjoint.jit
+def written_at_list(x: Tensor, column: Tensor, values: Any) -> Tensor:
+    x[[0, -2, 1, -1], column] = values
+    return x
+
+
+@pytest.mark.parametrize("values", [5.0, [1.0, 2.0, 3.0, 4.0]])
+def test_graphs_write_to_a_list_of_places_beside_a_tensor(values: Any) -> None:
+    """The list names each row twice, once from the end: the last of the values stays, and moves are not added."""
+    wanted = ARRAY[0, :2].copy()
+    wanted[[0, -2, 1, -1], 1] = values
+    given = values if isinstance(values, float) else Tensor(values)
+    assert np.array_equal(written_at_list(Tensor(ARRAY[0, :2]), Tensor(1), given).asnumpy(), wanted)
+
+
+@pytest.mark.parametrize("key", [np.s_[:0], np.s_[:, 2:2], np.s_[2:1], [], np.zeros((2, 3, 4), bool)], ids=str)
+def test_any_value_fits_where_nothing_is_written(key: Any) -> None:
+    """As MindSpore has it, in graphs too."""
+    for value in (5.0, [1.0, 2.0], np.ones((5, 7), np.float32)):
+        for function in (lambda x, v: x.__setitem__(key, v), adjoint.jit(lambda x, v: x.__setitem__(key, v))):
+            x = Tensor(ARRAY)
+            function(x, value if isinstance(value, float) else Tensor(value))
+            assert np.array_equal(x.asnumpy(), ARRAY)
+
+
 def test_graphs_write_to_many_places() -> None:
     """Memory goes with the number of places: a comparison of every two of these would take 3 GB for a bool each."""
     random = np.random.default_rng(0)
