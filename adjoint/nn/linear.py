@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.ir.types import F32, DType
 from adjoint.nn.activation import get_activation
 from adjoint.nn.checks import boolean, integer, number, positive, tensor_argument
-from adjoint.ops import activations, linear, shapes
+from adjoint.ops import activations, linear, picking, shapes
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import Uniform, initializer
@@ -140,11 +140,11 @@ class Embedding(Cell):
         self.dtype = dtype
 
     def construct(self, ids: Tensor) -> Tensor:
-        shapes.indices_argument("Embedding", "ids", ids)
+        picking.indices_argument("Embedding", "ids", ids)
         if not self.use_one_hot:
-            return shapes.gathered("Embedding", self.embedding_table, ids, 0, "ids")
+            return picking.gathered("Embedding", self.embedding_table, ids, 0, "ids")
         one, zero = constant(1.0, self.dtype), constant(0.0, self.dtype)
-        chosen = shapes.one_hot(shapes.reshape(ids, (ids.size,)), self.vocab_size, one, zero)
+        chosen = picking.one_hot(shapes.reshape(ids, (ids.size,)), self.vocab_size, one, zero)
         return shapes.reshape(linear.matmul(chosen, self.embedding_table), (*ids.shape, self.embedding_size))
 
     def extend_repr(self) -> str:

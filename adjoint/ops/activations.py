@@ -25,7 +25,8 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, less_equal, log1p, maximum, minimum, where
-from adjoint.ops.shapes import parted, reshape
+from adjoint.ops.parts import parted
+from adjoint.ops.shapes import reshape
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, binary, constant

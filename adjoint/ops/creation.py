@@ -14,7 +14,7 @@ from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
-from adjoint.ops.shapes import on_diagonal
+from adjoint.ops.diagonals import on_diagonal
 from adjoint.runtime.host_checks import emitting, is_run_time_number
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant

@@ -1,13 +1,30 @@
 """The operators as functions: `from adjoint.ops import functional as F; F.relu(x)`."""
 
-from adjoint.ops import activations, arithmetic, creation, linear, losses, network, ordering, random_numbers, reduction, shapes
+from adjoint.ops import (
+    activations,
+    arithmetic,
+    creation,
+    diagonals,
+    linear,
+    losses,
+    network,
+    ordering,
+    parts,
+    picking,
+    random_numbers,
+    reduction,
+    shapes,
+)
 from adjoint.ops.activations import *  # noqa: F403
 from adjoint.ops.arithmetic import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
+from adjoint.ops.diagonals import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
 from adjoint.ops.losses import *  # noqa: F403
 from adjoint.ops.network import *  # noqa: F403
 from adjoint.ops.ordering import *  # noqa: F403
+from adjoint.ops.parts import *  # noqa: F403
+from adjoint.ops.picking import *  # noqa: F403
 from adjoint.ops.random_numbers import *  # noqa: F403
 from adjoint.ops.reduction import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
@@ -33,3 +50,6 @@ __all__ += ordering.__all__
 __all__ += random_numbers.__all__
 __all__ += reduction.__all__
 __all__ += shapes.__all__
+__all__ += diagonals.__all__
+__all__ += parts.__all__
+__all__ += picking.__all__

@@ -28,7 +28,8 @@ from adjoint.ops.arguments import (
     sizes_argument,
     wrong,
 )
-from adjoint.ops.shapes import gathered, indices_argument, reshape
+from adjoint.ops.picking import gathered, indices_argument
+from adjoint.ops.shapes import reshape
 from adjoint.runtime.interned import made
 from adjoint.runtime.plans import plans
 from adjoint.runtime.state import state

@@ -17,8 +17,9 @@ from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
 from adjoint.ops.arguments import IndexMistake, choice, floating, number, operand, real, whole, wrong
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt, square, stop_gradient, sub, where, xlogy
+from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import mean, sum
-from adjoint.ops.shapes import gather_elements, moveaxis, reshape, squeeze
+from adjoint.ops.shapes import moveaxis, reshape, squeeze
 from adjoint.runtime.host_checks import checked_on_host, explained
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant

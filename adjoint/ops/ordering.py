@@ -8,7 +8,8 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import I32, I64
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong
-from adjoint.ops.shapes import slice, squeeze, swapaxes
+from adjoint.ops.parts import slice
+from adjoint.ops.shapes import squeeze, swapaxes
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
 

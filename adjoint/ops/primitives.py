@@ -20,7 +20,22 @@ from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, Sum
 from adjoint.ir.ops.reduce import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.reduce import ReduceMin as ReduceMinOp
 from adjoint.ir.types import BOOL, F32, I32, I64, DType
-from adjoint.ops import activations, arithmetic, creation, linear, losses, network, ordering, random_numbers, reduction, shapes, state
+from adjoint.ops import (
+    activations,
+    arithmetic,
+    creation,
+    diagonals,
+    linear,
+    losses,
+    network,
+    ordering,
+    parts,
+    picking,
+    random_numbers,
+    reduction,
+    shapes,
+    state,
+)
 from adjoint.ops.arguments import (
     axes_argument,
     axis_argument,
@@ -461,7 +476,7 @@ class Concat(Primitive):
         super().__init__(axis=integer("Concat", "axis", axis))
 
     def __call__(self, *tensors: Any) -> Tensor:
-        return shapes.concat(tensors[0] if len(tensors) == 1 else tensors, self.axis)
+        return parts.concat(tensors[0] if len(tensors) == 1 else tensors, self.axis)
 
 
 class Stack(Primitive):
@@ -471,7 +486,7 @@ class Stack(Primitive):
         super().__init__(axis=integer("Stack", "axis", axis))
 
     def __call__(self, input_x: Any) -> Tensor:
-        return shapes.stack(input_x, self.axis)
+        return parts.stack(input_x, self.axis)
 
 
 class Unstack(Primitive):
@@ -481,10 +496,10 @@ class Unstack(Primitive):
         super().__init__(axis=integer("Unstack", "axis", axis), num=None if num is None else integer("Unstack", "num", num))
 
     def __call__(self, input_x: Any) -> tuple[Tensor, ...]:
-        parts = shapes.unstack(input_x, self.axis)
-        if self.num is not None and self.num != len(parts):
-            raise wrong("Unstack", "num", f"the size along axis {self.axis}, {len(parts)}", self.num)
-        return parts
+        found = parts.unstack(input_x, self.axis)
+        if self.num is not None and self.num != len(found):
+            raise wrong("Unstack", "num", f"the size along axis {self.axis}, {len(found)}", self.num)
+        return found
 
 
 class Split(Primitive):
@@ -497,10 +512,10 @@ class Split(Primitive):
 
     def __call__(self, input_x: Any) -> tuple[Tensor, ...]:
         x = operand("Split", input_x, "input_x")
-        return shapes.equally_split("Split", x, dimension("Split", self.axis, x, tensor="input_x"), self.output_num)
+        return parts.equally_split("Split", x, dimension("Split", self.axis, x, tensor="input_x"), self.output_num)
 
 
-Slice = plain("Slice", shapes.slice)
+Slice = plain("Slice", parts.slice)
 
 
 class StridedSlice(Primitive):
@@ -512,7 +527,7 @@ class StridedSlice(Primitive):
         super().__init__(None, **{key: integer("StridedSlice", key, mask) for key, mask in masks.items()})
 
     def __call__(self, input_x: Any, begin: Any, end: Any, strides: Any) -> Tensor:
-        return shapes.strided_slice(input_x, begin, end, strides, **self.attrs)
+        return parts.strided_slice(input_x, begin, end, strides, **self.attrs)
 
 
 Tile = plain("Tile", shapes.tile)
@@ -535,7 +550,7 @@ class ReverseV2(Primitive):
         super().__init__(axis=sizes_argument("ReverseV2", "axis", axis, least=None))
 
     def __call__(self, input: Any) -> Tensor:
-        return shapes.flip(input, self.axis)
+        return parts.flip(input, self.axis)
 
 
 class Pad(Primitive):
@@ -552,7 +567,7 @@ class Pad(Primitive):
         x = operand("Pad", input_x, "input_x")
         if len(self.paddings) != x.ndim:
             raise wrong("Pad", "paddings", f"a pair for each of {x.ndim} axes", self.paddings)
-        return shapes.framed(x, self.paddings, 0)
+        return parts.framed(x, self.paddings, 0)
 
 
 class MirrorPad(Primitive):
@@ -573,8 +588,8 @@ class MirrorPad(Primitive):
             n = x.shape[axis]
             if max(before, after) > n - edge:
                 raise wrong("MirrorPad", "paddings", f"at most {n - edge} along axis {axis}", (before, after))
-            head, tail = shapes.narrow(x, axis, edge, before), shapes.narrow(x, axis, n - edge - after, after)
-            x = shapes.concat((shapes.flip(head, axis), x, shapes.flip(tail, axis)), axis)
+            head, tail = parts.narrow(x, axis, edge, before), parts.narrow(x, axis, n - edge - after, after)
+            x = parts.concat((parts.flip(head, axis), x, parts.flip(tail, axis)), axis)
         return x
 
 
@@ -585,13 +600,13 @@ class Gather(Primitive):
         super().__init__(batch_dims=integer("Gather", "batch_dims", batch_dims))
 
     def __call__(self, input_params: Any, input_indices: Any, axis: Any) -> Tensor:
-        return shapes.gather(input_params, input_indices, axis, self.batch_dims)
+        return picking.gather(input_params, input_indices, axis, self.batch_dims)
 
 
-GatherD = plain("GatherD", shapes.gather_d)
-GatherNd = plain("GatherNd", shapes.gather_nd)
-TensorScatterAdd = plain("TensorScatterAdd", shapes.tensor_scatter_add)
-UnsortedSegmentSum = plain("UnsortedSegmentSum", shapes.unsorted_segment_sum)
+GatherD = plain("GatherD", picking.gather_d)
+GatherNd = plain("GatherNd", picking.gather_nd)
+TensorScatterAdd = plain("TensorScatterAdd", picking.tensor_scatter_add)
+UnsortedSegmentSum = plain("UnsortedSegmentSum", picking.unsorted_segment_sum)
 
 
 class OneHot(Primitive):
@@ -601,7 +616,7 @@ class OneHot(Primitive):
         super().__init__(axis=integer("OneHot", "axis", axis))
 
     def __call__(self, indices: Any, depth: Any, on_value: Any, off_value: Any) -> Tensor:
-        return shapes.one_hot(indices, depth, on_value, off_value, self.axis)
+        return picking.one_hot(indices, depth, on_value, off_value, self.axis)
 
 
 class Meshgrid(Primitive):
@@ -611,7 +626,7 @@ class Meshgrid(Primitive):
         super().__init__(indexing=choice("Meshgrid", "indexing", indexing, ("xy", "ij")))
 
     def __call__(self, inputs: Any) -> tuple[Tensor, ...]:
-        return shapes.meshgrid(*tensors_argument("Meshgrid", "inputs", inputs), indexing=self.indexing)
+        return parts.meshgrid(*tensors_argument("Meshgrid", "inputs", inputs), indexing=self.indexing)
 
 
 class Tril(Primitive):
@@ -621,7 +636,7 @@ class Tril(Primitive):
         super().__init__(diagonal=integer("Tril", "diagonal", diagonal))
 
     def __call__(self, x: Any) -> Tensor:
-        return shapes.tril(x, self.diagonal)
+        return diagonals.tril(x, self.diagonal)
 
 
 class Triu(Primitive):
@@ -631,7 +646,7 @@ class Triu(Primitive):
         super().__init__(diagonal=integer("Triu", "diagonal", diagonal))
 
     def __call__(self, input: Any) -> Tensor:
-        return shapes.triu(input, self.diagonal)
+        return diagonals.triu(input, self.diagonal)
 
 
 # New tensors --------------------------------------------------------------------------------------------------------
@@ -996,7 +1011,7 @@ class SparseSoftmaxCrossEntropyWithLogits(Primitive):
         found = losses.sparse_softmax_cross_entropy_with_logits(logits, labels)
         if not self.is_grad:
             return reduction.mean(found)
-        wanted = shapes.one_hot(labels, logits.shape[1], constant(1.0, logits.dtype), constant(0.0, logits.dtype))
+        wanted = picking.one_hot(labels, logits.shape[1], constant(1.0, logits.dtype), constant(0.0, logits.dtype))
         return (activations.softmax(logits) - wanted) / float(max(1, logits.shape[0]))
 
 
@@ -1056,7 +1071,7 @@ class NLLLoss(Primitive):
     def __call__(self, logits: Any, labels: Any, weight: Any) -> tuple[Tensor, Tensor]:
         found = losses.nll_loss(logits, labels, weight, self.ignore_index, self.reduction)
         counts = arithmetic.not_equal(labels, self.ignore_index)
-        taken = shapes.gather(weight, arithmetic.where(counts, labels, 0), 0)
+        taken = picking.gather(weight, arithmetic.where(counts, labels, 0), 0)
         return found, reduction.sum(arithmetic.where(counts, taken, constant(0.0, weight.dtype)))
 
 

@@ -26,7 +26,7 @@ from adjoint.ops.arguments import (
 )
 from adjoint.ops.arithmetic import cast, less, log, minimum
 from adjoint.ops.ordering import sort
-from adjoint.ops.shapes import index_select
+from adjoint.ops.picking import index_select
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, constant

@@ -25,7 +25,9 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.ops.arithmetic import abs, exp, isfinite, log, maximum, minimum, pow, sqrt, square, stop_gradient, where
-from adjoint.ops.shapes import concat, gather_elements, reshape, slice, squeeze
+from adjoint.ops.parts import concat, slice
+from adjoint.ops.picking import gather_elements
+from adjoint.ops.shapes import reshape, squeeze
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType
-from adjoint.ops import activations, arithmetic, creation, linear, ordering, random_numbers, reduction, shapes
+from adjoint.ops import activations, arithmetic, creation, diagonals, linear, ordering, parts, picking, random_numbers, reduction, shapes
 from adjoint.ops.arguments import choice, dimension, flag, operand, real, wrong
 from adjoint.runtime.host_checks import emitting
 from adjoint.runtime.indexing import iterated, taken, write
@@ -137,7 +137,7 @@ class _Methods:
     def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DType | None = None) -> Tensor:
         """The sum of the diagonal; of integers as Int64, unless told."""
         kept = BOOL if self.dtype is BOOL and dtype is None else dtype
-        return reduction.sum(shapes.diagonal(self, offset, axis1, axis2), -1, dtype=kept)
+        return reduction.sum(diagonals.diagonal(self, offset, axis1, axis2), -1, dtype=kept)
 
     # -- shapes -----------------------------------------------------------------------------------------------------
     def reshape(self: Any, *shape: Any) -> Tensor:
@@ -201,11 +201,11 @@ class _Methods:
     ) -> Any:
         """Consecutive parts along an axis."""
         each = _one("split", "split_size_or_sections", split_size_or_sections, "split_size", split_size)
-        return shapes.split(self, each, _one("split", "axis", axis, "dim", dim, 0))
+        return parts.split(self, each, _one("split", "axis", axis, "dim", dim, 0))
 
     def chunk(self: Any, chunks: int, axis: Any = _ABSENT, *, dim: Any = _ABSENT) -> Any:
         """At most so many parts along an axis."""
-        return shapes.chunk(self, chunks, _one("chunk", "axis", axis, "dim", dim, 0))
+        return parts.chunk(self, chunks, _one("chunk", "axis", axis, "dim", dim, 0))
 
     def expand_dims(self: Any, axis: Any) -> Tensor:
         """A new axis of 1."""
@@ -213,7 +213,7 @@ class _Methods:
 
     def flip(self: Any, dims: Any) -> Tensor:
         """The elements in opposite order along axes."""
-        return shapes.flip(self, dims)
+        return parts.flip(self, dims)
 
     @property
     def T(self: Any) -> Tensor:
@@ -246,15 +246,15 @@ class _Methods:
         """gather(indices, axis): the slices the indices name; gather(dim, index): `gather_elements`."""
         if dim is not _ABSENT or index is not _ABSENT or not isinstance(input_indices, Tensor):
             place = _one("gather", "dim", dim, "input_indices", input_indices)
-            return shapes.gather_elements(self, place, _one("gather", "index", index, "axis", axis))
-        return shapes.gather(self, input_indices, axis, batch_dims)
+            return picking.gather_elements(self, place, _one("gather", "index", index, "axis", axis))
+        return picking.gather(self, input_indices, axis, batch_dims)
 
     def select(self: Any, condition: Any, y: Any) -> Tensor:
         """select(condition, y): the tensor where the condition is true, else y; select(dim, index): one slice of an axis."""
         if isinstance(condition, Tensor) and condition.dtype is BOOL:
             return arithmetic.select(condition, self, y)
         along: Any = condition
-        return shapes.squeeze(shapes.narrow(self, along, y, 1), along)
+        return shapes.squeeze(parts.narrow(self, along, y, 1), along)
 
     def where(self: Any, condition: Any, y: Any) -> Tensor:
         """The tensor where the condition is true, else `y`."""
@@ -272,7 +272,7 @@ class _Methods:
         if kind != "raise" and length and places.dtype.is_integer:
             places = places % length if kind == "wrap" else arithmetic.clamp(
                 arithmetic.where(places < 0, places + length, places), 0, length - 1)
-        return shapes.take(self, places) if axis is None else shapes.index_select(self, axis, places)
+        return picking.take(self, places) if axis is None else picking.index_select(self, axis, places)
 
     def fill(self: Any, value: Any) -> Tensor:
         """A tensor of this shape and dtype, filled with one number."""
@@ -395,9 +395,10 @@ _FUNCTIONS: dict[str, Any] = {
         (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
         (ordering, "argsort median sort top_k topk"),
         (linear, "addbmm addmm addmv baddbmm bmm dot ger inner matmul mm outer"),
-        (shapes,
-         "diag diagonal expand_as gather_elements gather_nd index_select masked_select moveaxis movedim narrow nonzero ravel reverse "
-         "roll swapaxes swapdims t tensor_split tril triu unbind unsqueeze view_as"),
+        (shapes, "expand_as moveaxis movedim ravel swapaxes swapdims t unsqueeze view_as"),
+        (parts, "narrow reverse roll tensor_split unbind"),
+        (picking, "gather_elements gather_nd index_select masked_select nonzero"),
+        (diagonals, "diag diagonal tril triu"),
         (random_numbers, "bernoulli multinomial"),
     )
     for function in (getattr(module, name) for name in names.split())

@@ -1,0 +1,263 @@
+"""Elements picked by index, and put where an index says: gather, take, scatter, one_hot.
+
+Axes and indices may be negative where NumPy's may.  TypeError for what is no Tensor or no int, ValueError for axes and sizes that do
+not fit, IndexMistake (an IndexError and a RuntimeError) for an index that names no element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.ir.ops.elementwise import Select
+from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
+from adjoint.ir.ops.shape import Broadcast, Transpose
+from adjoint.ir.types import BOOL, F32, I64, broadcast_shapes, tensor
+from adjoint.ops.arguments import (
+    IndexMistake,
+    axis_argument,
+    dimension,
+    filler,
+    flag,
+    integer,
+    number,
+    operand,
+    wrong,
+)
+from adjoint.ops.parts import parted, slice, stack
+from adjoint.ops.shapes import broadcast_to, moveaxis, reshape, squeeze
+from adjoint.runtime.host_checks import checked_on_host, emitting, explained, needs_values
+from adjoint.runtime.interned import made
+from adjoint.runtime.tensor import Tensor, apply, constant
+
+__all__ = [
+    "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "masked_select", "nonzero", "one_hot", "take",
+    "tensor_scatter_add", "unsorted_segment_sum",
+]
+
+_SELECT = Select()
+
+
+def indices_argument(op: str, argument: str, indices: Any) -> Tensor:
+    """A Tensor of integers."""
+    found = operand(op, indices, argument)
+    if not found.dtype.is_integer:
+        raise wrong(op, argument, "a Tensor of integers", found, TypeError)
+    return found
+
+
+def gathered(op: str, x: Tensor, indices: Tensor, along: int, argument: str = "indices") -> Tensor:
+    """The slices along an axis that the indices name; an IndexMistake for one out of range."""
+    length = x.shape[along]
+    return explained(lambda: apply(made(Gather, along), x, indices), index_check(op, argument, -length, length), indices)
+
+
+def index_check(op: str, argument: str, first: int | None, end: int, note: str = "") -> Callable[[Tensor], None]:
+    """A check that indices are from `first` (None: wherever) up to and without `end`; an IndexMistake that names one that is not."""
+
+    def indices(given: Tensor) -> None:
+        places = given.asnumpy()
+        if places.size and (places.max() >= end or (first is not None and places.min() < first)):
+            outside = places >= end if first is None else (places < first) | (places >= end)
+            bounds = f"below {end}" if first is None else f"in [{first}, {end})"
+            raise wrong(op, argument, bounds + note, int(places[outside].reshape(-1)[0]), IndexMistake)
+
+    return indices
+
+
+def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Tensor:
+    """The slices of `input_params` along `axis` that the indices name; the first `batch_dims` axes of both go together."""
+    x = operand("Gather", input_params, "input_params")
+    indices = indices_argument("Gather", "input_indices", input_indices)
+    if x.ndim == 0:
+        raise wrong("Gather", "input_params", "of at least 1 dimension", x)
+    along, batch = axis_argument("Gather", axis, x.ndim), integer("Gather", "batch_dims", batch_dims)
+    if batch == 0:
+        return gathered("Gather", x, indices, along)
+    batch += indices.ndim if batch < 0 else 0
+    if not 0 <= batch <= min(along, indices.ndim) or x.shape[:batch] != indices.shape[:batch]:
+        raise wrong("Gather", "batch_dims", f"axes before axis {along} that the indices have too", batch_dims)
+    # One batch axis of b blocks of n slices: the index i of block k is k * n + i of all slices.
+    blocks, length = math.prod(x.shape[:batch]), x.shape[along]
+    moved = moveaxis(x, along, batch)
+    flat = reshape(moved, (blocks * length, *moved.shape[batch + 1 :]))
+    checked_on_host(index_check("Gather", "input_indices", -length, length), indices)
+    rows = reshape(indices, (blocks, -1)).astype(I64, copy=False)
+    rows = apply(_SELECT, rows < 0, rows + length, rows)
+    offset = apply(made(Iota, tensor(I64, rows.shape), 0)) * length
+    taken = apply(made(Gather, 0), flat, rows + offset)
+    taken = reshape(taken, (*x.shape[:batch], *indices.shape[batch:], *flat.shape[1:]))
+    middle = along - batch
+    # From batch, indices, before, after to batch, before, indices, after.
+    count = indices.ndim - batch
+    order = [*range(batch), *range(batch + count, batch + count + middle), *range(batch, batch + count),
+             *range(batch + count + middle, taken.ndim)]
+    return apply(made(Transpose, tuple(order)), taken)
+
+
+def index_select(input: Any, axis: int, index: Any) -> Tensor:
+    """The slices along an axis that a tensor of indices names."""
+    x, indices = operand("IndexSelect", input), indices_argument("IndexSelect", "index", index)
+    return gathered("IndexSelect", x, indices, dimension("IndexSelect", axis, x))
+
+
+def take(input: Any, index: Any) -> Tensor:
+    """The elements that the indices name in the tensor read row by row."""
+    return gathered("Take", reshape(operand("Take", input), (-1,)), indices_argument("Take", "index", index), 0)
+
+
+def masked_select(input: Any, mask: Any) -> Tensor:
+    """The elements where the mask is true, along one axis; the two shapes broadcast."""
+    x, chosen = operand("MaskedSelect", input), operand("MaskedSelect", mask, "mask")
+    if chosen.dtype is not BOOL:
+        raise wrong("MaskedSelect", "mask", "a Tensor of Bool", chosen, TypeError)
+    needs_values("MaskedSelect", "it has as many elements as the mask has true ones")
+    try:
+        joint = broadcast_shapes(x.shape, chosen.shape)
+    except ValueError:
+        raise wrong("MaskedSelect", "mask", f"of a shape that broadcasts with {x.shape}", chosen) from None
+    return broadcast_to(x, joint)[broadcast_to(chosen, joint)]
+
+
+def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+    """The coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
+    x = operand("NonZero", input)
+    needs_values("NonZero", "it has a row for each element that is not 0")
+    columns = tuple(Tensor(places, I64) for places in x.asnumpy().nonzero()) if x.ndim else ()
+    if flag("NonZero", "as_tuple", as_tuple):
+        return columns
+    return stack(columns, 1) if columns else reshape(Tensor([], I64), (int(x.item() != 0), 0))
+
+
+def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
+    """For each index the element at its own place, but with the index in place of the coordinate along `dim`.
+
+    index  integers, of the rank of `input` and not larger than it along the other axes
+    """
+    x, indices = operand("GatherD", input), indices_argument("GatherD", "index", index)
+    along = axis_argument("GatherD", dim, x.ndim, "dim")
+    if indices.ndim != x.ndim or any(n > d for a, (n, d) in enumerate(zip(indices.shape, x.shape, strict=True)) if a != along):
+        raise wrong("GatherD", "index", f"of rank {x.ndim} and not larger than {x.shape} but along axis {along}", indices)
+    if x.ndim == 0:
+        return gathered("GatherD", reshape(x, (1,)), indices, 0)
+    length = x.shape[along]
+    rows = indices.astype(I64, copy=False)
+    checked_on_host(index_check("GatherD", "index", -length, length), indices)
+    if emitting() or (rows.size and int(indices.asnumpy().min()) < 0):
+        rows = apply(_SELECT, rows < 0, rows + length, rows)
+    flat = reshape(x, (-1,))
+    if x.ndim > 1:
+        rows = _flat_places(rows, x.shape, along)
+    return apply(made(Gather, 0), flat, rows)
+
+
+def _flat_places(rows: Tensor, sizes: tuple[int, ...], along: int) -> Tensor:
+    """Places in the tensor read row by row, from coordinates along one axis; the other coordinates are those of `rows`."""
+    stride = [math.prod(sizes[a + 1 :]) for a in range(len(sizes))]
+    places = rows if stride[along] == 1 else rows * stride[along]
+    for a in range(len(sizes)):
+        if a != along and rows.shape[a] > 1:
+            places = places + apply(made(Iota, tensor(I64, tuple(n if c == a else 1 for c, n in enumerate(rows.shape))), a)) * stride[a]
+    return places
+
+
+def gather_d(x: Any, dim: Any, index: Any) -> Tensor:
+    """As `gather_elements`."""
+    return gather_elements(x, dim, index)
+
+
+def flat_indices(op: str, x: Tensor, indices: Tensor) -> Tensor:
+    """Rows of coordinates [..., n] as places among the slices of the first n axes of `x`: i64[...]."""
+    depth = indices.shape[-1] if indices.ndim else 0
+    if not 0 < depth <= x.ndim:
+        raise wrong(op, "indices", f"rows of 1 to {x.ndim} coordinates", indices)
+    checked_on_host(_coordinate_check(op, x.shape[:depth]), indices)
+    wide = indices.astype(I64, copy=False)
+    places = None
+    for a, column in enumerate(parted(wide, wide.ndim - 1, [1] * depth)):
+        column = squeeze(column, -1)
+        column = apply(_SELECT, column < 0, column + x.shape[a], column)
+        places = column if places is None else places * x.shape[a] + column
+    assert places is not None
+    return places
+
+
+def _coordinate_check(op: str, sizes: tuple[int, ...]) -> Callable[[Tensor], None]:
+    """A check that the rows of a tensor [..., n] are coordinates in axes of these sizes."""
+
+    def coordinates(given: Tensor) -> None:
+        columns = given.asnumpy().reshape(-1, len(sizes))
+        for axis, (column, size) in enumerate(zip(columns.T, sizes, strict=True)):
+            outside = (column < -size) | (column >= size)
+            if outside.any():
+                raise wrong(op, "indices", f"in [{-size}, {size}) along axis {axis}", int(column[outside][0]), IndexMistake)
+
+    return coordinates
+
+
+def gather_nd(input_x: Any, indices: Any) -> Tensor:
+    """The elements or slices that rows of coordinates name: indices [..., n] of the first n axes."""
+    x, rows = operand("GatherNd", input_x, "input_x"), indices_argument("GatherNd", "indices", indices)
+    places = flat_indices("GatherNd", x, rows)
+    depth = rows.shape[-1]
+    return apply(made(Gather, 0), reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:])), places)
+
+
+def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Tensor:
+    """`input_x` with updates added where rows of coordinates say."""
+    x, rows = operand("TensorScatterAdd", input_x, "input_x"), indices_argument("TensorScatterAdd", "indices", indices)
+    new = operand("TensorScatterAdd", updates, "updates")
+    places = flat_indices("TensorScatterAdd", x, rows)
+    depth = rows.shape[-1]
+    if new.type is not tensor(x.dtype, (*rows.shape[:-1], *x.shape[depth:])):
+        raise wrong("TensorScatterAdd", "updates", f"of dtype {x.dtype} and shape {(*rows.shape[:-1], *x.shape[depth:])}", new)
+    flat = reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:]))
+    return reshape(apply(made(ScatterAdd, 0), flat, places, new), x.shape)
+
+
+def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
+    """The sums of the slices of each segment; slices with a negative id count for none."""
+    x, ids = operand("UnsortedSegmentSum", input_x, "input_x"), indices_argument("UnsortedSegmentSum", "segment_ids", segment_ids)
+    count = integer("UnsortedSegmentSum", "num_segments", num_segments)
+    if count < 1 or ids.shape != x.shape[: ids.ndim] or ids.ndim == 0:
+        raise wrong("UnsortedSegmentSum", "segment_ids", f"of a shape that {x.shape} begins with, and 'num_segments' positive", ids)
+    rest = x.shape[ids.ndim :]
+    # Slices without a segment are added to one more slice before the others, which is then left out.
+    wide = ids.astype(I64, copy=False)
+    places = apply(_SELECT, wide < 0, constant(0, I64), wide + 1)
+    start = apply(made(Broadcast, tensor(x.dtype, (count + 1, *rest))), constant(0.0 if x.dtype.is_float else 0, x.dtype))
+    check = index_check("UnsortedSegmentSum", "segment_ids", None, count)
+    out = explained(lambda: apply(made(ScatterAdd, 0), start, places, x), check, ids)
+    return slice(out, (1, *(0,) * len(rest)), (count, *rest))
+
+
+def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Tensor:
+    """For each index `depth` elements along a new axis: `on_value` at the index, `off_value` elsewhere; all off if out of range.
+
+    on_value, off_value  numbers, or Tensors of one element and one dtype, which is that of the result (Int64 for ints)
+    """
+    places = operand("OneHot", indices, "indices")
+    if not places.dtype.is_integer:
+        raise wrong("OneHot", "indices", "a Tensor of integers", places, TypeError)
+    count = integer("OneHot", "depth", depth)
+    if count < 0:
+        raise wrong("OneHot", "depth", "at least 0", count)
+    on, off = _hot("on_value", on_value), _hot("off_value", off_value)
+    if on.dtype is not off.dtype:
+        raise wrong("OneHot", "off_value", f"of the dtype of 'on_value', {on.dtype}", off, TypeError)
+    along = integer("OneHot", "axis", axis)
+    if not -1 <= along <= places.ndim:
+        raise wrong("OneHot", "axis", f"in [-1, {places.ndim}]", along)
+    if emitting() and (isinstance(on_value, Tensor) or isinstance(off_value, Tensor)):
+        hot = apply(made(OneHot, count, along % (places.ndim + 1), BOOL, True, False), places)
+        return apply(_SELECT, hot, reshape(on, ()), reshape(off, ()))
+    high, low = (value.item() if isinstance(value, Tensor) else value for value in (on_value, off_value))
+    return apply(OneHot(count, along % (places.ndim + 1), on.dtype, high, low), places)
+
+
+def _hot(name: str, value: Any) -> Tensor:
+    if isinstance(value, Tensor) and value.size == 1:
+        return value
+    one = number("OneHot", name, value)
+    return filler("OneHot", name, one, BOOL if isinstance(one, bool) else I64 if isinstance(one, int) else F32)
