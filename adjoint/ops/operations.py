@@ -4,7 +4,7 @@ from adjoint.ops import primitives
 from adjoint.ops.hooking import HookBackward, InsertGradientOf
 from adjoint.ops.primitive import Primitive, constexpr, prim_attr_register
 from adjoint.ops.primitives import *  # noqa: F403 - the same names, in the place where scripts look for them
-from adjoint.ops.primitives import TypeOf as DType
+from adjoint.ops.primitives.shaping import TypeOf as DType
 from adjoint.ops.state import GetNext
 
 __all__ = ["DType", "GetNext", "HookBackward", "InsertGradientOf", "Primitive", "constexpr", "prim_attr_register"]

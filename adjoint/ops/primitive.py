@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Primitive", "constexpr", "prim_attr_register"]
+__all__ = ["Plain", "Primitive", "constexpr", "plain", "prim_attr_register"]
 
 
 class Primitive:
@@ -54,6 +54,18 @@ class Primitive:
 
     def __hash__(self) -> int:
         return hash((type(self), self.name))
+
+
+class Plain(Primitive):
+    """An operator without attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+def plain(name: str, function: Callable[..., Any]) -> type[Plain]:
+    """The class of operators without attributes whose call is that of a function."""
+    return type(name, (Plain,), {"__call__": staticmethod(function), "__doc__": function.__doc__, "__module__": "adjoint.ops.operations"})
 
 
 def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:

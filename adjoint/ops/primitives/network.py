@@ -1,0 +1,299 @@
+"""Operators as objects that networks consist of: products, convolution, activations, pooling, normalization, dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.ops.elementwise import Cast as CastOp
+from adjoint.ir.ops.normalize import BatchNormInference
+from adjoint.ir.ops.pooling import AvgPool as AvgPoolOp
+from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
+from adjoint.ir.ops.pooling import MaxPoolIndices
+from adjoint.ir.ops.random import Dropout as DropoutOp
+from adjoint.ir.types import I32
+from adjoint.ops import activations, arithmetic, linear, network, shapes
+from adjoint.ops.arguments import axis_argument, choice, flag, integer, number, operand, pair, sizes_argument, wrong
+from adjoint.ops.primitive import Plain, Primitive, plain
+from adjoint.runtime.interned import made
+from adjoint.runtime.random import next_key
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = [
+    "AvgPool", "BatchMatMul", "BatchNorm", "BiasAdd", "Conv2D", "Dropout", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu", "HSigmoid", "HSwish",
+    "LayerNorm", "LogSoftmax", "MatMul", "MaxPool", "MaxPoolWithArgmax", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Sigmoid", "Softmax",
+    "Softplus", "Softsign", "Tanh",
+]
+
+# Products and convolution --------------------------------------------------------------------------------------------
+
+
+class MatMul(Primitive):
+    """The product of two matrices, either transposed first; `mat2` has the dtype of `input`."""
+
+    rank = 2
+
+    def __init__(self, transpose_a: bool = False, transpose_b: bool = False):
+        given = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+        super().__init__(None, **{name: flag(type(self).__name__, name, value) for name, value in given.items()})
+
+    def __call__(self, input: Any, mat2: Any) -> Tensor:
+        a, b = operand(self.name, input), operand(self.name, mat2, "mat2")
+        if a.ndim != b.ndim or a.ndim < 2 or (self.rank == 2 and a.ndim != 2):
+            raise wrong(self.name, "input", f"matrices of {self.rank} dimensions, as 'mat2'", (a.shape, b.shape))
+        if a.dtype is not b.dtype:
+            raise wrong(self.name, "mat2", f"of the dtype of 'input', {a.dtype}", b, TypeError)
+        return linear.product(self.name, a, b, ta=self.transpose_a, tb=self.transpose_b)
+
+
+class BatchMatMul(MatMul):
+    """The products of two stacks of matrices, either transposed first."""
+
+    rank = 3
+
+    def __call__(self, x: Any, y: Any) -> Tensor:
+        a, b = operand("BatchMatMul", x, "x"), operand("BatchMatMul", y, "y")
+        if a.ndim < 2 or b.ndim < 2:
+            raise wrong("BatchMatMul", "x", "of at least 2 dimensions, as 'y'", (a.shape, b.shape))
+        if a.dtype is not b.dtype:
+            raise wrong("BatchMatMul", "y", f"of the dtype of 'x', {a.dtype}", b, TypeError)
+        return linear.product("BatchMatMul", a, b, ta=self.transpose_a, tb=self.transpose_b)
+
+
+class BiasAdd(Primitive):
+    """A bias for each channel added: along axis 1, or the last of four for "NHWC"."""
+
+    def __init__(self, data_format: str = "NCHW"):
+        super().__init__(data_format=_nchw("BiasAdd", data_format, ("nchw", "nhwc", "ncdhw")))
+
+    def __call__(self, input_x: Any, bias: Any) -> Tensor:
+        if self.data_format != "NHWC":
+            return linear.bias_add(input_x, bias)
+        x = operand("BiasAdd", input_x, "input_x")
+        if x.ndim != 4:
+            raise wrong("BiasAdd", "input_x", "of 4 dimensions where 'data_format' is 'NHWC'", x)
+        return shapes.transpose(linear.bias_add(shapes.transpose(x, (0, 3, 1, 2)), bias), (0, 2, 3, 1))
+
+
+def _nchw(op: str, data_format: Any, allowed: tuple[str, ...] = ("nchw",)) -> str:
+    return choice(op, "data_format", data_format, allowed).upper()
+
+
+class Conv2D(Primitive):
+    """Cross-correlation of images [n, c, h, w] with kernels [out_channel, c / group, kh, kw].
+
+    pad_mode  "valid", "same", or "pad" with `pad` zeros around: an int, or (top, bottom, left, right)
+    mode      1, cross-correlation, is the only one
+    """
+
+    def __init__(
+        self, out_channel: int, kernel_size: Any, mode: int = 1, pad_mode: str = "valid", pad: Any = 0, stride: Any = 1, dilation: Any = 1,
+        group: int = 1, data_format: str = "NCHW",
+    ):
+        outputs, groups = integer("Conv2D", "out_channel", out_channel), integer("Conv2D", "group", group)
+        if outputs < 1 or groups < 1:
+            raise wrong("Conv2D", "out_channel", "at least 1, as 'group'", (out_channel, group))
+        if integer("Conv2D", "mode", mode) != 1:
+            raise wrong("Conv2D", "mode", "1", mode)
+        self._kernel = pair("Conv2D", "kernel_size", kernel_size)
+        self._padding = linear.padding_argument("Conv2D", pad_mode, pad)
+        self._stride, self._dilation = pair("Conv2D", "stride", stride), pair("Conv2D", "dilation", dilation)
+        widths = ((0, 0), (0, 0)) if isinstance(self._padding, str) else self._padding
+        super().__init__(out_channel=outputs, kernel_size=kernel_size, mode=mode, pad_mode=pad_mode.lower(), pad=(*widths[0], *widths[1]),
+                         stride=(1, 1, *self._stride), dilation=(1, 1, *self._dilation), group=groups,
+                         data_format=_nchw("Conv2D", data_format), groups=groups)
+
+    def __call__(self, x: Any, weight: Any) -> Tensor:
+        kernel = operand("Conv2D", weight, "weight")
+        if kernel.ndim == 4 and (kernel.shape[0] != self.out_channel or kernel.shape[2:] != self._kernel):
+            raise wrong("Conv2D", "weight", f"of {self.out_channel} outputs and kernels of {self._kernel}", kernel)
+        return linear.convolution(
+            "Conv2D", x, kernel, stride=self._stride, padding=self._padding, dilation=self._dilation, groups=self.group)
+
+
+# Layers --------------------------------------------------------------------------------------------------------------
+
+
+class ReLU(Plain):
+    """The element, or 0 where it is negative."""
+
+    def __call__(self, input: Any) -> Tensor:
+        return activations.relu(input)
+
+
+ReLU6 = plain("ReLU6", activations.relu6)
+
+
+class Elu(Primitive):
+    """x, or alpha * (exp(x) - 1) where it is negative."""
+
+    def __init__(self, alpha: float = 1.0):
+        super().__init__(alpha=float(number("Elu", "alpha", alpha)))
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return activations.elu(input_x, self.alpha)
+
+
+SeLU = plain("SeLU", activations.selu)
+PReLU = plain("PReLU", activations.prelu)
+Sigmoid = plain("Sigmoid", activations.sigmoid)
+Tanh = plain("Tanh", activations.tanh)
+
+
+class GeLU(Plain):
+    """x * P(X <= x), approximated by a tanh."""
+
+    def __call__(self, input: Any) -> Tensor:
+        return activations.gelu(input, "tanh")
+
+
+class Gelu(GeLU):
+    """`GeLU`."""
+
+
+class GELU(GeLU):
+    """`GeLU`."""
+
+
+FastGeLU = plain("FastGeLU", activations.fast_gelu)
+Mish = plain("Mish", activations.mish)
+HSwish = plain("HSwish", activations.hardswish)
+HSigmoid = plain("HSigmoid", activations.hardsigmoid)
+
+
+class Softplus(Plain):
+    """log(1 + exp(x))."""
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return activations.softplus(input_x)
+
+
+Softsign = plain("Softsign", activations.softsign)
+
+
+class Softmax(Primitive):
+    """Softmax along one axis."""
+
+    def __init__(self, axis: Any = -1):
+        super().__init__(axis=sizes_argument("Softmax", "axis", axis, least=None))
+        if len(self.axis) != 1:
+            raise wrong("Softmax", "axis", "one axis", axis)
+
+    def __call__(self, input: Any) -> Tensor:
+        return activations.softmax(input, self.axis[0])
+
+
+class LogSoftmax(Primitive):
+    """The logarithm of softmax along one axis."""
+
+    def __init__(self, axis: int = -1):
+        super().__init__(axis=integer("LogSoftmax", "axis", axis))
+
+    def __call__(self, logits: Any) -> Tensor:
+        return activations.log_softmax(logits, self.axis)
+
+
+class _Pool(Primitive):
+    """Windows over the last two axes of [n, c, h, w]; pad_mode "valid" or "same"."""
+
+    def __init__(self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "valid", data_format: str = "NCHW"):
+        name = type(self).__name__
+        kernel, stride = pair(name, "kernel_size", kernel_size), pair(name, "strides", strides)
+        super().__init__(kernel_size=(1, 1, *kernel), strides=(1, 1, *stride),
+                         pad_mode=choice(name, "pad_mode", pad_mode, ("valid", "same")).upper(), data_format=_nchw(name, data_format))
+
+    def _geometry(self, x: Any) -> tuple[Tensor, Any]:
+        image = operand(self.name, x, "x")
+        if image.ndim != 4:
+            raise wrong(self.name, "x", "of 4 dimensions", image)
+        kernel, stride = self.kernel_size[2:], self.strides[2:]
+        return image, (kernel, stride, network.window_padding(self.name, image, self.pad_mode.lower(), kernel, stride))
+
+
+class MaxPool(_Pool):
+    """The largest element of each window."""
+
+    def __call__(self, x: Any) -> Tensor:
+        image, geometry = self._geometry(x)
+        return apply(made(MaxPoolOp, *geometry), image)
+
+
+class MaxPoolWithArgmax(_Pool):
+    """The largest element of each window, and where it stands in its plane (Int32)."""
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        image, geometry = self._geometry(x)
+        return apply(made(MaxPoolOp, *geometry), image), apply(made(CastOp, I32), apply(made(MaxPoolIndices, *geometry), image))
+
+
+class AvgPool(_Pool):
+    """The average of each window; the padding does not count."""
+
+    def __init__(self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "VALID", data_format: str = "NCHW"):
+        super().__init__(kernel_size, strides, pad_mode, data_format)
+
+    def __call__(self, x: Any) -> Tensor:
+        image, geometry = self._geometry(x)
+        return apply(made(AvgPoolOp, *geometry), image)
+
+
+class BatchNorm(Primitive):
+    """The input [n, c, ...] normalised channel by channel.
+
+    Returns five tensors: the result, then mean and variance, twice: those of the batch while training, else the ones given.
+    While training the given mean and variance are moved towards the batch's by `momentum`.
+    """
+
+    def __init__(self, is_training: bool = False, epsilon: float = 1e-05, momentum: float = 0.1, data_format: str = "NCHW"):
+        super().__init__(is_training=flag("BatchNorm", "is_training", is_training), epsilon=float(number("BatchNorm", "epsilon", epsilon)),
+                         momentum=float(number("BatchNorm", "momentum", momentum)), data_format=_nchw("BatchNorm", data_format))
+
+    def __call__(self, input_x: Any, scale: Any, bias: Any, mean: Any, variance: Any) -> tuple[Tensor, ...]:
+        op = "BatchNorm"
+        x, gamma, beta = operand(op, input_x, "input_x"), operand(op, scale, "scale"), operand(op, bias, "bias")
+        center, spread = operand(op, mean, "mean"), operand(op, variance, "variance")
+        network.check_channels(op, x, scale=gamma, bias=beta, mean=center, variance=spread)
+        if not self.is_training:
+            return apply(made(BatchNormInference, self.epsilon), x, gamma, beta, center, spread), center, spread, center, spread
+        y, batch_mean, batch_variance = network.batch_normalized(
+            x, center, spread, gamma, beta, self.epsilon, 1.0 - self.momentum, self.momentum)
+        return y, batch_mean, batch_variance, batch_mean, batch_variance
+
+
+class LayerNorm(Primitive):
+    """The input normalised over its axes from `begin_norm_axis` on, with its mean and variance.
+
+    `begin_params_axis` says from where on gamma and beta have the input's sizes; it must be begin_norm_axis.
+    """
+
+    def __init__(self, begin_norm_axis: int = 1, begin_params_axis: int = 1, epsilon: float = 1e-07):
+        super().__init__(begin_norm_axis=integer("LayerNorm", "begin_norm_axis", begin_norm_axis),
+                         begin_params_axis=integer("LayerNorm", "begin_params_axis", begin_params_axis),
+                         epsilon=float(number("LayerNorm", "epsilon", epsilon)))
+
+    def __call__(self, input_x: Any, gamma: Any, beta: Any) -> tuple[Tensor, Tensor, Tensor]:
+        x = operand("LayerNorm", input_x, "input_x")
+        begin = axis_argument("LayerNorm", self.begin_norm_axis, x.ndim, "begin_norm_axis")
+        if axis_argument("LayerNorm", self.begin_params_axis, x.ndim, "begin_params_axis") != begin:
+            raise wrong("LayerNorm", "begin_params_axis", f"begin_norm_axis, {self.begin_norm_axis}", self.begin_params_axis)
+        y, mean, inverse = network.normalized(
+            x, operand("LayerNorm", gamma, "gamma"), operand("LayerNorm", beta, "beta"), begin, self.epsilon)
+        return y, mean, arithmetic.reciprocal(arithmetic.square(inverse)) - self.epsilon
+
+
+class Dropout(Primitive):
+    """Each element kept with probability `keep_prob` and divided by it, or else 0; and which were kept, as ones and zeros."""
+
+    def __init__(self, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0):
+        super().__init__(keep_prob=number("Dropout", "keep_prob", keep_prob), Seed0=integer("Dropout", "Seed0", Seed0),
+                         Seed1=integer("Dropout", "Seed1", Seed1))
+        if not 0.0 < self.keep_prob <= 1.0:
+            raise wrong("Dropout", "keep_prob", "in (0, 1]", keep_prob)
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        y, kept = apply(made(DropoutOp, float(self.keep_prob)), operand("Dropout", x, "x"), next_key(combined_seed(self.Seed0, self.Seed1)))
+        return y, apply(made(CastOp, y.dtype), kept)
+
+
+def combined_seed(first: int, second: int) -> int | None:
+    """Two seeds as one; None when both are 0."""
+    return ((first & 0x7FFFFFFF) << 32 | (second & 0xFFFFFFFF)) or None
