@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import CellType
+from types import CellType, FunctionType
 from typing import Any
 
 from adjoint.diagnostics import Loc
@@ -70,3 +70,10 @@ class Closure:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._run(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<function {self.__qualname__}>"
+
+
+Closure.__name__ = FunctionType.__name__
+# Python's messages call it what the user sees in it: "'function' object has no attribute 'v'".

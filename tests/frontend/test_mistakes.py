@@ -105,3 +105,36 @@ def test_a_mistake_without_a_place_gets_one_and_keeps_its_kind() -> None:
     placed = errors.moved(found, here)
     assert isinstance(placed, ValueError) and placed.diagnostic.loc == here and placed.diagnostic.help == "help"
     assert errors.moved(placed, At("g.py", 1, 1)) is placed
+
+
+def has_no_such_attribute(x):
+    def inner(y):
+        return y
+
+    return x + inner.missing
+
+
+def is_no_list(x):
+    def inner(y):
+        return y
+
+    return inner[0]
+
+
+def is_no_operand(x):
+    def inner(y):
+        return y
+
+    return x + inner
+
+
+@pytest.mark.parametrize(("function", "kind", "text"), [
+    (has_no_such_attribute, AttributeError, "'function' object has no attribute 'missing'"),
+    (is_no_list, TypeError, "'function' object is not subscriptable"),
+    (is_no_operand, TypeError, r"<function .*inner.*> of type function"),
+])
+def test_functions_of_parsed_code_are_functions_in_messages(function, kind: type[Exception], text: str) -> None:
+    """As Python says it, where it runs the same program."""
+    for run in (function, adjoint.jit(function)):
+        with pytest.raises(kind, match=text):
+            run(Tensor([1.0, 2.0]))
