@@ -8,7 +8,8 @@ stand side by side, their axes stay in their place, else they go to the front.
 While a graph is made, Tensors in a key hold no numbers: integer ones are places that the graph computes, and a mask is for
 writing only.
 
-A write makes a new tensor, gathered from the old elements and the new ones, and puts it in the place of the old.
+A write makes a new tensor and puts it in the place of the old: the new elements between the old where ints and slices name a
+block of neighbours, otherwise elements gathered from the old and the new ones.
 """
 
 from __future__ import annotations
@@ -49,7 +50,12 @@ def taken(x: Tensor, key: Any) -> Tensor:
     """
     if key.__class__ is int and x.type.rank:
         return _row(x, key)
-    part, places = _sliced(x, _entries(x, _symbolic(key) if emitting() else key))
+    return _part(x, _entries(x, _symbolic(key) if emitting() else key))
+
+
+def _part(x: Tensor, entries: list[Any]) -> Tensor:
+    """What the entries for all axes name."""
+    part, places = _sliced(x, entries)
     return part if all(array is None for array in places) else _gathered(part, places)
 
 
@@ -319,11 +325,60 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
         key = _symbolic(key)
         if any(isinstance(entry, Tensor) for entry in (key if isinstance(key, tuple) else (key,))):
             return _symbolically_replaced(x, key, value)
+    entries = _entries(x, key)
+    found = _block(x, entries)
+    if found is not None:
+        ranges, shape = found
+        block = apply(made(Reshape, tensor(x.dtype, tuple(map(len, ranges)))), _fitting(x, value, shape))
+        return _pasted(x, ranges, block)
     with _at_once():
-        chosen = taken(_numbered(x), key).asnumpy()
+        chosen = _part(_numbered(x), entries).asnumpy()
     source = np.arange(x.size, dtype=np.int64)
     source[chosen.reshape(-1)] = x.size + np.arange(chosen.size)
     return _merged(x, _fitting(x, value, chosen.shape), _as_places(source.reshape(x.shape)))
+
+
+def _block(x: Tensor, entries: list[Any]) -> tuple[list[range], tuple[int, ...]] | None:
+    """The places along each axis that ints and slices name, and the shape of what they name together.
+
+    None where there are arrays, where the places are no neighbours, and where they are none or all.
+    """
+    ranges: list[range] = []
+    shape: list[int] = []
+    for entry in entries:
+        if entry is None:
+            shape.append(1)
+            continue
+        axis = len(ranges)
+        if isinstance(entry, int):
+            place = _checked(entry, x.shape[axis], axis)
+            ranges.append(range(place, place + 1))
+        elif isinstance(entry, slice):
+            ranges.append(_range(entry, x.shape[axis]))
+            shape.append(len(ranges[-1]))
+        else:
+            return None
+    whole = all(len(places) == size for places, size in zip(ranges, x.shape, strict=True))
+    return None if whole or not all(places and places.step == 1 for places in ranges) else (ranges, tuple(shape))
+
+
+def _pasted(x: Tensor, ranges: list[range], block: Tensor) -> Tensor:
+    """`x` with a block of elements at the places `ranges`: what is before it, the block, and what is behind."""
+    axis = next(a for a, (places, size) in enumerate(zip(ranges, x.shape, strict=True)) if len(places) != size)
+    first, last = ranges[axis].start, ranges[axis].stop
+    if block.shape[axis + 1 :] != x.shape[axis + 1 :]:
+        inside = [range(last - first) if a == axis else places for a, places in enumerate(ranges)]
+        block = _pasted(_between(x, axis, first, last), inside, block)
+    sides = [_between(x, axis, *ends) for ends in ((0, first), (last, x.shape[axis])) if ends[0] != ends[1]]
+    parts = [block, *sides] if first == 0 else [sides[0], block, *sides[1:]]
+    return apply(made(Concat, axis), *parts)
+
+
+def _between(x: Tensor, axis: int, first: int, last: int) -> Tensor:
+    """The slices of an axis from `first` up to and without `last`."""
+    start = tuple(first if a == axis else 0 for a in range(x.ndim))
+    stop = tuple(last if a == axis else size for a, size in enumerate(x.shape))
+    return apply(made(Slice, start, stop, (1,) * x.ndim), x)
 
 
 def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:

@@ -116,6 +116,34 @@ def test_any_key_writes_as_in_numpy(key: Any) -> None:
     assert np.array_equal(tensor.asnumpy(), wanted)
 
 
+def block_keys() -> st.SearchStrategy[Any]:
+    """Ints and slices without steps along the first axes."""
+    along = [st.integers(-n, n - 1) | st.builds(slice, st.integers(-n, n) | st.none(), st.integers(-n, n) | st.none()) for n in ARRAY.shape]
+    return st.integers(1, 3).flatmap(lambda count: st.tuples(*along[:count]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(block_keys())
+def test_a_block_that_is_written(key: Any) -> None:
+    """What is written has the gradient of its place, what is written over none."""
+    wanted, shape = ARRAY.copy(), ARRAY[key].shape
+    wanted[key] = -1 - np.arange(ARRAY[key].size, dtype=np.float32).reshape(shape)
+    weights = np.arange(ARRAY.size, dtype=np.float32).reshape(ARRAY.shape)
+    seen: list[Tensor] = []
+
+    def function(x: Tensor, value: Tensor) -> Tensor:
+        y = x * 1.0
+        y[key] = value
+        seen.append(y)
+        return (y * Tensor(weights)).sum()
+
+    by_x, by_value = adjoint.grad(function, (0, 1))(Tensor(ARRAY), Tensor(wanted[key]))
+    assert np.array_equal(seen[0].asnumpy(), wanted)
+    kept = weights.copy()
+    kept[key] = 0
+    assert np.array_equal(by_x.asnumpy(), kept) and np.array_equal(by_value.asnumpy(), weights[key])
+
+
 @adjoint.jit
 def written(x: Tensor, key: Tensor, values: Tensor) -> Tensor:
     x[key] = values
