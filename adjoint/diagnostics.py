@@ -12,13 +12,17 @@ import dis
 import linecache
 import os
 import sys
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
-    "missing_name", "noted", "placed", "user_place",
+    "missing_name", "noted", "placed", "user_place", "warn",
 ]
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,18 +191,23 @@ def _source_line(place: At) -> str:
     return linecache.getline(place.file, place.line) if there else ""
 
 
-def missing_name(module: str, name: str, present: Iterable[str], planned: Mapping[str, str] | None = None) -> Exception:
+def warn(message: str) -> None:
+    """A UserWarning at the line of the user's program that is running: the innermost one outside of this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
+
+
+def missing_name(module: str, name: str, present: Mapping[str, Any]) -> Exception:
     """What a module raises for a name it lacks: an AttributeError, or an ImportError inside `from module import name`.
 
-    To be called by the module's `__getattr__`.  The message says that the name is not part of adjoint and what is close;
-    for a name in `planned`, what is said there.
+    To be called by the module's `__getattr__` with its globals.  The message says that the name is not part of adjoint, and what is
+    close among the names in `__all__`.
     """
-    public = [candidate for candidate in present if not candidate.startswith("_")]
-    folded = {candidate.lower(): candidate for candidate in public}
+    folded = {candidate.lower(): candidate for candidate in present["__all__"]}
     close = difflib.get_close_matches(name.lower(), folded, 3, 0.6)
     hint = f" Close to it are: {', '.join(folded[c] for c in close)}." if close else ""
-    if planned and name in planned:
-        hint = f" {planned[name]}"
     message = f"adjoint has no {name!r} in {module!r}.{hint}"
     frame = sys._getframe(2)
     importing = frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]

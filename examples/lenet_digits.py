@@ -79,7 +79,7 @@ def main(epochs=20, batch=32):
         batches = [order[i : i + batch] for i in range(0, len(order) - batch + 1, batch)]
         net.set_train()
         first, losses = len(norms["fc3"]), []
-        for chosen in track(batches, f"epoch {epoch + 1}/{epochs}", console=console, transient=True):
+        for chosen in track(batches, f"epoch {epoch + 1}/{epochs}", console=console, transient=True, disable=not console.is_terminal):
             losses.append(float(step(Tensor(images[chosen]), Tensor(labels[chosen]))))
         net.set_train(False)
         predicted = net(Tensor(test_images)).asnumpy().argmax(1)

@@ -15,7 +15,6 @@ import atexit
 import os
 import re
 import threading
-import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +31,7 @@ from adjoint.codegen.c_print import INNER
 from adjoint.codegen.cache import Entry, Store
 from adjoint.codegen.emit import Lowered
 from adjoint.codegen.toolchain import CompilerError, NoCompiler, Toolchain
-from adjoint.diagnostics import InternalError
+from adjoint.diagnostics import InternalError, warn
 from adjoint.ir.types import DType
 
 __all__ = ["CompilerFailure", "KernelCache", "Workshop", "load_runtime", "open_workshop", "runtime_interface", "stop_compiling"]
@@ -258,9 +257,9 @@ def _accepted(candidate: Toolchain, store: Store) -> Toolchain:
 
 def _warn_of(store: Store, refused: list[str]) -> None:
     if store.temporary:
-        warnings.warn(f"Compiled kernels are not kept for the next run: {'; '.join(refused)}.", stacklevel=4)
+        warn(f"Compiled kernels are not kept for the next run: {'; '.join(refused)}.")
     elif (chosen := os.environ.get("ADJOINT_CACHE_DIR")) and store.root.parent != Path(chosen).absolute():
-        warnings.warn(f"ADJOINT_CACHE_DIR is not used, {store.root} is: {'; '.join(refused)}.", stacklevel=4)
+        warn(f"ADJOINT_CACHE_DIR is not used, {store.root} is: {'; '.join(refused)}.")
 
 
 _opening = threading.Lock()

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import _cffi_backend
 import numpy as np
 
-from adjoint.diagnostics import InternalError
+from adjoint.diagnostics import InternalError, warn
 from adjoint.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class Machine:
         except NoCompiler as reason:
             if forbids_interpreter():
                 raise
-            warnings.warn(f"{reason} Ops run by NumPy instead: slower, the same within each op's stated error.", stacklevel=2)
+            warn(f"{reason} Ops run by NumPy instead: slower, the same within each op's stated error.")
         if self.library is None:
             self._allocate = _small
         else:

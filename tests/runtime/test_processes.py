@@ -116,6 +116,7 @@ print(ms.grad(lambda x: (dense(x) * dense(x)).sum())(Tensor(np.array([[1.0, 2.0,
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("hook") == 2 and "[[24. 24. 24.]]" in done.stdout
     assert done.stderr.count("Warning") == 1 and "pip install" in done.stderr and "gcc" in done.stderr
+    assert done.stderr.startswith("<string>:4: UserWarning")  # the line that makes the first tensor
     environment["ADJOINT_FORBID_INTERPRETER"] = "1"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1 and "compiler" in done.stderr
