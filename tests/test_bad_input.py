@@ -437,3 +437,19 @@ def test_mistakes_that_raise_something_else(expression: str) -> None:
     kinds = {e: w for s in ("gradients", "cells", "parameters", "settings") for e, w in asked.recorded("errors")[s].items()}
     assert kinds[expression]["error"] not in [found.__name__ for found in type(caught.value).__mro__]
     assert OTHERWISE[expression].startswith(type(caught.value).__name__)
+
+
+LACKING = {
+    "divmod()": (lambda x: divmod(x, 2), lambda x: divmod(2, x)), "<<": (lambda x: x << 1, lambda x: 1 << x),
+    ">>": (lambda x: x >> 1, lambda x: 1 >> x),
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_operators_that_tensors_lack(name: str, mode: str) -> None:
+    """As in MindSpore, whose Tensor has none of them either."""
+    left, right = (ms.jit(function) if mode == "graph" else function for function in LACKING[name])
+    for function, types in ((left, "'Tensor' and 'int'"), (right, "'int' and 'Tensor'")):
+        with pytest.raises(TypeError, match=re.escape(f"unsupported operand type(s) for {name}: {types}")):
+            function(Tensor([1, 2, 3]))
