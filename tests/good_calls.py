@@ -116,6 +116,13 @@ nn.MSELoss()(x, y); nn.MatMul()(x, square); nn.MaxPool2d(2)(image); nn.PReLU()(x
 nn.SequentialCell([nn.ReLU()])(x); nn.SiLU()(x); nn.Sigmoid()(x); nn.Softmax()(x); nn.SoftmaxCrossEntropyWithLogits()(x, unit)
 nn.Softplus()(x); nn.Tanh()(x); nn.WithEvalCell(nn.ReLU(), nn.MSELoss())(x, y); nn.WithLossCell(nn.ReLU(), nn.MSELoss())(x, y)
 nn.get_activation('relu'); nn.Adam([parameter])((row,)); nn.Momentum([parameter], 0.1, 0.9)((row,)); nn.SGD([parameter])((row,))
+nn.AdamWeightDecay([parameter])((row,)); nn.BCELoss()(unit, unit); nn.BCEWithLogitsLoss()(x, unit)
+nn.CrossEntropyLoss()(x, classes); nn.NLLLoss()(x, classes); nn.SmoothL1Loss()(x, y)
+nn.CosineDecayLR(0.1, 0.2, 3)(classes); nn.ExponentialDecayLR(0.1, 0.9, 3)(classes); nn.InverseDecayLR(0.1, 0.9, 3)(classes)
+nn.NaturalExpDecayLR(0.1, 0.9, 3)(classes); nn.PolynomialDecayLR(0.1, 0.01, 3, 0.5)(classes); nn.WarmUpLR(0.1, 3)(classes)
+nn.cosine_decay_lr(0.1, 0.2, 4, 2, 2); nn.exponential_decay_lr(0.1, 0.9, 4, 2, 2); nn.inverse_decay_lr(0.1, 0.9, 4, 2, 2)
+nn.natural_exp_decay_lr(0.1, 0.9, 4, 2, 2); nn.piecewise_constant_lr([1, 3], [0.1, 0.2]); nn.warmup_lr(0.1, 4, 2, 2)
+nn.polynomial_decay_lr(0.1, 0.01, 4, 2, 2, 0.5)
 nn.Optimizer(0.1, [parameter]); nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params()))(x, y)
 """
 
@@ -146,6 +153,8 @@ ms.set_context(deterministic='OFF'); ms.set_context(num_threads=2); ms.set_conte
 ms.dtype_to_pytype(ms.float32); ms.pytype_to_dtype(float); initializer.Constant(1.0)(row.asnumpy())
 initializer.HeNormal()(square.asnumpy()); initializer.HeUniform()(square.asnumpy()); initializer.Identity()(square.asnumpy())
 initializer.Normal()(row.asnumpy()); initializer.One()(row.asnumpy()); initializer.TruncatedNormal()(row.asnumpy())
+initializer.Dirac()(image[0].asnumpy()); initializer.Orthogonal()(square.asnumpy()); initializer.Sparse(0.5)(square.asnumpy())
+initializer.VarianceScaling()(square.asnumpy())
 initializer.Uniform()(row.asnumpy()); initializer.XavierNormal()(square.asnumpy()); initializer.XavierUniform()(square.asnumpy())
 initializer.Zero()(row.asnumpy()); initializer.initializer('ones', (2,)); parameter.set_dtype(ms.float64); parameter.set_data(row)
 net.add_flags(own=True); net.apply(hook); net.insert_child_to_cell('own', nn.ReLU()); net.insert_param_to_cell('own', parameter)

@@ -2,14 +2,18 @@
 
 from adjoint.runtime.initializer import (
     Constant,
+    Dirac,
     HeNormal,
     HeUniform,
     Identity,
     Initializer,
     Normal,
     One,
+    Orthogonal,
+    Sparse,
     TruncatedNormal,
     Uniform,
+    VarianceScaling,
     XavierNormal,
     XavierUniform,
     Zero,
@@ -17,6 +21,6 @@ from adjoint.runtime.initializer import (
 )
 
 __all__ = [
-    "Constant", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "TruncatedNormal", "Uniform", "XavierNormal",
-    "XavierUniform", "Zero", "initializer",
+    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",
+    "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
 ]

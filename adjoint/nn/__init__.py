@@ -23,19 +23,49 @@ from adjoint.nn.activation import (
 )
 from adjoint.nn.container import CellList, SequentialCell
 from adjoint.nn.convolution import Conv2d
+from adjoint.nn.dynamic_lr import (
+    cosine_decay_lr,
+    exponential_decay_lr,
+    inverse_decay_lr,
+    natural_exp_decay_lr,
+    piecewise_constant_lr,
+    polynomial_decay_lr,
+    warmup_lr,
+)
+from adjoint.nn.learning_rate_schedule import (
+    CosineDecayLR,
+    ExponentialDecayLR,
+    InverseDecayLR,
+    NaturalExpDecayLR,
+    PolynomialDecayLR,
+    WarmUpLR,
+)
 from adjoint.nn.linear import Dense, Dropout, Embedding, Flatten, MatMul
-from adjoint.nn.loss import L1Loss, LossBase, MSELoss, SoftmaxCrossEntropyWithLogits
+from adjoint.nn.loss import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    L1Loss,
+    LossBase,
+    MSELoss,
+    NLLLoss,
+    SmoothL1Loss,
+    SoftmaxCrossEntropyWithLogits,
+)
 from adjoint.nn.normalization import BatchNorm1d, BatchNorm2d, LayerNorm
-from adjoint.nn.optim import SGD, Adam, Momentum, Optimizer
+from adjoint.nn.optim import SGD, Adam, AdamWeightDecay, Momentum, Optimizer
 from adjoint.nn.pooling import AvgPool2d, MaxPool2d
 from adjoint.nn.wrap import TrainOneStepCell, WithEvalCell, WithLossCell
 from adjoint.runtime.cell import Cell
 
 __all__ = [
-    "ELU", "GELU", "SGD", "Adam", "AvgPool2d", "BatchNorm1d", "BatchNorm2d", "Cell", "CellList", "Conv2d", "Dense", "Dropout", "Embedding",
-    "Flatten", "HSigmoid", "HSwish", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "LogSoftmax", "LossBase", "MSELoss", "MatMul",
-    "MaxPool2d", "Momentum", "Optimizer", "PReLU", "ReLU", "ReLU6", "SequentialCell", "SiLU", "Sigmoid", "Softmax",
-    "SoftmaxCrossEntropyWithLogits", "Softplus", "Tanh", "TrainOneStepCell", "WithEvalCell", "WithLossCell", "get_activation",
+    "ELU", "GELU", "SGD", "Adam", "AdamWeightDecay", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Cell",
+    "CellList", "Conv2d", "CosineDecayLR", "CrossEntropyLoss", "Dense", "Dropout", "Embedding", "ExponentialDecayLR", "Flatten",
+    "HSigmoid", "HSwish", "Identity", "InverseDecayLR", "L1Loss", "LayerNorm", "LeakyReLU", "LogSoftmax", "LossBase", "MSELoss",
+    "MatMul", "MaxPool2d", "Momentum", "NLLLoss", "NaturalExpDecayLR", "Optimizer", "PReLU", "PolynomialDecayLR", "ReLU", "ReLU6",
+    "SequentialCell", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softplus", "Tanh",
+    "TrainOneStepCell", "WarmUpLR", "WithEvalCell", "WithLossCell", "cosine_decay_lr", "exponential_decay_lr", "get_activation",
+    "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
 ]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["boolean", "choice", "floating", "integer", "number", "pair", "positive", "tensor_argument"]
+__all__ = [
+    "boolean", "choice", "floating", "integer", "least", "number", "pair", "positive", "positive_number", "tensor_argument",
+]
 
 
 def _name(owner: Cell | str) -> str:
@@ -32,6 +35,19 @@ def number(owner: Cell | str, argument: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a number, "
                         f"but got {value!r} of type {type(value).__name__}.")
+    return float(value)
+
+
+def least(owner: Cell | str, argument: str, value: Any, bound: float) -> float:
+    """A finite number that is at least `bound`."""
+    if not bound <= number(owner, argument, value) < math.inf:
+        raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be at least {bound} and finite, but got {value}.")
+    return float(value)
+
+
+def positive_number(owner: Cell | str, argument: str, value: Any) -> float:
+    if not 0 < number(owner, argument, value) < math.inf:
+        raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be greater than 0 and finite, but got {value}.")
     return float(value)
 
 

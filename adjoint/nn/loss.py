@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.nn.checks import boolean, choice, floating, tensor_argument
+from adjoint.nn.checks import boolean, choice, floating, integer, least, positive_number, tensor_argument
 from adjoint.ops import losses as functional
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["L1Loss", "MSELoss", "SoftmaxCrossEntropyWithLogits"]
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "L1Loss", "LossBase", "MSELoss", "NLLLoss", "SmoothL1Loss",
+    "SoftmaxCrossEntropyWithLogits",
+]
 
 
 class LossBase(Cell):
@@ -55,3 +58,73 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
             shares = tensor_argument(self, "labels", labels).astype(logits.dtype, copy=False)
             found = functional.softmax_cross_entropy_with_logits(logits, shares)
         return functional.reduced(found, self.reduction)
+
+
+class CrossEntropyLoss(LossBase):
+    """Cross entropy between softmax of the logits [n, k, ...] (or [k]) and the labels: classes [n, ...], or distributions like the logits.
+
+    weight           one number for each class, which its losses are multiplied with
+    ignore_index     a class whose losses do not count
+    label_smoothing  share of the even distribution in the labels, from 0 to 1
+    """
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0):
+        super().__init__(reduction)
+        self.weight = _weight(self, "weight", weight)
+        self.ignore_index = integer(self, "ignore_index", ignore_index)
+        if least(self, "label_smoothing", label_smoothing, 0.0) > 1:
+            raise ValueError(f"For 'CrossEntropyLoss', the argument 'label_smoothing' must be from 0 to 1, but got {label_smoothing}.")
+        self.label_smoothing = float(label_smoothing)
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+
+
+class NLLLoss(LossBase):
+    """The negative of the log probabilities [n, k, ...] (or [k]) at the classes [n, ...]; arguments as for CrossEntropyLoss."""
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.weight = _weight(self, "weight", weight)
+        self.ignore_index = integer(self, "ignore_index", ignore_index)
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
+
+
+class BCELoss(LossBase):
+    """Cross entropy between probabilities and labels, each from 0 to 1; `weight` is multiplied with the losses."""
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.weight = _weight(self, "weight", weight)
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+
+
+class BCEWithLogitsLoss(LossBase):
+    """Cross entropy between sigmoid of the input and the target; `pos_weight` is multiplied with the part of the target."""
+
+    def __init__(self, reduction: str = "mean", weight: Tensor | None = None, pos_weight: Tensor | None = None):
+        super().__init__(reduction)
+        self.weight, self.pos_weight = _weight(self, "weight", weight), _weight(self, "pos_weight", pos_weight)
+
+    def construct(self, input: Tensor, target: Tensor) -> Tensor:
+        return functional.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
+
+
+class SmoothL1Loss(LossBase):
+    """0.5 d**2 / beta for a distance d below beta, d - 0.5 beta from there on."""
+
+    def __init__(self, beta: float = 1.0, reduction: str = "none"):
+        super().__init__(reduction)
+        self.beta = positive_number(self, "beta", beta)
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.smooth_l1_loss(logits, labels, self.beta, self.reduction)
+
+
+def _weight(owner: Cell, argument: str, weight: Any) -> Tensor | None:
+    """A Tensor of weights in floating point, or None."""
+    return None if weight is None else floating(owner, argument, weight)

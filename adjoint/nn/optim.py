@@ -8,9 +8,9 @@ from typing import Any
 
 from adjoint.ir.ops.elementwise import Mul
 from adjoint.ir.ops.indexing import Gather
-from adjoint.ir.ops.optimizers import AdamUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
+from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.ir.types import F32, I32, DType
-from adjoint.nn.checks import boolean, number
+from adjoint.nn.checks import boolean, number, positive_number
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.host_checks import checked_on_host
 from adjoint.runtime.interned import made
@@ -18,7 +18,7 @@ from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full
 from adjoint.runtime.tensor import Tensor, apply, constant, update
 
-__all__ = ["SGD", "Adam", "Momentum", "Optimizer"]
+__all__ = ["SGD", "Adam", "AdamWeightDecay", "Momentum", "Optimizer"]
 
 _MUL = Mul()
 _KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
@@ -70,7 +70,8 @@ class Optimizer(Cell):
                    parameters given without groups those whose names hold beta or gamma are left out, in groups all decay
     loss_scale     gradients are divided by it
 
-    Called with a tuple of gradients in the order of `parameters`; ValueError for another number or shape.
+    Called with a tuple of gradients in the order of `parameters`, each brought to the dtype of its parameter; ValueError for another
+    number or shape, and for integers.
     """
 
     def __init__(self, learning_rate: Any, parameters: Iterable[Any], weight_decay: float | Cell = 0.0, loss_scale: float = 1.0):
@@ -259,7 +260,7 @@ class Optimizer(Cell):
                 found = self._at_this_step(group.learning_rate, dtype), self._at_this_step(group.weight_decay, dtype)
                 settings[group, dtype] = found
             rate, decay = found
-            self.step(index, parameter, gradient, rate, constant(0.0, dtype) if group.spares(parameter) else decay)
+            self.step(index, parameter, _as(gradient, parameter.dtype), rate, constant(0.0, dtype) if group.spares(parameter) else decay)
         self.global_step.overwrite(self.global_step + 1)
         return True
 
@@ -272,9 +273,9 @@ class Optimizer(Cell):
             if not isinstance(gradient, Tensor):
                 raise TypeError(f"For '{name}', the gradient of {parameter.name!r} must be a Tensor, "
                                 f"but got {gradient!r} of type {type(gradient).__name__}.")
-            if gradient.type is not parameter.type:
+            if gradient.shape != parameter.shape or not gradient.dtype.is_float:
                 raise ValueError(f"For '{name}', the gradient of {parameter.name!r} must have shape {parameter.shape} "
-                                 f"and dtype {parameter.dtype}, but got {gradient.shape} and {gradient.dtype}.")
+                                 f"and a floating dtype, but got {gradient.shape} and {gradient.dtype}.")
 
     def begin(self) -> None:
         """What a step does once, before the parameters."""
@@ -408,9 +409,7 @@ class Adam(Optimizer):
             raise ValueError("For 'Adam', 'use_offload' is not supported, since all parameters are on the CPU: leave it out, "
                              "the numbers are the same.")
         self.beta1, self.beta2 = _fraction("Adam", "beta1", beta1), _fraction("Adam", "beta2", beta2)
-        self.eps = number(self, "eps", eps)
-        if not 0 < eps < math.inf:
-            raise ValueError(f"For 'Adam', the argument 'eps' must be greater than 0, but got {eps}.")
+        self.eps = positive_number(self, "eps", eps)
         self.use_nesterov = boolean(self, "use_nesterov", use_nesterov)
         self.use_amsgrad = boolean(self, "use_amsgrad", use_amsgrad)
         boolean(self, "use_locking", use_locking)
@@ -432,3 +431,25 @@ class Adam(Optimizer):
         update(op, states, *states, gradient, learning_rate,
                constant(self.beta1, dtype), constant(self.beta2, dtype), constant(self.eps, dtype), _as(self.beta1_power, dtype),
                _as(self.beta2_power, dtype), weight_decay, self._scale(dtype))
+
+
+class AdamWeightDecay(Optimizer):
+    """Adam whose weight decay does not pass through the moments (Loshchilov and Hutter 2017), and without correction of the moments.
+
+    p = p - lr * (m / (sqrt(v) + eps) + weight_decay * p)
+    """
+
+    def __init__(
+        self, params: Iterable[Any], learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6,
+        weight_decay: float | Cell = 0.0,
+    ):
+        super().__init__(learning_rate, params, weight_decay)
+        self.beta1, self.beta2 = _fraction("AdamWeightDecay", "beta1", beta1), _fraction("AdamWeightDecay", "beta2", beta2)
+        self.eps = positive_number(self, "eps", eps)
+        self.__dict__["moments1"], self.__dict__["moments2"] = self.states("adam_m"), self.states("adam_v")
+
+    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
+        dtype = parameter.dtype.compute
+        states = parameter, self.moments1[index], self.moments2[index]
+        update(made(AdamWeightDecayUpdate), states, *states, gradient, learning_rate, constant(self.beta1, dtype),
+               constant(self.beta2, dtype), constant(self.eps, dtype), weight_decay, self._scale(dtype))

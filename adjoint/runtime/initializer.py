@@ -21,8 +21,8 @@ from adjoint.runtime.random import key_numbers
 from adjoint.runtime.tensor import Tensor, dtype_argument
 
 __all__ = [
-    "Constant", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "TruncatedNormal", "Uniform", "XavierNormal",
-    "XavierUniform", "Zero", "initializer",
+    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",
+    "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -219,11 +219,101 @@ class HeNormal(_He):
         return generator.normal(0.0, self.deviation(shape), shape)
 
 
+class VarianceScaling(Initializer):
+    """Numbers of variance scale / n, with n the fan_in, the fan_out or their mean, `mode` "fan_in", "fan_out" or "fan_avg".
+
+    distribution  "uniform"; "untruncated_normal"; "truncated_normal", cut off at twice the deviation that it would have uncut
+    """
+
+    def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"):
+        if not _finite("VarianceScaling", "scale", scale) > 0:
+            raise ValueError(f"For 'VarianceScaling', the argument 'scale' must be greater than 0, but got {scale}.")
+        for argument, value, known in (("mode", mode, ("fan_in", "fan_out", "fan_avg")),
+                                       ("distribution", distribution, ("uniform", "truncated_normal", "untruncated_normal"))):
+            if not isinstance(value, str) or value not in known:
+                raise ValueError(f"For 'VarianceScaling', the argument '{argument}' must be one of {list(known)}, but got {value!r}.")
+        self.scale, self.mode, self.distribution = float(scale), mode, distribution
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        fan_in, fan_out = fans("VarianceScaling", shape)
+        over = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        deviation = math.sqrt(self.scale / max(1.0, over))
+        match self.distribution:
+            case "uniform":
+                bound = math.sqrt(3.0) * deviation
+                return generator.uniform(-bound, bound, shape)
+            case "untruncated_normal":
+                return generator.normal(0.0, deviation, shape)
+            case _:
+                uncut = deviation / _CUT_DEVIATION
+                return TruncatedNormal(uncut, 0.0, -2 * uncut, 2 * uncut).draw(shape, generator)
+
+
+_CUT_DEVIATION = 0.87962566103423978
+"""The deviation of a standard normal number that lies in [-2, 2]."""
+
+
+class Orthogonal(Initializer):
+    """`gain` times a matrix with orthonormal rows or columns, whichever are fewer, of shape (n, rest) (Saxe et al. 2013)."""
+
+    def __init__(self, gain: float = 1.0):
+        self.gain = _finite("Orthogonal", "gain", gain)
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        if len(shape) < 2:
+            raise ValueError(f"For 'Orthogonal', the tensor must have at least 2 dimensions, but got shape {shape}.")
+        rows, columns = shape[0], math.prod(shape[1:])
+        q, r = np.linalg.qr(generator.normal(size=(max(rows, columns), min(rows, columns))))
+        # With the signs of the diagonal of r every such matrix is as likely as any other.
+        q = q * np.sign(np.diag(r))
+        return self.gain * (q.T if rows < columns else q).reshape(shape)
+
+
+class Dirac(Initializer):
+    """Kernels [out, in, ...] of a convolution that gives back its channels, as many as there are, in each of `groups` groups."""
+
+    def __init__(self, groups: int = 1):
+        if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)):
+            raise TypeError(f"For 'Dirac', the argument 'groups' must be an int, but got {groups!r} of type {type(groups).__name__}.")
+        if groups < 1:
+            raise ValueError(f"For 'Dirac', the argument 'groups' must be at least 1, but got {groups}.")
+        self.groups = int(groups)
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"For 'Dirac', the tensor must have 3, 4 or 5 dimensions, but got shape {shape}.")
+        if shape[0] % self.groups:
+            raise ValueError(f"For 'Dirac', the first dimension must be a multiple of 'groups', {self.groups}, but got shape {shape}.")
+        values = np.zeros(shape)
+        in_group = shape[0] // self.groups
+        middle = tuple(size // 2 for size in shape[2:])
+        for channel in range(min(in_group, shape[1])):
+            values[(slice(channel, None, in_group), channel, *middle)] = 1.0
+        return values
+
+
+class Sparse(Initializer):
+    """A matrix of normal numbers of deviation `sigma`, with a share `sparsity` of each column 0 (Martens 2010)."""
+
+    def __init__(self, sparsity: float, sigma: float = 0.01):
+        if not 0 <= _number("Sparse", "sparsity", sparsity) <= 1:
+            raise ValueError(f"For 'Sparse', the argument 'sparsity' must be from 0 to 1, but got {sparsity}.")
+        self.sparsity, self.sigma = float(sparsity), _deviation("Sparse", sigma)
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        if len(shape) != 2:
+            raise ValueError(f"For 'Sparse', the tensor must have 2 dimensions, but got shape {shape}.")
+        values = generator.normal(0.0, self.sigma, shape)
+        places = generator.permuted(np.broadcast_to(np.arange(shape[0])[:, None], shape), axis=0)
+        values[places < math.ceil(self.sparsity * shape[0])] = 0.0
+        return values
+
+
 _NAMES: dict[str, type[Initializer]] = {
     "normal": Normal, "uniform": Uniform, "zeros": Zero, "zero": Zero, "ones": One, "one": One, "identity": Identity,
     "truncatednormal": TruncatedNormal, "xavier_uniform": XavierUniform, "xavieruniform": XavierUniform,
     "xavier_normal": XavierNormal, "xaviernormal": XavierNormal, "he_normal": HeNormal, "henormal": HeNormal,
-    "he_uniform": HeUniform, "heuniform": HeUniform,
+    "he_uniform": HeUniform, "heuniform": HeUniform, "dirac": Dirac, "orthogonal": Orthogonal, "variancescaling": VarianceScaling,
 }
 
 

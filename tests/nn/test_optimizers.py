@@ -80,6 +80,16 @@ RECORDED = [
     ('Adam([{"params":[w,b],"lr":0.3}])', [0.1230496, -1.1230488, -0.3769515, -0.5915982, 0.0915982]),
     ('SGD([w,b], 0.1, weight_decay=1)', [0.6729, -1.3457999, 0.1962, 0.1583333, -0.6583334]),
     ('SGD([w,b], 1)', [0.4, -0.8, -1.3000001, -0.6666667, 0.1666667]),
+    ('nn.AdamWeightDecay([w,b])', [0.9879956, -1.9879947, 0.4879943, 0.2385546, -0.7385546]),
+    ('nn.AdamWeightDecay([w,b], 0.1)', [-0.2004338, -0.7994671, -0.7005659, -0.8945419, 0.3945418]),
+    ('nn.AdamWeightDecay([w,b], 0.1, 0.5, 0.8, 1e-2, 0.1)', [0.6413237, -1.593276, 0.1311222, -0.0529089, -0.4470911]),
+    ('nn.AdamWeightDecay([{"params":[w],"weight_decay":0.1,"lr":0.5},{"params":[b]}], 0.1, weight_decay=0.2)',
+     [-4.888154, 4.0312424, -5.3174596, -0.8887995, 0.4182036]),
+    ('nn.AdamWeightDecay([w,b], nn.ExponentialDecayLR(0.1, 0.5, 2), weight_decay=0.1)',
+     [0.1401215, -1.1181263, -0.3490272, -0.5624147, 0.0624147]),
+    ('SGD([w,b], nn.WarmUpLR(0.1, 2))', [0.96, -1.9200001, 0.38, 0.2208333, -0.7208334]),
+    ('Adam([w,b], nn.CosineDecayLR(0.01, 0.1, 2))', [0.8373356, -1.8373355, 0.3373353, 0.0899989, -0.5899988]),
+    ('SGD([w,b], nn.exponential_decay_lr(0.1, 0.5, 3, 1, 1))', [0.9725, -1.9450001, 0.4175, 0.1833333, -0.6833333]),
     ('SGD((p for p in [w,b]), 0.1)', [0.9400001, -1.8800001, 0.32, 0.1583333, -0.6583334]),
 ]
 
@@ -87,6 +97,29 @@ RECORDED = [
 @pytest.mark.parametrize(("make", "expected"), RECORDED, ids=[make for make, _ in RECORDED])
 def test_three_steps_as_mindspore_makes_them(make: str, expected: list[float]) -> None:
     np.testing.assert_allclose(after(make), expected, rtol=2e-5, atol=2e-6)
+
+
+# Recorded from MindSpore 2.10.0: w after a step with a gradient in half precision.
+IN_HALF = {
+    "SGD([w], 0.1, 0.9)": [0.990002453327179, -1.980004906654358, 0.19999998807907104],
+    "Momentum([w], 0.1, 0.9)": [0.990002453327179, -1.980004906654358, 0.19999998807907104],
+    "Adam([w], 0.1, use_amsgrad=True)": [0.9000003337860107, -1.9000000953674316, 0.4000000059604645],
+    "nn.AdamWeightDecay([w], 0.1)": [0.6838701367378235, -1.683820128440857, 0.1837734580039978],
+}
+
+
+@pytest.mark.parametrize("make", IN_HALF)
+def test_a_gradient_comes_to_the_dtype_of_its_parameter(make: str) -> None:
+    for graph in (False, True):
+        w = Parameter(Tensor([1.0, -2.0, 0.5]), name="w")
+        optimizer = eval(make, {**globals(), "w": w})
+
+        def step(gradient: Tensor, take: Any = optimizer) -> Any:
+            return take((gradient,))
+
+        (ms.jit(step) if graph else step)(Tensor([0.1, -0.2, 3.0], ms.float16))
+        assert w.dtype is ms.float32
+        np.testing.assert_allclose(w.asnumpy(), IN_HALF[make], rtol=1e-6)
 
 
 def momentum_by_hand(nesterov: bool, decay: float, scale: float) -> list[float]:

@@ -51,12 +51,12 @@ DIFFERENT = {
     "ops.full((2,), 3.5)": FAULT,
     "Tensor(np.array([1 + 2j]))": "there are no complex dtypes",
 }
-SECTIONS = ("kinks", "powers", "ties", "choices", "dtype changes", "products", "losses", "values")
+SECTIONS = ("kinks", "powers", "ties", "choices", "dtype changes", "products", "losses", "schedules", "cells", "values")
 ANSWERS = [
     pytest.param(expression, wanted, id=expression)
     for section in SECTIONS
     for expression, wanted in GRADIENTS[section].items()
-    if expression not in DIFFERENT and wanted != "unstable" and "nn." not in expression
+    if expression not in DIFFERENT and wanted != "unstable"
 ]
 
 

@@ -246,6 +246,48 @@ LOSSES = (
     "grads(lambda x, y: ops.SparseSoftmaxCrossEntropyWithLogits()(x, y), f32([[1.0, 2.0], [3.0, 4.0]]), i32([0, 1]))",
     "grads(lambda x, y: ops.binary_cross_entropy(x, y), f32([0.0, 0.5, 1.0]), f32([0.0, 1.0, 0.0]))",
 )
+STEPS = "i32([0, 1, 2, 3, 4, 5, 7, 8, 9, 20])"
+SCHEDULES = (
+    f"nn.ExponentialDecayLR(0.1, 0.9, 4)({STEPS})",
+    f"nn.ExponentialDecayLR(0.1, 0.9, 4, True)({STEPS})",
+    f"nn.NaturalExpDecayLR(0.1, 0.9, 4)({STEPS})",
+    f"nn.NaturalExpDecayLR(0.1, 0.9, 4, True)({STEPS})",
+    f"nn.InverseDecayLR(0.1, 0.5, 4)({STEPS})",
+    f"nn.InverseDecayLR(0.1, 0.5, 4, True)({STEPS})",
+    f"nn.CosineDecayLR(0.01, 0.1, 4)({STEPS})",
+    f"nn.PolynomialDecayLR(0.1, 0.01, 4, 0.5)({STEPS})",
+    f"nn.PolynomialDecayLR(0.1, 0.01, 4, 2.0, True)({STEPS})",
+    f"nn.WarmUpLR(0.1, 4)({STEPS})",
+    "nn.WarmUpLR(0.1, 4)(i32([2]))",
+    "nn.piecewise_constant_lr([2, 5, 10], [0.1, 0.05, 0.01])",
+    "nn.exponential_decay_lr(0.1, 0.9, 12, 2, 2)",
+    "nn.exponential_decay_lr(0.1, 0.9, 12, 2, 2, True)",
+    "nn.natural_exp_decay_lr(0.1, 0.9, 12, 2, 2)",
+    "nn.natural_exp_decay_lr(0.1, 0.9, 12, 2, 2, True)",
+    "nn.inverse_decay_lr(0.1, 0.5, 12, 2, 2)",
+    "nn.inverse_decay_lr(0.1, 0.5, 12, 2, 2, True)",
+    "nn.cosine_decay_lr(0.01, 0.1, 12, 2, 2)",
+    "nn.polynomial_decay_lr(0.1, 0.01, 12, 2, 2, 0.5)",
+    "nn.polynomial_decay_lr(0.1, 0.01, 24, 2, 2, 2.0, True)",
+    "nn.warmup_lr(0.1, 12, 2, 2)",
+)
+X23, Y23, ZEROS_ONES = "f32([[0.2, 0.5, 0.7], [0.9, 0.1, 0.4]])", "f32([[0.3, 0.1, 0.9], [0.2, 0.8, 0.4]])", "f32([[0, 1, 1], [1, 0, 1]])"
+CELLS = (
+    f"nn.CrossEntropyLoss()({X23}, i32([0, 2]))",
+    f"nn.CrossEntropyLoss(f32([1.0, 2.0, 0.5]), 1, 'sum', 0.25)({X23}, i32([1, 2]))",
+    f"nn.CrossEntropyLoss(reduction='none')({X23}, {Y23})",
+    f"grads(nn.CrossEntropyLoss(), {X23}, {Y23})",
+    f"nn.BCELoss()({X23}, {ZEROS_ONES})",
+    f"nn.BCELoss({Y23}, 'none')({X23}, {ZEROS_ONES})",
+    f"grads(lambda x: nn.BCELoss(reduction='sum')(x, {ZEROS_ONES}), {X23})",
+    f"nn.BCEWithLogitsLoss()({X23}, {ZEROS_ONES})",
+    f"nn.BCEWithLogitsLoss('none', {Y23}, f32([1.0, 2.0, 3.0]))({X23}, {ZEROS_ONES})",
+    f"nn.NLLLoss()({X23}, i32([0, 2]))",
+    f"nn.NLLLoss(f32([1.0, 2.0, 0.5]), 1, 'none')({X23}, i32([1, 2]))",
+    f"nn.SmoothL1Loss()({X23}, {Y23})",
+    f"nn.SmoothL1Loss(0.25, 'mean')({X23}, {Y23})",
+    f"nn.WithEvalCell(nn.ReLU(), nn.CrossEntropyLoss())({X23}, i32([0, 2]))",
+)
 VALUES = (
     "ops.maximum(f32([nan, 1.0]), f32([1.0, nan]))",
     "ops.minimum(f32([nan, 1.0]), f32([1.0, nan]))",
@@ -341,6 +383,8 @@ def record() -> dict[str, Any]:
         "dtype changes": outcomes(DTYPE_CHANGES),
         "products": outcomes(products()),
         "losses": outcomes(LOSSES),
+        "schedules": outcomes(SCHEDULES),
+        "cells": outcomes(CELLS),
         "whole functions": outcomes(WHOLE),
         "values": outcomes(VALUES),
     }

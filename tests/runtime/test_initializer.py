@@ -45,9 +45,10 @@ def test_names(name: str) -> None:
             initializer(name, (2, 2))
         return
     ms.set_seed(1)
-    by_name = initializer(name, (2, 3)).tolist()
+    shape = (2, 3, 1) if NAMES[name] == "Dirac" else (2, 3)
+    by_name = initializer(name, shape).tolist()
     ms.set_seed(1)
-    assert by_name == initializer(getattr(initializers, NAMES[name])(), (2, 3)).tolist()
+    assert by_name == initializer(getattr(initializers, NAMES[name])(), shape).tolist()
 
 
 def test_what_initializer_takes() -> None:
@@ -82,3 +83,54 @@ def test_fans_need_two_dimensions(shape: tuple[int, ...]) -> None:
     for name in ("xavier_uniform", "xavier_normal", "he_uniform", "he_normal"):
         with pytest.raises(ValueError, match="2 dimensions"):
             initializer(name, shape)
+
+
+@pytest.mark.parametrize(("shape", "groups", "ones"), [
+    ((4, 2, 3), 2, [[0, 0, 1], [1, 1, 1], [2, 0, 1], [3, 1, 1]]),
+    ((3, 5, 4), 1, [[0, 0, 2], [1, 1, 2], [2, 2, 2]]),
+    ((4, 2, 3, 2), 1, [[0, 0, 1, 1], [1, 1, 1, 1]]),
+])
+def test_dirac(shape: tuple[int, ...], groups: int, ones: list[list[int]]) -> None:
+    """Where MindSpore 2.10.0 puts its ones; a convolution with them gives back its channels."""
+    found = initializer(initializers.Dirac(groups), shape).asnumpy()
+    assert np.argwhere(found).tolist() == ones and found.max() == 1
+    image = Tensor(np.random.default_rng(0).random((1, 2, 4, 4)).astype(np.float32))
+    same = ms.nn.Conv2d(2, 2, 3, weight_init="dirac")
+    assert np.array_equal(same(image).asnumpy(), image.asnumpy())
+
+
+@pytest.mark.parametrize("shape", [(6, 2, 2), (2, 5), (3, 3)])
+def test_orthogonal(shape: tuple[int, ...]) -> None:
+    matrix = initializer(initializers.Orthogonal(2.0), shape, ms.float64).asnumpy().reshape(shape[0], -1)
+    small = matrix @ matrix.T if shape[0] <= matrix.shape[1] else matrix.T @ matrix
+    np.testing.assert_allclose(small, 4 * np.eye(len(small)), atol=1e-12)
+
+
+def test_sparse() -> None:
+    """So many zeros in each column, not in the same places."""
+    values = initializer(initializers.Sparse(0.3, 0.5), (70, 40)).asnumpy()
+    assert ((values == 0).sum(0) == 21).all() and len({tuple(column) for column in (values == 0).T}) > 30
+    assert abs(values[values != 0].std() - 0.5) < 0.05
+
+
+@pytest.mark.parametrize(("mode", "fan"), [("fan_in", 300), ("fan_out", 400), ("fan_avg", 350)])
+def test_variance_scaling(mode: str, fan: float) -> None:
+    deviation = math.sqrt(2.0 / fan)
+    bounds = {"uniform": math.sqrt(3.0) * deviation, "truncated_normal": 2 * deviation / 0.8796256610342398, "untruncated_normal": None}
+    for distribution, bound in bounds.items():
+        values = initializer(initializers.VarianceScaling(2.0, mode, distribution), (400, 300), ms.float64).asnumpy()
+        assert abs(values.std() / deviation - 1) < 0.01 and abs(values.mean()) < 8 * deviation / math.sqrt(values.size)
+        assert np.abs(values).max() > 4 * deviation if bound is None else bound * 0.98 < np.abs(values).max() <= bound
+
+
+@pytest.mark.parametrize(("make", "shape", "kind"), [
+    ("Dirac(0)", (2, 2, 2), ValueError), ("Dirac('a')", (2, 2, 2), TypeError), ("Dirac()", (2, 2), ValueError),
+    ("Dirac(2)", (3, 2, 2), ValueError),
+    ("Orthogonal('a')", (2, 2), TypeError), ("Orthogonal()", (2,), ValueError), ("Sparse(1.5)", (2, 2), ValueError),
+    ("Sparse(0.5, -1)", (2, 2), ValueError), ("Sparse(0.5)", (2, 2, 2), ValueError), ("VarianceScaling(0)", (2, 2), ValueError),
+    ("VarianceScaling(1, 'a')", (2, 2), ValueError), ("VarianceScaling(1, 'fan_in', 'a')", (2, 2), ValueError),
+    ("VarianceScaling()", (2,), ValueError),
+])
+def test_mistakes_name_the_initialiser(make: str, shape: tuple[int, ...], kind: type[Exception]) -> None:
+    with pytest.raises(kind, match=make.partition("(")[0]):
+        initializer(eval(make, vars(initializers)), shape)
