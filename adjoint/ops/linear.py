@@ -31,8 +31,8 @@ from adjoint.ops.arguments import (
 from adjoint.ops.picking import gathered, indices_argument
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.interned import made
-from adjoint.runtime.plans import plans
-from adjoint.runtime.state import state
+from adjoint.runtime.plans import pairs_of
+from adjoint.runtime.state import tapes
 from adjoint.runtime.tensor import Tensor, apply, binary, promoted
 
 __all__ = [
@@ -44,6 +44,7 @@ _new = object.__new__
 _ADD, _MUL = ew.Add(), ew.Mul()
 _PRODUCTS = {(ta, tb): Product(ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)}
 _PRODUCT, _LINEAR = _PRODUCTS[False, False], _PRODUCTS[False, True]
+_PLANS = pairs_of(_PRODUCT)
 Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
@@ -72,8 +73,8 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
 def matmul(input: Any, other: Any) -> Tensor:
     """The product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
     try:
-        plan = plans[_PRODUCT, input.type, other.type]
-        if state.tape is None:
+        plan = _PLANS[input.type][other.type]
+        if not tapes:
             out = _new(Tensor)
             out.type = plan.type
             out.memory = plan.run(input.memory, other.memory)

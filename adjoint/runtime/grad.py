@@ -119,7 +119,8 @@ def differentiate(
         return run.result, *run.structured(found)
     finally:
         tape.depth = depth
-        state.tape = outer
+        if state.tape is not outer:
+            state.tape = outer
 
 
 class Recorded:
@@ -154,8 +155,8 @@ def recorded(
 
     Arguments given by keyword have the positions behind the others.
     """
-    given = [*args, *kwargs.values()]
-    run = Recorded(tuple(given), positions, weights)
+    given = [*args, *kwargs.values()] if kwargs else list(args)
+    run = Recorded(tuple(given) if kwargs else args, positions, weights)
     identity = function_identity(fn)
     run.start = tape.begin((id(identity), len(given)), identity)
     for position in positions:
@@ -164,7 +165,10 @@ def recorded(
         run.leaves.append(leaf)
     run.watched = [tape.watch(p) if p.requires_grad else None for p in weights]
     run.wanted = list(dict.fromkeys([s for leaf in run.leaves for s in leaf.slots] + [s for s in run.watched if s is not None]))
-    run.result = fn(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
+    if kwargs:
+        run.result = fn(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
+    else:
+        run.result = fn(*given)
     return run
 
 
@@ -231,7 +235,7 @@ def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
 def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
     """Argument positions that are differentiated, checked against the call."""
     places = (grad_position,) if isinstance(grad_position, int) else grad_position
-    given = (*args, *kwargs.values())
+    given = (*args, *kwargs.values()) if kwargs else args
     for place in places:
         if place >= len(given):
             try:
@@ -294,7 +298,9 @@ def _gradient_function(
 
     @functools.wraps(fn, updated=()) if hasattr(fn, "__name__") else (lambda f: f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs, sens = _without_sens(name, args, kwargs) if sens_param else (args, kwargs, None)
+        sens = None
+        if sens_param:
+            args, kwargs, sens = _without_sens(name, args, kwargs)
         positions = [] if grad_position is None else _positions(name, fn, grad_position, args, kwargs)
         asked, single = _weights(name, () if weights is None else weights)
         result, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, has_aux=has_aux)

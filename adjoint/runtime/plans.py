@@ -16,10 +16,10 @@ from typing import Any
 from adjoint.diagnostics import InternalError
 from adjoint.ir.op import Op
 from adjoint.ir.storage import from_compute, to_compute
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
 
-__all__ = ["Plan", "plan_for", "plans"]
+__all__ = ["Plan", "pairs", "pairs_of", "plan_for", "plans"]
 
 
 class Plan:
@@ -41,6 +41,14 @@ class Plan:
 plans: dict[tuple[Any, ...], Plan] = {}
 _LIMIT = 20_000
 
+pairs: dict[Op, dict[Type, dict[Type, Plan]]] = {}
+"""The plans of ops of two operands again: an op, a type and another are found one after the other without a key being made."""
+
+
+def pairs_of(op: Op) -> dict[Type, dict[Type, Plan]]:
+    """The plans of an op of two operands, by the type of the first, then of the second; filled as they are made."""
+    return pairs.setdefault(op, {})
+
 
 def plan_for(op: Op, types: Sequence[TensorType]) -> Plan:
     """The plan for these types; made if there is none yet.  TypeError or ValueError when the operands do not fit."""
@@ -50,7 +58,11 @@ def plan_for(op: Op, types: Sequence[TensorType]) -> Plan:
         plan = _made(op, types)
         if len(plans) >= _LIMIT:
             plans.clear()
+            for table in pairs.values():
+                table.clear()
         plans[key] = plan
+        if len(types) == 2:
+            pairs_of(op).setdefault(types[0], {})[types[1]] = plan
     return plan
 
 

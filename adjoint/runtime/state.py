@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from adjoint.runtime.precision import computing
     from adjoint.runtime.tape import Tape
 
-__all__ = ["not_recording", "state"]
+__all__ = ["not_recording", "state", "tapes"]
+
+
+_set = threading.local.__setattr__
 
 
 class _State(threading.local):
@@ -30,6 +33,18 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.computing: dict[int, computing] = {}
 
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "tape" and (value is None) is not (self.tape is None):
+            if value is None:
+                tapes.pop()
+            else:
+                tapes.append(None)
+        _set(self, name, value)
+
+
+tapes: list[None] = []
+"""As many as there are threads with a tape. An op that finds it empty need not ask for its own, which costs more."""
 
 state = _State()
 

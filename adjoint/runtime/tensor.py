@@ -25,15 +25,16 @@ from adjoint.runtime.display import represented, written
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
 from adjoint.runtime.machine import Memory, array_of, ffi, machine, memory_of
-from adjoint.runtime.plans import check_fits, plan_for, plans
+from adjoint.runtime.plans import check_fits, pairs, pairs_of, plan_for, plans
 from adjoint.runtime.promotion import common_dtype, scalar_dtype
-from adjoint.runtime.state import state
+from adjoint.runtime.state import state, tapes
 
 __all__ = ["Tensor", "apply", "as_tensor", "binary", "constant", "dtype_argument", "dtype_of_array", "promoted", "update", "wrap"]
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
 _ADD, _SUB, _MUL, _DIV = ew.Add(), ew.Sub(), ew.Mul(), ew.Div()
+_SUMS, _PRODUCTS, _QUOTIENTS = pairs_of(_ADD), pairs_of(_MUL), pairs_of(_DIV)
 
 
 class Tensor:
@@ -330,9 +331,9 @@ class Tensor:
 
     # -- operators --------------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Tensor:
-        if state.tape is None:
+        if not tapes:
             try:
-                plan = plans[_ADD, self.type, other.type]
+                plan = _SUMS[self.type][other.type]
             except (KeyError, AttributeError):
                 return binary(_ADD, self, other)
             result = _new(Tensor)
@@ -345,9 +346,9 @@ class Tensor:
         return binary(_SUB, self, other)
 
     def __mul__(self, other: Any) -> Tensor:
-        if state.tape is None:
+        if not tapes:
             try:
-                plan = plans[_MUL, self.type, other.type]
+                plan = _PRODUCTS[self.type][other.type]
             except (KeyError, AttributeError):
                 return binary(_MUL, self, other)
             result = _new(Tensor)
@@ -476,7 +477,7 @@ def apply(op: Op, *operands: Tensor) -> Any:
 
     While a function is made into a graph, the op becomes a node of it instead, here as in `binary`, `update` and `overwrite`.
     """
-    tape = state.tape
+    tape = state.tape if tapes else None
     if tape is not None and tape.emits:
         return state.lowering.emit(op, operands)
     plan = plans.get((op, *[x.type for x in operands]))
@@ -520,11 +521,11 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
 
 def binary(op: Op, a: Any, b: Any) -> Tensor:
     """An op on two operands, tensors or numbers, brought to their common dtype first."""
-    tape = state.tape
+    tape = state.tape if tapes else None
     if tape is not None and tape.emits:
         return state.lowering.emit(op, promoted(op, a, b))
     try:
-        plan = plans[op, a.type, b.type]
+        plan = pairs[op][a.type][b.type]
     except (KeyError, AttributeError):
         a, b = promoted(op, a, b)
         plan = plan_for(op, (a.type, b.type))
@@ -569,14 +570,12 @@ def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
 def divided(a: Any, b: Any) -> Tensor:
     """True division: integers and bools divide as Float32."""
     try:
-        plan = plans[_DIV, a.type, b.type]
+        _QUOTIENTS[a.type][b.type]
     except (KeyError, AttributeError):
         a, b = promoted(_DIV, a, b)
         if not a.dtype.is_float:
             a, b = _as_dtype(a, F32), _as_dtype(b, F32)
-        return apply(_DIV, a, b)
-    del plan
-    return apply(_DIV, a, b)
+    return binary(_DIV, a, b)
 
 
 def logical(on_bool: Op, on_integers: Op, a: Any, b: Any) -> Tensor:
