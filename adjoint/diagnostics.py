@@ -19,7 +19,7 @@ from typing import Any
 
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
-    "missing_name", "noted", "placed", "user_place", "warn",
+    "beginning", "missing_name", "noted", "placed", "user_place", "warn",
 ]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
@@ -191,6 +191,12 @@ def _source_line(place: At) -> str:
     return linecache.getline(place.file, place.line) if there else ""
 
 
+def beginning(file: str, line: int) -> At:
+    """The place where a line's text begins, behind its indentation."""
+    text = linecache.getline(file, line)
+    return At(file, line, len(text) - len(text.lstrip()) + 1)
+
+
 def warn(message: str) -> None:
     """A UserWarning at the line of the user's program that is running: the innermost one outside of this package."""
     frame, level = sys._getframe(1), 2
@@ -205,9 +211,11 @@ def missing_name(module: str, name: str, present: Mapping[str, Any]) -> Exceptio
     To be called by the module's `__getattr__` with its globals.  The message says that the name is not part of adjoint, and what is
     close among the names in `__all__`.
     """
-    folded = {candidate.lower(): candidate for candidate in present["__all__"]}
+    folded: dict[str, list[str]] = {}
+    for candidate in present["__all__"]:
+        folded.setdefault(candidate.lower(), []).append(candidate)
     close = difflib.get_close_matches(name.lower(), folded, 3, 0.6)
-    hint = f" Close to it are: {', '.join(folded[c] for c in close)}." if close else ""
+    hint = f" Close to it are: {', '.join(spelling for c in close for spelling in folded[c])}." if close else ""
     message = f"adjoint has no {name!r} in {module!r}.{hint}"
     frame = sys._getframe(2)
     importing = frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 
-from adjoint.diagnostics import At, Loc
+from adjoint.diagnostics import At, Loc, beginning
 from adjoint.frontend import errors
 
 __all__ = ["Definition", "Source", "definition_of"]
@@ -67,7 +67,7 @@ def definition_of(function: FunctionType) -> tuple[Definition, Source]:
 
 def _searched(code: CodeType, name: str) -> tuple[Definition, Source]:
     file = code.co_filename
-    loc = At(file, code.co_firstlineno, 1)
+    loc = beginning(file, code.co_firstlineno)
     lines = linecache.getlines(file)
     if not "".join(lines).strip():
         raise errors.NO_SOURCE.at(loc, f"there is no source text for `{name}`", help="write the function in a file")

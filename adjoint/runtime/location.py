@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from adjoint.diagnostics import UNKNOWN, At, Loc, user_place
+from adjoint.diagnostics import UNKNOWN, At, Loc, beginning, user_place
 
 __all__ = ["definition", "receiver", "user_location"]
 
@@ -38,7 +38,7 @@ def user_location() -> Loc:
 def definition(function: Any) -> Loc:
     """Where a function was defined."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return At(code.co_filename, code.co_firstlineno, 1) if code is not None else UNKNOWN
+    return beginning(code.co_filename, code.co_firstlineno) if code is not None else UNKNOWN
 
 
 def receiver(loc: Loc) -> str:

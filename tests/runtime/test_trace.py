@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
+
 import numpy as np
 import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.diagnostics import user_place
+from adjoint.diagnostics import At, user_place
 from adjoint.ir.core import walk
 from adjoint.ir.interpret import Interpreter
 from adjoint.ir.ops.state import Read
@@ -17,6 +19,7 @@ from adjoint.ir.verify import verify_module
 from adjoint.passes.autodiff import Grad
 from adjoint.passes.manager import Pipeline
 from adjoint.runtime.executor import Executor, load_ir
+from adjoint.runtime.location import definition
 from adjoint.runtime.trace import trace
 
 
@@ -121,3 +124,15 @@ def test_load_ir_names_what_is_missing():
     with pytest.raises(KeyError, match="no function @g"):
         load_ir(text)["g"]
     assert load_ir(text, hosts={"h": lambda x: x * 2})(Tensor([1.0, 2.0])).asnumpy().tolist() == [2, 4]
+
+
+class Indented:
+    def method(self) -> None:
+        """What stands in a class."""
+
+
+def test_a_function_is_placed_where_its_text_begins() -> None:
+    """Not on the white space before it, where a caret would show nothing."""
+    place = definition(Indented().method)
+    assert isinstance(place, At) and place.column == 5
+    assert linecache.getline(place.file, place.line)[place.column - 1 :].startswith("def method")
