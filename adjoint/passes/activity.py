@@ -8,13 +8,15 @@ Only active values receive cotangents.  A leaf is a Value, or the symbol of a pa
 one leaf.  `attach!` in a branch or a loop is kept with the conditions it stands under: its callback runs as often as it ran.
 What is attached to the result of an `if` is attached to what the side taken yields, for that is the same value.
 
-What hangs on a carried value of a loop sees the cotangent of the carried value, which leaves out other uses of what the round
-before has yielded.
+What is attached to a carried value of a loop, or to a result of one, is attached to what the round before has yielded, or to
+the initial value.  Where that has no other use its cotangent is complete there, by whatever name.  Elsewhere the rounds hand it
+on: how often each `attach!` has run is counted backwards (see `sweep`), and the callbacks run where the value itself is complete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value
@@ -24,7 +26,7 @@ from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType, TupleType, Type
 from adjoint.passes import errors
 
-__all__ = ["Activity", "Branched", "Firing", "Leaf", "Repeated", "differentiable"]
+__all__ = ["Activity", "Branched", "Firing", "Leaf", "Pending", "Repeated", "Times", "attaches_of", "differentiable"]
 
 Leaf = Value | str
 
@@ -45,8 +47,28 @@ class Repeated:
     firings: tuple[Firing, ...]
 
 
-Firing = Node | Branched | Repeated
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A callback attached through values that loops carry, as often as counted."""
+
+    attach: Node
+    count: Atom
+
+
+Firing = Node | Branched | Repeated | Times
 """What runs when a cotangent is complete; a Node is an `attach!`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Stands for how often `attach` has hung its callback on what a leaf is, through a value that a loop carries.
+
+    laps  the loops around `attach` of which it has done so in a later round than the first that knows the leaf
+    """
+
+    leaf: Leaf
+    attach: Node
+    laps: frozenset[Node] = frozenset()
 
 
 def differentiable(type_: Type) -> bool:
@@ -90,6 +112,14 @@ class Activity:
     """The reads of active parameters: value to symbol."""
     attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
     """What hangs on a leaf, in order of attachment."""
+    handed: dict[Value, list[Firing]] = field(default_factory=dict)
+    """The same for carried values and results of loops: it is handed on to what they are."""
+    handing: set[Node] = field(default_factory=set)
+    """The nodes with regions inside of which, or by whose results, anything is handed on."""
+    _loops: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
+    """By `attach!` the loops around it, from the outside in."""
+    _begins: dict[Node, int] = field(default_factory=dict)
+    """By loop the number in order of its first `attach!`."""
     _attaches: bool = False
     _order: dict[Node, int] = field(default_factory=dict)
     """The `attach!` nodes in program order."""
@@ -101,6 +131,8 @@ class Activity:
             for leaf, firing in self._collect(self.nodes, set()):
                 self.attached.setdefault(leaf, []).append(firing)
             self._hand_in(self.nodes, [])
+            if any(value in self.attached for value in _carried(self.nodes)):
+                self._hand_on(self.nodes, (), _Names(self.nodes))
 
     def leaf(self, value: Value) -> Leaf:
         """The value itself; for the read of an active parameter, the parameter's symbol."""
@@ -247,6 +279,46 @@ class Activity:
         hanging += firings
         hanging.sort(key=lambda firing: self._order[_first(firing)])
 
+    def _hand_on(self, nodes: Sequence[Node], loops: tuple[Node, ...], names: _Names) -> bool:
+        """Set apart what hangs on values that loops carry and that are used by other names; whether there is any among `nodes`."""
+        found = False
+        for node in nodes:
+            here = False
+            inside = loops
+            if isinstance(node.op, (For, While)):
+                inside = (*loops, node)
+                for value in (*node.regions[-1].params, *node.results):
+                    if value in self.attached and not names.only(value):
+                        self.handed[value] = self.attached.pop(value)
+                        here = True
+            for region in node.regions:
+                here |= self._hand_on(region.nodes, inside, names)
+            if node in self._order:
+                self._loops[node] = loops
+                for loop in loops:
+                    self._begins.setdefault(loop, self._order[node])
+            if here:
+                self.handing.add(node)
+                found = True
+        return found
+
+    def pending(self, leaf: Leaf, attach: Node, laps: Iterable[Node]) -> Pending:
+        """The count of an `attach!` for a leaf; `laps` may name loops that are not around it."""
+        return Pending(leaf, attach, frozenset(laps).intersection(self._loops[attach]))
+
+    def in_order(self, leaf: Leaf, counted: Sequence[tuple[Pending, Atom]]) -> list[Firing]:
+        """All callbacks of a leaf whose cotangent is complete, in the order of attachment, given what was counted for it."""
+        own = self.attached.get(leaf, [])
+        if not counted:
+            return own
+        places: list[tuple[tuple[int, ...], Firing]] = [(self._place(_first(firing)), firing) for firing in own]
+        places += [(self._place(key.attach, key.laps), Times(key.attach, count)) for key, count in counted]
+        return [firing for _, firing in sorted(places, key=lambda place: place[0])]
+
+    def _place(self, attach: Node, laps: frozenset[Node] = frozenset()) -> tuple[int, ...]:
+        """By which an `attach!` goes before or after another: loop by loop, from the outside in, in a later round or not."""
+        return (*(number for loop in self._loops[attach] for number in (self._begins[loop], loop in laps)), self._order[attach])
+
 
 @dataclass
 class _Around:
@@ -270,11 +342,77 @@ class _Around:
                 return firings
 
 
+class _Names:
+    """What else the values that regions hand on are called."""
+
+    def __init__(self, nodes: Sequence[Node]):
+        self._uses: Counter[Atom] = Counter()
+        self._loops: dict[Value, tuple[Node, ...]] = {}
+        """By value the loops around its definition."""
+        self._origins: dict[Value, list[tuple[Atom, tuple[Node, ...]]]] = {}
+        """By result of an `if` or a loop, and by carried value, what it may be, with the loops around that place."""
+        self._visit(nodes, ())
+
+    def only(self, value: Value) -> bool:
+        """Whether nothing uses by another name what `value` is."""
+        seen: set[Value] = set()
+
+        def alone(atom: Atom, loops: tuple[Node, ...]) -> bool:
+            if not isinstance(atom, Value) or atom in seen:
+                return True
+            seen.add(atom)
+            here = self._uses[atom] == 1 and self._loops.get(atom, ()) == loops
+            return here and all(alone(*origin) for origin in self._origins.get(atom, ()))
+
+        return all(alone(*origin) for origin in self._origins.get(value, ()))
+
+    def _visit(self, nodes: Sequence[Node], loops: tuple[Node, ...]) -> None:
+        for node in nodes:
+            inside = (*loops, node) if isinstance(node.op, (For, While)) else loops
+            self._uses.update(atom for atom in node.operands if isinstance(atom, Value))
+            if isinstance(node.op, Read):
+                self._uses.update([node.result])  # there may be other reads
+            self._loops.update((value, loops) for value in node.results)
+            for region in node.regions:
+                self._loops.update((value, inside) for value in region.params)
+                self._uses.update(atom for atom in region.results if isinstance(atom, Value))
+                self._visit(region.nodes, inside)
+            if isinstance(node.op, If):
+                for position, result in enumerate(node.results):
+                    self._origins[result] = [(region.results[position], loops) for region in node.regions]
+            elif inside is not loops:
+                body = node.regions[-1]
+                count = len(node.results)
+                carried, initials = body.params[len(body.params) - count :], node.operands[len(node.operands) - count :]
+                for param, result, initial, yielded in zip(carried, node.results, initials, body.results, strict=True):
+                    self._origins[param] = self._origins[result] = [(initial, loops), (yielded, inside)]
+
+
+def _carried(nodes: Iterable[Node]) -> Iterator[Value]:
+    """The values that loops carry, and the results of loops."""
+    for node in nodes:
+        if isinstance(node.op, (For, While)):
+            yield from (*node.regions[-1].params, *node.results)
+        for region in node.regions:
+            yield from _carried(region.nodes)
+
+
+def attaches_of(firing: Firing) -> list[Node]:
+    """The `attach!` nodes in it."""
+    match firing:
+        case Node():
+            return [firing]
+        case Branched():
+            return [attach for side in firing.sides for inner in side for attach in attaches_of(inner)]
+        case Repeated():
+            return [attach for inner in firing.firings for attach in attaches_of(inner)]
+        case Times():
+            return [firing.attach]
+
+
 def _first(firing: Firing) -> Node:
     """The first `attach!` in it."""
-    while not isinstance(firing, Node):
-        firing = (firing.sides[0] or firing.sides[1] if isinstance(firing, Branched) else firing.firings)[0]
-    return firing
+    return attaches_of(firing)[0]
 
 
 def _grouped(pairs: Iterable[tuple[Leaf, Firing]]) -> dict[Leaf, list[Firing]]:

@@ -39,24 +39,32 @@ from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
 from adjoint.ir.types import BOOL, I64, StackType, Type, scalar, stack_of
 from adjoint.passes import errors
-from adjoint.passes.activity import Branched, Leaf, Repeated
-from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given, presence
+from adjoint.passes.activity import Branched, Leaf, Pending, Repeated, Times
+from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given, presence, value_of
 from adjoint.passes.rebuild import fresh, renamed
 
 if TYPE_CHECKING:
     from adjoint.passes.sweep import Sweep
 
-__all__ = ["fire_branched", "fire_repeated", "pull_region"]
+__all__ = ["NEVER", "ONCE", "fire_branched", "fire_repeated", "fire_times", "pull_region"]
+
+NEVER, ONCE = Literal(0, scalar(I64)), Literal(1, scalar(I64))
+"""Numbers of times that a callback has been attached."""
+
+Counts = dict[Pending, Cotangent]
 
 
-def pull_region(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
-    """Emit the adjoint of a node with regions (or a call), given the cotangents of its results."""
+def pull_region(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
+    """Emit the adjoint of a node with regions (or a call), given the cotangents of its results.
+
+    pending  for each result of an `if` or a loop, what is handed on to what it is
+    """
     op = node.op
     match op:
         case If():
-            _pull_if(sweep, node, cotangents)
+            _pull_if(sweep, node, cotangents, pending)
         case For() | While():
-            _pull_loop(sweep, node, cotangents)
+            _pull_loop(sweep, node, cotangents, pending)
         case Cell():
             _pull_cell(sweep, node, op, cotangents)
         case Call():
@@ -68,13 +76,15 @@ def pull_region(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]
 # if
 
 
-def _pull_if(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
+def _pull_if(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
     condition = node.operands[0]
 
     def side(region: Region, *, known: bool) -> Callable[[Sweep], None]:
         def pull(side: Sweep) -> None:
-            for atom, ct in zip(region.results, cotangents, strict=True):
+            for atom, ct, counts in zip(region.results, cotangents, pending, strict=True):
                 side.add(atom, given(ct, condition, known=known))
+                for key, count in counts.items():
+                    side.hang(atom, key, given(count, condition, known=known))
             side.pull_all(region.nodes)
 
         return pull
@@ -129,7 +139,7 @@ def _joined(before: str, after: str, type_: Type) -> str:
     return "always" if before == "never" and isinstance(type_, StackType) else "sometimes"
 
 
-def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
+def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
     body = node.regions[-1]
     initial = node.operands[len(node.operands) - len(cotangents) :]
     carried = body.params[len(body.params) - len(initial) :]
@@ -138,6 +148,8 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None])
         *(_Slot(p.type, p.hint, ct if p in sweep.activity.active else None) for p, ct in zip(carried, cotangents, strict=True)),
         *(_Slot(*sweep.activity.described(leaf), sweep.sums.get(leaf)) for leaf in captured),
     ]
+
+    counts = _entering_counts(sweep, carried, captured, pending)
 
     statuses = [_status(slot.entering) for slot in slots]
     while True:
@@ -148,22 +160,51 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None])
                 trial.sums[leaf] = ct
         for atom, ct in zip(body.results, entering, strict=False):
             trial.add(atom, ct)
+        times = {key: Value(scalar(I64), "times") for key in counts}
+        for key, count in times.items():
+            if key.leaf in carried:
+                trial.hang(body.results[carried.index(key.leaf)], key, count, node)
+            else:
+                trial.sums[key] = count
         trial.pull_all(body.nodes)
+        handed = {key: count for param in carried for key, count in trial.hand_on(param).items()}
+        left = {key: trial.counted(count) for key, count in {**trial.sums, **handed}.items() if isinstance(key, Pending)}
         leaving = [*trial.take_all(carried, body.nodes), *(trial.sums.get(leaf) for leaf in captured)]
         joined = [_joined(s, _status(ct), slot.type) for s, ct, slot in zip(statuses, leaving, slots, strict=True)]
-        if joined == statuses:
+        if joined == statuses and left.keys() <= counts.keys():
             break
         statuses = joined
-    if not trial.b.nodes and all(status == "never" for status in statuses):
+        counts = {**dict.fromkeys(left, NEVER), **counts}
+    if not trial.b.nodes and all(status == "never" for status in statuses) and not counts:
         return
     sweep.accept(trial)
 
-    results = _emit_loop(sweep, node, slots, statuses, entering, leaving, trial)
-    for leaf, ct in zip(captured, results[len(carried) :], strict=True):
+    slots += [_Slot(scalar(I64), "times", count) for count in counts.values()]
+    statuses += ["always"] * len(counts)
+    results = _emit_loop(
+        sweep, node, slots, statuses, [*entering, *times.values()], [*leaving, *(left.get(key, NEVER) for key in counts)], trial)
+    for leaf, ct in zip(captured, results[len(carried) :], strict=False):
         if ct is not None:
             sweep.sums[leaf] = ct
-    for atom, ct in zip(initial, results, strict=False):
+    for atom, ct in zip(initial, results[: len(carried)], strict=True):
         sweep.add(atom, ct)
+    for key, count in zip(counts, results[len(results) - len(counts) :], strict=True):
+        if key.leaf in carried:
+            sweep.hang(initial[carried.index(key.leaf)], key, count)
+        else:
+            sweep.sums[key] = count  # pyright: ignore[reportArgumentType] - there always
+
+
+def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[Leaf], pending: Sequence[Counts]) -> dict[Pending, Atom]:
+    """What the adjoint of a loop begins with: for its results, and for the leaves that its body uses."""
+    counts: dict[Pending, Atom] = {}
+    for param, found in zip(carried, pending, strict=True):
+        for key, count in found.items():
+            counts[Pending(param, key.attach, key.laps)] = sweep.counted(count)
+    for key, count in sweep.sums.items():
+        if isinstance(key, Pending) and key.leaf in captured:
+            counts[key] = sweep.counted(count)
+    return counts
 
 
 def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
@@ -283,22 +324,36 @@ def _integer(value: int) -> Literal:
 # callbacks attached in branches and loops to values outside of them
 
 
-def fire_branched(sweep: Sweep, leaf: Leaf, firing: Branched) -> None:
+def fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None:
     """Run the callbacks that the side taken has attached."""
     first, second = firing.sides
     adjoints = sweep.branch(firing.node.operands[0], lambda side: side.fire(leaf, first), lambda side: side.fire(leaf, second))
     _look(sweep, firing.node, adjoints)
 
 
-def fire_repeated(sweep: Sweep, leaf: Leaf, firing: Repeated) -> None:
+def fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
+    """Run a callback as often as was counted."""
+    b = sweep.b
+    before = value_of(sweep.sums[leaf])
+    inner = sweep.trial()
+    param = inner.sums[leaf] = Value(before.type, getattr(before, "hint", "ct"))
+    inner.fire(leaf, [firing.attach])
+    region = inner.b.finish([value_of(inner.sums[leaf])], [Value(scalar(I64), "i"), param])
+    bounds = [NEVER, firing.count, ONCE]
+    sweep.sums[leaf] = b.emit_node(For(), [*bounds, before], regions=[region], hint=param.hint).results[0]
+
+
+def fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None:
     """Run the callbacks attached in a loop, in the order of its rounds.
 
     The conditions under which they were attached come from stacks, turned around first.
     """
     b, node = sweep.b, firing.node
+    if isinstance(leaf, Pending):
+        sweep.sums[leaf] = sweep.counted(sweep.sums.get(leaf))
     before = sweep.sums[leaf]
     assert not isinstance(before, Sometimes)
-    param = Value(before.type, getattr(before, "hint", "ct"))
+    param = Value(before.type, "times" if isinstance(leaf, Pending) else getattr(before, "hint", "ct"))
     trial = sweep.trial()
     trial.sums[leaf] = param
     trial.fire(leaf, firing.firings)
@@ -375,7 +430,7 @@ def _pull_cell(sweep: Sweep, node: Node, op: Cell, cotangents: Sequence[Cotangen
         _hand_over(side, node, op, pulled, cts[:outputs])
 
     if op.symbol:
-        sweep.decide(cotangents, by_region)
+        sweep.decide(cotangents, by_region, always=node in sweep.activity.handing)
     else:
         by_region(sweep, cotangents)
 

@@ -9,6 +9,14 @@ sums go through both sides:
 
     if p { x1 = x' + ..; yield x1 } else { yield x' }
 
+What hangs on a value that a loop carries belongs to another value: one that the round before has made, or the initial one.  It
+goes there as cotangents do, as a number of times, by result and carried value, and runs where that other value is complete:
+
+    attach! @h(a)                     n(a) += 1
+    y = for carry (a = x) { yield b } n(b) += n(a) of the next round, n(y) in the last; n(x) += n(a) of the first
+    y = if c { yield u } ..           n(u) += n(y) where c
+    b = op(..)                        b' = @h(b'), n(b) times
+
 Nodes with regions are pulled by `autodiff_regions`, which is given the sweep.
 """
 
@@ -21,14 +29,14 @@ from adjoint.diagnostics import Derived, InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value, defined, walk
 from adjoint.ir.op import NotDifferentiable
-from adjoint.ir.ops.control import If, RegionOp
+from adjoint.ir.ops.control import For, If, RegionOp, While
 from adjoint.ir.ops.host import Attach, Callback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
 from adjoint.ir.types import NamedSizes, TensorType, Type
 from adjoint.passes import errors
-from adjoint.passes.activity import Activity, Branched, Firing, Leaf, Repeated
-from adjoint.passes.autodiff_regions import fire_branched, fire_repeated, pull_region
+from adjoint.passes.activity import Activity, Branched, Firing, Leaf, Pending, Repeated, Times, attaches_of
+from adjoint.passes.autodiff_regions import NEVER, ONCE, fire_branched, fire_repeated, fire_times, pull_region
 from adjoint.passes.cotangent import Cotangent, Sometimes, given, presence, undecided, value_of
 from adjoint.passes.residuals import Looked
 
@@ -40,7 +48,8 @@ class Sweep:
 
     b         where the adjoint is emitted
     activity  what it passes through
-    sums      leaf to running sum, for the leaves defined before the place the walk has reached
+    sums      leaf to running sum, for the leaves defined before the place the walk has reached; and what `attach!` nodes have
+              hung on them through values that loops carry, as numbers of times
     looked    what it has looked at inside nodes with regions
     redefined the forward values that some loop of the adjoint defines, having popped them
     kept      cotangents of wanted values that are no leaves, from when they were complete
@@ -49,7 +58,7 @@ class Sweep:
     def __init__(self, b: Builder, activity: Activity, looked: dict[Node, Looked] | None = None):
         self.b = b
         self.activity = activity
-        self.sums: dict[Leaf, Cotangent] = {}
+        self.sums: dict[Leaf | Pending, Cotangent] = {}
         self.looked: dict[Node, Looked] = {} if looked is None else looked
         self.redefined: set[Value] = set()
         self.kept: dict[Leaf, Cotangent | None] = {}
@@ -60,11 +69,14 @@ class Sweep:
         """Walk over `nodes` backwards."""
         for node in reversed(nodes):
             if isinstance(node.op, RegionOp):
+                if node in self.activity.handing:
+                    self.locate(node)
+                pending = [self.hand_on(value) for value in node.results] if isinstance(node.op, (If, For, While)) else []
                 taken = {value: self.take(value) for value in _last_defined_first(node)}
                 cotangents = [taken[value] for value in node.results]
-                if any(ct is not None for ct in cotangents):
+                if any(ct is not None for ct in cotangents) or any(pending) or node in self.activity.handing:
                     self.locate(node)
-                    pull_region(self, node, cotangents)
+                    pull_region(self, node, cotangents, pending)
             else:
                 cotangents = [self.take(value) for value in node.results]
                 if any(ct is not None for ct in cotangents):
@@ -97,7 +109,7 @@ class Sweep:
         """The cotangent of a value whose definition is reached, after its callbacks."""
         if value in self.activity.reads:
             return None  # the sum belongs to the parameter
-        if value in self.activity.attached:
+        if value in self.activity.attached or self.activity.handed:
             self.complete(value)
         if value in self.kept:
             self.kept[value] = self.sums.get(value)
@@ -105,7 +117,7 @@ class Sweep:
 
     def take_all(self, leaves: Sequence[Any], nodes: Sequence[Node]) -> list[Cotangent | None]:
         """The cotangents of leaves that `nodes` see from their beginning on; callbacks in reverse order of first use."""
-        if any(leaf in self.activity.attached for leaf in leaves):
+        if self.activity.handed or any(leaf in self.activity.attached for leaf in leaves):
             for leaf in _by_first_use(leaves, nodes)[::-1]:
                 self.complete(leaf)
         return [self.sums.pop(leaf, None) for leaf in leaves]
@@ -116,31 +128,40 @@ class Sweep:
             return
         if cotangent.type is not atom.type:
             raise InternalError(f"the cotangent of {atom} is of type {cotangent.type}, at {self.b.loc}")
-        leaf = self.activity.leaf(atom)
-        have = self.sums.get(leaf)
+        self._sum(self.activity.leaf(atom), cotangent, f"{atom.hint}'")
+
+    def _sum(self, key: Leaf | Pending, summand: Cotangent | None, hint: str) -> None:
+        have = self.sums.get(key)
+        if summand is None:
+            return
         if have is None:
-            self.sums[leaf] = cotangent
-        elif (bit := undecided((have, cotangent))) is None:
-            self.sums[leaf] = self.b.add(have, cotangent, hint=f"{atom.hint}'")
-        else:
+            self.sums[key] = summand
+        elif (bit := undecided((have, summand))) is not None:
             self.branch(
                 bit,
-                lambda side: side.add(atom, given(cotangent, bit, known=True)),
-                lambda side: side.add(atom, given(cotangent, bit, known=False)),
+                lambda side: side._sum(key, given(summand, bit, known=True), hint),
+                lambda side: side._sum(key, given(summand, bit, known=False), hint),
             )
+        elif isinstance(key, Pending):
+            self.sums[key] = _counted_up(self.b, value_of(have), value_of(summand))
+        else:
+            self.sums[key] = self.b.add(have, summand, hint=hint)
 
     # paths
 
-    def decide(self, cotangents: Sequence[Cotangent | None], act: Callable[[Sweep, Sequence[Any]], None]) -> None:
-        """Do `act` with cotangents each of which is there or None: one `if` for each presence bit; nothing where all are None."""
+    def decide(self, cotangents: Sequence[Cotangent | None], act: Callable[[Sweep, Sequence[Any]], None], *, always: bool = False) -> None:
+        """Do `act` with cotangents each of which is there or None: one `if` for each presence bit.
+
+        Nothing is done where all are None, unless it is `always`.
+        """
         bit = undecided(cotangents)
         if bit is not None:
             self.branch(
                 bit,
-                lambda side: side.decide([given(ct, bit, known=True) for ct in cotangents], act),
-                lambda side: side.decide([given(ct, bit, known=False) for ct in cotangents], act),
+                lambda side: side.decide([given(ct, bit, known=True) for ct in cotangents], act, always=always),
+                lambda side: side.decide([given(ct, bit, known=False) for ct in cotangents], act, always=always),
             )
-        elif any(ct is not None for ct in cotangents):
+        elif always or any(ct is not None for ct in cotangents):
             act(self, cotangents)
 
     def branch(self, condition: Atom, then: Callable[[Sweep], None], otherwise: Callable[[Sweep], None]) -> tuple[Region, Region]:
@@ -158,7 +179,7 @@ class Sweep:
 
     def _merge(self, condition: Atom, first: Sweep, second: Sweep) -> tuple[Region, Region]:
         yields: tuple[list[Atom], list[Atom]] = ([], [])
-        merged: list[tuple[Leaf, str, Callable[[list[Value]], Cotangent]]] = []
+        merged: list[tuple[Leaf | Pending, str, Callable[[list[Value]], Cotangent]]] = []
         for leaf in {**self.sums, **first.sums, **second.sums}:
             before, one, two = self.sums.get(leaf), first.sums.get(leaf), second.sums.get(leaf)
             if one is given(before, condition, known=True) and two is given(before, condition, known=False):
@@ -168,9 +189,12 @@ class Sweep:
                 continue
             known = one if one is not None else two
             assert known is not None
+            if isinstance(leaf, Pending) and isinstance(known, Literal) and (one is None or two is None):
+                self.sums[leaf] = Sometimes(known, condition, when=two is None)
+                continue
             for side, ct, atoms in ((first, one, yields[0]), (second, two, yields[1])):
                 atoms.append(side.b.undef(results=(known.type,)) if ct is None else value_of(ct))
-            hint = getattr(value_of(known), "hint", "ct")
+            hint = "times" if isinstance(leaf, Pending) else getattr(value_of(known), "hint", "ct")
             if one is not None and two is not None and undecided((one, two)) is None:
                 merged.append((leaf, hint, lambda results: results.pop(0)))
             elif isinstance(one, Sometimes) and isinstance(two, Sometimes) and one.bit is two.bit and one.when is two.when:
@@ -208,22 +232,70 @@ class Sweep:
 
     def complete(self, leaf: Leaf) -> None:
         """Call back what is attached to a leaf whose cotangent is complete."""
+        pending = self._take_pending(leaf)
         ct = self.sums.get(leaf)
-        if ct is not None:
-            self.decide([ct], lambda side, _: side.fire(leaf, self.activity.attached.get(leaf, ())))
+        if ct is None:
+            return
 
-    def fire(self, leaf: Leaf, firings: Iterable[Firing]) -> None:
-        """Run callbacks on the sum of `leaf`, which is there."""
+        def act(side: Sweep, there: Sequence[Atom | None]) -> None:
+            if there[0] is not None:
+                counted = [(key, count) for key, count in zip(pending, there[1:], strict=True) if count is not None]
+                side.fire(leaf, side.activity.in_order(leaf, counted))
+
+        self.decide([ct, *pending.values()], act)
+
+    def fire(self, key: Leaf | Pending, firings: Iterable[Firing]) -> None:
+        """Run callbacks on the sum of a leaf, which is there; or count how often they would be."""
         for firing in firings:
             match firing:
                 case Branched():
-                    fire_branched(self, leaf, firing)
+                    fire_branched(self, key, firing)
                 case Repeated():
-                    fire_repeated(self, leaf, firing)
+                    fire_repeated(self, key, firing)
+                case Times(count=Literal(value=count)):
+                    self.fire(key, [firing.attach] * int(count))
+                case Times():
+                    fire_times(self, key, firing)
+                case _ if isinstance(key, Pending):
+                    if firing is key.attach:
+                        self._sum(key, ONCE, "times")
                 case _:
                     self.locate(firing)
                     assert isinstance(firing.op, Attach)
-                    self.sums[leaf] = self.b.emit(Callback(firing.op.symbol), value_of(self.sums[leaf]))
+                    self.sums[key] = self.b.emit(Callback(firing.op.symbol), value_of(self.sums[key]))
+
+    def _take_pending(self, leaf: Leaf) -> dict[Pending, Cotangent]:
+        """What has been hung on `leaf` through other values; it is the caller's now."""
+        if not self.activity.handed:
+            return {}
+        return {key: self.sums.pop(key) for key in [*self.sums] if isinstance(key, Pending) and key.leaf == leaf}
+
+    def hand_on(self, value: Value) -> dict[Pending, Cotangent]:
+        """How often each `attach!` hangs its callback on what `value` is; it is the caller's to hang it there."""
+        if value not in self.activity.active:
+            return {}
+        for firing in self.activity.handed.get(value, ()):
+            for attach in dict.fromkeys(attaches_of(firing)):
+                key = self.activity.pending(value, attach, ())
+                self.fire(key, [firing])
+        return self._take_pending(value)
+
+    def hang(self, atom: Atom, key: Pending, count: Cotangent | None, *laps: Node) -> None:
+        """Hand a count on to `atom`; what comes from later rounds of loops says so."""
+        if isinstance(atom, Value) and atom in self.activity.active:
+            self._sum(self.activity.pending(self.activity.leaf(atom), key.attach, {*key.laps, *laps}), count, "times")
+
+    def counted(self, count: Cotangent | None) -> Atom:
+        """A count as one atom; 0 where there is none."""
+        match count:
+            case None:
+                return NEVER
+            case Sometimes():
+                here, elsewhere = self.b.inner(), self.b.inner()
+                regions = here.finish([count.value]), elsewhere.finish([NEVER])
+                return self.b.emit(If(), count.bit, regions=regions if count.when else regions[::-1], hint="times")
+            case _:
+                return count
 
     # for the rules of regions
 
@@ -276,6 +348,13 @@ def swept(
     rest = [leaf for leaf in dict.fromkeys(wanted) if leaf not in sweep.kept]
     found = {**sweep.kept, **dict(zip(rest, sweep.take_all(rest, nodes), strict=True))}
     return sweep, [found[leaf] for leaf in wanted]
+
+
+def _counted_up(b: Builder, have: Atom, more: Atom) -> Atom:
+    """The sum of two counts."""
+    if isinstance(have, Literal) and isinstance(more, Literal):
+        return Literal(int(have.value) + int(more.value), have.type)
+    return b.add(have, more, hint="times")
 
 
 def _nothing(b: Builder, type_: Type) -> Atom:

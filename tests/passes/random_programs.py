@@ -10,16 +10,18 @@ HOSTS = ("a", "b", "c", "d")
 class Writer:
     """Writes one random program.
 
-    What a region yields and what a loop starts with is made for that and used nowhere else: a value that passes through a
-    region is then the same tensor for eager execution as for the IR, and sums are added up in the same order.
+    strict  leaves are read once, before all else: callbacks of leaves run in reverse order of first use, whatever the path
+    named   what a region yields and what a loop starts with is made for that and used nowhere else: a value that passes
+            through a region has one name, and sums are added up in the same order as by eager execution
     """
 
-    def __init__(self, seed: int, hooks: bool = True, strict: bool = True, depth: int = 3):
+    def __init__(self, seed: int, hooks: bool = True, strict: bool = True, depth: int = 3, named: bool | None = None):
         self.rng = np.random.default_rng(seed)
         self.lines: list[str] = []
         self.count = 0
         self.hooks = hooks
         self.strict = strict
+        self.named = strict if named is None else named
         self.depth = depth
 
     def program(self) -> str:
@@ -27,13 +29,14 @@ class Writer:
         self.lines.append("func @f(x: f64[2], y: f64[2], n: i64, c: bool, d: bool) -> f64[2] {")
         scope, flags = ["x", "y"], ["c", "d"]
         if self.strict:
-            # Callbacks of leaves run in reverse order of first use: it must not depend on the path taken.
             for symbol in "wv":
                 scope.append(self.name())
                 self.emit(0, f"{scope[-1]}: f64[2] = read @{symbol}")
             for value in tuple(scope):
                 scope.append(self.name())
                 self.emit(0, f"{scope[-1]}: f64[2] = sin({value})")
+            if not self.named:
+                del scope[:4]  # else a leaf is used first where a loop begins with it
         self.block(scope, flags, 0, int(self.rng.integers(3, 7)))
         self.lines.append(f"  return {self.last(scope, 1)}")
         self.lines.append("}")
@@ -69,10 +72,10 @@ class Writer:
                 return f"sin({self.pick(scope)})"
 
     def carried(self, scope: list[str], depth: int) -> str:
-        return self.last(scope, depth + 1) if self.strict else self.pick(scope)
+        return self.last(scope, depth + 1) if self.named else self.pick(scope)
 
     def yielded(self, scope: list[str], depth: int) -> str:
-        return self.last(scope, depth + 1) if self.strict else self.pick(scope)
+        return self.last(scope, depth + 1) if self.named else self.pick(scope)
 
     def block(self, scope: list[str], flags: list[str], depth: int, length: int) -> None:
         for _ in range(length):

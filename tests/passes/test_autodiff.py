@@ -214,6 +214,134 @@ def test_what_is_attached_in_branches_and_loops(n: int, c: bool) -> None:
     assert calls == (["net", "pre", *["h", "g"] * (n - 1)] if c else ["net"])
 
 
+CARRIED = {
+    "what is yielded is used by its own name": """
+      y: f64, s: f64 = for i in range(0, n, 1) carry (a: f64 = x, t: f64 = 0.0_f64) {
+        attach! @h(a)
+        b: f64 = sin(a)
+        m: f64 = mul(b, b)
+        t.1: f64 = add(t, m)
+        yield b, t.1
+      }
+      z: f64 = add(y, s)""",
+    "the initial value is used elsewhere": """
+      attach! @g(x)
+      y: f64 = for i in range(0, n, 1) carry (a: f64 = x) {
+        attach! @h(a)
+        b: f64 = sin(a)
+        yield b
+      }
+      attach! @pre(x)
+      z: f64 = mul(y, x)""",
+    "attached by two names in a while, on conditions": """
+      y: f64, k: i64, s: f64 = while carry (a: f64 = x, j: i64 = 0_i64, t: f64 = 0.0_f64) test {
+        more: bool = less(j, n)
+        yield more
+      } do {
+        later: bool = greater(j, 1_i64)
+        r: f64 = if later {
+          attach! @h(a)
+          attach! @g(a)
+          u: f64 = sin(a)
+          yield u
+        } else {
+          attach! @pre(a)
+          yield a
+        }
+        b: f64 = exp(r)
+        attach! @net(b)
+        m: f64 = mul(b, b)
+        j.1: i64 = add(j, 1_i64)
+        t.1: f64 = add(t, m)
+        yield b, j.1, t.1
+      }
+      attach! @h(y)
+      z: f64 = add(y, s)""",
+    "a round may hand on what it was given": """
+      y: f64 = for i in range(0, n, 1) carry (a: f64 = x) {
+        odd: i64 = mod(i, 2_i64)
+        yes: bool = equal(odd, 1_i64)
+        attach! @h(a)
+        r: f64 = if yes {
+          u: f64 = sin(a)
+          yield u
+        } else {
+          yield a
+        }
+        yield r
+      }
+      z: f64 = mul(y, x)""",
+    "attached in a loop inside": """
+      y: f64, s: f64 = for i in range(0, n, 1) carry (a: f64 = x, t: f64 = 0.0_f64) {
+        for j in range(0, i, 1) {
+          attach! @h(a)
+          yield
+        }
+        b: f64 = sin(a)
+        m: f64 = mul(b, b)
+        t.1: f64 = add(t, m)
+        yield b, t.1
+      }
+      z: f64 = add(y, s)""",
+    "nothing differentiable comes of the loop": """
+      y: f64 = for i in range(0, n, 1) carry (a: f64 = x) {
+        attach! @h(a)
+        b: f64 = sin(a)
+        yield b
+      }
+      z: f64 = mul(x, x)""",
+    "in a cell whose hook is silent": """
+      y: f64 = cell "net" with @net carry (q: f64 = x) {
+        e: f64 = for i in range(0, n, 1) carry (a: f64 = w) {
+          attach! @h(a)
+          b: f64 = mul(a, q)
+          yield b
+        }
+        yield e
+      }
+      z: f64 = mul(x, w)""",
+}
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 4])
+@pytest.mark.parametrize("lines", CARRIED.values(), ids=CARRIED)
+def test_a_hook_on_what_a_loop_carries_sees_all_of_the_gradient(lines: str, n: int) -> None:
+    text = f"{HOSTS}func @f(p: f64, n: i64) -> f64 {{\n  x: f64 = sin(p)\n  w: f64 = exp(p)\n{lines}\n  return z\n}}"
+    calls = [entry[0] for entry in same_as_eager(text, n=n)]
+    assert n < 4 or "h" in calls
+
+
+def test_a_hook_on_a_carried_parameter_sees_all_of_its_gradient() -> None:
+    text = (
+        HOSTS
+        + """
+    param @w : f64[2]
+    func @f(x: f64[2], n: i64) -> f64[2] {
+      w: f64[2] = read @w
+      attach! @g(w)
+      y: f64[2] = for i in range(0, n, 1) carry (a: f64[2] = w) {
+        attach! @h(a)
+        b: f64[2] = sin(a)
+        yield b
+      }
+      w.1: f64[2] = read @w
+      z: f64[2] = mul(y, w.1)
+      u: f64[2] = mul(z, x)
+      return u
+    }"""
+    )
+    assert [entry[0] for entry in same_as_eager(text, state=STATE, symbols=("w",), n=2)] == ["h", "g", "h"]
+    assert same_as_eager(text, state=STATE, n=2) == []
+
+
+@pytest.mark.parametrize("block", range(6, 12))
+def test_calls_of_random_programs_are_those_of_eager_whatever_the_names(block: int) -> None:
+    for seed in range(10 * block, 10 * block + 10):
+        text = Writer(seed, depth=2, named=False).program()
+        for n, c, d in ((2, True, False), (0, False, True), (3, True, True)):
+            same_as_eager(text, state=STATE, symbols=("w", "v"), n=n, c=c, d=d, tolerance=1e-9)
+
+
 def test_a_hook_sees_zeros_where_a_sibling_has_no_cotangent() -> None:
     text = (
         HOSTS
