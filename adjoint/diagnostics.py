@@ -192,8 +192,8 @@ def _source_line(place: At) -> str:
 
 
 def beginning(file: str, line: int) -> At:
-    """The place where a line's text begins, behind its indentation."""
-    text = linecache.getline(file, line)
+    """The place where a line's text begins, behind its indentation; column 1 where the text is not known."""
+    text = linecache.getline(file, line).rstrip()
     return At(file, line, len(text) - len(text.lstrip()) + 1)
 
 
