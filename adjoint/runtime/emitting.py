@@ -37,7 +37,7 @@ from adjoint.runtime.promotion import scalar_dtype
 from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["NUMBERS", "Emitting"]
+__all__ = ["NUMBERS", "Emitting", "tensor_slot", "value_slot"]
 
 NUMBERS: dict[str, tuple[type, TensorType]] = {
     "bool": (bool, scalar(BOOL)), "int": (int, scalar(I64)), "float": (float, scalar(F64)),
@@ -114,14 +114,6 @@ class Emitting:
 
     def python_type(self, x: object) -> type:
         return Tensor if isinstance(x, GraphTensor) else type(x)
-
-    def slot_of(self, x: Any) -> Slot | None:
-        """The slot that a dynamic value takes in an outline; a tensor of the user's own goes out as it is."""
-        if isinstance(x, GraphTensor):
-            return Slot("tensor", x.type)
-        if isinstance(x, GraphNumber):
-            return Slot(x.category, x.type)
-        return None
 
     def atom(self, x: Any) -> Atom:
         if isinstance(x, (GraphTensor, GraphNumber)):
@@ -303,7 +295,7 @@ class Emitting:
     # -- effects ------------------------------------------------------------------------------------------------------------
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
         symbol, _ = self.host_call(name, lambda *given: function(*given), tuple(values), ())
-        outline = outlined(tuple(values), self.effect_slot)[0]
+        outline = outlined(tuple(values), tensor_slot)[0]
         self.declared[symbol] = Host(f"{name}{_shown(outline)}", self.loc)
 
     def check(self, check: Callable[..., Any], tensors: Sequence[Any]) -> None:
@@ -320,16 +312,12 @@ class Emitting:
     def host_call(self, name: str, function: Callable[..., Any], values: Any,
                   results: Sequence[TensorType]) -> tuple[str, tuple[Value, ...]]:
         """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`.  Its symbol and these values."""
-        outline, leaves = outlined(values, self.effect_slot)
+        outline, leaves = outlined(values, tensor_slot)
         categories = [slot.category for slot in slots_of(outline)]
         symbol = self._host(name, lambda *tensors: function(*filled(outline, _real(tensors, categories))), name)
         node = self.builder.emit_node(Apply(symbol, tuple(results)), [self.atom(x) for x in leaves], loc=self.loc)
         self.reads.clear()
         return symbol, node.results
-
-    def effect_slot(self, x: Any) -> Slot | None:
-        """As `slot_of`; a parameter is one too: Python is to see what it holds then."""
-        return Slot("tensor", x.type) if isinstance(x, Tensor) else self.slot_of(x)
 
     def host_number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
         """What Python computes of numbers, when the graph runs."""
@@ -407,6 +395,18 @@ class _LateHandle:
     def remove(self) -> None:
         """Take the hook out again, when the graph runs."""
         self.owner.effect("remove", self.registration.remove, ())
+
+
+def value_slot(x: Any) -> Slot | None:
+    """The slot that a value of a graph takes in an outline; a tensor of the user's own goes out as it is."""
+    if isinstance(x, GraphTensor):
+        return Slot("tensor", x.type)
+    return Slot(x.category, x.type) if isinstance(x, (GraphNumber, Slot)) else None
+
+
+def tensor_slot(x: Any) -> Slot | None:
+    """As `value_slot`, but every tensor takes one, a parameter too: Python is to see what it holds then."""
+    return Slot("tensor", x.type) if isinstance(x, Tensor) else value_slot(x)
 
 
 def _shown(outline: Any) -> str:

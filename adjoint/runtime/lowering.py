@@ -18,6 +18,7 @@ from adjoint.frontend.branches import Unreachable
 from adjoint.frontend.frame import Closure
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Function, Module, Region, Value, tensor_type
+from adjoint.runtime.emitting import value_slot
 from adjoint.runtime.escapes import with_escapes
 from adjoint.runtime.graph import Graph
 from adjoint.runtime.guards import Guards
@@ -93,7 +94,7 @@ class Lowering(Gradients):
             result = call(self, args, kwargs)
         except Unreachable:
             result = None
-        outline, found = outlined(self._with_functions(result), self.slot_of)
+        outline, found = outlined(self._with_functions(result), value_slot)
         self._check_outline(outline)
         written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
         results = [self.atom(x) for x in (*found, *(leaves[i] for i in written))]

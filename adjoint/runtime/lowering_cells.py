@@ -23,12 +23,12 @@ from adjoint.ir.core import Host
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Outputs
 from adjoint.runtime.cell import Cell, _replaced, _tensors
+from adjoint.runtime.emitting import tensor_slot
 from adjoint.runtime.grad import flat_tensors
 from adjoint.runtime.graph import CellSite, Slots, Unfitting, living, site_key
-from adjoint.runtime.graph_values import GraphNumber
 from adjoint.runtime.hooks import described
 from adjoint.runtime.lowering_python import PythonObjects
-from adjoint.runtime.outline import Slot, filled, outline_key, outlined, slots_of
+from adjoint.runtime.outline import filled, outline_key, outlined, slots_of
 from adjoint.runtime.precision import computing
 from adjoint.runtime.tensor import Tensor
 
@@ -100,13 +100,13 @@ class Cells(PythonObjects):
         elif self.asks:
             self._asked(site, cell, given, run)
         else:
-            expected = outlined(assumed, _hooked_slot)[0]
+            expected = outlined(assumed, tensor_slot)[0]
             self.assumes = True
         self.taken[site] = expected
         wanted = outline_key(expected)
 
         def fire(given_: Any) -> Any:
-            outline, found = outlined(run(given_), _hooked_slot)
+            outline, found = outlined(run(given_), tensor_slot)
             categories = [slot.category for slot in slots_of(outline)]
             tensors = [x if c == "tensor" else Tensor(x) for x, c in zip(found, categories, strict=True)]
             return tensors if outline_key(outline) == wanted else Unfitting(tensors, outline)
@@ -121,7 +121,7 @@ class Cells(PythonObjects):
         """Forward hooks of which nothing is known: the graph ends here, and what they give decides how it goes on."""
 
         def fire(given_: Any) -> Any:
-            outline, found = outlined(run(given_), _hooked_slot)
+            outline, found = outlined(run(given_), tensor_slot)
             return Unfitting([x if isinstance(x, Tensor) else Tensor(x) for x in found], outline)
 
         symbol, _ = self.host_call(f"{cell.title}.{site[1]}", fire, (given,), ())
@@ -203,13 +203,6 @@ class _CellReference:
         return living(self._reference)
 
 
-def _hooked_slot(x: Any) -> Slot | None:
-    """What a forward hook may give to the graph: tensors, parameters too, as values."""
-    if isinstance(x, Tensor):
-        return Slot("tensor", x.type)
-    return Slot(x.category, x.type) if isinstance(x, (GraphNumber, Slot)) else None
-
-
 _Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -260,10 +253,10 @@ def _last_part(title: str) -> str:
 
 def hooked_outline(value: Any) -> Any:
     """The outline of what forward hooks gave."""
-    return outlined(value, _hooked_slot)[0]
+    return outlined(value, tensor_slot)[0]
 
 
 def observed(tensors: Sequence[Tensor]) -> Any:
     """The outline of what forward hooks gave, when it is plain tensors."""
-    outline, _ = outlined(tensors[0] if len(tensors) == 1 else tuple(tensors), _hooked_slot)
+    outline, _ = outlined(tensors[0] if len(tensors) == 1 else tuple(tensors), tensor_slot)
     return outline

@@ -12,6 +12,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Gradient, Pull, Record
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import BOOL, F32, TensorType, scalar
+from adjoint.runtime.emitting import tensor_slot
 from adjoint.runtime.grad import checked_sens, differentiated, flat_tensors, mapped_tensors
 from adjoint.runtime.graph_values import GraphTensor
 from adjoint.runtime.lowering_cells import Cells
@@ -94,7 +95,7 @@ class Gradients(Cells):
                 result = outputs[0]
             else:
                 outputs = differentiated(result, has_aux)
-            outline, found = outlined(result, self.effect_slot)
+            outline, found = outlined(result, tensor_slot)
             # Bools have no gradient; a function of nothing else is differentiated by a constant.
             chosen = [x for x in outputs if x.dtype is not BOOL] or [GraphTensor(self, _NOTHING, scalar(F32))]
             written = [(leaf, x) for leaf, x, param in zip(leaves, inner, params, strict=True) if x.atom is not param]

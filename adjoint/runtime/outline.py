@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from adjoint.frontend.text import RunTimeText
@@ -33,49 +34,50 @@ _SlotOf = Callable[[Any], Slot | None]
 def outlined(value: Any, slot_of: _SlotOf) -> tuple[Any, list[Any]]:
     """The outline of a value and what stands in its slots, in order; tuples, lists, dicts and slices are walked."""
     leaves: list[Any] = []
-    return _outlined(value, slot_of, leaves), leaves
 
-
-def _outlined(value: Any, slot_of: _SlotOf, leaves: list[Any]) -> Any:
-    slot = slot_of(value)
-    if slot is not None:
-        leaves.append(value)
+    def leaf(part: Any) -> Any:
+        slot = slot_of(part)
+        if slot is None:
+            return _INSIDE
+        leaves.append(part)
         return slot
-    if isinstance(value, tuple):
-        items = [_outlined(item, slot_of, leaves) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, list):
-        return [_outlined(item, slot_of, leaves) for item in value]
-    if isinstance(value, dict):
-        return {name: _outlined(item, slot_of, leaves) for name, item in value.items()}
-    if isinstance(value, slice):
-        return slice(*(_outlined(part, slot_of, leaves) for part in (value.start, value.stop, value.step)))
-    if isinstance(value, RunTimeText):
-        return RunTimeText(tuple(
-            piece if isinstance(piece, str) else (_outlined(piece[0], slot_of, leaves), *piece[1:]) for piece in value.pieces))
-    return value
+
+    return _replaced(value, leaf), leaves
 
 
 def filled(outline: Any, leaves: Sequence[Any]) -> Any:
     """The value of an outline whose slots hold `leaves`; text becomes a str."""
-    return _filled(outline, iter(leaves))
+    return _replaced(outline, partial(_next_of, iter(leaves)))
 
 
-def _filled(outline: Any, leaves: Iterator[Any]) -> Any:
-    if isinstance(outline, Slot):
+def _next_of(leaves: Iterator[Any], part: Any) -> Any:
+    if isinstance(part, Slot):
         return next(leaves)
-    if isinstance(outline, tuple):
-        items = [_filled(item, leaves) for item in outline]
-        return type(outline)(*items) if hasattr(outline, "_fields") else tuple(items)
-    if isinstance(outline, list):
-        return [_filled(item, leaves) for item in outline]
-    if isinstance(outline, dict):
-        return {name: _filled(item, leaves) for name, item in outline.items()}
-    if isinstance(outline, slice):
-        return slice(*(_filled(part, leaves) for part in (outline.start, outline.stop, outline.step)))
-    if isinstance(outline, RunTimeText):
-        return outline.with_values(lambda value: _filled(value, leaves))
-    return outline
+    return part.with_values(lambda value: _replaced(value, partial(_next_of, leaves))) if isinstance(part, RunTimeText) else _INSIDE
+
+
+_INSIDE = object()
+"""What a leaf of `_replaced` gives for a part that is to be walked, or left as it is."""
+
+
+def _replaced(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """A structure with its parts replaced by what `leaf` gives for them."""
+    found = leaf(value)
+    if found is not _INSIDE:
+        return found
+    if isinstance(value, tuple):
+        items = [_replaced(item, leaf) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [_replaced(item, leaf) for item in value]
+    if isinstance(value, dict):
+        return {name: _replaced(item, leaf) for name, item in value.items()}
+    if isinstance(value, slice):
+        return slice(*(_replaced(part, leaf) for part in (value.start, value.stop, value.step)))
+    if isinstance(value, RunTimeText):
+        return RunTimeText(tuple(
+            piece if isinstance(piece, str) else (_replaced(piece[0], leaf), *piece[1:]) for piece in value.pieces))
+    return value
 
 
 def slots_of(outline: Any) -> list[Slot]:
