@@ -296,8 +296,9 @@ def test_text_of_the_graph(program: Program) -> None:
 
 
 SUMMED_OTHERWISE = {"vjp_pulled_in_loops"}
-"""Programs of which the static adjoint adds up a cotangent in another order than the tape: a loop of a recorded function is run anew
-where the function is pulled in a loop, and what flows through either run is a sum of its own."""
+"""Programs of which the static adjoint adds up a cotangent in another order than the tape: the loop of a recorded function begins with a
+value that its rounds use by another name too, and it is run anew where the function is pulled in a loop: each name and each run has a
+sum of its own."""
 
 
 @differentiated
