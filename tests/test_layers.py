@@ -8,6 +8,7 @@ passes, codegen and frontend do not import each other.  Imports under TYPE_CHECK
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,3 +86,10 @@ def test_import_is_light() -> None:
     code = "import sys, adjoint; print(*sorted(m for m in sys.modules if '.' not in m))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent, timeout=120)
     assert not LAZY & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_an_ignored_complaint_has_a_name_and_a_reason(path: Path) -> None:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if re.search(r"# (type|pyright): ignore", line):
+            assert re.search(r"# pyright: ignore\[report\w+\] - \w", line), f"line {number}"

@@ -265,7 +265,7 @@ def _flat_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) ->
 
 def _joint_shape(arrays: Sequence[Any]) -> tuple[int, ...]:
     try:
-        return broadcast_shapes(*(a.shape for a in arrays))  # type: ignore[return-value]
+        return broadcast_shapes(*(a.shape for a in arrays))  # pyright: ignore[reportReturnType] - sizes of arrays are integers
     except ValueError:
         raise IndexError("For 'Tensor[...]', the index arrays must have shapes that broadcast together, but got "
                          f"{' and '.join(str(a.shape) for a in arrays)}.") from None
