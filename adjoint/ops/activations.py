@@ -19,6 +19,7 @@ from adjoint.ops.arguments import (
     dtype_or,
     filler,
     flag,
+    floating,
     number,
     operand,
     seed_argument,
@@ -215,8 +216,8 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
 
 
 def tanhshrink(input: Any) -> Tensor:
-    """x - tanh(x)."""
-    x = _float_operand("TanhShrink", input)
+    """x - tanh(x), of integers in Float32."""
+    x = floating(operand("TanhShrink", input))
     return x - apply(_TANH, x)
 
 

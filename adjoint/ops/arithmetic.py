@@ -67,14 +67,24 @@ def mul(input: Any, other: Any) -> Tensor:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other; integers divide as Float32.
 
-    rounding_mode  None, "floor" for whole numbers not above the quotient, "trunc" for the next ones toward zero
+    rounding_mode  None, "floor" for whole numbers not above the quotient, "trunc" for the next ones toward zero; with these a tensor
+                   without dimensions beside one that has some counts as a number: of the same kind, it takes the other's dtype
     """
     if rounding_mode is None:
         return divided(input, other)
+    first, second = _as_number(input, other), _as_number(other, input)
     if choice("Div", "rounding_mode", rounding_mode, ("floor", "trunc")) == "floor":
-        return binary(_FLOOR_DIV, input, other)
-    first, second = promoted(_FLOOR_DIV, input, other)
+        return binary(_FLOOR_DIV, first, second)
+    first, second = promoted(_FLOOR_DIV, first, second)
     return trunc(first / second) if first.dtype.is_float else trunc(first.astype(F64) / second.astype(F64)).astype(first.dtype)
+
+
+def _as_number(x: Any, beside: Any) -> Any:
+    """A tensor without dimensions beside one that has some, in the other's dtype if that holds such numbers."""
+    if not (isinstance(x, Tensor) and isinstance(beside, Tensor) and x.ndim == 0 and beside.ndim) or x.dtype is beside.dtype:
+        return x
+    kept = beside.dtype.is_float or (x.dtype.is_integer and beside.dtype.is_integer) or x.dtype is BOOL
+    return cast(x, beside.dtype) if kept else x
 
 
 def true_divide(dividend: Any, divisor: Any) -> Tensor:
@@ -108,8 +118,12 @@ def remainder(input: Any, other: Any) -> Tensor:
 
 
 def fmod(input: Any, other: Any) -> Tensor:
-    """input - other * trunc(input / other): what is left has the sign of input."""
-    return binary(_SUB, input, binary(_MUL, other, div(input, other, rounding_mode="trunc")))
+    """input - other * trunc(input / other): what is left has the sign of input.
+
+    An `other` without dimensions counts as a number where `input` has some: of the same kind, it takes the dtype of that.
+    """
+    second = _as_number(other, input)
+    return binary(_SUB, input, binary(_MUL, second, div(input, second, rounding_mode="trunc")))
 
 
 def pow(input: Any, exponent: Any) -> Tensor:

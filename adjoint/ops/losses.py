@@ -208,7 +208,7 @@ def nll_loss(
     """The negative of the log probabilities [n, k, ...] (or [k]) at the classes [n, ...]; arguments as for `cross_entropy`."""
     op = "NLLLoss"
     kind, smoothing, ignored = _reduction(op, reduction), _smoothing(op, label_smoothing), whole(op, "ignore_index", ignore_index)
-    x, labels = operand(op, inputs, "inputs"), _labels(op, target)
+    x, labels = floating(operand(op, inputs, "inputs")), _labels(op, target)
     rows, shape = _rows(op, x)
     if labels.shape != shape:
         raise wrong(op, "target", f"of shape {shape}", labels)

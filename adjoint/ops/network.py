@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
+from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
-from adjoint.ir.ops.reduce import Mean
+from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ops.arguments import flag, integer, number, only, operand, pair, sizes_argument, whole, wrong
-from adjoint.ops.arithmetic import rsqrt, square, stop_gradient
+from adjoint.ops.arithmetic import rsqrt, square, stop_gradient, where
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import Pairs, same_padding
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.host_checks import emitting
 from adjoint.runtime.interned import made
+from adjoint.runtime.plans import physical_memory
 from adjoint.runtime.state import not_recording
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
     "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "group_norm", "layer_norm", "max_pool2d", "rms_norm",
@@ -105,18 +110,46 @@ def avg_pool1d(
 
 
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
-    """Averages over equal parts of each plane, `output_size` of them; None keeps a size.  The sizes must divide the plane's."""
+    """Averages over parts of each plane, `output_size` of them; None keeps a size.
+
+    Part i of n along d elements is from the floor of i * d / n up to the ceiling of (i + 1) * d / n: where n does not divide d,
+    neighbours overlap.
+    """
     op = "AdaptiveAvgPool2D"
     image, batched = images(op, input, "input")
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 2
     if len(wanted) != 2:
         raise wrong(op, "output_size", "an int or a pair", output_size)
     sizes = tuple(d if n is None else integer(op, "output_size", n) for n, d in zip(wanted, image.shape[2:], strict=True))
-    if any(n < 1 or d % n for n, d in zip(sizes, image.shape[2:], strict=True)):
-        raise wrong(op, "output_size", f"divisors of {image.shape[2:]}", output_size)
-    kernel = (image.shape[2] // sizes[0], image.shape[3] // sizes[1])
-    out = apply(made(AvgPool, kernel, kernel), image)
+    if any(n < 0 for n in sizes):
+        raise wrong(op, "output_size", "at least 0", output_size)
+    needed = math.prod((*image.shape[:2], *sizes)) * image.dtype.size
+    if needed > physical_memory():
+        raise MemoryError(f"For '{op}', a result of {sizes} parts would take {needed} bytes, but this machine has {physical_memory()}.")
+    if any(n and not d for n, d in zip(sizes, image.shape[2:], strict=True)):
+        raise wrong(op, "input", f"planes of elements for parts of {sizes}", image)
+    if all(n and d % n == 0 for n, d in zip(sizes, image.shape[2:], strict=True)):
+        kernel = (image.shape[2] // sizes[0], image.shape[3] // sizes[1])
+        out = apply(made(AvgPool, kernel, kernel), image)
+    else:
+        out = _averaged_parts(_averaged_parts(image, 3, sizes[1]), 2, sizes[0])
     return out if batched else reshape(out, out.shape[1:])
+
+
+def _averaged_parts(x: Tensor, axis: int, parts: int) -> Tensor:
+    """Averages over `parts` parts along an axis; each is gathered into a row as long as the longest, zeros behind what is shorter."""
+    length = x.shape[axis]
+    begin = np.arange(parts) * length // max(parts, 1)
+    count = -(-(np.arange(parts) + 1) * length // max(parts, 1)) - begin
+    column = np.arange(count.max(initial=0))
+    lead, behind = x.shape[:axis], (1,) * (x.ndim - axis - 1)
+    places = np.minimum(begin[:, None] + column, max(length - 1, 0))
+    rows = apply(made(Gather, axis), x, Tensor(places))
+    inside = reshape(Tensor(column < count[:, None]), (*places.shape, *behind))
+    total = apply(made(Sum, (axis + 1,)), where(inside, rows, constant(0.0, x.dtype)))
+    counts = reshape(Tensor(count).astype(x.dtype), (parts, *behind))
+    assert total.shape == (*lead, parts, *x.shape[axis + 1 :])
+    return total / counts
 
 
 # Normalisation ------------------------------------------------------------------------------------------------------

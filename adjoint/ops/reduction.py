@@ -222,9 +222,13 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     ord  of vectors: None or 2, the root of the sum of squares; inf and -inf, the largest and the smallest size; 0, how many are
          not 0; another number p, (sum |x|**p)**(1/p).  Of matrices: None or "fro", the root of the sum of squares; 1, -1, inf
          and -inf, the largest and the smallest sum of sizes in a column, in a row; others are a ValueError
+
+    Integers count as Float32, but of a vector of them the largest and smallest size are such integers, how many are not 0 an Int64.
     """
-    x = floating(operand("Norm", A, "A"))
+    given = operand("Norm", A, "A")
+    x = floating(given)
     x = x if dtype is None else apply(made(Cast, dtype_or("Norm", dtype, x.dtype)), x)
+    whole = dtype is None and not given.dtype.is_float
     axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)
     if (isinstance(ord, str) and ord == "fro") or ord is None:
         return sqrt(apply(made(Sum, axes, keep), square(x)))
@@ -235,11 +239,11 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     if (dim is None and x.ndim > 1) or len(axes) > 2:
         raise wrong("Norm", "dim", "one axis or two", dim)
     if ord in (math.inf, -math.inf):
-        return apply(made(ReduceMax if ord > 0 else ReduceMin, axes, keep), abs(x))
+        return apply(made(ReduceMax if ord > 0 else ReduceMin, axes, keep), abs(given if whole and given.dtype.is_integer else x))
     if ord == 2:
         return sqrt(apply(made(Sum, axes, keep), square(x)))
     if ord == 0:
-        return apply(made(Sum, axes, keep), apply(made(Cast, x.dtype), apply(made(Cast, BOOL), x)))
+        return apply(made(Sum, axes, keep), apply(made(Cast, I64 if whole else x.dtype), apply(made(Cast, BOOL), x)))
     if ord == 1:
         return apply(made(Sum, axes, keep), abs(x))
     return pow(apply(made(Sum, axes, keep), pow(abs(x), float(ord))), 1.0 / ord)

@@ -211,6 +211,13 @@ class _Methods:
         """A new axis of 1."""
         return shapes.expand_dims(self, axis)
 
+    def unsqueeze(self: Any, dim: Any = _ABSENT, *, axis: Any = _ABSENT) -> Tensor:
+        """A new axis of 1 at `dim`."""
+        found = _one("unsqueeze", "dim", dim, "axis", axis, _ABSENT)
+        if found is _ABSENT:
+            raise TypeError("For 'Tensor.unsqueeze', the argument 'dim' must be given.")
+        return shapes.unsqueeze(self, found)
+
     def flip(self: Any, dims: Any) -> Tensor:
         """The elements in opposite order along axes."""
         return parts.flip(self, dims)
@@ -395,7 +402,7 @@ _FUNCTIONS: dict[str, Any] = {
         (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
         (ordering, "argsort median sort top_k topk"),
         (linear, "addbmm addmm addmv baddbmm bmm dot ger inner matmul mm outer"),
-        (shapes, "expand_as moveaxis movedim ravel swapaxes swapdims t unsqueeze view_as"),
+        (shapes, "expand_as moveaxis movedim ravel swapaxes swapdims t view_as"),
         (parts, "narrow reverse roll tensor_split unbind"),
         (picking, "gather_elements gather_nd index_select masked_select nonzero"),
         (diagonals, "diag diagonal tril triu"),

@@ -11,14 +11,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BOOL
 from adjoint.runtime import graphs
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.interned import made
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full, gradients, zeros
 from adjoint.runtime.state import not_recording, state
 from adjoint.runtime.tape import Tape
-from adjoint.runtime.tensor import Tensor, constant, wrap
+from adjoint.runtime.tensor import Tensor, apply, constant, wrap
 
 __all__ = [
     "GradOperation", "checked_sens", "differentiate", "differentiated", "flat_tensors", "function_identity", "get_grad",
@@ -187,18 +189,26 @@ def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
 
 
 def checked_sens(tensors: Sequence[Tensor], sens: Any) -> list[Tensor]:
-    """The sensitivities of the outputs `tensors`; TypeError or ValueError when they do not fit."""
+    """The sensitivities of the outputs `tensors`, each brought to its output's dtype and shape.
+
+    TypeError for what is no tensor, ValueError for another number of them and for a shape that does not broadcast.
+    """
     given = list(flat_tensors(sens))
     if not given:
         raise TypeError("The sensitivity 'sens' must be a Tensor, or a tuple of Tensors, "
                         f"but got {sens!r} of type {type(sens).__name__}.")
     if len(given) != len(tensors):
         raise ValueError(f"The sensitivity 'sens' must have one tensor for each of the {len(tensors)} outputs, but got {len(given)}.")
-    for x, s in zip(tensors, given, strict=True):
-        if s.type is not x.type:
-            raise ValueError(f"The sensitivity 'sens' must have the shape and dtype of the output, {x.shape} of {x.dtype}, "
-                             f"but got {s.shape} of {s.dtype}.")
-    return given
+    return [s if s.type is x.type else _like(x, s) for x, s in zip(tensors, given, strict=True)]
+
+
+def _like(x: Tensor, sens: Tensor) -> Tensor:
+    """A sensitivity in the dtype and the shape of its output."""
+    brought = sens.astype(x.dtype, copy=False)
+    try:
+        return brought if brought.shape == x.shape else apply(made(Broadcast, x.type), brought)
+    except ValueError:
+        raise ValueError(f"The sensitivity 'sens' must broadcast to the shape of the output, {x.shape}, but got {sens.shape}.") from None
 
 
 def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
@@ -331,7 +341,8 @@ def grad(
     weights        a Parameter (one gradient), or several (a tuple of gradients)
     has_aux        `fn` returns (what is differentiated, aux ...); the gradient function returns (gradient, (aux ...))
     return_ids     each gradient comes as (position or parameter name, gradient)
-    sens_param     the gradient function takes the cotangent of what is differentiated as its last argument, or as `sens=`
+    sens_param     the gradient function takes the cotangent of what is differentiated as its last argument, or as `sens=`; it comes to
+                   the dtype and the shape of that
 
     With both, the result is (gradients of arguments, gradients of weights).  TypeError or ValueError for bad arguments.
     """

@@ -221,6 +221,23 @@ def test_grad_with_a_sens(mode: int) -> None:
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+@pytest.mark.parametrize("sens", [
+    Tensor(2.0), Tensor([2.0]), Tensor([2.0, 2.0], ms.float64), Tensor([2.0, 2.0], ms.float16), Tensor([2, 2]), Tensor(2)], ids=str)
+def test_a_sens_comes_to_the_type_of_the_output(mode: int, sens: Tensor) -> None:
+    """As MindSpore has it in GRAPH_MODE: casts, and the same for every element."""
+    ms.set_context(mode=mode)
+    try:
+        square = lambda x: x * x  # noqa: E731
+        for found in (GradOperation(sens_param=True)(square)(X, sens=sens), GradOperation(sens_param=True)(square)(X, sens),
+            ms.jit(lambda x, s: GradOperation(sens_param=True)(square)(x, s))(X, sens)):
+            assert found.dtype is ms.float32 and found.tolist() == [8.0, 12.0]
+        second = ms.grad(lambda x: GradOperation(sens_param=True)(square)(x, sens=sens).sum())(X)
+        assert second.tolist() == [4.0, 4.0]
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_arguments_by_keyword_stand_behind_the_others(mode: int) -> None:
     """In the order of the call, whatever the function's own."""
     ms.set_context(mode=mode)
@@ -261,7 +278,7 @@ MISTAKES: list[tuple[str, type[Exception]]] = [
     ("ms.grad(identity, 3)(X)", RuntimeError), ("ms.grad(identity)('text')", TypeError), ("ms.grad(identity)(3)", TypeError),
     ("ms.grad(identity, sens_param=1)", TypeError), ("ms.grad(identity, sens_param=True)()", TypeError),
     ("ms.grad(identity, sens_param=True)(X)", TypeError), ("ms.grad(identity, sens_param=True)(X, 2.0)", TypeError),
-    ("ms.grad(identity, sens_param=True)(X, Tensor([1.0]))", ValueError),
+    ("ms.grad(identity, sens_param=True)(X, Tensor([1.0, 2.0, 3.0]))", ValueError),
     ("ms.grad(lambda: X)()", RuntimeError), ("ms.grad(lambda x: 3)(X)", TypeError), ("ms.grad(lambda x: None)(X)", TypeError),
     ("ms.value_and_grad(3)", TypeError), ("ms.value_and_grad(identity, 'a')", TypeError), ("ms.value_and_grad(identity, None)", ValueError),
     ("ms.value_and_grad(identity, has_aux=True)(X)", ValueError), ("ms.get_grad(3, 0)", TypeError),
@@ -271,8 +288,8 @@ MISTAKES: list[tuple[str, type[Exception]]] = [
     ("GradOperation()(identity)(3)", TypeError), ("GradOperation()(lambda: X)()", TypeError),
         ("GradOperation(sens_param=True)(lambda: X)()", TypeError),
     ("GradOperation(sens_param=True)(identity)(X, 'text')", TypeError), ("GradOperation(sens_param=True)(identity)(X, 2.0)", TypeError),
-    ("GradOperation(sens_param=True)(identity)(X, Tensor([1.0]))", ValueError),
-    ("GradOperation(sens_param=True)(identity)(X, Tensor([1, 1]))", ValueError),
+    ("GradOperation(sens_param=True)(identity)(X, Tensor([1.0, 2.0, 3.0]))", ValueError),
+    ("GradOperation(sens_param=True)(identity)(X, Tensor([[1, 1], [1, 1]]))", ValueError),
     ("GradOperation(sens_param=True)(lambda x: (x, x))(X, (X,))", ValueError),
 ]
 

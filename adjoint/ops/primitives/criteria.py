@@ -47,8 +47,8 @@ class _Loss(Primitive):
 class BinaryCrossEntropy(_Loss):
     """Binary cross entropy of probabilities."""
 
-    def __call__(self, logits: Any, labels: Any, weight: Any = None) -> Tensor:
-        return losses.binary_cross_entropy(logits, labels, weight, self.reduction)
+    def __call__(self, input: Any, target: Any, weight: Any = None) -> Tensor:
+        return losses.binary_cross_entropy(input, target, weight, self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):

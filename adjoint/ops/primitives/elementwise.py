@@ -36,8 +36,20 @@ class RealDiv(Plain):
         return arithmetic.true_divide(x, y)
 
 
-Div = plain("Div", arithmetic.true_divide)
-FloorDiv = plain("FloorDiv", arithmetic.floor_div)
+class Div(Plain):
+    """input / other, of integers in Float32."""
+
+    def __call__(self, input: Any, other: Any) -> Tensor:
+        return arithmetic.true_divide(input, other)
+
+
+class FloorDiv(Plain):
+    """The largest whole number not above input / other."""
+
+    def __call__(self, input: Any, other: Any) -> Tensor:
+        return arithmetic.floor_div(input, other)
+
+
 Mod = plain("Mod", arithmetic.mod)
 FloorMod = plain("FloorMod", arithmetic.floor_mod)
 
@@ -116,8 +128,22 @@ Less = plain("Less", arithmetic.less)
 LessEqual = plain("LessEqual", arithmetic.less_equal)
 Greater = plain("Greater", arithmetic.greater)
 GreaterEqual = plain("GreaterEqual", arithmetic.greater_equal)
-LogicalAnd = plain("LogicalAnd", arithmetic.logical_and)
-LogicalOr = plain("LogicalOr", arithmetic.logical_or)
+
+
+class LogicalAnd(Plain):
+    """Whether both are true."""
+
+    def __call__(self, x: Any, y: Any) -> Tensor:
+        return arithmetic.logical_and(x, y)
+
+
+class LogicalOr(Plain):
+    """Whether one is true."""
+
+    def __call__(self, x: Any, y: Any) -> Tensor:
+        return arithmetic.logical_or(x, y)
+
+
 LogicalNot = plain("LogicalNot", arithmetic.logical_not)
 LogicalXor = plain("LogicalXor", arithmetic.logical_xor)
 BitwiseAnd = plain("BitwiseAnd", arithmetic.bitwise_and)
@@ -150,7 +176,13 @@ class Cast(Plain):
         return arithmetic.cast(input_x, dtype)
 
 
-Identity = plain("Identity", arithmetic.identity)
+class Identity(Plain):
+    """The tensor itself, in memory of its own."""
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return arithmetic.identity(input_x)
+
+
 StopGradient = plain("StopGradient", arithmetic.stop_gradient)
 
 

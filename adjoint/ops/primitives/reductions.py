@@ -127,8 +127,8 @@ class Argmin(_Argument):
 
     place = ArgMin
 
-    def __call__(self, input_x: Any) -> Tensor:
-        return self._found(input_x)
+    def __call__(self, x: Any) -> Tensor:
+        return self._found(x)
 
 
 class ArgMaxWithValue(Primitive):

@@ -20,8 +20,20 @@ __all__ = [
 # Shapes --------------------------------------------------------------------------------------------------------------
 
 
-Shape = plain("Shape", shapes.shape)
-Rank = plain("Rank", shapes.rank)
+class Shape(Plain):
+    """The sizes, as a tuple of ints."""
+
+    def __call__(self, x: Any) -> tuple[int, ...]:
+        return shapes.shape(x)
+
+
+class Rank(Plain):
+    """The number of dimensions."""
+
+    def __call__(self, x: Any) -> int:
+        return shapes.rank(x)
+
+
 Size = plain("Size", shapes.size)
 
 
@@ -123,7 +135,11 @@ class Split(Primitive):
         return parts.equally_split("Split", x, dimension("Split", self.axis, x, tensor="input_x"), self.output_num)
 
 
-Slice = plain("Slice", parts.slice)
+class Slice(Plain):
+    """The part of a size that begins at a place."""
+
+    def __call__(self, input: Any, begin: Any, size: Any) -> Tensor:
+        return parts.slice(input, begin, size)
 
 
 class StridedSlice(Primitive):
