@@ -15,6 +15,9 @@ A key is a sha256 of all that matters: text, headers, flags, identity of the com
 name and renamed, libraries before the entries that speak of them, so any number of processes can work in one cache and be
 killed at any time: what is missing, cut short or altered is not found, and is made again.  Entries are lines of text; nothing
 is ever unpickled or evaluated.
+
+Processes that want the same unit take turns, so that one compiles and the others find it.  That saves time and nothing else
+depends on it: where files cannot be locked, or one waits too long, each compiles for itself.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
@@ -38,6 +41,8 @@ __all__ = ["Entry", "Store", "Usage"]
 FOLDERS: Final = ("library", "kernel", "toolchain", "report")
 STALE: Final = 3600.0
 """Seconds after which a file under a temporary name belongs to a process that was killed."""
+PATIENCE: Final = 60.0
+"""Seconds that a process waits for another one to compile what it wants too."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,19 @@ class Store:
         """A path in the libraries' folder that nobody else uses."""
         return self.root / "library" / f".{name}-{os.getpid()}-{next(self._number)}.tmp"
 
+    @contextmanager
+    def turn(self, unit: str, given_up: Callable[[], bool]) -> Iterator[None]:
+        """Held by one process at a time for each unit, as long as `given_up` stays false and patience lasts."""
+        path = self.root / "library" / f".{unit}.turn.tmp"
+        descriptor = _locked(path, given_up)
+        try:
+            yield
+        finally:
+            if descriptor is not None:
+                with suppress(OSError):
+                    path.unlink()
+                os.close(descriptor)
+
     # Files.
 
     def write(self, name: str, text: str) -> Path:
@@ -215,6 +233,38 @@ class Store:
                 with suppress(OSError):
                     if path.lstat().st_mtime < before:
                         path.unlink()
+
+
+def _locked(path: Path, given_up: Callable[[], bool]) -> int | None:
+    """A descriptor of the file once it is locked; None where it cannot be.
+
+    The lock is the process's, not the descriptor's: a child that was forked meanwhile does not hold it.
+    """
+    try:
+        import fcntl  # not on every system
+    except ImportError:
+        return None
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return None
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+                return descriptor
+        except (BlockingIOError, PermissionError):  # somebody else has it
+            if given_up() or time.monotonic() > end:
+                os.close(descriptor)
+                return None
+            time.sleep(0.01)
+        except FileNotFoundError:
+            pass  # who had it has removed it: it is not the file that others lock
+        except OSError:  # a file system without locks
+            os.close(descriptor)
+            return None
+        os.close(descriptor)
 
 
 class UntrustedError(Exception):

@@ -183,16 +183,19 @@ class Workshop:
         self, store: Store, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...]
     ) -> None:
         unit = f"{name}-{self.key(source)[:16]}"
-        text = store.write(f"library/{unit}.c", source)
-        made = store.temporary_path(unit)
-        try:
-            self.toolchain.compile(text, made, extra)
-            library = store.add_library(unit, made)
-        finally:
-            with suppress(OSError):
-                made.unlink()
-        for key, functions in kernels:
-            store.add_entry(key, Entry(library, functions))
+        with store.turn(unit, _stopping.is_set):
+            if all(self.functions(key) is not None for key, _ in kernels):
+                return  # another process has made it meanwhile
+            text = store.write(f"library/{unit}.c", source)
+            made = store.temporary_path(unit)
+            try:
+                self.toolchain.compile(text, made, extra)
+                library = store.add_library(unit, made)
+            finally:
+                with suppress(OSError):
+                    made.unlink()
+            for key, functions in kernels:
+                store.add_entry(key, Entry(library, functions))
 
     def _retreat(self, store: Store, reason: str) -> None:
         if _stopping.is_set():

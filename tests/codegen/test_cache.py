@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -185,3 +187,47 @@ def test_usage_while_another_process_writes(cache: Path, monkeypatch: pytest.Mon
     listed = Path.iterdir
     monkeypatch.setattr(Path, "iterdir", lambda folder: [*listed(folder), *([gone] if folder == gone.parent else [])])
     assert store.usage().libraries == 0
+
+
+TURNS = """
+import os, sys
+from pathlib import Path
+from adjoint.codegen.cache import Store
+store = Store(Path(sys.argv[1]))
+count = Path(sys.argv[1], "count")
+for _ in range(200):
+    with store.turn("unit", lambda: False):
+        count.write_text(str(int(count.read_text()) + 1))
+"""
+
+
+def test_processes_take_turns(cache: Path) -> None:
+    store = first()
+    (store.root / "count").write_text("0")
+    processes = [subprocess.Popen([sys.executable, "-c", TURNS, str(store.root)]) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert (store.root / "count").read_text() == "600"
+    assert list(store.root.glob("*/.*")) == []
+
+
+def test_a_turn_is_done_without(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one who has given up, one who has waited long enough, and where nothing can be locked; a child that was forked holds none."""
+    store = first()
+    held, done = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        with store.turn("unit", lambda: False):
+            os.write(held[1], b".")
+            os.read(done[0], 1)
+        os._exit(0)
+    os.read(held[0], 1)
+    with store.turn("unit", lambda: True):
+        pass
+    monkeypatch.setattr("adjoint.codegen.cache.PATIENCE", 0.0)
+    with store.turn("unit", lambda: False):
+        pass
+    os.write(done[1], b".")
+    assert os.waitpid(child, 0)[1] == 0
+    monkeypatch.setattr("os.open", lambda *_: (_ for _ in ()).throw(OSError("no files")))
+    with store.turn("unit", lambda: False):
+        pass
