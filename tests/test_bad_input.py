@@ -454,3 +454,21 @@ def test_operators_that_tensors_lack(name: str, mode: str) -> None:
     for function, types in ((left, "'Tensor' and 'int'"), (right, "'int' and 'Tensor'")):
         with pytest.raises(TypeError, match=re.escape(f"unsupported operand type(s) for {name}: {types}")):
             function(Tensor([1, 2, 3]))
+
+
+CHANNELS_LAST = [
+    "nn.BatchNorm2d(3, data_format='NHWC')", "nn.BatchNorm1d(3, data_format='NHWC')", "nn.Conv2d(1, 2, 3, data_format='NHWC')",
+    "nn.MaxPool2d(2, data_format='NHWC')", "nn.AvgPool2d(2, data_format='nhwc')", "ops.Conv2D(2, 3, data_format='NHWC')",
+    "ops.MaxPool(2, data_format='NHWC')", "ops.AvgPool(2, data_format='NHWC')", "ops.BatchNorm(data_format='NHWC')",
+]
+
+
+@pytest.mark.parametrize("expression", CHANNELS_LAST)
+def test_channels_that_are_last_are_told_where_to_go(expression: str) -> None:
+    """The message names what it is about, and the two transpositions that bring the same numbers."""
+    with pytest.raises(ValueError, match=rf"'{expression[expression.index('.') + 1:expression.index('(')]}'.*data_format") as caught:
+        eval(expression)
+    before, behind = re.findall(r"ops\.transpose\(\w, \([^)]*\)\)", str(caught.value))
+    x = Tensor(np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4))
+    y = eval(before)
+    assert y.shape == (1, 4, 2, 3) and np.array_equal(eval(behind).asnumpy(), x.asnumpy())

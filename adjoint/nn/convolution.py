@@ -12,6 +12,7 @@ from adjoint.ir.types import F32, DType
 from adjoint.nn.checks import boolean, choice, floating, integer, pair, positive
 from adjoint.nn.linear import first_values
 from adjoint.ops import linear
+from adjoint.ops.arguments import channels_first
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import Uniform
 from adjoint.runtime.parameter import Parameter
@@ -40,7 +41,7 @@ class Conv2d(Cell):
         self.kernel_size, self.stride = pair(self, "kernel_size", kernel_size), pair(self, "stride", stride)
         self.dilation, self.group = pair(self, "dilation", dilation), positive(self, "group", group)
         self.pad_mode = choice(self, "pad_mode", pad_mode, ("same", "valid", "pad"))
-        self.data_format = choice(self, "data_format", data_format, ("NCHW",))
+        self.data_format = channels_first(type(self).__name__, data_format)
         self.padding = padding
         self._explicit = self._padding(padding)
         if in_channels % group or out_channels % group:

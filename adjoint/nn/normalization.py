@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.ir.types import F32, DType
-from adjoint.nn.checks import boolean, choice, floating, integer, number, positive
+from adjoint.nn.checks import boolean, floating, integer, number, positive
 from adjoint.nn.linear import first_values
 from adjoint.ops import network
+from adjoint.ops.arguments import channels_first
 from adjoint.ops.creation import ones, zeros
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.parameter import Parameter
@@ -44,7 +45,7 @@ class _BatchNorm(Cell):
         if use_batch_statistics is not None:
             boolean(self, "use_batch_statistics", use_batch_statistics)
         self.use_batch_statistics = use_batch_statistics
-        self.data_format = choice(self, "data_format", data_format, ("NCHW",))
+        self.data_format = channels_first(type(self).__name__, data_format)
         layer, shape, trained = type(self).__name__, (self.num_features,), boolean(self, "affine", affine)
         mean = first_values(layer, "moving_mean_init", moving_mean_init, shape, dtype)
         variance = first_values(layer, "moving_var_init", moving_var_init, shape, dtype)

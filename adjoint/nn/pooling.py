@@ -7,6 +7,7 @@ from typing import Any
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.nn.checks import boolean, choice, floating, pair, positive
 from adjoint.ops import network
+from adjoint.ops.arguments import channels_first
 from adjoint.ops.linear import Pairs, same_padding
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
@@ -32,7 +33,7 @@ class _Pool2d(Cell):
         self.ceil_mode = boolean(self, "ceil_mode", ceil_mode)
         if self.pad_mode != "pad" and any(self._padding):
             raise ValueError(f"For '{type(self).__name__}', 'padding' needs pad_mode 'pad', but got {padding!r} with {pad_mode!r}.")
-        self.format = choice(self, "data_format", data_format, ("NCHW",))
+        self.format = channels_first(type(self).__name__, data_format)
 
     def _sides(self, x: Tensor) -> Pairs:
         """The padding on both sides of both axes."""

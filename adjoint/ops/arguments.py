@@ -21,9 +21,9 @@ from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant, dtype_argument
 
 __all__ = [
-    "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "choice", "dimension", "dtype_argument", "filler", "flag",
-    "floating", "integer", "number", "only", "operand", "pair", "real", "seed_argument", "sizes_argument", "tensors_argument", "whole",
-    "wrong",
+    "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "channels_first", "choice", "dimension", "dtype_argument",
+    "filler", "flag", "floating", "integer", "number", "only", "operand", "pair", "real", "seed_argument", "sizes_argument",
+    "tensors_argument", "whole", "wrong",
 ]
 
 
@@ -125,6 +125,14 @@ def choice(op: Op | str, argument: str, value: Any, allowed: Sequence[str]) -> s
     if value.lower() not in allowed:
         raise wrong(op, argument, f"one of {list(allowed)}", repr(value))
     return value.lower()
+
+
+def channels_first(op: Op | str, data_format: Any) -> str:
+    """The argument 'data_format' of what takes images [n, c, h, w] alone: "NCHW", written large or small."""
+    if isinstance(data_format, str) and data_format.upper() == "NHWC":
+        raise wrong(op, "data_format", "'NCHW'", "'NHWC': bring the channels to axis 1 before, with `ops.transpose(x, (0, 3, 1, 2))`, "
+                    "and back behind, with `ops.transpose(y, (0, 2, 3, 1))`")
+    return choice(op, "data_format", data_format, ("nchw",)).upper()
 
 
 def axis_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") -> int:

@@ -12,7 +12,7 @@ from adjoint.ir.ops.pooling import MaxPoolIndices
 from adjoint.ir.ops.random import Dropout as DropoutOp
 from adjoint.ir.types import I32
 from adjoint.ops import activations, arithmetic, linear, network, shapes
-from adjoint.ops.arguments import axis_argument, choice, flag, integer, number, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import axis_argument, channels_first, choice, flag, integer, number, operand, pair, sizes_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
@@ -63,7 +63,7 @@ class BiasAdd(Primitive):
     """A bias for each channel added: along axis 1, or the last of four for "NHWC"."""
 
     def __init__(self, data_format: str = "NCHW"):
-        super().__init__(data_format=_nchw("BiasAdd", data_format, ("nchw", "nhwc", "ncdhw")))
+        super().__init__(data_format=choice("BiasAdd", "data_format", data_format, ("nchw", "nhwc", "ncdhw")).upper())
 
     def __call__(self, input_x: Any, bias: Any) -> Tensor:
         if self.data_format != "NHWC":
@@ -72,10 +72,6 @@ class BiasAdd(Primitive):
         if x.ndim != 4:
             raise wrong("BiasAdd", "input_x", "of 4 dimensions where 'data_format' is 'NHWC'", x)
         return shapes.transpose(linear.bias_add(shapes.transpose(x, (0, 3, 1, 2)), bias), (0, 2, 3, 1))
-
-
-def _nchw(op: str, data_format: Any, allowed: tuple[str, ...] = ("nchw",)) -> str:
-    return choice(op, "data_format", data_format, allowed).upper()
 
 
 class Conv2D(Primitive):
@@ -100,7 +96,7 @@ class Conv2D(Primitive):
         widths = ((0, 0), (0, 0)) if isinstance(self._padding, str) else self._padding
         super().__init__(out_channel=outputs, kernel_size=kernel_size, mode=mode, pad_mode=pad_mode.lower(), pad=(*widths[0], *widths[1]),
                          stride=(1, 1, *self._stride), dilation=(1, 1, *self._dilation), group=groups,
-                         data_format=_nchw("Conv2D", data_format), groups=groups)
+                         data_format=channels_first("Conv2D", data_format), groups=groups)
 
     def __call__(self, x: Any, weight: Any) -> Tensor:
         kernel = operand("Conv2D", weight, "weight")
@@ -199,7 +195,8 @@ class _Pool(Primitive):
         name = type(self).__name__
         kernel, stride = pair(name, "kernel_size", kernel_size), pair(name, "strides", strides)
         super().__init__(kernel_size=(1, 1, *kernel), strides=(1, 1, *stride),
-                         pad_mode=choice(name, "pad_mode", pad_mode, ("valid", "same")).upper(), data_format=_nchw(name, data_format))
+                         pad_mode=choice(name, "pad_mode", pad_mode, ("valid", "same")).upper(),
+                         data_format=channels_first(name, data_format))
 
     def _geometry(self, x: Any) -> tuple[Tensor, Any]:
         image = operand(self.name, x, "x")
@@ -245,7 +242,7 @@ class BatchNorm(Primitive):
 
     def __init__(self, is_training: bool = False, epsilon: float = 1e-05, momentum: float = 0.1, data_format: str = "NCHW"):
         super().__init__(is_training=flag("BatchNorm", "is_training", is_training), epsilon=float(number("BatchNorm", "epsilon", epsilon)),
-                         momentum=float(number("BatchNorm", "momentum", momentum)), data_format=_nchw("BatchNorm", data_format))
+                         momentum=float(number("BatchNorm", "momentum", momentum)), data_format=channels_first("BatchNorm", data_format))
 
     def __call__(self, input_x: Any, scale: Any, bias: Any, mean: Any, variance: Any) -> tuple[Tensor, ...]:
         op = "BatchNorm"
