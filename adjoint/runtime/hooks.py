@@ -280,7 +280,7 @@ def _again(type_: TensorType, memory: Any, slot: int | None) -> Tensor:
     gradient = wrap(type_, memory)
     if slot is not None and state.tape is not None:
         state.tape.slots[id(gradient)] = slot
-        state.tape.keep.append(gradient)
+        state.tape.keep[id(gradient)] = gradient
     return gradient
 
 

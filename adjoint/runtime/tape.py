@@ -36,6 +36,9 @@ __all__ = ["Assembled", "CellCall", "Step", "Tape"]
 _LIMIT = 200_000
 """Steps the trie may hold; past it, it starts anew."""
 
+_HELD_AS_NAME = 4
+"""References of a tensor that only the list of its names holds: that, its variable here and at the caller, getrefcount's argument."""
+
 
 class Step:
     """A node of the trie: one recorded event.
@@ -88,9 +91,11 @@ class Tape:
     """What one thread records between the outermost gradient call and its end.
 
     values  slot -> the tensor that had it (an alias for a parameter, whose memory may be replaced)
-    names   id of a tensor -> it, and the one that it is another name of: what a cell calls its argument, and what its
-            caller calls it.  To the program they are the same; what is written to one of them is written to all
+    names   id of a tensor -> it and all others that the program takes for it: what a cell calls its argument, and what its
+            caller calls it.  What is written to one of them is written to all
+    named   names that were given since the last write, each beside the tensor that it is another name of
     owners  slot -> the parameter
+    keep    id -> what had a slot and was written, or was written what has one: kept, so that its id stays its own
     hosts   cells and hook functions in the order in which they were met
     depth   gradients being taken, one inside the other
     site    the node of a graph that the next event belongs to: it takes the place of the line of Python in keys and
@@ -104,9 +109,10 @@ class Tape:
         self.site: Node | None = None
         self.slots: dict[int, int] = {}
         self.values: list[Tensor] = []
-        self.names: dict[int, tuple[Tensor, Tensor]] = {}
+        self.names: dict[int, list[Tensor]] = {}
+        self.named: list[tuple[Tensor, Tensor]] = []
         self.owners: dict[int, Tensor] = {}
-        self.keep: list[Any] = []
+        self.keep: dict[int, Tensor] = {}
         self.hosts: list[Any] = []
         self.attached: set[int] = set()
         self.calls: list[CellCall] = []
@@ -137,19 +143,35 @@ class Tape:
         """Another name for `x`, which the program takes for `x` itself."""
         alias = wrap(x.type, x.memory)
         if self.site is None:  # the values of a graph are never written
-            self.names[id(alias)] = alias, x
+            self.named.append((alias, x))
         return alias
 
     def _names(self, x: Tensor) -> list[Tensor]:
-        """All names of `x`."""
-        first = x
-        while (known := self.names.get(id(first))) is not None:
-            first = known[1]
-        found = {id(first): first}
-        for name, of in self.names.values():
-            if id(of) in found:
-                found[id(name)] = name
-        return list(found.values())
+        """All names of `x` that somebody can still ask for."""
+        self._gather_names()
+        names = self.names.get(id(x))
+        if names is None:
+            return [x]
+        for name in [name for name in names if name is not x and self._alone_holds(name)]:
+            del self.names[id(name)]
+        names[:] = [name for name in names if id(name) in self.names]
+        return names
+
+    def _gather_names(self) -> None:
+        names = self.names
+        for alias, x in self.named:
+            together = names.get(id(x))
+            if together is None:
+                together = names[id(x)] = [x]
+            together.append(alias)
+            names[id(alias)] = together
+        self.named.clear()
+
+    def _alone_holds(self, name: Tensor) -> bool:
+        """Whether nobody but this tape has a name, which its caller and a list of names hold here: nobody will ever read it."""
+        slot = self.slots.get(id(name))
+        here = (slot is not None and self.values[slot] is name) + (id(name) in self.keep)
+        return sys.getrefcount(name) <= _HELD_AS_NAME + here
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
         """`x` is about to hold the numbers of `value`: what was recorded keeps the old ones, and the hooks on them."""
@@ -165,12 +187,12 @@ class Tape:
             if self.values[slot] is x:
                 alias = self.values[slot] = wrap(x.type, x.memory)
                 self.slots[id(alias)] = slot
-            self.keep.append(x)
+            self.keep[id(x)] = x
         if (slot is None or slot in self.attached) and x.__class__ is Tensor:
             x._hooks = None
         if new is not None:
             self.slots[id(x)] = new
-            self.keep.append(x)
+            self.keep[id(x)] = x
 
     # -- recording --------------------------------------------------------------------------------------------------
     def _step(self, key: tuple[Any, ...]) -> Step | None:

@@ -235,3 +235,38 @@ def test_casts_to_integers_comparisons_and_argmax_let_no_gradient_through():
     assert ms.grad(lambda x: ops.argmax(x) * 1 + x)(x).asnumpy().tolist() == [1, 1]
     n = Tensor([1, 2], ms.int32)
     assert ms.grad(lambda n: ops.cast(n, ms.float32) * 2.75)(n).asnumpy().tolist() == [2, 2]
+
+
+class Keeps(nn.Cell):
+    """Keeps its argument under the name it has inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def construct(self, x):
+        self.seen.append(x)
+        return x[0] * 1.0
+
+
+def test_a_write_is_seen_by_the_names_that_are_left(monkeypatch):
+    """A buffer that a cell reads between writes costs as much at the last write as at the first; kept names follow."""
+    written = []
+    overwritten = tape.Tape._overwritten
+    monkeypatch.setattr(tape.Tape, "_overwritten", lambda self, x, new: written.append(x) or overwritten(self, x, new))
+    cell = Keeps()
+
+    def f(x, kept):
+        y = x * 2.0
+        for i in range(20):
+            last = cell(y)
+            if not kept:
+                cell.seen.clear()
+            y[0] = float(i)
+        assert all(name.tolist() == y.tolist() for name in cell.seen)
+        return last + y.sum()
+
+    assert ms.grad(f)(T(1, 1), False).tolist() == [0, 2]
+    assert len(written) == 20
+    assert ms.grad(f)(T(1, 1), True).tolist() == [0, 2]
+    assert len(cell.seen) == 20 and len(written) == 20 + sum(range(2, 22))
