@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from adjoint.runtime.tape import Tape
 
 __all__ = ["not_recording", "state", "tapes"]
-
 
 _set = threading.local.__setattr__
 
@@ -33,20 +33,30 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.computing: dict[int, computing] = {}
 
-
     def __setattr__(self, name: str, value: object) -> None:
-        if name == "tape" and (value is None) is not (self.tape is None):
-            if value is None:
-                tapes.pop()
-            else:
-                tapes.append(None)
-        _set(self, name, value)
+        if name != "tape" or (value is None) is (self.tape is None):
+            _set(self, name, value)
+        elif value is None:
+            _set(self, name, value)
+            tapes.pop()
+        else:
+            tapes.append(None)  # before, as it is taken off behind: where Ctrl-C falls between, there is one too many
+            _set(self, name, value)
 
 
 tapes: list[None] = []
 """As many as there are threads with a tape. An op that finds it empty need not ask for its own, which costs more."""
 
 state = _State()
+
+
+def _in_child() -> None:
+    """After a fork the other threads are gone, and their tapes."""
+    tapes[:] = [] if state.tape is None else [None]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @contextmanager
