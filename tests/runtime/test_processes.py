@@ -14,7 +14,10 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, ops
+from adjoint.runtime import state as state_module
 from adjoint.runtime.machine import machine
+from adjoint.runtime.state import state, tapes
+from adjoint.runtime.tape import Tape
 
 
 def product(n=300):
@@ -38,6 +41,48 @@ def test_a_child_process_computes_the_same(method):
     found = queue.get(timeout=120)
     child.join(60)
     assert child.exitcode == 0 and found == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_has_no_tape_of_another_thread():
+    """Forked while another thread takes a gradient; of its own gradient the child keeps the tape."""
+    inside, leave, found = threading.Event(), threading.Event(), []
+
+    def waiting(x):
+        inside.set()
+        leave.wait(60)
+        return x * x
+
+    def in_child(x):
+        child = os.fork()
+        if not child:
+            os._exit(len(tapes))
+        found.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return x * 1.0
+
+    thread = threading.Thread(target=ms.grad(waiting), args=(Tensor([1.0]),))
+    thread.start()
+    inside.wait(60)
+    in_child(Tensor([1.0]))
+    ms.grad(in_child)(Tensor([1.0]))
+    leave.set()
+    thread.join()
+    assert found == [0, 1] and not tapes
+
+
+def test_an_interrupt_leaves_no_tape_uncounted(monkeypatch):
+    """Ctrl-C may fall between the tape and the count: then an op asks for nothing, but none is lost to a gradient."""
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    state.tape = Tape()
+    with monkeypatch.context() as patched:
+        patched.setattr(state_module, "_set", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            state.tape = None
+    assert state.tape is not None and len(tapes) == 1
+    state.tape = None
+    assert not tapes
 
 
 def test_the_interpreter_runs_while_a_kernel_does():
