@@ -82,6 +82,8 @@ class _Leaf:
         return value
 
     def structured(self, original: Any, found: dict[int, Tensor]) -> Any:
+        if isinstance(original, Tensor):
+            return found[self.slots[0]]
         left = iter(self.slots)
         return mapped_tensors(original, lambda x: found[next(left)])
 
@@ -233,7 +235,9 @@ def ones(x: Tensor) -> Tensor:
 
 
 def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
-    """The weights as a tuple, and whether one alone was given."""
+    """The weights as a tuple, none for None, and whether one alone was given."""
+    if weights is None:
+        return (), False
     if isinstance(weights, Parameter):
         return (weights,), True
     if isinstance(weights, (tuple, list)) and all(isinstance(p, Parameter) for p in weights):
@@ -256,7 +260,7 @@ def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kw
                 raise TypeError(f"For '{name}', the arguments do not fit the function: {wrong}.") from None
             raise RuntimeError(f"For '{name}', 'grad_position' is {grad_position}, "
                                f"but the function was called with {len(given)} arguments.")
-        if not flat_tensors(given[place]):
+        if not isinstance(given[place], Tensor) and not flat_tensors(given[place]):
             raise TypeError(f"For '{name}', the argument at 'grad_position' {place} must be a Tensor, "
                             f"but got {given[place]!r} of type {type(given[place]).__name__}.")
     return list(places)
@@ -282,8 +286,7 @@ def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **f
         raise ValueError(f"For '{name}', 'grad_position' and 'weights' must not both be None.")
     if grad_position is not None:
         _check_position(name, grad_position)
-    if weights is not None:
-        _weights(name, weights)
+    _weights(name, weights)
     for key, value in flags.items():
         if not isinstance(value, bool):
             raise TypeError(f"For '{name}', the argument {key!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
@@ -312,7 +315,7 @@ def _gradient_function(
         if sens_param:
             args, kwargs, sens = _without_sens(name, args, kwargs)
         positions = [] if grad_position is None else _positions(name, fn, grad_position, args, kwargs)
-        asked, single = _weights(name, () if weights is None else weights)
+        asked, single = _weights(name, weights)
         result, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, has_aux=has_aux)
         by_input: Any = None if grad_position is None else inputs[0] if alone else tuple(inputs)
         by_weight: Any = None if weights is None else params[0] if single else tuple(params)

@@ -135,7 +135,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     _check_function("vjp", fn)
     _check_tensors("vjp", "inputs", inputs)
     _check_has_aux("vjp", has_aux)
-    asked, single = _weights("vjp", () if weights is None else weights)
+    asked, single = _weights("vjp", weights)
     result, outputs, pull = _ran(fn, inputs, range(len(inputs)), asked, has_aux)
 
     def vjp_fn(*v: Any) -> Any:
