@@ -25,12 +25,13 @@ from adjoint.ops.arguments import (
     seed_argument,
     wrong,
 )
-from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, less_equal, log1p, maximum, minimum, where
+from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, less_equal, log1p, minimum, where
 from adjoint.ops.parts import parted
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.host_checks import is_run_time_number
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
-from adjoint.runtime.tensor import Tensor, apply, binary, constant
+from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant
 
 __all__ = [
     "celu", "dropout", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
@@ -74,12 +75,18 @@ def relu6(x: Any) -> Tensor:
 
 
 def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
-    """The element, or `alpha` times it where it is negative; the gradient at 0 is the mean of both slopes."""
+    """The element, or `alpha` times it where it is negative; the gradient at 0 is the mean of both slopes.
+
+    Beside integers `alpha` is cut to one.
+    """
     x = operand("LeakyReLU", input)
     if not isinstance(alpha, Tensor):
         alpha = number("LeakyReLU", "alpha", alpha)
-    if not x.dtype.is_float:
-        return maximum(x, (x * alpha).astype(x.dtype)) if x.dtype is not BOOL else apply(_IDENTITY, x)
+    if x.dtype is BOOL:
+        return apply(_IDENTITY, x)
+    if x.dtype.is_integer:
+        slope = alpha.as_tensor(x.dtype) if is_run_time_number(alpha) else as_tensor(alpha).astype(x.dtype)
+        return where(x < 0, x * slope, x)
     return binary(_LEAKY, x, alpha)
 
 

@@ -574,3 +574,13 @@ def test_a_bias_along_the_last_axis() -> None:
 
 def test_quotients_by_the_names_of_the_manual() -> None:
     assert P.RealDiv()(x=Tensor([1.0]), y=Tensor([2.0])).tolist() == [0.5]
+
+
+@pytest.mark.parametrize("alpha, wanted", [
+    (0.9, [0, 3, 0]), (1.9, [-10, 3, -7]), (2, [-20, 3, -14]), (2.5, [-20, 3, -14]), (-1.5, [10, 3, 7])])
+def test_leaky_relu_of_integers_cuts_its_slope(alpha: float, wanted: list[int]) -> None:
+    t = Tensor(np.array([-10, 3, -7], np.int32))
+    for run in (ops.leaky_relu, adjoint.jit(ops.leaky_relu)):
+        for slope in (alpha, Tensor(alpha)):
+            got = run(t, slope)
+            assert got.dtype is adjoint.int32 and got.tolist() == wanted
