@@ -55,6 +55,19 @@ def test_operators_between_arrays_and_tensors_have_gradients() -> None:
     assert (np.eye(2, dtype=np.float32) @ x()).tolist() == (x() @ np.eye(3, dtype=np.float32)).tolist() == ARRAY.tolist()
 
 
+@pytest.mark.parametrize("write", [
+    lambda t: np.put(t, [0], 9), lambda t: np.copyto(t, 9.0), lambda t: np.fill_diagonal(t, 9), lambda t: np.place(t, ARRAY > 2, [9]),
+    lambda t: np.putmask(t, ARRAY > 2, 9), lambda t: np.add.at(t, (0, 0), 9), lambda t: np.add(ARRAY, ARRAY, out=t),
+    lambda t: np.sum(np.stack([ARRAY, ARRAY]), 0, out=t), lambda t: np.put_along_axis(t, np.zeros((1, 3), int), 9, 0),
+], ids=range(9))
+def test_numpy_writes_to_no_tensor(write: Any) -> None:
+    """A gradient takes the numbers as they are, and so would lose what is written to a copy of them."""
+    t = x()
+    with pytest.raises(TypeError, match=r"must be an array, but got a Tensor of shape \(2, 3\): write to"):
+        write(t)
+    assert t.tolist() == ARRAY.tolist()
+
+
 def test_the_numbers_of_a_tensor_of_a_graph_are_not_known() -> None:
     with pytest.raises(Exception, match="not known while parsing"):
         ms.jit(lambda t: t * np.sum(t))(x())
