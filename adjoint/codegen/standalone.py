@@ -13,8 +13,10 @@ What has no place in such a file is a CompileError: control flow, Python, state 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from textwrap import wrap
 from typing import Final
 
@@ -41,6 +43,14 @@ _TAKEN: Final = frozenset({
     *KEYWORDS, *_LIBRARY.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l")), "status",
 })
 """Names that mean something else in C, or in each of our functions."""
+_MACROS: Final = re.compile(
+    "NAN|INFINITY|NULL|HUGE_VAL[FL]?|unix|linux|(ADJOINT|FP|M|MATH|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_[A-Z0-9_]*[A-Z0-9]|U?INT.*_(C|MAX|MIN)"
+    "|is(finite|inf|nan|normal|(greater|less)(equal)?|lessgreater|unordered)|fpclassify|signbit|u?int.*_t|(double|float|size)_t")
+"""Names that C's headers give another meaning, whatever they are declared as; none ends with `_`."""
+_DECLARED: Final = re.compile(
+    "(drem|finite|gamma|j[01n]|scalb|significand|y[01n])[fl]?|lgamma[fl]?_r|exp10[fl]?|pow10[fl]?|bcmp|bcopy|bzero|ffsl{0,2}|r?index"
+    "|mem(ccpy|chr)|stpn?cpy|str(n?(cat|cmp|casecmp|cpy|dup|len)|r?chr|coll|c?spn|error|pbrk|sep|signal|str|tok|xfrm)(_[lr])?|adjoint_.*")
+"""Names that the headers of many systems, or our own, declare functions by."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +61,18 @@ class Entry:
     symbol: str
     results: Sequence[str]
 
+    @property
+    def name(self) -> str:
+        """What the function is called in C."""
+        name = _free(identifier(self.symbol), _TAKEN)
+        return name + "_" if _DECLARED.fullmatch(name) else name
+
 
 def standalone_text(entries: Sequence[Entry]) -> str:
     """The file with these functions; a CompileError for what is no straight code."""
-    kernels = _Kernels()
+    kernels = _Kernels([entry.name for entry in entries])
     functions = [_FunctionText(entry, kernels).text() for entry in entries]
-    about = (f"{', '.join(identifier(entry.symbol) for entry in entries)}: made by adjoint\n"
+    about = (f"{', '.join(entry.name for entry in entries)}: made by adjoint\n"
              "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.\n"
              "Compile it as C11; with -fwrapv where integers overflow. -ffp-contract=off gives the same bits with every compiler.")
     return unit_text(about, kernels.headers(), [*kernels.texts, *functions], INCLUDES + "#include <string.h>\n")
@@ -66,6 +82,8 @@ def standalone_text(entries: Sequence[Entry]) -> str:
 class _Kernels:
     """The kernels of a file: each text once, each name once."""
 
+    functions: Sequence[str]
+    """What the file's functions are called."""
     names: dict[tuple[str, tuple[bool, ...]], str] = field(default_factory=dict)
     """For the text of a kernel under its own name, and which of its stages are needed, the name that it has here."""
     texts: list[str] = field(default_factory=list)
@@ -78,12 +96,18 @@ class _Kernels:
         key = plain.text, tuple(stage.units > 0 for stage in plain.stages)
         name = self.names.get(key)
         if name is None:
-            variant = sum(n.partition("_v")[0] == plain.name for n in self.names.values())
-            name = self.names[key] = f"{plain.name}_v{variant + 1}" if variant else plain.name
+            name = self.names[key] = self._free(plain.name)
             text = lower(node.op, operands, results, name=name, private=True).text
             self.texts.append(text)
             self.used.update(plain.headers)
         return plain if name == plain.name else lower(node.op, operands, results, name=name)
+
+    def _free(self, plain: str) -> str:
+        """A name for a kernel; what its parts are called begins with it."""
+        for name in chain([plain], (f"{plain}_v{variant}" for variant in count(2))):
+            if name not in self.names.values() and not any(f"{function}_".startswith(f"{name}_") for function in self.functions):
+                return name
+        raise AssertionError("numbers do not end")
 
     def headers(self) -> tuple[str, ...]:
         return in_order(self.used)
@@ -97,8 +121,8 @@ class _FunctionText:
         self.wished = entry.results
         self.listing = listing(self.function)
         self.names: dict[Value, str] = {}
-        self.taken = set(_TAKEN)
-        self.name = self._free(identifier(self.function.symbol))
+        self.name = entry.name
+        self.taken = {*_TAKEN, self.name}
         self.declared: list[str] = []
         self.body: list[str] = []
         self.bytes = 0
@@ -159,8 +183,7 @@ class _FunctionText:
             self.names[value] = self._free(identifier(name))
 
     def _free(self, name: str) -> str:
-        while name in self.taken:
-            name += "_"
+        name = _free(name, self.taken)
         self.taken.add(name)
         return name
 
@@ -195,6 +218,13 @@ class _FunctionText:
         if isinstance(x, Value):
             return self.names[x]
         return f"&(const {_element(x.type)}){{{_constant(x)}}}"
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """A name like this one that means nothing else."""
+    while name in taken or _MACROS.fullmatch(name):
+        name += "_"
+    return name
 
 
 def _plain(shown: Listing, node: Node) -> str:

@@ -167,6 +167,46 @@ def test_every_compiler_takes_it_without_a_word(flags: list[str], compiler: str,
         assert done.returncode == 0 and not done.stderr, done.stderr
 
 
+def gamma(x: Any) -> Any:
+    return x * 2.0
+
+
+def isnan(x: Any) -> Any:
+    return x * 2.0
+
+
+def mul_f32(x: Any) -> Any:
+    return x * 2.0
+
+
+def mul_f32_units(x: Any) -> Any:
+    return x * 2.0
+
+
+def adjoint_exp_f32(NAN: Any, M_PI: Any, unix: Any) -> Any:
+    return ops.exp(NAN) * M_PI * unix
+
+
+@needs_compiler
+@pytest.mark.parametrize(("function", "name"), [
+    (gamma, "gamma_"), (isnan, "isnan_"), (mul_f32, "mul_f32"), (mul_f32_units, "mul_f32_units"), (adjoint_exp_f32, "adjoint_exp_f32_"),
+])
+def test_names_of_headers_and_kernels(function: Callable[..., Any], name: str, tmp_path: Path) -> None:
+    """Also where the compiler has its own dialect, whose headers declare more; the first line says what functions are called."""
+    arrays = [np.array([0.5, -1.0, 2.0], np.float32)] * function.__code__.co_argcount
+    tensors = [Tensor(x) for x in arrays]
+    text, result = file_of(function, tensors), np.empty(3, np.float32)
+    assert text.startswith(f"/* {name}, ")
+    source, library = tmp_path / "file.c", tmp_path / "file.so"
+    source.write_text(text)
+    toolchain = Toolchain.find()
+    assert toolchain is not None
+    flags = ["-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-ffp-contract=off"]
+    subprocess.run([*toolchain.command, *flags, *toolchain.machine, "-o", library, source, "-lm"], check=True)
+    assert called(library, name, arrays, [result]) == 0
+    assert np.array_equal(result, function(*tensors).asnumpy())
+
+
 def hooked(x: Any) -> Any:
     y = ops.tanh(x)
     y.register_hook(lambda grad: grad)
