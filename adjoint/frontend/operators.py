@@ -37,6 +37,9 @@ _SYMBOLS = {
 """By the name of an operation, how Python's own messages write it."""
 _MIRRORED = {"__eq__": "__eq__", "__ne__": "__ne__", "__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
 
+Attempt = tuple[Any, str, Any]
+"""An object, the name of a method of its class, the argument."""
+
 
 class Operators:
     """Applies operators to values."""
@@ -69,31 +72,31 @@ class Operators:
 
     def binary(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         """An arithmetic operator: that of `a`, else the reflected one of `b`."""
-        word = operation.__name__.strip("_")
-        return self._first(operation, [(a, f"__{word}__", b), (b, f"__r{word}__", a)])
+        return self._first(operation, a, b, _arithmetic(operation.__name__.strip("_"), a, b))
 
     def in_place(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         """An augmented assignment: the operator in place, else the one that gives a new value."""
         word = operation.__name__.removeprefix("i").strip("_")
-        return self._first(operation, [(a, f"__i{word}__", b), (a, f"__{word}__", b), (b, f"__r{word}__", a)])
+        return self._first(operation, a, b, [(a, f"__i{word}__", b), *_arithmetic(word, a, b)])
 
     def comparison(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         """A comparison: that of `a`, else the mirrored one of `b`; `!=` is the opposite of `==` where it alone is defined."""
         name = f"__{operation.__name__}__"
         if operation is operator.ne and any(self.special(x, "__eq__") and type(x).__ne__ is object.__ne__ for x in (a, b)):
             return self.opposite(self.comparison(operator.eq, a, b))
-        return self._first(operation, [(a, name, b), (b, _MIRRORED[name], a)])
+        attempts = [(a, name, b), (b, _MIRRORED[name], a)]
+        return self._first(operation, a, b, attempts[::-1] if _is_narrower(b, a) else attempts)
 
     def opposite(self, x: Any) -> Any:
         """`not x`, of a value: a bool, or one that is known when the graph runs."""
         truth = self.world.truth(x)
         return not truth if isinstance(truth, bool) else self.world.number("bool", x).negated()
 
-    def _first(self, operation: Callable[[Any, Any], Any], attempts: Sequence[tuple[Any, str, Any]]) -> Any:
+    def _first(self, operation: Callable[[Any, Any], Any], a: Any, b: Any, attempts: Sequence[Attempt]) -> Any:
         """What the first of the special methods gives that does not decline.  Without one of the user's, Python applies the operator."""
         methods = [self.special(x, name) for x, name, _ in attempts]
         if not any(methods):
-            return operation(attempts[0][0], attempts[0][2])
+            return operation(a, b)
         for method, (x, name, other) in zip(methods, attempts, strict=True):
             if method is not None:
                 found = self.call(method, (x, other), {})
@@ -101,7 +104,6 @@ class Operators:
                 found = getattr(type(x), name, _declines)(x, other)
             if found is not NotImplemented:
                 return found
-        a, _, b = attempts[0]
         if operation in (operator.eq, operator.ne):
             return (a is b) is (operation is operator.eq)
         symbol = _SYMBOLS[operation.__name__.strip("_")]
@@ -109,6 +111,22 @@ class Operators:
         if operation in COMPARE.values():
             raise TypeError(f"'{symbol}' not supported between instances of {kinds}")
         raise TypeError(f"unsupported operand type(s) for {symbol}: {kinds}")
+
+
+def _arithmetic(word: str, a: Any, b: Any) -> list[Attempt]:
+    """What Python asks for an operator, in its order: of two of one class the first alone, of a subclass with a reflected operator
+    of its own that one before.
+    """
+    reflected = f"__r{word}__"
+    attempts = [(a, f"__{word}__", b), (b, reflected, a)]
+    if type(a) is type(b):
+        return attempts[:1]
+    own = getattr(type(b), reflected, None) is not getattr(type(a), reflected, None)
+    return attempts[::-1] if own and _is_narrower(b, a) else attempts
+
+
+def _is_narrower(x: Any, other: Any) -> bool:
+    return type(x) is not type(other) and issubclass(type(x), type(other))
 
 
 def _declines(x: Any, other: Any) -> Any:

@@ -315,6 +315,37 @@ def operator_of_a_class_declines(x):
     return (Point(x) * None).value
 
 
+class Spot(Point):
+    """A narrower class, whose reflected operators go first; products it leaves to the wider one."""
+
+    def __radd__(self, other):
+        return other.value * self.value
+
+    def __rsub__(self, other):
+        return other.value - self.value
+
+    def __gt__(self, other):
+        return self.value.sum() > other.value.sum()
+
+
+@program(f32(1.0, -2.0, 3.0), wrt=0, features="special methods, tensor if")
+def operators_of_a_narrower_class(x):
+    """Of two operands, that of the narrower class is asked first, if it has a reflected operator or a comparison of its own."""
+    wide, narrow = Point(x), Spot(x * 2)
+    total = wide + narrow
+    wide_first = Point(x * 3)
+    wide_first += narrow.value
+    if wide < narrow:
+        total = total - (Point(x) - narrow)
+    return total, wide_first.value, wide.count, narrow.count
+
+
+@program(f32(1.0, -2.0, 3.0), raises=(TypeError, "unsupported operand type(s) for -: 'Spot' and 'Spot'"), features="special methods")
+def operator_of_one_class_is_not_reflected(x):
+    """Of two operands of one class, the reflected operator is not asked."""
+    return Spot(x) - Spot(x * 2)
+
+
 @program(f32(1.0, -2.0, 3.0), wrt=0, features="special methods, tensor if, tensor while")
 def items_of_a_class(x):
     """Reading, writing and deleting items, in a loop too."""
