@@ -34,6 +34,7 @@ from adjoint.runtime.tensor import Tensor
 
 __all__ = ["Cells", "hooked_outline", "observed"]
 
+
 class Cells(PythonObjects):
     """Lowers calls of cells."""
 
@@ -176,10 +177,9 @@ class Cells(PythonObjects):
         node = self.builder.emit_node(CellOp(cell.title, symbol, rule, len(written)), operands, regions=[region],
                                       hint=_last_part(cell.title), loc=loc)
         outside = self.tensors(node.results)
-        for given, x in zip(tensors, inner, strict=True):
-            for result, made in zip(results, outside, strict=False):
-                if result is x:
-                    self.frontend.aliases.may_be(made, given)
+        given_as = {id(x): given for given, x in zip(tensors, inner, strict=True)}
+        for result, made in zip(results, outside, strict=False):
+            self.frontend.aliases.may_be(made, given_as.get(id(result), result))
         for (given, _), value in zip(written, outside[len(results):], strict=True):
             given.overwrite(value)
         key = site_key(node)

@@ -339,3 +339,37 @@ def test_the_tensor_is_free_after_the_gradient():
     view = x.asnumpy()
     x[0] = 5.0
     assert plain(x) == [5, 20] and view[0] == 10
+
+
+class Gives(nn.Cell):
+    """Returns its parameter itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = ms.Parameter(T(2), name="w")
+
+    def construct(self, x):
+        return self.w
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_what_a_cell_gives_of_its_own_is_written_or_refused(mode: str):
+    """A write to a parameter that a cell returned is one to the parameter; a graph says that it does not know."""
+    cell, writes = Gives(), Writes("item")
+
+    def item(x):
+        y = cell(x)
+        y[0] = 20.0
+        return x * y
+
+    for f in (item, lambda x: x * writes(cell(x))):
+        cell.w.set_data(T(2))
+        if mode == "eager":
+            assert plain(f(T(3))) == [60] and plain(cell.w) == [20]
+            cell.w.set_data(T(2))
+            assert plain(ms.grad(f)(T(3))) == [20] and plain(cell.w) == [20]
+        else:
+            with pytest.raises(CompileError, match="a tensor from outside"):
+                run_in(mode, f)(T(3))
+            assert plain(cell.w) == [2]
+    assert plain(run_in(mode, lambda x: x * (cell(x) * 1))(T(3))) == [plain(cell.w)[0] * 3]
