@@ -68,8 +68,7 @@ def register_queue(shared_name: str, rows: Iterable[Any]) -> None:
 
     rows  an iterable of rows; a row is a tensor or array, or a tuple or list of them, one for each output
     """
-    if not isinstance(shared_name, str) or not shared_name:
-        raise wrong("register_queue", "shared_name", "a non-empty str", shared_name, TypeError)
+    _check_name("register_queue", shared_name)
     try:
         _queues[shared_name] = iter(rows)
     except TypeError:
@@ -77,8 +76,14 @@ def register_queue(shared_name: str, rows: Iterable[Any]) -> None:
 
 
 def unregister_queue(shared_name: str) -> None:
-    """Forget a queue."""
+    """Forget a queue, if there is one of this name."""
+    _check_name("unregister_queue", shared_name)
     _queues.pop(shared_name, None)
+
+
+def _check_name(op: str, shared_name: Any) -> None:
+    if not isinstance(shared_name, str) or not shared_name:
+        raise wrong(op, "shared_name", "a non-empty str", shared_name, TypeError)
 
 
 def _user_line() -> str:
