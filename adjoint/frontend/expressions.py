@@ -421,13 +421,15 @@ class Expressions(Operators):
                     return self.comparison(COMPARE[type(op)], left, right)
 
     def _contained(self, item: Any, container: Any, wanted: bool, node: ast.AST) -> Any:
-        """`item in container`; a tensor, or among tensors, by what `==` says of each."""
+        """`item in container`; among the elements of a tensor, or among tensors, by what `==` says of each."""
         method = self.special(container, "__contains__")
         if method is not None:
             found = self.call(method, (container, item), {})
             return self._as_bool(found, node) if wanted else self.opposite(found)
         if self.world.is_tensor(container):
-            container = self.world.rows(container)
+            equal = self.comparison(COMPARE[ast.Eq], container, item)
+            found = equal if isinstance(equal, bool) else equal.any()
+            return self._as_bool(found, node) if wanted else self.opposite(found)
         if isinstance(container, (list, tuple)) and (self.world.is_dynamic(item) or any(self.world.is_dynamic(x) for x in container)):
             found: Any = False
             for x in container:
@@ -438,7 +440,9 @@ class Expressions(Operators):
                 if known is not False:
                     number = self.world.number("bool", same)
                     found = number if found is False else found.either(number)
-            return found if wanted or (found is False and not wanted) else found.negated() if found is not False else not wanted
+            if found is False:
+                return not wanted
+            return found if wanted else found.negated()
         if isinstance(container, (dict, set, frozenset)):
             self._key(item, node)
         return (item in container) is wanted

@@ -126,6 +126,28 @@ def membership_in_tensor(x):
     return x
 
 
+@program(f32((1.0, -2.0, 4.0), (0.5, 3.0, 7.0)), f32(1.0, -9.0, 4.0), f32(2.0), wrt=0, features="in, tensor if", differences=False)
+def membership_in_tensors_of_any_rank(x, row, number):
+    """`in` looks at every element of a tensor of whatever rank, as `==` broadcasts what is looked for."""
+    if 7.0 in x:
+        x = x * 2
+    if 7.0 in x or "seven" in x or None in x:
+        x = x * 3
+    if row in x and number not in x:
+        x = x + number
+    return x * 5 if 2 in number and 3 not in number and 1 not in row[:0] else x
+
+
+@program(f32(1.0, -2.0), f32(3.0), wrt=0, features="in, not in, lists of tensors")
+def membership_among_tensors(x, y):
+    """What equals no tensor of a list, whatever their numbers, is not in it."""
+    if None not in [x, y] and "y" not in (y,):
+        x = x * 2
+    if y in [y, x] and 2.0 not in [y]:
+        x = x * 3
+    return x
+
+
 @program(f32(1.0, -2.0), None, wrt=0, features="is None")
 def none_as_argument(x, mask):
     """None as an argument."""
