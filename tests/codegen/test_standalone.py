@@ -153,7 +153,7 @@ def pow(x: Any, y0: Any, status: Any, double: Any) -> Any:
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("flags", [[], ["-mavx2", "-mfma"]], ids=["baseline", "avx2"])
+@pytest.mark.parametrize("flags", [[], ["-O0"], ["-mavx2", "-mfma"]], ids=["baseline", "unoptimised", "avx2"])
 def test_every_compiler_takes_it_without_a_word(flags: list[str], compiler: str, tmp_path: Path) -> None:
     """Whatever is known of the processor, whatever things are called."""
     if shutil.which(compiler) is None:

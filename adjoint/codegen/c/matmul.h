@@ -139,8 +139,9 @@ static __attribute__((noinline)) void TYPED(adjoint_store_part)(
     ELEMENT *target, int64_t count, TYPED(adjoint_vector) vector, bool add) {
     if (count <= 0) return;
     if (count > LANES) count = LANES;
-    ELEMENT line[LANES] = {0};
+    ELEMENT line[64]; /* of which LANES are used: a compiler that does not look closely sees room for any count */
     if (add) {
+        TYPED(adjoint_store)(line, (TYPED(adjoint_vector)){0});
         TYPED(adjoint_copy_few)(line, target, count);
         vector = TYPED(adjoint_load)(line) + vector;
     }
