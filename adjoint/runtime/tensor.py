@@ -279,11 +279,18 @@ class Tensor:
             self.memory = memory_of(array_of(value.memory, value.type))
 
     def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
-        """Take over dtype, shape and numbers of `data`; TypeError when it is no Tensor."""
+        """Take over dtype, shape and numbers of `data`; TypeError when it is no Tensor, ValueError for another type in a graph."""
         if not isinstance(data, Tensor):
             raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {data!r} of type {type(data).__name__}.")
-        if state.tape is not None:
-            state.tape.overwritten(self, data)
+        tape = state.tape
+        if tape is not None:
+            if tape.emits:
+                if data.type != self.type:
+                    raise ValueError(f"For 'Tensor.set_data' in a graph, a tensor from outside keeps its shape {self.shape} and dtype "
+                                     f"{self.dtype}, but got shape {data.shape} and dtype {data.dtype}: call it outside of 'jit'.")
+                state.lowering.write(self, data)
+                return self
+            tape.overwritten(self, data)
         changed = data.type is not self.type
         self.type, self.memory = data.type, memory_of(array_of(data.memory, data.type))
         if changed:

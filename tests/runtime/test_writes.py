@@ -373,3 +373,21 @@ def test_what_a_cell_gives_of_its_own_is_written_or_refused(mode: str):
                 run_in(mode, f)(T(3))
             assert plain(cell.w) == [2]
     assert plain(run_in(mode, lambda x: x * (cell(x) * 1))(T(3))) == [plain(cell.w)[0] * 3]
+
+
+def test_set_data_of_what_a_graph_did_not_make(mode: str):
+    """Numbers are written when the graph runs; the type stays, since the graph was made for it."""
+    for target in (ms.Parameter(T(2), name="w"), T(2)):
+        for way in ("set_data", "assign_value"):
+
+            def f(x, target=target, way=way):
+                getattr(target, way)(x * 3)
+                return target * x
+
+            target.set_data(T(2))
+            assert plain(run_in(mode, f)(T(3))) == [27] and plain(target) == [9]
+            target.set_data(T(2))
+            assert plain(run_in(mode, ms.grad(f))(T(3))) == [18] and plain(target) == [9]
+    if mode == "jit":
+        with pytest.raises(ValueError, match=r"keeps its shape \(1,\) and dtype Float32, but got shape \(2,\).* outside of 'jit'"):
+            ms.jit(lambda x: target.set_data(ops.concat((x, x))))(T(3))
