@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from adjoint import Tensor
-from adjoint.codegen.toolchain import Toolchain
+from adjoint.codegen import headers
+from adjoint.codegen.emit import unit_text
+from adjoint.codegen.toolchain import Toolchain, machine_flags
 from adjoint.ir.ops.linalg import DEPTH, MatMul
 from adjoint.runtime.machine import machine
 from adjoint.runtime.tensor import apply
@@ -95,3 +100,23 @@ def test_blocks_are_added_in_order() -> None:
 def test_empty_products() -> None:
     assert product(np.zeros((0, 5), np.float32), np.zeros((5, 3), np.float32)).shape == (0, 3)
     assert np.array_equal(product(np.zeros((4, 0), np.float32), np.zeros((0, 3), np.float32)), np.zeros((4, 3), np.float32))
+
+
+WIDTHS = {"baseline": [], "avx": ["-mavx"], "avx2": ["-mavx2", "-mfma"]}
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_vectors_of_any_width_give_the_numbers_of_the_definition(width: str, compiler: str, tmp_path: Path) -> None:
+    """Vectors narrower than this processor's; with a sanitizer that finds reads and writes outside of the arrays, where there is one."""
+    if shutil.which(compiler) is None or not {*WIDTHS[width]} <= {*machine_flags()}:
+        pytest.skip("not there")
+    program = Path(__file__).with_name("matmul_of_any_width.c").read_text()
+    source, built = tmp_path / "products.c", tmp_path / "products"
+    source.write_text(unit_text("matrix products", headers.needed({"adjoint_matmul_f32", "adjoint_matmul_f64"}), [program]))
+    command = [compiler, "-O1", "-ffp-contract=off", *WIDTHS[width], source, "-o", built, "-lm"]
+    careful = subprocess.run([*command, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"], capture_output=True, check=False)
+    if careful.returncode != 0:
+        subprocess.run(command, check=True)
+    done = subprocess.run([built], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "312 products\n"), done.stdout + done.stderr
