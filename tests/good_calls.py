@@ -66,7 +66,8 @@ ops.threshold(x, 0.0, 1.0); ops.tile(x, (2, 1)); ops.top_k(x, 2); ops.topk(x, 2)
 ops.triu(square); ops.true_divide(x, positive); ops.trunc(x); ops.type_as(x, y); ops.unbind(x); ops.uniform((2,), low, high, 1)
 ops.unsorted_segment_sum(x, classes, 3); ops.unsqueeze(x, 0); ops.unstack(x); ops.value_and_grad(function)(x); ops.var(x, 0)
 ops.var_mean(x, 0); ops.view_as(x, y); ops.vjp(function, x); ops.vstack([x, y]); ops.where(truth, x, y); ops.xlogy(x, positive)
-ops.zeros((2,)); ops.zeros_like(x)
+ops.zeros((2,)); ops.zeros_like(x); ops.dtype(x); ops.partial(function, x); ops.reduce_max(x, 0); ops.reduce_mean(x, 0)
+ops.reduce_min(x, 0); ops.reduce_sum(x, 0); ops.tuple_to_array((1.0, 2.0))
 """
 
 PRIMITIVES = """
@@ -117,7 +118,8 @@ nn.SequentialCell([nn.ReLU()])(x); nn.SiLU()(x); nn.Sigmoid()(x); nn.Softmax()(x
 nn.Softplus()(x); nn.Tanh()(x); nn.WithEvalCell(nn.ReLU(), nn.MSELoss())(x, y); nn.WithLossCell(nn.ReLU(), nn.MSELoss())(x, y)
 nn.get_activation('relu'); nn.Adam([parameter])((row,)); nn.Momentum([parameter], 0.1, 0.9)((row,)); nn.SGD([parameter])((row,))
 nn.AdamWeightDecay([parameter])((row,)); nn.BCELoss()(unit, unit); nn.BCEWithLogitsLoss()(x, unit)
-nn.CrossEntropyLoss()(x, classes); nn.NLLLoss()(x, classes); nn.SmoothL1Loss()(x, y)
+nn.CrossEntropyLoss()(x, classes); nn.NLLLoss()(x, classes); nn.SmoothL1Loss()(x, y); nn.HuberLoss()(x, y); nn.KLDivLoss()(x, unit)
+nn.CosineEmbeddingLoss()(x, y, whole[:, 0]); nn.MarginRankingLoss()(x, y, y); nn.ClipByNorm()(x, number)
 nn.CosineDecayLR(0.1, 0.2, 3)(classes); nn.ExponentialDecayLR(0.1, 0.9, 3)(classes); nn.InverseDecayLR(0.1, 0.9, 3)(classes)
 nn.NaturalExpDecayLR(0.1, 0.9, 3)(classes); nn.PolynomialDecayLR(0.1, 0.01, 3, 0.5)(classes); nn.WarmUpLR(0.1, 3)(classes)
 nn.cosine_decay_lr(0.1, 0.2, 4, 2, 2); nn.exponential_decay_lr(0.1, 0.9, 4, 2, 2); nn.inverse_decay_lr(0.1, 0.9, 4, 2, 2)

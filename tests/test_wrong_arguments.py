@@ -75,6 +75,7 @@ OWN_WORDS = re.compile(
 ANYTHING = {
     # Passed on as they are.
     "ops.depend", "ops.Depend()", "ops.stop_gradient", "ops.StopGradient()", "ops.Print()", "nn.Identity()", "nn.Identity", "ops.Primitive",
+    "ops.partial.args",
     # A queue's rows are taken out when they are asked for.
     "ops.unregister_queue", "ms.vjp.weights", "ops.vjp.weights",
     # Looked at with `get_by_list` alone.

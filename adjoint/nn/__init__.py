@@ -44,28 +44,33 @@ from adjoint.nn.linear import Dense, Dropout, Embedding, Flatten, MatMul
 from adjoint.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
+    CosineEmbeddingLoss,
     CrossEntropyLoss,
+    HuberLoss,
+    KLDivLoss,
     L1Loss,
     LossBase,
+    MarginRankingLoss,
     MSELoss,
     NLLLoss,
     SmoothL1Loss,
     SoftmaxCrossEntropyWithLogits,
 )
-from adjoint.nn.normalization import BatchNorm1d, BatchNorm2d, LayerNorm
+from adjoint.nn.normalization import BatchNorm1d, BatchNorm2d, ClipByNorm, LayerNorm
 from adjoint.nn.optim import SGD, Adam, AdamWeightDecay, Momentum, Optimizer
 from adjoint.nn.pooling import AvgPool2d, MaxPool2d
 from adjoint.nn.wrap import TrainOneStepCell, WithEvalCell, WithLossCell
 from adjoint.runtime.cell import Cell
 
 __all__ = [
-    "ELU", "GELU", "SGD", "Adam", "AdamWeightDecay", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Cell",
-    "CellList", "Conv2d", "CosineDecayLR", "CrossEntropyLoss", "Dense", "Dropout", "Embedding", "ExponentialDecayLR", "Flatten",
-    "HSigmoid", "HSwish", "Identity", "InverseDecayLR", "L1Loss", "LayerNorm", "LeakyReLU", "LogSoftmax", "LossBase", "MSELoss",
-    "MatMul", "MaxPool2d", "Momentum", "NLLLoss", "NaturalExpDecayLR", "Optimizer", "PReLU", "PolynomialDecayLR", "ReLU", "ReLU6",
-    "SequentialCell", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softplus", "Tanh",
-    "TrainOneStepCell", "WarmUpLR", "WithEvalCell", "WithLossCell", "cosine_decay_lr", "exponential_decay_lr", "get_activation",
-    "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
+    "Adam", "AdamWeightDecay", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Cell", "CellList",
+    "ClipByNorm", "Conv2d", "CosineDecayLR", "CosineEmbeddingLoss", "CrossEntropyLoss", "Dense", "Dropout", "ELU", "Embedding",
+    "ExponentialDecayLR", "Flatten", "GELU", "HSigmoid", "HSwish", "HuberLoss", "Identity", "InverseDecayLR", "KLDivLoss", "L1Loss",
+    "LayerNorm", "LeakyReLU", "LogSoftmax", "LossBase", "MSELoss", "MarginRankingLoss", "MatMul", "MaxPool2d", "Momentum",
+    "NLLLoss", "NaturalExpDecayLR", "Optimizer", "PReLU", "PolynomialDecayLR", "ReLU", "ReLU6", "SGD", "SequentialCell", "SiLU",
+    "Sigmoid", "SmoothL1Loss", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softplus", "Tanh", "TrainOneStepCell", "WarmUpLR",
+    "WithEvalCell", "WithLossCell", "cosine_decay_lr", "exponential_decay_lr", "get_activation", "inverse_decay_lr",
+    "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
 ]
 
 

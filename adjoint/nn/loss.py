@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.nn.checks import boolean, choice, floating, integer, least, positive_number, tensor_argument
+from adjoint.nn.checks import boolean, choice, floating, integer, least, number, positive_number, tensor_argument
 from adjoint.ops import losses as functional
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "L1Loss", "LossBase", "MSELoss", "NLLLoss", "SmoothL1Loss",
-    "SoftmaxCrossEntropyWithLogits",
+    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LossBase", "MSELoss",
+    "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "SoftmaxCrossEntropyWithLogits",
 ]
 
 
@@ -123,6 +123,50 @@ class SmoothL1Loss(LossBase):
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return functional.smooth_l1_loss(logits, labels, self.beta, self.reduction)
+
+
+class HuberLoss(LossBase):
+    """0.5 d**2 for a distance d below delta, delta * (d - 0.5 delta) from there on."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0):
+        super().__init__(reduction)
+        self.delta = positive_number(self, "delta", delta)
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.huber_loss(logits, labels, self.reduction, self.delta)
+
+
+class KLDivLoss(Cell):
+    """labels * (log labels - logits), where the logits are log probabilities; "batchmean" is the sum over the length of the first axis."""
+
+    def __init__(self, reduction: str = "mean"):
+        super().__init__()
+        self.reduction = choice(self, "reduction", reduction, ("mean", "sum", "none", "batchmean"))
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.kl_div(logits, labels, self.reduction)
+
+
+class CosineEmbeddingLoss(LossBase):
+    """Of pairs of rows: 1 - cos where the label is 1, max(0, cos - margin) where it is -1."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.margin = number(self, "margin", margin)
+
+    def construct(self, logits_x1: Tensor, logits_x2: Tensor, labels: Tensor) -> Tensor:
+        return functional.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
+
+
+class MarginRankingLoss(LossBase):
+    """max(0, -target * (input1 - input2) + margin), where the targets are 1 and -1."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.margin = number(self, "margin", margin)
+
+    def construct(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        return functional.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
 
 
 def _weight(owner: Cell, argument: str, weight: Any) -> Tensor | None:

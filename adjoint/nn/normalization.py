@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.ir.types import F32, DType
-from adjoint.nn.checks import boolean, floating, integer, number, positive
+from adjoint.ir.types import F16, F32, DType
+from adjoint.nn.checks import boolean, floating, integer, number, positive, tensor_argument
 from adjoint.nn.linear import first_values
-from adjoint.ops import network
+from adjoint.ops import network, reduction
 from adjoint.ops.arguments import channels_first
+from adjoint.ops.arithmetic import maximum, sqrt, square, where
 from adjoint.ops.creation import ones, zeros
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "LayerNorm"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "ClipByNorm", "LayerNorm"]
 
 
 class _BatchNorm(Cell):
@@ -133,3 +134,32 @@ class LayerNorm(Cell):
     def extend_repr(self) -> str:
         return (f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
                 f"begin_params_axis={self.begin_params_axis}, gamma{self.gamma}, beta={self.beta}")
+
+
+class ClipByNorm(Cell):
+    """x, shortened to the length `clip_norm` where it is longer; the result is Float32.
+
+    axis  the axes over which the length is taken, an int or several; None: all
+
+    `clip_norm` is a Tensor of Float16 or Float32 that broadcasts to the shape of x.
+    """
+
+    def __init__(self, axis: int | tuple[int, ...] | None = None):
+        super().__init__()
+        if axis is not None and not isinstance(axis, (tuple, list)):
+            integer(self, "axis", axis)
+        self.axis = axis
+
+    def construct(self, x: Tensor, clip_norm: Tensor) -> Tensor:
+        given, limit = (_half_or_single(self, name, value).astype(F32) for name, value in (("x", x), ("clip_norm", clip_norm)))
+        total, bound = reduction.sum(square(given), self.axis, True), square(limit)
+        # The root is not taken of a sum of 0, where it has no gradient.
+        return where(total > bound, given * limit / sqrt(maximum(total, bound)), given)
+
+
+def _half_or_single(owner: Cell, argument: str, value: Any) -> Tensor:
+    x = tensor_argument(owner, argument, value)
+    if x.dtype not in (F16, F32):
+        raise TypeError(f"For '{type(owner).__name__}', the argument '{argument}' must be a Tensor of Float16 or Float32, "
+                        f"but got {x.dtype}.")
+    return x

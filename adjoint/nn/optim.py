@@ -174,9 +174,11 @@ class Optimizer(Cell):
         return made
 
     def get_lr(self) -> Any:
-        """The learning rate of the coming step; a tuple of those of the groups where they have several."""
+        """The learning rate of the coming step; with groups that have one of their own, a tuple of that of each parameter."""
         rates = [self._at_this_step(group.learning_rate, F32) for group in self._groups]
-        return rates[0] if all(group.learning_rate is self._groups[0].learning_rate for group in self._groups) else tuple(rates)
+        if all(group.learning_rate is self._groups[0].learning_rate for group in self._groups):
+            return rates[0]
+        return tuple(rates[self._groups.index(group)] for group in self._group_of)
 
     def get_lr_parameter(self, param: Parameter | list[Parameter]) -> Any:
         """The learning rate of a parameter, as it is kept: a Parameter, or what is called for each step; a list for a list."""

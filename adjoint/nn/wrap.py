@@ -6,6 +6,7 @@ from typing import Any
 
 from adjoint.nn.checks import boolean, number
 from adjoint.nn.optim import Optimizer
+from adjoint.ops.arithmetic import identity
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.grad import GradOperation, differentiate, flat_tensors, full
 from adjoint.runtime.parameter import ParameterTuple
@@ -70,6 +71,8 @@ class TrainOneStepCell(Cell):
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.sens = 1.0 if sens is None else number(self, "sens", sens)
         self.return_grad = boolean(self, "return_grad", return_grad)
+        # For a `construct` of one's own, written as MindSpore's: on one machine there is nothing to reduce.
+        self.reducer_flag, self.grad_reducer = False, identity
 
     def construct(self, *inputs: Any) -> Any:
         loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights, sens_of=None if self.sens == 1.0 else self._sens_like)

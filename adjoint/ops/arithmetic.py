@@ -465,8 +465,10 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
     return where(equal(x, -math.inf), for_low, where(equal(x, infinity), for_high, where(isnan(x), for_nan, x)))
 
 
-def identity(x: Any) -> Tensor:
-    """x itself; gradients flow through."""
+def identity(x: Any) -> Any:
+    """x itself, a Tensor, or a tuple or list of them; gradients flow through."""
+    if isinstance(x, (tuple, list)):
+        return type(x)(identity(item) for item in x)
     return apply(_IDENTITY, operand(_IDENTITY, x, "x"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from adjoint.runtime.grad import GradOperation
 from adjoint.runtime.host_checks import called, checked_on_host
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "clip_by_global_norm", "clip_by_norm"]
+__all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "clip_by_global_norm", "clip_by_norm", "partial"]
 
 
 class MultitypeFuncGraph:
@@ -93,7 +94,7 @@ class HyperMap:
             raise wrong(type(self).__name__, "args", "tuples of one length", [len(x) for x in items])
         places = range(len(items[0]))
         rows = {i: self._entry(function, [x[i] for x in items]) for i in (reversed(places) if self.reverse else places)}
-        return type(items[0])(rows[i] for i in places)
+        return (list if isinstance(items[0], list) else tuple)(rows[i] for i in places)
 
     def _entry(self, function: Any, items: Sequence[Any]) -> Any:
         return self._mapped(function, items) if self.deep else called(function, *items)
@@ -103,6 +104,13 @@ class Map(HyperMap):
     """Calls a function on the items of tuples and lists, side by side."""
 
     deep = False
+
+
+def partial(func: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """The function with its first arguments given."""
+    if not callable(func):
+        raise wrong("Partial", "func", "a function", func, TypeError)
+    return functools.partial(func, *args)
 
 
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Broadcast, Reshape
-from adjoint.ir.types import BOOL, F32, F64, I64, DType, tensor
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
 from adjoint.ops.diagonals import on_diagonal
 from adjoint.runtime.host_checks import emitting, is_run_time_number
@@ -20,7 +20,8 @@ from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = [
-    "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "scalar_to_tensor", "zeros", "zeros_like",
+    "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "scalar_to_tensor",
+    "tuple_to_array", "zeros", "zeros_like",
 ]
 
 
@@ -141,3 +142,13 @@ def scalar_to_tensor(input_x: Any, dtype: DType = F32) -> Tensor:
     """A number as a tensor without dimensions."""
     value = number("ScalarToTensor", "input_x", input_x)
     return filled("ScalarToTensor", (), value, dtype_or("ScalarToTensor", dtype, F32))
+
+
+def tuple_to_array(input_x: Any) -> Tensor:
+    """Numbers of one kind in a tuple as a tensor of one dimension: Int32 or Float32."""
+    if not isinstance(input_x, tuple):
+        raise wrong("TupleToArray", "input_x", "a tuple of numbers", repr(input_x), TypeError)
+    values = [number("TupleToArray", "input_x", item) for item in input_x]
+    if len({type(value) for value in values}) > 1:
+        raise wrong("TupleToArray", "input_x", "numbers of one kind", repr(input_x), TypeError)
+    return as_tensor(values, F32 if any(isinstance(value, float) for value in values) else I32)

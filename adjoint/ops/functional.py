@@ -17,6 +17,7 @@ from adjoint.ops import (
 )
 from adjoint.ops.activations import *  # noqa: F403
 from adjoint.ops.arithmetic import *  # noqa: F403
+from adjoint.ops.composite import partial
 from adjoint.ops.creation import *  # noqa: F403
 from adjoint.ops.diagonals import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
@@ -25,6 +26,8 @@ from adjoint.ops.network import *  # noqa: F403
 from adjoint.ops.ordering import *  # noqa: F403
 from adjoint.ops.parts import *  # noqa: F403
 from adjoint.ops.picking import *  # noqa: F403
+from adjoint.ops.primitives.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum
+from adjoint.ops.primitives.shaping import TypeOf
 from adjoint.ops.random_numbers import *  # noqa: F403
 from adjoint.ops.reduction import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
@@ -35,9 +38,12 @@ from adjoint.runtime.pullbacks import jvp, vjp
 tensor_add, tensor_sub, tensor_mul, tensor_div, tensor_pow = arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, arithmetic.pow
 tensor_lt, tensor_le, tensor_gt, tensor_ge = arithmetic.less, arithmetic.less_equal, arithmetic.greater, arithmetic.greater_equal
 tensor_floordiv, tensor_mod = arithmetic.floor_div, arithmetic.mod
+dtype = TypeOf()
+reduce_max, reduce_mean, reduce_min, reduce_sum = ReduceMax(), ReduceMean(), ReduceMin(), ReduceSum()
 
 __all__ = [
-    "assign", "assign_add", "assign_sub", "get_grad", "grad", "jvp", "tensor_add", "tensor_div", "tensor_floordiv", "tensor_ge",
+    "assign", "assign_add", "assign_sub", "dtype", "get_grad", "grad", "jvp", "partial", "reduce_max", "reduce_mean", "reduce_min",
+    "reduce_sum", "tensor_add", "tensor_div", "tensor_floordiv", "tensor_ge",
     "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub", "value_and_grad", "vjp",
 ]
 __all__ += activations.__all__

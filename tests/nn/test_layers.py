@@ -547,6 +547,71 @@ def test_training_wrappers() -> None:
     assert [p.name for p in train.trainable_params()][:2] == ["weight", "bias"]
 
 
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_training_step_with_a_construct_of_its_own(mode: int) -> None:
+    """As MindSpore's courses write it: gradients with a sens, clipped by a function for each, and reduced."""
+    shorten = ops.MultitypeFuncGraph("shorten")
+
+    @shorten.register("Number", "Tensor")
+    def _(limit: float, gradient: Tensor) -> Tensor:
+        return nn.ClipByNorm()(gradient, ops.tuple_to_array((limit,)))
+
+    class Step(nn.TrainOneStepCell):
+        def construct(self, data: Tensor, label: Tensor) -> Tensor:
+            loss = self.network(data, label)
+            sens = ops.fill(ops.functional.dtype(loss), loss.shape, self.sens)
+            grads = self.grad(self.network, self.weights)(data, label, sens)
+            grads = ops.HyperMap()(ops.partial(shorten, 0.5), grads)
+            return ops.depend(loss, self.optimizer(self.grad_reducer(ops.identity(grads))))
+
+    dense = nn.Dense(2, 1, "ones", "zeros")
+    step = Step(nn.WithLossCell(dense, nn.MSELoss()), nn.SGD(dense.trainable_params(), 1.0))
+    ms.set_context(mode=mode)
+    try:
+        loss = step(Tensor([[3.0, 4.0]]), Tensor([[1.0]]))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert float(loss) == 36.0
+    np.testing.assert_allclose(dense.weight.asnumpy(), [[1 - 0.3, 1 - 0.4]], rtol=1e-6)
+    np.testing.assert_allclose(dense.bias.asnumpy(), [-0.5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [None, 0, (0, 1)])
+def test_clip_by_norm(axis: int | tuple[int, ...] | None) -> None:
+    x = random.normal(size=(2, 3)).astype(np.float32)
+    length = np.sqrt((x.astype(np.float64) ** 2).sum(axis, keepdims=True))
+    for limit in (0.25, 1.0, 100.0):
+        got = nn.ClipByNorm(axis)(Tensor(x), Tensor([limit]))
+        np.testing.assert_allclose(got.asnumpy(), np.where(length > limit, x * limit / length, x), rtol=1e-6)
+    half = nn.ClipByNorm(axis)(Tensor(x.astype(np.float16)), Tensor(100.0, ms.float16))
+    assert half.dtype is ms.float32 and np.array_equal(half.asnumpy(), x.astype(np.float16).astype(np.float32))
+    # Nothing to shorten: the gradient of the identity, where MindSpore's is NaN.
+    zero = Tensor(np.zeros((2, 3), np.float32))
+    np.testing.assert_array_equal(ms.grad(nn.ClipByNorm(axis))(zero, Tensor([2.0])).asnumpy(), np.ones((2, 3)))
+    with pytest.raises(TypeError, match="'clip_norm' must be a Tensor of Float16 or Float32, but got Int32"):
+        nn.ClipByNorm(axis)(zero, Tensor([2], ms.int32))
+
+
+def test_losses_of_distances_and_of_pairs() -> None:
+    """Each cell against its formula, worked out by hand."""
+    x, y = Tensor([[0.5, -1.5], [2.0, 0.25]]), Tensor([[0.0, 1.0], [1.0, 0.5]])
+    sign = Tensor([1, -1], ms.int32)
+    for reduction in ("mean", "sum", "none"):
+        for cell, expected in (
+            (nn.HuberLoss(reduction, 0.75), np.array([[0.125, 1.59375], [0.46875, 0.03125]])),
+            (nn.KLDivLoss(reduction), np.array([[0.0, 1.5], [-2.0, 0.5 * math.log(0.5) - 0.125]])),
+            (nn.CosineEmbeddingLoss(0.1, reduction), np.array([1 + 1.5 / math.sqrt(2.5), 2.125 / math.sqrt(4.0625 * 1.25) - 0.1])),
+        ):
+            given = (x, y, sign) if isinstance(cell, nn.CosineEmbeddingLoss) else (x, y)
+            wanted = expected if reduction == "none" else getattr(expected, reduction)()
+            np.testing.assert_allclose(cell(*given).asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+    ranked = nn.MarginRankingLoss(0.5, "none")(Tensor([1.0, 2.0]), Tensor([0.75, -1.0]), Tensor([1.0, -1.0]))
+    np.testing.assert_allclose(ranked.asnumpy(), [0.25, 3.5])
+    np.testing.assert_allclose(float(nn.KLDivLoss("batchmean")(x, y)), (1.5 - 2 + 0.5 * math.log(0.5) - 0.125) / 2, rtol=1e-5)
+    with pytest.raises(ValueError, match="'delta' must be greater than 0"):
+        nn.HuberLoss(delta=0.0)
+
+
 @pytest.mark.parametrize("sens", [None, 3.0])
 def test_a_training_step_runs_forward_once(sens: float | None) -> None:
     count = []

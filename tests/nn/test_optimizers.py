@@ -202,6 +202,14 @@ def test_the_learning_rate_can_be_assigned() -> None:
     assert [float(x) for x in grouped.get_lr()] == [0.5, 0.25]
 
 
+def test_groups_have_a_learning_rate_for_each_parameter() -> None:
+    """Recorded from MindSpore 2.10.0."""
+    a, b, c = (Parameter(Tensor([1.0]), name=name) for name in "abc")
+    ordered = SGD([{"params": [a], "lr": 0.5}, {"params": [b, c]}, {"order_params": [c, b, a]}], 0.25)
+    assert [float(x) for x in ordered.get_lr()] == [0.25, 0.25, 0.5]
+    assert float(SGD([{"params": [a]}, {"params": [b, c]}], 0.25).get_lr()) == 0.25
+
+
 def test_more_steps_than_rates() -> None:
     w, _ = pair()
     optimizer = SGD([w], [0.5])

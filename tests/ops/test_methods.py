@@ -154,6 +154,28 @@ def test_functions_over_tuples() -> None:
     np.testing.assert_allclose(ops.clip_by_norm(Tensor([3.0, 4.0]), 1.0).asnumpy(), [0.6, 0.8], rtol=1e-5)
 
 
+def test_functions_of_courses() -> None:
+    """Reductions and dtypes by their names as functions; a map over Parameters gives a tuple."""
+    x = Tensor([[1.0, 2.0], [3.0, 5.0]])
+    assert ops.reduce_sum(x, 1).tolist() == [3.0, 8.0] and float(ops.reduce_mean(x)) == 2.75
+    assert ops.reduce_max(x, 0).tolist() == [3.0, 5.0] and ops.reduce_min(x, (0, 1)).tolist() == 1.0
+    assert adjoint.grad(lambda v: ops.reduce_sum(v * v, 1).sum())(x).tolist() == [[2.0, 4.0], [6.0, 10.0]]
+    assert ops.functional.dtype(x) is adjoint.float32
+    for given, dtype in (((1, 2), adjoint.int32), ((1.0, 2.0), adjoint.float32)):
+        made = ops.tuple_to_array(given)
+        assert made.tolist() == list(given) and made.dtype is dtype
+    with pytest.raises(TypeError, match="one kind"):
+        ops.tuple_to_array((1, 2.0))
+    with pytest.raises(TypeError, match="For 'Partial', the argument 'func'"):
+        ops.partial(3)  # type: ignore[arg-type]
+    same = ops.identity((x, [x]))
+    assert isinstance(same, tuple) and same[1][0].tolist() == x.tolist()
+    params = adjoint.ParameterTuple([adjoint.Parameter(Tensor([1.0]), name="w")])
+    added = ops.HyperMap()(ops.partial(ops.assign_add), params, (Tensor([2.0]),))
+    assert type(added) is tuple and params[0].tolist() == [3.0]
+    assert ops.HyperMap(lambda p: True)(params) == (True,)
+
+
 INTEGERS = Tensor([[1, 5], [3, 2]], adjoint.int32)
 
 
