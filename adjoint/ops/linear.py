@@ -74,15 +74,14 @@ def matmul(input: Any, other: Any) -> Tensor:
     """The product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
     try:
         plan = _PLANS[input.type][other.type]
-        if not tapes:
-            out = _new(Tensor)
-            out.type = plan.type
-            out.memory = plan.run(input.memory, other.memory)
-            return out
+    except (AttributeError, KeyError):  # one that is no tensor, or types that were not multiplied before
+        return of_any_rank("MatMul", operand("MatMul", input), operand("MatMul", other, "other"))
+    if tapes:
         return binary(_PRODUCT, input, other)
-    except (AttributeError, KeyError):
-        pass  # one that is no tensor, or types that were not multiplied before
-    return of_any_rank("MatMul", operand("MatMul", input), operand("MatMul", other, "other"))
+    out = _new(Tensor)
+    out.type = plan.type
+    out.memory = plan.run(input.memory, other.memory)
+    return out
 
 
 def of_any_rank(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False) -> Tensor:
