@@ -11,13 +11,16 @@ from typing import Any
 __all__ = ["MODULES", "changes_arguments", "depends_on_arguments_alone", "is_of_pure_module", "is_standard"]
 
 MODULES = frozenset({
-    "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy", "typing",
-    "string", "re", "enum", "dataclasses", "fractions", "decimal", "statistics", "numbers", "types", "abc", "_abc", "textwrap", "bisect",
-    "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect", "_bisect", "_collections", "_collections_abc",
+    "array", "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy",
+    "typing", "string", "re", "enum", "dataclasses", "fractions", "decimal", "statistics", "numbers", "types", "abc", "_abc", "textwrap",
+    "bisect", "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect", "_bisect", "_collections", "_collections_abc",
 })
 """Modules of functions whose result depends on their arguments alone."""
 
-_IMPURE = frozenset({"input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "breakpoint", "__import__", "id"})
+_IMPURE = frozenset({
+    "input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "breakpoint", "__import__", "id",
+    "array.fromfile", "array.tofile",
+})
 """Those of the built-in functions that are not like that."""
 
 _STANDARD = str(Path(os.__file__).parent)

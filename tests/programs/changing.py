@@ -92,6 +92,7 @@ def arrays_filled(x):
         weights[i] = i
         bias[i] = 2 * i
         marks[i] = 5
+    bias.append(bias.pop(0))
     if x.sum() > 0:
         scale = np.ones(3, np.float32)
         scale[1:] = 4
@@ -106,6 +107,15 @@ def array_written_on_one_path(x):
     if x.sum() > 5:
         weights[0] = 100
     return x * Tensor(weights)
+
+
+@program(f32(1.0, -2.0, 3.0), features="tensor if", refused="E204")
+def array_appended_to_on_one_path(x):
+    """An array of Python's likewise, by its methods."""
+    numbers = array.array("d", [1.0])
+    if x.sum() > 0:
+        numbers.append(2.0)
+    return x * sum(numbers)
 
 
 @program(f32(1.0, -2.0, 3.0), features="NumPy, tensor if", refused="E204")
