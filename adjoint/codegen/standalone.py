@@ -5,7 +5,7 @@
 Arguments are the function's parameters in order, then the module's parameters that it reads, called as their symbols, then
 a place for each result; each is a contiguous array in row-major order.  What lies between is static memory: nothing is
 allocated, and a function is not to be entered twice at a time.  It gives 0, or what a kernel that failed gives (an index
-out of range).  Kernels are those of eager mode, run on one thread: the same bits.
+out of range).  A name that C has another use for gets a `_`.  Kernels are those of eager mode, run on one thread: the same bits.
 
 What has no place in such a file is a CompileError: control flow, Python, state that is written, symbolic dimensions.
 """
