@@ -69,12 +69,14 @@ def hook(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], result
     def hook_(values: list[Any], run: Run) -> None:
         given: Sequence[Tensor] = [values[i] for i in operands]
         tape = run.tape
-        if tape is not None:
-            function, kind, title = hosts[symbol]
-            tape.site = node
-            given = tape.hook(kind, function, given, title)
-            tape.site = None
-        values[results.start : results.stop] = given
+        if tape is None:
+            # Tensors of their own: a hook that is registered on one is none of the operand's.
+            values[results.start : results.stop] = [wrap(x.type, x.memory) for x in given]
+            return
+        function, kind, title = hosts[symbol]
+        tape.site = node
+        values[results.start : results.stop] = tape.hook(kind, function, given, title)
+        tape.site = None
 
     return hook_
 

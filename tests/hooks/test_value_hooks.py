@@ -424,3 +424,23 @@ def test_a_gradient_changed_in_place_is_the_hooks_own():
         assert plain(ms.grad(f)(T(2, 3))) == [24, 54], through
         assert all(plain(g) == [104, 109] for g in kept) and kept
         assert plain(ms.grad(ms.grad(f))(T(2, 3))) == [24, 36], through
+
+
+@pytest.mark.parametrize("identity", [ops.HookBackward, ops.InsertGradientOf])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "graph"])
+def test_a_hook_on_what_an_identity_gives_is_none_of_the_operands(identity, compiled):
+    """Where no gradient is taken, too: x takes no hook that goes on to change its later gradients."""
+    log = Log()
+    behind, hook = identity(lambda grad: None), log.tensor("y", lambda g: g * 10)
+
+    def forward(x):
+        y = behind(x)
+        y.register_hook(hook)
+        return y * 3
+
+    x = T(1)
+    assert plain((ms.jit(forward) if compiled else forward)(x)) == [3]
+    assert plain(ms.grad(lambda x: x * 2)(x)) == [2]
+    assert log == []
+    assert plain(ms.grad(forward)(x)) == [30]
+    assert log == [("y", [3])]
