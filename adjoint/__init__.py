@@ -42,6 +42,7 @@ from adjoint.common.dtype import (
 )
 from adjoint.common.tensor import tensor
 from adjoint.diagnostics import missing_name
+from adjoint.runtime.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 from adjoint.runtime.context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
 from adjoint.runtime.jit import jit, ms_function
@@ -57,9 +58,10 @@ __version__ = "0.1.0"
 __all__ = [
     "GRAPH_MODE", "JitConfig", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "byte", "common",
     "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad",
-    "get_seed", "grad", "half", "int16", "int32", "int64", "int8", "intc", "intp", "jit", "jit_class", "jvp", "long", "ms_function",
-    "mutable", "nn", "ops", "pytype_to_dtype", "set_context", "set_seed", "short", "single", "tensor", "ubyte", "uint16", "uint32",
-    "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
+    "get_seed", "grad", "half", "int16", "int32", "int64", "int8", "intc", "intp", "jit", "jit_class", "jvp", "load_checkpoint",
+    "load_param_into_net", "long", "ms_function", "mutable", "nn", "ops", "pytype_to_dtype", "save_checkpoint", "set_context",
+    "set_seed", "short", "single", "tensor", "ubyte", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort",
+    "value_and_grad", "vjp",
 ]
 
 

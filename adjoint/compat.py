@@ -27,6 +27,8 @@ MODULES = {
     "mindspore.nn.optim": "adjoint.nn",
     "mindspore.nn.wrap": "adjoint.nn",
     "mindspore.ops.primitive": "adjoint.ops",
+    "mindspore.train": "adjoint",
+    "mindspore.train.serialization": "adjoint",
 }
 """Modules whose place in MindSpore is not the one of what answers for them here."""
 

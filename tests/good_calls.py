@@ -6,6 +6,8 @@ for every call, so that one which writes its operand changes no other.
 
 from __future__ import annotations
 
+import functools
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -149,6 +151,7 @@ ms.tensor([1.0])
 ms.Tensor([1.0, 2.0]); ms.Tensor([1.0], ms.float32, (1,)); ms.Parameter(x, 'own'); ms.ParameterTuple([parameter]); ms.JitConfig()
 ms.mutable(x); ms.grad(function)(x); ms.value_and_grad(function)(x); ms.get_grad(((0, x), (1, y)), 0); ms.jvp(function, x, y)
 ms.vjp(function, x); ms.jit(function)(x); ms.ms_function(function)(x); ms.jit_class(Own); ms.set_seed(1); ms.get_context('mode')
+ms.save_checkpoint(net, FILE); ms.load_checkpoint(SAVED); ms.load_param_into_net(net, net.parameters_dict())
 ms.set_context(mode=1); ms.set_context(device_target='CPU'); ms.set_context(device_id=0); ms.set_context(max_call_depth=1000)
 ms.set_context(save_graphs=False); ms.set_context(save_graphs_path='.'); ms.set_context(pynative_synchronize=False)
 ms.set_context(deterministic='OFF'); ms.set_context(num_threads=2); ms.set_context(jit_level='O0'); ms.dtype_to_nptype(ms.float32)
@@ -180,6 +183,17 @@ class Own:
     """A class of the user's."""
 
 
+_FOLDER = tempfile.TemporaryDirectory()
+
+
+@functools.cache
+def _saved() -> str:
+    """The name of a file with parameters."""
+    name = f"{_FOLDER.name}/saved.ckpt"
+    ms.save_checkpoint(nn.Dense(3, 3, "ones", "zeros"), name)
+    return name
+
+
 def values() -> dict[str, Any]:
     """What the expressions name, made anew."""
     return {
@@ -192,5 +206,6 @@ def values() -> dict[str, Any]:
         "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),
         "paddings": Tensor([[1, 1], [0, 0]]), "number": Tensor(1.0), "low": Tensor(0.0), "high": Tensor(1.0),
         "parameter": Parameter(drawn(3), name="parameter"), "net": nn.Dense(3, 3, "ones", "zeros"),
+        "FILE": f"{_FOLDER.name}/made.ckpt", "SAVED": _saved(),
         "function": lambda x: (x * x).sum(), "hook": lambda *given: None,
     }

@@ -15,6 +15,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import good_calls
@@ -217,7 +218,8 @@ def _settings() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("text", [text for area in good_calls.CALLS.values() for text in area])
-def test_wrong_arguments(text: str) -> None:
+def test_wrong_arguments(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a text may name a file that is written
     before = right(text)
     faults: list[str] = []
     for call in calls(text):

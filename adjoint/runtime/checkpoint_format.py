@@ -1,0 +1,160 @@
+"""The bytes of a checkpoint, as MindSpore writes them: a Protocol Buffers message without its library.
+
+    Checkpoint   1: Value, repeated
+    Value        1: its name                   2: Tensor
+    Tensor       1: a dimension, repeated      2: the name of its dtype, "str" for a text      3: its elements, row-major
+
+A field is a varint, `number << 3 | kind`, and its content: a varint (kind 0), or a length and so many bytes (kind 2).  A varint
+has seven bits in each byte, the lowest first; all bytes but the last have the eighth bit set.  A large tensor may stand in several
+Values of one name, one behind the other.  A text is UTF-32.  Behind the message may stand `crc_num` and its CRC-32 in ten bytes.
+
+https://protobuf.dev/programming-guides/encoding
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+__all__ = ["Entry", "decoded", "elements", "encoded"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tensor or text by its name.
+
+    shape    its dimensions
+    kind     the long name of a dtype, `Float32`; "str" for a text
+    content  its elements in row-major order, little-endian
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+    content: bytes
+
+
+_MARK, _CHECK = b"crc_num", 10
+"""What stands before the checksum, and how many bytes that has."""
+_PIECE = 2**29
+"""Bytes of a tensor in one Value: a message holds less than 2 GiB."""
+
+
+def encoded(entries: Iterable[Entry], check: bool) -> Iterator[bytes]:
+    """The parts of a file, in order; with a checksum behind them if `check`."""
+    checksum = 0
+    for entry in entries:
+        for begin in range(0, max(len(entry.content), 1), _PIECE):
+            part = _value(replace(entry, content=entry.content[begin : begin + _PIECE]))
+            checksum = zlib.crc32(part, checksum)
+            yield part
+    if check:
+        yield _MARK + checksum.to_bytes(_CHECK, "big")
+
+
+def _value(entry: Entry) -> bytes:
+    dims = b"".join(b"\x08" + _varint(d) for d in entry.shape)
+    tensor = dims + _field(2, entry.kind.encode()) + _field(3, entry.content)
+    return _field(1, _field(1, entry.name.encode()) + _field(2, tensor))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def decoded(data: bytes) -> list[Entry]:
+    """The entries of a file; ValueError for what is no checkpoint, and for a checksum that does not fit."""
+    view = memoryview(data)
+    end = len(view) - len(_MARK) - _CHECK
+    if end >= 0 and view[end : end + len(_MARK)] == _MARK:
+        if zlib.crc32(view[:end]) != int.from_bytes(view[end + len(_MARK) :], "big"):
+            raise ValueError("its checksum does not fit")
+        view = view[:end]
+    entries: list[Entry] = []
+    for number, content in _fields(view):
+        if number != 1 or isinstance(content, int):
+            raise ValueError("it is no list of tensors")
+        entry = _entry(content)
+        if entries and entries[-1].name == entry.name:
+            entry = replace(entry, content=entries.pop().content + entry.content)
+        entries.append(entry)
+    return entries
+
+
+def _entry(view: memoryview) -> Entry:
+    kind = ""
+    shape: list[int] = []
+    content = b""
+    for number, part in _fields(_only(dict(_fields(view)).get(2))):
+        match number, part:
+            case 1, int():
+                shape.append(part)
+            case 1, memoryview():
+                shape.extend(_varints(part))
+            case 2, memoryview():
+                kind = str(part, "utf-8")
+            case 3, memoryview():
+                content = bytes(part)
+    name = str(_only(dict(_fields(view)).get(1)), "utf-8")
+    return Entry(name, tuple(shape), kind, content)
+
+
+def _only(content: int | memoryview | None) -> memoryview:
+    if not isinstance(content, memoryview):
+        raise ValueError("a tensor has no name or no content")
+    return content
+
+
+def _fields(view: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """The fields of a message: their numbers, and numbers or bytes."""
+    at = 0
+    while at < len(view):
+        key, at = _read(view, at)
+        value, at = _read(view, at)
+        if key & 7 == 0:
+            yield key >> 3, value
+        elif key & 7 == 2 and value <= len(view) - at:
+            yield key >> 3, view[at : at + value]
+            at += value
+        else:
+            raise ValueError("it ends too early, or holds what checkpoints do not")
+
+
+def _varints(view: memoryview) -> Iterator[int]:
+    at = 0
+    while at < len(view):
+        value, at = _read(view, at)
+        yield value
+
+
+def _read(view: memoryview, at: int) -> tuple[int, int]:
+    """A varint, and the place behind it."""
+    value = 0
+    for place in range(10):
+        if at >= len(view):
+            break
+        byte = view[at]
+        at += 1
+        value |= (byte & 127) << 7 * place
+        if byte < 128:
+            return value, at
+    raise ValueError("it ends too early, or holds what checkpoints do not")
+
+
+def elements(entry: Entry, size: int) -> tuple[int, ...]:
+    """The shape of a tensor with elements of `size` bytes; ValueError if its content has another length."""
+    shape = () if entry.shape == (0,) and len(entry.content) == size else entry.shape
+    if math.prod(shape) * size != len(entry.content):
+        raise ValueError(f"{entry.name!r} of shape {entry.shape} has {len(entry.content)} bytes")
+    return shape
