@@ -388,7 +388,9 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
     if is_run_time_number(value):
         value = value.as_tensor(x.dtype)
     elif isinstance(value, (bool, int, float)):
-        value = constant(value if not isinstance(value, float) or x.dtype.is_float else int(value), x.dtype)
+        if isinstance(value, float) and not x.dtype.is_float:
+            value = bool(value) if x.dtype is BOOL else int(value)
+        value = constant(value, x.dtype)
     elif not isinstance(value, Tensor):
         if not isinstance(value, (np.ndarray, list, tuple)):
             raise TypeError(f"For 'Tensor[...] = value', the value must be a number, a Tensor, an array or a list, but got {value!r} "

@@ -236,6 +236,23 @@ def test_a_write_does_not_change_what_shares_the_memory() -> None:
     assert np.array_equal(view, ARRAY)
 
 
+@pytest.mark.parametrize("key", [1, slice(1, 3), [1], [True, False, True], ...], ids=str)
+@pytest.mark.parametrize("number", [0.5, -0.5, 2, 256, float("nan"), 0.0, 0], ids=str)
+def test_a_number_that_is_not_zero_is_written_as_true(key: Any, number: float) -> None:
+    """Into bools: not its whole part."""
+
+    def written(x: Tensor) -> Tensor:
+        x = x.copy()
+        x[key] = number
+        return x
+
+    for start in (False, True):
+        wanted = np.full(3, start)
+        wanted[key] = number
+        for function in (written, adjoint.jit(written)):
+            assert np.array_equal(function(Tensor(np.full(3, start))).asnumpy(), wanted)
+
+
 def test_a_write_keeps_the_dtype() -> None:
     x = Tensor([1, 2, 3])
     x[0] = 2.7
