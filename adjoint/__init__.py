@@ -64,6 +64,21 @@ __all__ = [
     "value_and_grad", "vjp",
 ]
 
+_LOOP = "write the loop, with `grads = ms.value_and_grad(forward, None, optimizer.parameters)` and `optimizer(grads)`"
+_SCALE = "multiply the loss by a Tensor, and give the optimizer `loss_scale`; `Cell.to_float` computes in half precision"
+_DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"
+INSTEAD = {
+    "Model": _LOOP, "Callback": _LOOP, "LossMonitor": _LOOP, "TimeMonitor": _LOOP, "train": _LOOP,
+    "ModelCheckpoint": f"{_LOOP}; `ms.save_checkpoint` writes a file",
+    "amp": _SCALE, "FixedLossScaleManager": _SCALE, "DynamicLossScaleManager": _SCALE,
+    "dataset": "give the network batches of your own, `Tensor(array[i : i + 32])`",
+    "numpy": "tensors have the functions of `ops`, such as `ops.exp`, and NumPy's own functions take tensors and give arrays",
+    "jacfwd": _DERIVATIVES, "jacrev": _DERIVATIVES, "vmap": "write the axis of the batch out, as in `ops.bmm`",
+    "from_numpy": "`Tensor(array)`, which copies",
+    "export": "`adjoint dump-ir FILE.py:NAME --stage c --standalone` writes C",
+}
+"""What to write for names of MindSpore's that scripts use often and that are not here."""
+
 
 def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name, globals())

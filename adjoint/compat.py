@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
+import adjoint
+
 __all__ = ["MODULES", "install", "own_frames", "run"]
 
 MODULES = {
@@ -52,7 +54,8 @@ class _StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 raise
             known = [m.replace("adjoint", "mindspore", 1) for m in sys.modules if m.partition(".")[0] == "adjoint" and "._" not in m]
             close = difflib.get_close_matches(fullname, [*known, *MODULES], 1)
-            hint = f" Close to it is {close[0]!r}." if close else ""
+            way_out = adjoint.INSTEAD.get(fullname.partition(".")[2].partition(".")[0])
+            hint = f" Instead: {way_out}." if way_out else f" Close to it is {close[0]!r}." if close else ""
             raise ModuleNotFoundError(f"adjoint has no module that stands for {fullname!r}.{hint}", name=fullname) from None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 

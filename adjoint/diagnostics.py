@@ -208,15 +208,16 @@ def warn(message: str) -> None:
 def missing_name(module: str, name: str, present: Mapping[str, Any]) -> Exception:
     """What a module raises for a name it lacks: an AttributeError, or an ImportError inside `from module import name`.
 
-    To be called by the module's `__getattr__` with its globals.  The message says that the name is not part of adjoint, and what is
-    close among the names in `__all__`.
+    To be called by the module's `__getattr__` with its globals.  The message says that the name is not part of adjoint, and what to write
+    instead: what the module's `INSTEAD` says of the name, else what is close among the names in `__all__`.
     """
     folded: dict[str, list[str]] = {}
     for candidate in present["__all__"]:
         folded.setdefault(candidate.lower(), []).append(candidate)
     close = difflib.get_close_matches(name.lower(), folded, 3, 0.6)
     hint = f" Close to it are: {', '.join(spelling for c in close for spelling in folded[c])}." if close else ""
-    message = f"adjoint has no {name!r} in {module!r}.{hint}"
+    way_out = present.get("INSTEAD", {}).get(name)
+    message = f"adjoint has no {name!r} in {module!r}.{hint if way_out is None else f' Instead: {way_out}.'}"
     frame = sys._getframe(2)
     importing = frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
     return ImportError(message, name=name) if importing else AttributeError(message, name=name)

@@ -73,6 +73,23 @@ __all__ = [
     "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
 ]
 
+_RECURRENT = "a Cell of your own, with `nn.Dense` for the gates and a loop over the steps in `construct`"
+_SCALE = "a Cell that multiplies the loss by a Tensor, and the optimizer's `loss_scale`"
+INSTEAD = {
+    **dict.fromkeys(("GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"), _RECURRENT),
+    **dict.fromkeys(("DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"), _SCALE),
+    "ForwardValueAndGrad": "`ms.value_and_grad`",
+    "AdamW": "`nn.AdamWeightDecay`",
+    "Conv1d": "`ops.conv1d`, with the weight as a Parameter of your Cell",
+    "GroupNorm": "`ops.group_norm`, with gamma and beta as Parameters of your Cell",
+    "AdaptiveAvgPool2d": "the function `ops.adaptive_avg_pool2d`", "AvgPool1d": "the function `ops.avg_pool1d`",
+    "CELU": "the function `ops.celu`", "GLU": "the function `ops.glu`", "HShrink": "the function `ops.hardshrink`",
+    "Hardtanh": "the function `ops.hardtanh`", "LogSigmoid": "the function `ops.logsigmoid`", "Mish": "the function `ops.mish`",
+    "SeLU": "the function `ops.selu`", "SoftShrink": "the function `ops.softshrink`", "Softmin": "the function `ops.softmin`",
+    "Softsign": "the function `ops.softsign`", "Tanhshrink": "the function `ops.tanhshrink`", "Threshold": "the function `ops.threshold`",
+}
+"""What to write for layers of MindSpore's that are not here."""
+
 
 def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name, globals())

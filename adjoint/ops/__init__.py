@@ -16,6 +16,15 @@ __all__ += composite.__all__
 __all__ += functional.__all__
 __all__ += operations.__all__
 
+INSTEAD = {
+    "cond": "an `if` in a function under `ms.jit`", "while_loop": "a `while` in a function under `ms.jit`",
+    "WhileLoop": "a `while` in a function under `ms.jit`", "scan": "a `for` in a function under `ms.jit`",
+    "Scan": "a `for` in a function under `ms.jit`", "fori_loop": "a `for` in a function under `ms.jit`",
+    "ForiLoop": "a `for` in a function under `ms.jit`", "vmap": "write the axis of the batch out, as in `ops.bmm`",
+    "Custom": "functions of `ops` with a `bprop` of your own in a Cell",
+}
+"""What to write for operators of MindSpore's that are not here."""
+
 
 def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name, globals())

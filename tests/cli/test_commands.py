@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import adjoint as ms
+from adjoint import nn, ops
 from adjoint.cli import main
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
@@ -296,12 +298,33 @@ def test_run_passes_arguments_and_exit_codes(tmp_path):
     ("import mindspore as ms; ms.tensr", "AttributeError", "Tensor"),
     ("import mindspore.nn as nn; nn.Conv2D", "AttributeError", "Conv2d"),
     ("from mindspore.ops import relU6", "ImportError", "ReLU6"),
-    ("import mindspore.dataset", "ModuleNotFoundError", "adjoint has no module"),
+    ("import mindspore.hal", "ModuleNotFoundError", "adjoint has no module"),
+    ("import mindspore.dataset as ds", "ModuleNotFoundError", "Instead: give the network batches of your own"),
+    ("import mindspore.numpy as mnp", "ModuleNotFoundError", "Instead: tensors have the functions of `ops`"),
+    ("from mindspore import Model", "ImportError", "Instead: write the loop"),
+    ("from mindspore.train.callback import LossMonitor", "ModuleNotFoundError", "Instead: write the loop"),
+    ("import mindspore.nn as nn; nn.LSTM(3, 4)", "AttributeError", "a loop over the steps in `construct`"),
+    ("import mindspore as ms; ms.amp.all_finite", "AttributeError", "multiply the loss by a Tensor"),
 ])
 def test_a_name_we_lack_says_so_and_what_is_close(tmp_path, line, kind, close):
     done = script(tmp_path, line)
     last = done.stderr.strip().splitlines()[-1]
     assert done.returncode == 1 and last.startswith(kind) and "adjoint" in last and close in last
+
+
+def test_ways_out_lead_somewhere():
+    """Names that are not here have a way out whose names are."""
+    for module in (ms, nn, ops):
+        assert not set(module.INSTEAD) & set(module.__all__)
+        for way in module.INSTEAD.values():
+            for space, name in re.findall(r"\b(ms|nn|ops)\.(\w+)", way):
+                assert hasattr({"ms": ms, "nn": nn, "ops": ops}[space], name), way
+
+
+def test_modules_whose_place_is_another(tmp_path):
+    done = script(tmp_path, "from mindspore.train.serialization import load_checkpoint\nfrom mindspore import load_checkpoint as other\n"
+                  "print(load_checkpoint is other)\n")
+    assert done.stdout == "True\n", done.stderr
 
 
 @pytest.mark.parametrize("broken", ["def f(x:\n    return x\n", "def f(x):\n    return x\n\nraise ValueError('boom')\n"])
