@@ -9,7 +9,7 @@ of the same IR, hooks are nodes of them, and every operator is an emitted C kern
 
 from typing import Any
 
-from adjoint import common, context, dtype, nn, ops
+from adjoint import amp, common, context, dtype, nn, ops
 from adjoint.common.dtype import (
     bfloat16,
     bool_,
@@ -56,7 +56,7 @@ from adjoint.runtime.tensor import Tensor
 __version__ = "0.1.0"
 
 __all__ = [
-    "GRAPH_MODE", "JitConfig", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bfloat16", "bool_", "byte", "common",
+    "GRAPH_MODE", "JitConfig", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "amp", "bfloat16", "bool_", "byte", "common",
     "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad",
     "get_seed", "grad", "half", "int16", "int32", "int64", "int8", "intc", "intp", "jit", "jit_class", "jvp", "load_checkpoint",
     "load_param_into_net", "long", "ms_function", "mutable", "nn", "ops", "pytype_to_dtype", "save_checkpoint", "set_context",
@@ -70,7 +70,7 @@ _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give ro
 INSTEAD = {
     "Model": _LOOP, "Callback": _LOOP, "LossMonitor": _LOOP, "TimeMonitor": _LOOP, "train": _LOOP,
     "ModelCheckpoint": f"{_LOOP}; `ms.save_checkpoint` writes a file",
-    "amp": _SCALE, "FixedLossScaleManager": _SCALE, "DynamicLossScaleManager": _SCALE,
+    "FixedLossScaleManager": _SCALE, "DynamicLossScaleManager": _SCALE,
     "dataset": "give the network batches of your own, `Tensor(array[i : i + 32])`",
     "numpy": "tensors have the functions of `ops`, such as `ops.exp`, and NumPy's own functions take tensors and give arrays",
     "jacfwd": _DERIVATIVES, "jacrev": _DERIVATIVES, "vmap": "write the axis of the batch out, as in `ops.bmm`",

@@ -1,0 +1,100 @@
+"""Loss scales: gradients in half precision neither vanish nor overflow.
+
+    loss, grads = value_and_grad(lambda x: scaler.scale(forward(x)), None, optimizer.parameters)(x)
+    grads, finite = scaler.unscale(grads), all_finite(grads)
+    if finite:
+        optimizer(grads)
+    scaler.adjust(finite)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.diagnostics import missing_name
+from adjoint.ir.types import F32, I32
+from adjoint.ops.arguments import integer, number, operand, wrong
+from adjoint.ops.arithmetic import isfinite, logical_and, maximum, reciprocal, where
+from adjoint.ops.composite import HyperMap
+from adjoint.ops.state import assign
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["DynamicLossScaler", "LossScaler", "StaticLossScaler", "all_finite"]
+
+
+def all_finite(inputs: Any) -> Tensor:
+    """Whether every number is finite, a bool Tensor: of one tensor, or of those in a tuple or list."""
+    given = [inputs] if isinstance(inputs, Tensor) else inputs
+    if not isinstance(given, (tuple, list)) or not given:
+        raise wrong("all_finite", "inputs", "a Tensor, or a tuple or list of them", inputs, TypeError)
+    found: Tensor | None = None
+    for item in given:
+        finite = all_finite(item) if isinstance(item, (tuple, list)) else isfinite(operand("all_finite", item, "inputs")).all()
+        found = finite if found is None else logical_and(found, finite)
+    assert found is not None
+    return found
+
+
+class LossScaler:
+    """The base: `scale_value`, a Parameter, is what losses are multiplied with and gradients divided by."""
+
+    def __init__(self, scale_value: float):
+        name = type(self).__name__
+        if not number(name, "scale_value", scale_value) >= 1.0:
+            raise wrong(name, "scale_value", "at least 1", scale_value)
+        self.scale_value = Parameter(Tensor(scale_value, F32), name="scale_value")
+
+    def scale(self, inputs: Any) -> Any:
+        """The tensor, or those in a tuple or list, times the scale, each in its dtype."""
+        return self._times(self.scale_value, inputs)
+
+    def unscale(self, inputs: Any) -> Any:
+        """The tensor, or those in a tuple or list, divided by the scale, each in its dtype."""
+        return self._times(reciprocal(self.scale_value), inputs)
+
+    def adjust(self, grads_finite: Any) -> bool:
+        """Choose the next scale; returns whether scales change at all."""
+        raise NotImplementedError(f"{type(self).__name__} has no 'adjust'.")
+
+    def _times(self, factor: Tensor, inputs: Any) -> Any:
+        name = type(self).__name__
+        multiplied = lambda x: operand(name, x, "inputs") * factor.astype(x.dtype)  # noqa: E731
+        return HyperMap(multiplied)(inputs) if isinstance(inputs, (tuple, list)) else multiplied(inputs)
+
+
+class StaticLossScaler(LossScaler):
+    """One scale for all steps."""
+
+    def adjust(self, grads_finite: Any) -> bool:
+        return False
+
+
+class DynamicLossScaler(LossScaler):
+    """A scale that is divided by `scale_factor`, to 1 at least, when gradients are not finite, and multiplied with it after
+    `scale_window` steps in which they were."""
+
+    def __init__(self, scale_value: float, scale_factor: int, scale_window: int):
+        super().__init__(scale_value)
+        for argument, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
+            if not 0 < integer("DynamicLossScaler", argument, value) < 2**31:
+                raise wrong("DynamicLossScaler", argument, "more than 0 and of 32 bits", value)
+        self.scale_factor, self.scale_window = scale_factor, scale_window
+        self.counter = Parameter(Tensor(0, I32), name="counter")
+
+    def adjust(self, grads_finite: Any) -> bool:
+        """Choose the next scale; `grads_finite` is a bool Tensor, as `all_finite` gives it, or a bool."""
+        finite = Tensor(grads_finite) if isinstance(grads_finite, bool) else operand("DynamicLossScaler", grads_finite, "grads_finite")
+        larger, smaller = self.scale_value * self.scale_factor, maximum(self.scale_value / self.scale_factor, 1.0)
+        due = logical_and(self.counter == self.scale_window - 1, isfinite(larger))
+        assign(self.scale_value, where(finite, where(due, larger, self.scale_value), smaller))
+        assign(self.counter, where(finite, (self.counter + 1) % self.scale_window, 0).astype(I32))
+        return True
+
+
+INSTEAD = {"auto_mixed_precision": "`Cell.to_float` of the cells that compute in half precision"}
+"""What to write for names of MindSpore's that are not here."""
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, globals())
