@@ -74,7 +74,9 @@ def matmul(input: Any, other: Any) -> Tensor:
     """The product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
     try:
         plan = _PLANS[input.type][other.type]
-    except (AttributeError, KeyError):  # one that is no tensor, or types that were not multiplied before
+    except (AttributeError, KeyError):
+        plan = None  # one is no tensor, or the types were not multiplied before
+    if plan is None:
         return of_any_rank("MatMul", operand("MatMul", input), operand("MatMul", other, "other"))
     if tapes:
         return binary(_PRODUCT, input, other)
