@@ -42,8 +42,8 @@ UNIT_ROWS = 4
 """Rows of a unit of work: few, as then each thread has an equal share; a tile takes several units at once."""
 VECTOR_BYTES = 64
 """The longest vector: the width of a unit that is made of columns."""
-BLOCK_ROWS = 168
-"""Rows that meet a panel of `b` before it is copied again, if each thread copies for itself."""
+LARGE_ROWS = 168
+"""Rows of `a` above which copying a `b` that is far away costs little beside the product."""
 DEPTH = 512
 SHARE = 32
 """As in `matmul.h`: rows of `b` in a block, and columns in a unit of copying it."""
@@ -137,33 +137,36 @@ class MatMul(Op):
     def _product_of_floats(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, shapes: Shapes) -> None:
         """Two ways, of which the shapes choose one: each thread copies for itself what it needs of `b` in one piece, or a stage
         of its own copies all of `b` for all threads. See `matmul.h`.
+
+        Rows are shared out between the threads if there are many, so that each copies rows of `a` of its own; else columns,
+        if there are more of them.
         """
         layout = m, n, inner, _, _ = self._layout(shapes)
         row = n * out.dtype.size
-        large = m > BLOCK_ROWS and n >= 2 * SHARE and inner * row > NEAR_BYTES
-        in_place = not self.tb and row % VECTOR_BYTES == 0 != row % PAGE_BYTES and min(inner, DEPTH) * row <= LEVEL_2_BYTES
-        shared = large and not in_place
+        large = m > LARGE_ROWS and n >= 2 * SHARE and inner * row > NEAR_BYTES
+        lies_well = not self.tb and row % VECTOR_BYTES == 0 and row % PAGE_BYTES != 0 and min(inner, DEPTH) * row <= LEVEL_2_BYTES
+        shared = large and not lies_well
         by_columns = n >= m and not large
         unit = VECTOR_BYTES // out.dtype.size if by_columns else UNIT_ROWS
         units = max(1, -(-(n if by_columns else m) // unit)) if m and n else 0
         grain = max(1, PRODUCTS_PER_THREAD * units // max(1, m * n * inner))
-        type_name = out.dtype.name
+        dtype = out.dtype.name
         rows, columns, depth, transpose_a, transpose_b, along, step = (k.size(value, name) for name, value in (
             ("m", m), ("n", n), ("k", inner), ("transpose_a", int(self.ta)), ("transpose_b", int(self.tb)),
             ("by_columns", int(by_columns)), ("unit", unit)))
         if not (k.specialized and shared):
             with self._units(k, layout, 0 if shared else units, grain) as (places, first, last):
-                k.run(f"adjoint_matmul_{type_name}", *(x.at(place) for x, place in zip((a, b, out), places, strict=True)),
+                k.run(f"adjoint_matmul_{dtype}", *(x.at(place) for x, place in zip((a, b, out), places, strict=True)),
                       rows, columns, depth, transpose_a, transpose_b, along, step, first, last)
         if k.specialized and not shared:
             return
         matrices, blocks, shares = math.prod(shapes[1][:-2]), -(-inner // DEPTH), -(-n // SHARE)
         panels = k.scratch(out.dtype, matrices * inner * shares * SHARE if shared else 0, "panels")
         with k.stage_range(matrices * blocks * shares if shared else 0, 1) as (first, last):
-            k.run(f"adjoint_matmul_panels_{type_name}", b, panels, columns, depth, transpose_b, first, last)
+            k.run(f"adjoint_matmul_panels_{dtype}", b, panels, columns, depth, transpose_b, first, last)
         with self._units(k, layout, units if shared else 0, grain) as (places, first, last):
             place = places[1] / columns * k.size(shares * SHARE, "width") if layout[3] else 0
-            k.run(f"adjoint_matmul_shared_{type_name}", a.at(places[0]), panels.at(place), out.at(places[2]), rows, columns, depth,
+            k.run(f"adjoint_matmul_shared_{dtype}", a.at(places[0]), panels.at(place), out.at(places[2]), rows, columns, depth,
                   transpose_a, step, first, last)
 
     @contextmanager
