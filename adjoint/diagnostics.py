@@ -19,7 +19,7 @@ from typing import Any
 
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
-    "beginning", "missing_name", "noted", "placed", "user_place", "warn",
+    "beginning", "check_flag", "missing_name", "noted", "placed", "user_place", "warn",
 ]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
@@ -203,6 +203,12 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)
+
+
+def check_flag(entry: str, argument: str, value: object) -> None:
+    """TypeError for what is no bool, naming the public entry and its argument."""
+    if not isinstance(value, bool):
+        raise TypeError(f"For '{entry}', the argument '{argument}' must be a bool, but got {value!r} of type {type(value).__name__}.")
 
 
 def missing_name(module: str, name: str, present: Mapping[str, Any]) -> Exception:

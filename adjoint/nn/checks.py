@@ -6,6 +6,7 @@ import math
 import numbers
 from typing import Any
 
+from adjoint.diagnostics import check_flag
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
@@ -52,9 +53,7 @@ def positive_number(owner: Cell | str, argument: str, value: Any) -> float:
 
 
 def boolean(owner: Cell | str, argument: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a bool, "
-                        f"but got {value!r} of type {type(value).__name__}.")
+    check_flag(_name(owner), argument, value)
     return value
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from adjoint.diagnostics import Loc
+from adjoint.diagnostics import Loc, check_flag
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.host import Pullback
 from adjoint.ir.ops.shape import Broadcast
@@ -27,11 +27,6 @@ __all__ = ["Cell"]
 _OWN = frozenset({"_cells", "_params", "_hooks", "title"})
 _RECOMPUTE_OPTIONS = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation")
 _UNSET = object()
-
-
-def _check_flag(entry: str, argument: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise TypeError(f"For '{entry}', the argument '{argument}' must be a bool, but got {value!r} of type {type(value).__name__}.")
 
 
 class Cell:
@@ -58,7 +53,7 @@ class Cell:
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
         own = self.__dict__
         own["_cells"], own["_params"] = {}, {}
-        _check_flag("Cell", "auto_prefix", auto_prefix)
+        check_flag("Cell", "auto_prefix", auto_prefix)
         if flags is not None and not isinstance(flags, dict):
             raise TypeError(f"For 'Cell', the argument 'flags' must be a dict, but got {flags!r} of type {type(flags).__name__}.")
         self._auto_prefix = auto_prefix
@@ -280,7 +275,7 @@ class Cell:
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
         """Call `hook_fn(cell, args)` before construct; what it returns, if not None, becomes the arguments."""
         for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs)):
-            _check_flag("register_forward_pre_hook", name, flag)
+            check_flag("register_forward_pre_hook", name, flag)
         return register(self._slots().forward_pre, hook_fn, prepend, with_kwargs=with_kwargs)
 
     def register_forward_hook(
@@ -288,7 +283,7 @@ class Cell:
     ) -> HookHandle:
         """Call `hook_fn(cell, args, output)` after construct; what it returns, if not None, becomes the output."""
         for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs), ("always_call", always_call)):
-            _check_flag("register_forward_hook", name, flag)
+            check_flag("register_forward_hook", name, flag)
         return register(self._slots().forward, hook_fn, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
@@ -314,16 +309,16 @@ class Cell:
             yield parameter
 
     def trainable_params(self, recurse: bool = True) -> list[Parameter]:
-        _check_flag("trainable_params", "recurse", recurse)
+        check_flag("trainable_params", "recurse", recurse)
         return [p for p in self.get_parameters(recurse) if p.requires_grad]
 
     def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
-        _check_flag("untrainable_params", "recurse", recurse)
+        check_flag("untrainable_params", "recurse", recurse)
         return [p for p in self.get_parameters(recurse) if not p.requires_grad]
 
     def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
         """Parameters by their names."""
-        _check_flag("parameters_dict", "recurse", recurse)
+        check_flag("parameters_dict", "recurse", recurse)
         return {p.name: p for p in self.get_parameters(recurse)}
 
     def cells(self) -> Iterable[Cell]:
@@ -360,7 +355,7 @@ class Cell:
         if not isinstance(param_name, str):
             raise TypeError(f"For 'insert_param_to_cell', the argument 'param_name' must be a str, "
                             f"but got {param_name!r} of type {type(param_name).__name__}.")
-        _check_flag("insert_param_to_cell", "check_name_contain_dot", check_name_contain_dot)
+        check_flag("insert_param_to_cell", "check_name_contain_dot", check_name_contain_dot)
         if not param_name or (check_name_contain_dot and "." in param_name):
             raise KeyError(f"For 'insert_param_to_cell', the name must be a non-empty string without a dot, but got {param_name!r}.")
         if hasattr(self, param_name) and param_name not in self._params:
@@ -372,7 +367,7 @@ class Cell:
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Name all parameters by `prefix` and their paths of attributes."""
-        _check_flag("update_parameters_name", "recurse", recurse)
+        check_flag("update_parameters_name", "recurse", recurse)
         if not isinstance(prefix, str):
             raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
         for path, parameter in self.parameters_and_names(expand=recurse):

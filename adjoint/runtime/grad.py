@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.diagnostics import check_flag
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BOOL
 from adjoint.runtime import graphs
@@ -287,9 +288,8 @@ def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **f
     if grad_position is not None:
         _check_position(name, grad_position)
     _weights(name, weights)
-    for key, value in flags.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"For '{name}', the argument {key!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
+    for argument, value in flags.items():
+        check_flag(name, argument, value)
 
 
 def _without_sens(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:

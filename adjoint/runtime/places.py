@@ -243,14 +243,23 @@ class Closure(Place):
         groups.append((partial(map, _contents, [place.cell for place in places]), [*places]))
 
 
-class Attribute(Place):
-    """What `getattr` gives."""
+class _Named(Place):
+    """What an object has under a name.
+
+    held  gives the object; None when it is gone
+    """
 
     __slots__ = ("held", "name")
 
     def __init__(self, held: Reference, name: str, label: str):
         super().__init__(label)
         self.held, self.name = held, name
+
+
+class Attribute(_Named):
+    """What `getattr` gives."""
+
+    __slots__ = ()
 
     def read(self) -> Any:
         holder = self.held()
@@ -334,14 +343,10 @@ def watch_cell(cell: Cell) -> None:
     cell.__dict__["_watched"] = True
 
 
-class OwnAttribute(Place):
+class OwnAttribute(_Named):
     """What stands in a cell's own `__dict__`, or is a parameter of its, where writing moves the epoch."""
 
-    __slots__ = ("held", "name")
-
-    def __init__(self, held: Reference, name: str, label: str):
-        super().__init__(label)
-        self.held, self.name = held, name
+    __slots__ = ()
 
     def read(self) -> Any:
         holder = self.held()

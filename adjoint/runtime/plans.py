@@ -9,11 +9,10 @@ from __future__ import annotations
 import functools
 import math
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import InternalError
+from adjoint.diagnostics import InternalError, warn
 from adjoint.ir.op import Op
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType, Type
@@ -89,7 +88,7 @@ def _made(op: Op, types: Sequence[TensorType]) -> Plan:
     except InternalError as fault:
         if forbids_interpreter():
             raise
-        warnings.warn(str(fault), stacklevel=2)
+        warn(str(fault))
         return _interpreted(op, tuple(types), result_types, here)
 
 

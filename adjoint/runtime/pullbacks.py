@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.diagnostics import check_flag
 from adjoint.ir.types import BOOL
 from adjoint.runtime.grad import (
     _check_function,
@@ -63,11 +64,6 @@ class Pullback:
         given = [ct for ct, slot in zip(cotangents, self._slots, strict=True) if slot is not None]
         found = self._program.gradients(tape, self._wanted, given, recorded=state.tape is not None)
         return dict(zip(self._wanted, found, strict=True))
-
-
-def _check_has_aux(name: str, has_aux: Any) -> None:
-    if not isinstance(has_aux, bool):
-        raise TypeError(f"For '{name}', the argument 'has_aux' must be a bool, but got {has_aux!r} of type {type(has_aux).__name__}.")
 
 
 def _only_tensors(value: Any) -> bool:
@@ -134,7 +130,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     """
     _check_function("vjp", fn)
     _check_tensors("vjp", "inputs", inputs)
-    _check_has_aux("vjp", has_aux)
+    check_flag("vjp", "has_aux", has_aux)
     asked, single = _weights("vjp", weights)
     result, outputs, pull = _ran(fn, inputs, range(len(inputs)), asked, has_aux)
 
@@ -167,7 +163,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     TypeError when something is no Tensor or of another dtype; ValueError for another number or shape.
     """
     _check_function("jvp", fn)
-    _check_has_aux("jvp", has_aux)
+    check_flag("jvp", "has_aux", has_aux)
     for what, value in (("inputs", inputs), ("v", v)):
         if not isinstance(value, (Tensor, tuple, list)):
             raise TypeError(f"For 'jvp', the argument '{what}' must be a Tensor, or a tuple or list of Tensors, "

@@ -21,8 +21,6 @@ __all__ = [
 
 # Arithmetic ----------------------------------------------------------------------------------------------------------
 
-
-
 Add = plain("Add", arithmetic.add)
 TensorAdd = plain("TensorAdd", arithmetic.add)
 Sub = plain("Sub", arithmetic.sub)
