@@ -34,6 +34,11 @@ LONGEST = 2**31 - 1
 """Elements of a row whose places are Int32."""
 
 
+TIES = {0: [[0.0, -0.0, 1.0, math.nan, -0.0, 0.0, -1.0, math.nan, math.inf], [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, -math.inf, 2.0]]}
+TIES_IN_ROWS = {0: [[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, math.inf, math.nan]], 1: [[1.0, 2.0, 3.0], [0.0, math.inf, math.nan]]}
+"""Of samples."""
+
+
 def _smaller(k: Kernel, a: Expr, b: Expr) -> Expr:
     """Whether `a` is less than `b`, where NaN is the largest."""
     if not a.dtype.is_float:
@@ -72,10 +77,8 @@ class Sort(Op):
         sample(tensor(F32, (2, 2, 5)), descending=True),
         sample(tensor(F32, (37,))),
         sample(tensor(F32, (2, 300)), domain=(-99.0, 99.0), descending=True),
-        sample(tensor(F32, (2, 9)), values={0: [[0.0, -0.0, 1.0, math.nan, -0.0, 0.0, -1.0, math.nan, math.inf],
-               [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, -math.inf, 2.0]]}, smooth=False, note="ties and NaN"),
-        sample(tensor(F32, (2, 9)), values={0: [[0.0, -0.0, 1.0, math.nan, -0.0, 0.0, -1.0, math.nan, math.inf],
-               [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, -math.inf, 2.0]]}, smooth=False, note="ties and NaN", descending=True),
+        sample(tensor(F32, (2, 9)), values=TIES, smooth=False, note="ties and NaN"),
+        sample(tensor(F32, (2, 9)), values=TIES, smooth=False, note="ties and NaN", descending=True),
         sample(tensor(F32, (2, 0))),
         sample(tensor(F32, (0, 3))),
         sample(tensor(F32, (1,))),
@@ -185,10 +188,8 @@ class SearchSorted(Op):
     cuts = "a place has no gradient"
     samples = (
         sample(tensor(F32, (5,)), tensor(F32, (9,)), values={0: [-2.0, -1.0, 0.0, 0.5, 1.0]}, smooth=False, note="places"),
-        sample(tensor(F32, (2, 4)), tensor(F32, (2, 3)), values={0: [[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, math.inf, math.nan]],
-               1: [[1.0, 2.0, 3.0], [0.0, math.inf, math.nan]]}, smooth=False, note="ties and NaN"),
-        sample(tensor(F32, (2, 4)), tensor(F32, (2, 3)), values={0: [[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, math.inf, math.nan]],
-               1: [[1.0, 2.0, 3.0], [0.0, math.inf, math.nan]]}, right=True, smooth=False, note="ties and NaN"),
+        sample(tensor(F32, (2, 4)), tensor(F32, (2, 3)), values=TIES_IN_ROWS, smooth=False, note="ties and NaN"),
+        sample(tensor(F32, (2, 4)), tensor(F32, (2, 3)), values=TIES_IN_ROWS, right=True, smooth=False, note="ties and NaN"),
         sample(tensor(I32, (2, 1, 6)), tensor(I32, (2, 1, 50)), values={0: [[[-3, 0, 0, 1, 4, 7]], [[0, 0, 0, 0, 0, 0]]]},
                domain=(-9, 9), right=True, smooth=False, note="places"),
         sample(tensor(F32, (2, 0)), tensor(F32, (2, 3)), smooth=False, note="places"),
