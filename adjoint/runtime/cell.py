@@ -499,6 +499,9 @@ class Cell:
         self.__dict__.update(state_)
 
 
+Tape.runs_construct = Cell._recorded.__code__
+
+
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 

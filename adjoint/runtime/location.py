@@ -7,15 +7,35 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from adjoint.diagnostics import UNKNOWN, At, Loc, beginning, user_place
 
-__all__ = ["definition", "receiver", "user_location"]
+__all__ = ["definition", "is_ours", "receiver", "user_frame", "user_location"]
 
 _LIBRARY = str(Path(__file__).parents[1]) + os.sep
 _WALKER = str(Path(__file__).parent / "walk")
 """How the names of the walker's files begin: their functions that run a node have it in the variable `node`."""
+
+
+class _Files(dict[str, bool]):
+    """By the name of a file, whether its code is the library's or Python's import system, and not the user's program."""
+
+    def __missing__(self, name: str) -> bool:
+        ours = self[name] = name.startswith((_LIBRARY, "<frozen "))
+        return ours
+
+
+is_ours = _Files()
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame of the user's program; None where there is none, as in a thread that the library began."""
+    frame = sys._getframe(1)
+    while frame is not None and is_ours[frame.f_code.co_filename]:
+        frame = frame.f_back
+    return frame
 
 
 def user_location() -> Loc:
@@ -27,7 +47,7 @@ def user_location() -> Loc:
             node = frame.f_locals.get("node")
             if node is not None and user_place(node.loc) is not None:
                 return node.loc
-        elif not code.co_filename.startswith((_LIBRARY, "<frozen ")):
+        elif not is_ours[code.co_filename]:
             positions = list(code.co_positions())[frame.f_lasti // 2]
             line, _, column, end = positions
             return At(code.co_filename, line or frame.f_lineno, (column or 0) + 1, (end or 0) + 1 if end else 0)

@@ -6,8 +6,9 @@ finds at its end the adjoint that was built the first time: no graph is built an
 
 The key of a step holds all that an adjoint depends on: the op with its attributes, where each operand comes from (the
 *slot* of a value the tape knows, or the type of one that comes from outside), cells entered and left, hook slots filled
-or empty.  Numbers are not in it: a decaying learning rate walks the same path.  Hooks and custom bprops are looked up
-anew in each run.
+or empty; and the *place* of an op, a cell or a hook, the instruction of the user's program or the node of a graph: so no
+error names the line of another path.  Numbers are not in it: a decaying learning rate walks the same path.  Hooks and
+custom bprops are looked up anew in each run.
 
 A gradient taken inside another (second order) records on the same tape: its region is the part from where it began to
 where it ended, and the adjoint it runs is recorded in its turn.
@@ -17,13 +18,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.ir.op import Op
 from adjoint.runtime.assembly import Assembled, Assembler, Outside
 from adjoint.runtime.hooks import TensorHooks, ids
-from adjoint.runtime.location import user_location
+from adjoint.runtime.location import is_ours, user_frame, user_location
 from adjoint.runtime.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -48,15 +50,16 @@ class Step:
     results   slots of what it makes
     host      the position among the run's hosts (a cell, a hook function), -1 for none
     about     the op, or the title of a cell or hook
+    code      the code of the user's that was running, kept for the sake of its address, which is in keys; None in a graph
     programs  the adjoints that end here
     """
 
-    __slots__ = ("about", "children", "host", "kind", "loc", "operands", "parent", "programs", "results", "rule")
+    __slots__ = ("about", "children", "code", "host", "kind", "loc", "operands", "parent", "programs", "results", "rule")
 
     def __init__(self, parent: Step | None, kind: str, about: Any, operands: tuple[int, ...], results: tuple[int, ...],
-                 host: int, loc: Loc, rule: int = -1):
+                 host: int, loc: Loc, rule: int = -1, code: CodeType | None = None):
         self.parent, self.kind, self.about, self.operands, self.results = parent, kind, about, operands, results
-        self.host, self.loc, self.rule = host, loc, rule
+        self.host, self.loc, self.rule, self.code = host, loc, rule, code
         self.children: dict[Any, Step] = {}
         self.programs: dict[Any, Program] = {}
 
@@ -75,16 +78,18 @@ _trie = _Trie()
 class CellCall:
     """One call of a hooked cell in one run.
 
-    cell     the cell
-    inputs   for each tensor argument, whether the tape knows it
-    outputs  for each tensor result, likewise
-    latest   the last hook handle there was then
+    cell         the cell
+    inputs       for each tensor argument, whether the tape knows it
+    outputs      for each tensor result, likewise
+    latest       the last hook handle there was then
+    instruction  of the user's program that called it; None in a graph
     """
 
-    __slots__ = ("cell", "inputs", "latest", "outputs")
+    __slots__ = ("cell", "inputs", "instruction", "latest", "outputs")
 
     def __init__(self, cell: Cell, inputs: tuple[bool, ...] = (), outputs: tuple[bool, ...] = ()):
         self.cell, self.inputs, self.outputs, self.latest = cell, inputs, outputs, ids.last
+        self.instruction: int | None = None
 
 
 class Tape:
@@ -104,6 +109,9 @@ class Tape:
 
     emits: bool = False
     """Whether ops are emitted as nodes instead of being computed: so while a function is made into a graph."""
+
+    runs_construct: CodeType
+    """The code that calls `enter`, construct and `leave`: set by the module of Cell, which needs this one."""
 
     def __init__(self) -> None:
         self.site: Node | None = None
@@ -198,43 +206,62 @@ class Tape:
     def _step(self, key: tuple[Any, ...]) -> Step | None:
         return self.at.children.get(key)
 
+    def _instruction(self, frame: FrameType | None) -> int | None:
+        """The instruction of the user's program that runs in `frame` or above, as a number; None where there is none.
+
+        A code object holds its instructions: no two instructions of codes that are alive have the same. A step keeps its code alive.
+
+        Nothing of the user's stands between the construct of a cell of the library and the place where the cell was called.
+        """
+        while frame is not None:
+            code = frame.f_code
+            if not is_ours[code.co_filename]:
+                return id(code) + frame.f_lasti
+            if code is self.runs_construct and self.calls and self.calls[-1].instruction is not None:
+                return self.calls[-1].instruction
+            frame = frame.f_back
+        return None
+
     def _grow(self, key: tuple[Any, ...], kind: str, about: Any, operands: Sequence[int], results: Sequence[int],
               host: int = -1, rule: int = -1) -> None:
-        loc = user_location() if self.site is None else self.site.loc
-        step = Step(self.at, kind, about, tuple(operands), tuple(results), host, loc, rule)
+        loc, frame = (user_location(), user_frame()) if self.site is None else (self.site.loc, None)
+        step = Step(self.at, kind, about, tuple(operands), tuple(results), host, loc, rule, frame and frame.f_code)
         _trie.count += 1
         self.at.children[key] = step
         self.at = step
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """An op has run.  Nothing is recorded when no operand is known here: its results are constants."""
-        get = self.slots.get
-        parts: list[Any] = [op, self.site or sys._getframe(3).f_lasti]
+        slots, values, site = self.slots, self.values, self.site
+        key: list[Any] = [op, site]
         known = outside = False
         for x in operands:
-            slot = get(id(x))
+            slot = slots.get(id(x))
             if slot is None:
-                parts.append(x.type)
+                key.append(x.type)
                 outside = True
             else:
-                parts.append(slot)
+                key.append(slot)
                 known = True
         if not known:
             return
         if outside:
             for x in operands:
-                if id(x) not in self.slots:
+                if id(x) not in slots:
                     self._place(x)
-        key = tuple(parts)
-        step = self.at.children.get(key)
-        first = len(self.values)
+        if site is None:
+            frame = sys._getframe(3)  # past `apply` and the operator that called it: looking at a frame costs
+            code = frame.f_code
+            key[1] = self._instruction(frame) if is_ours[code.co_filename] else id(code) + frame.f_lasti
+        step = self.at.children.get(tuple(key))
+        first = len(values)
         if step is None:
-            self._grow(key, "op", op, [self.slots[id(x)] for x in operands], range(first, first + len(results)))
+            self._grow(tuple(key), "op", op, [slots[id(x)] for x in operands], range(first, first + len(results)))
         else:
             self.at = step
         for x in results:
-            self.slots[id(x)] = len(self.values)
-            self.values.append(x)
+            slots[id(x)] = len(values)
+            values.append(x)
 
     def begin(self, key: Any, owner: Any) -> Step:
         """A gradient of the function identified by `key` begins; `owner` is kept, so that the key stays its own."""
@@ -286,7 +313,7 @@ class Tape:
         if host is not None:
             position = len(self.hosts)
             self.hosts.append(host)
-        key = (kind, about, operands, self.site)
+        key = (kind, about, operands, self.site or self._instruction(sys._getframe(2)))
         step = self._step(key)
         first = len(self.values)
         if step is None:
@@ -338,6 +365,8 @@ class Tape:
         operands = tuple(-1 if (s := slots.get(id(x))) is None else s for x in arguments)
         position = rule_position = -1
         call = CellCall(cell, tuple(s >= 0 for s in operands))
+        if self.site is None:
+            call.instruction = self._instruction(sys._getframe(4))  # past `Cell.__call__` and what it calls
         self.calls.append(call)
         if hooked:
             position = len(self.hosts)
@@ -345,7 +374,7 @@ class Tape:
         if rule is not None:
             rule_position = len(self.hosts)
             self.hosts.append(rule)
-        key = ("enter", self.site or sys._getframe(2).f_lasti, cell.title, hooked, rule is not None, operands)
+        key = ("enter", self.site or call.instruction, cell.title, hooked, rule is not None, operands)
         step = self._step(key)
         first = len(self.values)
         if step is None:

@@ -11,6 +11,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
 from adjoint.runtime import program, tape
+from adjoint.runtime.state import state
 
 
 def T(*values):  # short, since it stands in every line
@@ -73,27 +74,65 @@ def test_the_trie_is_bounded(monkeypatch):
         assert tape._trie.count < 60
 
 
-def test_locations_of_branches_on_different_lines():
-    """Equal ops on two lines are two paths, so that an adjoint never names the wrong line."""
-    boom = ValueError()
+def _boom(*_):
+    raise ValueError("boom")
 
-    def raising(grad):
-        raise boom
+
+_relu, _pre, _inner = nn.ReLU(), nn.ReLU(), nn.SequentialCell(nn.ReLU(), nn.ReLU())
+_relu.register_backward_hook(_boom)
+_pre.register_backward_pre_hook(_boom)
+_inner[1].register_backward_hook(_boom)
+_value, _grad = ops.HookBackward(_boom), ops.InsertGradientOf(_boom)
+
+
+# Pairs of functions that differ in their lines alone: the instructions stand at the same offsets.
+_PAIRS = {
+    "enter": (lambda x: _relu(x),
+              lambda x: _relu(x)),
+    "enter within a cell of the library": (lambda x: _inner(x),
+                                           lambda x: _inner(x)),
+    "outputs": (lambda x: _pre(x),
+                lambda x: _pre(x)),
+    "hook": (lambda x: _value(x),
+             lambda x: _value(x)),
+    "gradient": (lambda x: _grad(x),
+                 lambda x: _grad(x)),
+    "attach": (lambda x: x.register_hook(_boom) and x,
+               lambda x: x.register_hook(_boom) and x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", _PAIRS)
+def test_the_error_of_a_hook_names_the_line_of_the_path_that_was_walked(kind):
+    """Two functions whose instructions stand at the same offsets are two paths."""
+    pair = _PAIRS[kind]
+    assert pair[0].__code__.co_code == pair[1].__code__.co_code
+    gradient = ms.grad(lambda x, which: pair[which](x * 2))
+    for which in (0, 1, 0):
+        with pytest.raises(ValueError, match="boom") as raised:
+            gradient(T(1), which)
+        assert raised.value.__notes__[-1].endswith(f", forward at {__file__}:{pair[which].__code__.co_firstlineno}")
+
+
+def test_locations_of_branches_on_different_lines():
+    """Equal ops on two lines are two paths, whatever frames of the library stand between."""
 
     def f(x, first):
         if first:
-            y = x * 2
+            y = ops.mse_loss(x / 2, x)
         else:
-            y = x * 2
-        y.register_hook(raising)
+            y = ops.mse_loss(x / 3, x)
         return y
 
-    lines = []
-    for first in (True, False):
-        with pytest.raises(ValueError):
-            ms.grad(f)(T(1), first)
-        lines.append(boom.__notes__[-1].rpartition(":")[2])
-    assert len(boom.__notes__) == 2 and all(line.isdigit() for line in lines)
+    start = f.__code__.co_firstlineno
+    for first, line in ((True, start + 2), (False, start + 4)):
+        running = state.tape = tape.Tape()
+        try:
+            begun = running.begin("f", None)
+            f(running.leaf(T(1)), first)
+            assert {step.loc.line for step in running.path(begun) if step.kind == "op"} == {line}
+        finally:
+            state.tape = None
 
 
 def test_a_parameter_assigned_inside():
