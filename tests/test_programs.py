@@ -30,8 +30,8 @@ from adjoint.ir.print import print_module
 from adjoint.passes.autodiff import Grad
 from adjoint.passes.lift_state import LiftState
 from adjoint.runtime.executor import Loaded, load_ir
-from adjoint.runtime.grad import flat_tensors
 from adjoint.runtime.outline import filled, slots_of
+from adjoint.runtime.structure import leaves
 
 every_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 differentiated = pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def outcome(fn: Any, call: Callable[..., Any], program: Program, wide: bool = Fa
             result = kept(call(*arguments, **keywords))
         except Exception as error:  # programs may raise anything
             raised = error
-    return Outcome(result, printed.getvalue(), raised, kept(parameters_of(fn)), kept(flat_tensors([*arguments, *keywords.values()])))
+    return Outcome(result, printed.getvalue(), raised, kept(parameters_of(fn)), kept(leaves([*arguments, *keywords.values()], Tensor)))
 
 
 def gradient_of(program: Program, fn: Any, called: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -210,25 +210,25 @@ def test_gradient_is_that_of_finite_differences(program: Program) -> None:
             if parameter.dtype.is_float:
                 parameter.set_dtype(adjoint.float64)
         arguments, keywords = program.arguments(wide=True)
-        leaves = [x for place in program.wrt or () for x in flat_tensors(arguments[place])] + weights
-        return fn, arguments, keywords, leaves
+        given = [x for place in program.wrt or () for x in leaves(arguments[place], Tensor)] + weights
+        return fn, arguments, keywords, given
 
     def moved(step: float) -> float:
-        fn, arguments, keywords, leaves = widened()
-        for leaf, direction in zip(leaves, directions, strict=True):
+        fn, arguments, keywords, given = widened()
+        for leaf, direction in zip(given, directions, strict=True):
             leaf.set_data(Tensor(leaf.asnumpy() + step * direction))
         adjoint.set_seed(7)
         with contextlib.redirect_stdout(io.StringIO()):
             result = fn(*arguments, **keywords)
-        return sum(float(x.asnumpy().sum()) for x in flat_tensors(result) if x.dtype.is_float)
+        return sum(float(x.asnumpy().sum()) for x in leaves(result, Tensor) if x.dtype.is_float)
 
-    fn, arguments, keywords, leaves = widened()
+    fn, arguments, keywords, given = widened()
     rng = np.random.default_rng(3)
-    directions = [rng.standard_normal(leaf.shape) for leaf in leaves]
+    directions = [rng.standard_normal(leaf.shape) for leaf in given]
     adjoint.set_seed(7)
     with contextlib.redirect_stdout(io.StringIO()):
         _, gradients = gradient_of(program, fn)(*arguments, **keywords)
-    found = sum(float((g.asnumpy() * d).sum()) for g, d in zip(flat_tensors(gradients), directions, strict=True))
+    found = sum(float((g.asnumpy() * d).sum()) for g, d in zip(leaves(gradients, Tensor), directions, strict=True))
     step = 1e-6
     expected = (moved(step) - moved(-step)) / (2 * step)
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
@@ -289,10 +289,10 @@ def test_text_of_the_graph(program: Program) -> None:
         pytest.skip("calls Python")
     adjoint.set_seed(7)
     loaded = load_ir(text, state={symbol: Tensor(x.asnumpy().copy()) for symbol, x in graph.state.items()})
-    results = loaded[graph.symbol](*flat_tensors([*arguments, *keywords.values()]))
+    results = loaded[graph.symbol](*leaves([*arguments, *keywords.values()], Tensor))
     expected, _ = eager(program.name, False)
-    leaves = results if isinstance(results, tuple) else (results,)
-    same(expected.result, filled(lowered.outline, leaves[: len(slots_of(lowered.outline))]), "result")
+    given = results if isinstance(results, tuple) else (results,)
+    same(expected.result, filled(lowered.outline, given[: len(slots_of(lowered.outline))]), "result")
 
 
 SUMMED_OTHERWISE = {"vjp_pulled_in_loops"}
@@ -313,8 +313,8 @@ def test_gradient_of_the_text(program: Program) -> None:
         pytest.skip("calls Python")
     module = parse_module(print_module(graph.module))
     function = module.functions[graph.symbol]
-    given = flat_tensors([*arguments, *keywords.values()])
-    chosen = [x for position in program.wrt or () for x in flat_tensors(arguments[position])]
+    given = leaves([*arguments, *keywords.values()], Tensor)
+    chosen = [x for position in program.wrt or () for x in leaves(arguments[position], Tensor)]
     names = [next(p.hint for p, g in zip(function.params, given, strict=True) if g is x) for x in chosen]
     state = {symbol: Tensor(x.asnumpy().copy()) for symbol, x in graph.state.items()}
     symbols = {id(x): symbol for symbol, x in graph.state.items()}
@@ -337,7 +337,7 @@ def test_gradient_of_the_text(program: Program) -> None:
     adjoint.set_seed(7)
     results = Loaded(differentiated_, state, {})[symbol](*given, *cotangents)
     found = iter(results if isinstance(results, tuple) else (results,))
-    expected = flat_tensors(eager(program.name, True)[0].result[1])
+    expected = leaves(eager(program.name, True)[0].result[1], Tensor)
     for reference, name in zip(expected, [*names, *trained], strict=True):
         gradient = zeros(reference) if name is None else next(found)
         if program.name in SUMMED_OTHERWISE:

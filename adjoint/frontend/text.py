@@ -40,6 +40,10 @@ class RunTimeText:
         """The text, each value replaced by what `real` says it is."""
         return "".join(piece if isinstance(piece, str) else _formatted(real(piece[0]), piece[1], piece[2]) for piece in self.pieces)
 
+    def mapped(self, change: Callable[[Any], Any]) -> RunTimeText:
+        """The text with `change(value)` in the place of each value."""
+        return RunTimeText(tuple([piece if isinstance(piece, str) else (change(piece[0]), *piece[1:]) for piece in self.pieces]))
+
     def __str__(self) -> str:
         return self.with_values(lambda value: value)
 

@@ -8,8 +8,9 @@ from adjoint.nn.checks import boolean, number
 from adjoint.nn.optim import Optimizer
 from adjoint.ops.arithmetic import identity
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.grad import GradOperation, differentiate, flat_tensors, full
+from adjoint.runtime.grad import GradOperation, differentiate, full
 from adjoint.runtime.parameter import ParameterTuple
+from adjoint.runtime.structure import leaves
 from adjoint.runtime.tensor import Tensor, constant
 
 __all__ = ["TrainOneStepCell", "WithEvalCell", "WithLossCell"]
@@ -82,4 +83,4 @@ class TrainOneStepCell(Cell):
         return loss
 
     def _sens_like(self, loss: Any) -> list[Tensor]:
-        return [full(constant(self.sens, x.dtype), x.type) for x in flat_tensors(loss)]
+        return [full(constant(self.sens, x.dtype), x.type) for x in leaves(loss, Tensor)]

@@ -19,6 +19,7 @@ from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.precision import cast_parameter, computing, stored
 from adjoint.runtime.program import zeros
 from adjoint.runtime.state import state
+from adjoint.runtime.structure import items, like
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, apply
 
@@ -512,13 +513,7 @@ def _noting(hook: CellHook, cell: Cell) -> Any:
 
 def _tensors(output: Any) -> list[Tensor]:
     """The tensors that stand at the top level of what construct returned."""
-    if isinstance(output, Tensor):
-        return [output]
-    if isinstance(output, (tuple, list)):
-        return [x for x in output if isinstance(x, Tensor)]
-    if isinstance(output, dict):
-        return [x for x in output.values() if isinstance(x, Tensor)]
-    return []
+    return [output] if isinstance(output, Tensor) else [x for x in items(output) or () if isinstance(x, Tensor)]
 
 
 def _replaced(output: Any, tensors: Sequence[Tensor]) -> Any:
@@ -526,13 +521,8 @@ def _replaced(output: Any, tensors: Sequence[Tensor]) -> Any:
     left = iter(tensors)
     if isinstance(output, Tensor):
         return next(left)
-    if isinstance(output, tuple) and hasattr(output, "_fields"):
-        return type(output)(*[next(left) if isinstance(x, Tensor) else x for x in output])
-    if isinstance(output, (tuple, list)):
-        return type(output)(next(left) if isinstance(x, Tensor) else x for x in output)
-    if isinstance(output, dict):
-        return {k: next(left) if isinstance(x, Tensor) else x for k, x in output.items()}
-    return output
+    parts = items(output)
+    return output if parts is None else like(output, [next(left) if isinstance(x, Tensor) else x for x in parts])
 
 
 class _Rule:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from adjoint.diagnostics import check_flag
 from adjoint.ir.ops.shape import Broadcast
@@ -17,15 +19,17 @@ from adjoint.ir.types import BOOL
 from adjoint.runtime import graphs
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.interned import made
+from adjoint.runtime.mutable import MUTABLE
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full, gradients, zeros
 from adjoint.runtime.state import not_recording, state
+from adjoint.runtime.structure import arranged, leaves, mapped
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, apply, constant, wrap
 
 __all__ = [
-    "GradOperation", "checked_sens", "differentiate", "differentiated", "flat_tensors", "function_identity", "get_grad",
-    "grad", "mapped_tensors", "value_and_grad",
+    "GradOperation", "checked_sens", "differentiate", "differentiated", "function_identity", "get_grad", "grad", "gradients_like",
+    "value_and_grad",
 ]
 
 
@@ -46,21 +50,29 @@ def function_identity(fn: Any) -> Any:
     return getattr(inner, "__code__", None) or type(inner)
 
 
-def flat_tensors(value: Any) -> list[Tensor]:
-    """The tensors of a result, nested containers walked in order."""
+def gradients_like(value: Any, gradients: Iterable[Any]) -> Any:
+    """Return the gradient of a structure: of its tensors those given, in order; 0 of a number, None of anything else.
+
+    It has the containers of the structure; what `mutable` marked comes as plain tuples, lists and dicts.
+    """
     if isinstance(value, Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return [tensor for item in items for tensor in flat_tensors(item)]
+        return next(iter(gradients))
+    left = iter(gradients)
+    return mapped(value, lambda leaf: next(left) if isinstance(leaf, Tensor) else _constant_gradient(leaf), MUTABLE)
 
 
-def mapped_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """A container with its tensors replaced; other things are left out of tuples and lists."""
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, (tuple, list)):
-        return tuple(mapped_tensors(item, change) for item in value if isinstance(item, (Tensor, tuple, list)))
-    return value
+def _constant_gradient(leaf: Any) -> Any:
+    """What stands for a gradient where there is no tensor."""
+    if getattr(leaf, "is_run_time_number", False):
+        return _ZEROS[leaf.category]
+    for zero in _ZEROS.values():
+        if isinstance(leaf, type(zero)):
+            return zero
+    return type(leaf)(0) if isinstance(leaf, np.number) else None
+
+
+_ZEROS: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "complex": 0j}
+"""The gradient of a Python number, by its type: a bool is an int, so it comes first."""
 
 
 class _Leaf:
@@ -68,25 +80,19 @@ class _Leaf:
 
     def __init__(self, tape: Tape, value: Any):
         self.slots: list[int] = []
-        self.value = self._replaced(tape, value)
+        self.value = self._named(tape, value) if isinstance(value, Tensor) else mapped(value, functools.partial(self._named, tape))
 
-    def _replaced(self, tape: Tape, value: Any) -> Any:
-        if isinstance(value, Tensor):
-            alias = tape.leaf(value)
-            slot = tape.slot_of(alias)
-            assert slot is not None
-            self.slots.append(slot)
-            return alias
-        if isinstance(value, (tuple, list)):
-            items = [self._replaced(tape, item) for item in value]
-            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        return value
+    def _named(self, tape: Tape, leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        alias = tape.leaf(leaf)
+        slot = tape.slot_of(alias)
+        assert slot is not None
+        self.slots.append(slot)
+        return alias
 
     def structured(self, original: Any, found: dict[int, Tensor]) -> Any:
-        if isinstance(original, Tensor):
-            return found[self.slots[0]]
-        left = iter(self.slots)
-        return mapped_tensors(original, lambda x: found[next(left)])
+        return gradients_like(original, [found[slot] for slot in self.slots])
 
 
 def differentiate(
@@ -184,19 +190,24 @@ def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
             raise ValueError("When 'has_aux' is True, the function must return a tuple of at least two values: what is "
                              f"differentiated, and what is only passed on; but got {type(result).__name__}.")
         result = result[0]
-    tensors = flat_tensors(result)
+    tensors = leaves(result, Tensor)
     if not tensors:
         raise TypeError("A gradient is taken of a function that returns at least one Tensor, "
                         f"but it returned {result!r} of type {type(result).__name__}.")
     return tensors
 
 
-def checked_sens(tensors: Sequence[Tensor], sens: Any) -> list[Tensor]:
-    """The sensitivities of the outputs `tensors`, each brought to its output's dtype and shape.
+def checked_sens(result: Any, has_aux: bool, sens: Any) -> list[Tensor]:
+    """The sensitivities of what is differentiated of a result, each brought to its output's dtype and shape; dicts by their keys.
 
-    TypeError for what is no tensor, ValueError for another number of them and for a shape that does not broadcast.
+    TypeError for what is no tensor, ValueError for another number of them, for a key that the result has not, and for a shape
+    that does not broadcast.
     """
-    given = list(flat_tensors(sens))
+    tensors = differentiated(result, has_aux)
+    try:
+        given = leaves(arranged(sens, result[0] if has_aux else result), Tensor)
+    except ValueError as wrong:
+        raise ValueError(f"The sensitivity 'sens' does not fit the outputs: it {wrong}.") from None
     if not given:
         raise TypeError("The sensitivity 'sens' must be a Tensor, or a tuple of Tensors, "
                         f"but got {sens!r} of type {type(sens).__name__}.")
@@ -217,7 +228,7 @@ def _like(x: Tensor, sens: Tensor) -> Tensor:
 def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
     """Slots of the results that depend on a leaf, and their cotangents."""
     tensors = differentiated(result, has_aux)
-    given = [None] * len(tensors) if sens is None else checked_sens(tensors, sens)
+    given = [None] * len(tensors) if sens is None else checked_sens(result, has_aux, sens)
     slots: list[int] = []
     cotangents: list[Tensor] = []
     for x, s in zip(tensors, given, strict=True):
@@ -261,8 +272,8 @@ def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kw
                 raise TypeError(f"For '{name}', the arguments do not fit the function: {wrong}.") from None
             raise RuntimeError(f"For '{name}', 'grad_position' is {grad_position}, "
                                f"but the function was called with {len(given)} arguments.")
-        if not isinstance(given[place], Tensor) and not flat_tensors(given[place]):
-            raise TypeError(f"For '{name}', the argument at 'grad_position' {place} must be a Tensor, "
+        if not isinstance(given[place], Tensor) and not leaves(given[place], Tensor):
+            raise TypeError(f"For '{name}', the argument at 'grad_position' {place} must be a Tensor, or hold one, "
                             f"but got {given[place]!r} of type {type(given[place]).__name__}.")
     return list(places)
 
@@ -347,6 +358,9 @@ def grad(
     sens_param     the gradient function takes the cotangent of what is differentiated as its last argument, or as `sens=`; it comes to
                    the dtype and the shape of that
 
+    An argument that is a tuple, list or dict, nested in any way, has a gradient of the same structure: 0 in the place of a number, None
+    in that of anything else that is no tensor.
+
     With both, the result is (gradients of arguments, gradients of weights).  TypeError or ValueError for bad arguments.
     """
     return _gradient_function("grad", fn, grad_position, weights, has_aux, return_ids, sens_param, with_value=False)
@@ -393,7 +407,7 @@ class GradOperation:
             if self.sens_param:
                 args, kwargs, sens = _without_sens("GradOperation", args, kwargs)
             given = (*args, *kwargs.values())
-            positions = [i for i, x in enumerate(given) if flat_tensors(x)]
+            positions = [i for i, x in enumerate(given) if leaves(x, Tensor)]
             if not self.get_all and not self.get_by_list:
                 if 0 not in positions:
                     got = f"{given[0]!r} of type {type(given[0]).__name__}" if given else "no argument"

@@ -27,6 +27,7 @@ from adjoint.runtime.graph_cache import Graphs, lowering_lock
 from adjoint.runtime.jit_options import checked_options
 from adjoint.runtime.location import definition
 from adjoint.runtime.state import state
+from adjoint.runtime.structure import leaves
 from adjoint.runtime.templates import Template, flatten
 from adjoint.runtime.tensor import Tensor
 
@@ -259,7 +260,7 @@ def _names(named: Any, template: Template) -> list[str]:
         parameters += [f"{rest}_{i}" for i in range(len(args) - len(parameters))]
     names: dict[int, str] = {}
     for name, value in [*zip(parameters, args, strict=False), *kwargs.items()]:
-        marks = _marks(value)
+        marks = [mark.index for mark in leaves(value, _Mark)]
         names.update({mark: name if len(marks) == 1 else f"{name}_{i}" for i, mark in enumerate(marks)})
     return [names.get(i, "x") for i in range(len(template.types))]
 
@@ -267,13 +268,6 @@ def _names(named: Any, template: Template) -> list[str]:
 class _Mark:
     def __init__(self, index: int):
         self.index = index
-
-
-def _marks(value: Any) -> list[int]:
-    if isinstance(value, _Mark):
-        return [value.index]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return [mark for item in items for mark in _marks(item)]
 
 
 # -- graph mode --------------------------------------------------------------------------------------------------------------

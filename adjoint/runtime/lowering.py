@@ -25,6 +25,7 @@ from adjoint.runtime.guards import Guards
 from adjoint.runtime.lowering_gradients import Gradients
 from adjoint.runtime.outline import Slot, outlined
 from adjoint.runtime.state import state
+from adjoint.runtime.structure import mapped
 from adjoint.runtime.templates import Template
 
 __all__ = ["Lowered", "Lowering", "lowered"]
@@ -129,11 +130,7 @@ class Lowering(Gradients):
 
     def _with_functions(self, result: Any) -> Any:
         """A result with Python's own functions in the places of those that parsed code has defined."""
-        if isinstance(result, Closure):
-            return self.frontend.as_python(result)
-        if type(result) in (list, tuple):
-            return type(result)(self._with_functions(item) for item in result)
-        return {key: self._with_functions(item) for key, item in result.items()} if type(result) is dict else result
+        return mapped(result, lambda leaf: self.frontend.as_python(leaf) if isinstance(leaf, Closure) else leaf)
 
     def end(self) -> None:
         """Let go of everything: what a lowering refers to is freed at once, cells among it.

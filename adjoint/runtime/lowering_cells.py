@@ -24,12 +24,12 @@ from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Outputs
 from adjoint.runtime.cell import Cell, _replaced, _tensors
 from adjoint.runtime.emitting import tensor_slot
-from adjoint.runtime.grad import flat_tensors
 from adjoint.runtime.graph import CellSite, Slots, Unfitting, living, site_key
 from adjoint.runtime.hooks import described
 from adjoint.runtime.lowering_python import PythonObjects
 from adjoint.runtime.outline import filled, outline_key, outlined, slots_of
 from adjoint.runtime.precision import computing
+from adjoint.runtime.structure import leaves
 from adjoint.runtime.tensor import Tensor
 
 __all__ = ["Cells", "hooked_outline", "observed"]
@@ -85,8 +85,8 @@ class Cells(PythonObjects):
 
     def _may_be(self, made: Any, given: Any) -> None:
         """What forward hooks made may be any of the tensors that they were given."""
-        tensors = flat_tensors(given)
-        for x in flat_tensors(made):
+        tensors = leaves(given, Tensor)
+        for x in leaves(made, Tensor):
             self.frontend.aliases.may_be(x, *(t for t in tensors if t.type is x.type))
 
     @staticmethod
@@ -223,7 +223,7 @@ def _is_nested(call: tuple[tuple[Any, ...], dict[str, Any], Any]) -> bool:
     """Whether a call has tensors that are neither positional arguments nor at the top level of its result."""
     args, kwargs, output = call
     own = sum(isinstance(x, Tensor) for x in args) + len(_tensors(output))
-    return len(flat_tensors((args, kwargs, output))) > own
+    return len(leaves((args, kwargs, output), Tensor)) > own
 
 
 def _check_ruled(cell: Cell, loc: Loc, call: tuple[tuple[Any, ...], dict[str, Any], Any], writes: bool) -> None:

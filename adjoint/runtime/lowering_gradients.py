@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint.frontend import errors
@@ -13,13 +13,14 @@ from adjoint.ir.ops.control import Gradient, Pull, Record
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import BOOL, F32, TensorType, scalar
 from adjoint.runtime.emitting import tensor_slot
-from adjoint.runtime.grad import checked_sens, differentiated, flat_tensors, mapped_tensors
+from adjoint.runtime.grad import checked_sens, differentiated, gradients_like
 from adjoint.runtime.graph_values import GraphTensor
 from adjoint.runtime.lowering_cells import Cells
 from adjoint.runtime.outline import filled, outlined
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import zeros
 from adjoint.runtime.state import state
+from adjoint.runtime.structure import leaves, replaced
 from adjoint.runtime.tensor import Tensor
 
 __all__ = ["Gradients"]
@@ -43,7 +44,8 @@ class Gradients(Cells):
         if sens_of is not None:
             # Cotangents like the results: of these only the types are asked for.
             sens = sens_of(inner.result)
-        sent = [] if sens is None else [s for x, s in zip(outputs, checked_sens(outputs, sens), strict=True) if x.dtype is not BOOL]
+        given = [] if sens is None else zip(outputs, checked_sens(inner.result, has_aux, sens), strict=True)
+        sent = [s for x, s in given if x.dtype is not BOOL]
         result, rest = self._ran(Gradient(*inner.attributes), inner, [self.atom(s) for s in sent])
         return result, *self._by_leaf(inner, rest)
 
@@ -74,8 +76,8 @@ class Gradients(Cells):
         """Call a function in a region of its own, by whose arguments it is to be differentiated."""
         loc, ends = self.loc, False
         given = [*args, *kwargs.values()]
-        leaves = [x for position in positions for x in flat_tensors(given[position])]
-        operands = [self.atom(x) for x in leaves]
+        given_by = [x for position in positions for x in leaves(given[position], Tensor)]
+        operands = [self.atom(x) for x in given_by]
         params = self.params_like(operands)
         for w in weights:
             self.guards.of_attribute(w, "requires_grad")
@@ -86,7 +88,7 @@ class Gradients(Cells):
             inside = iter(inner)
             called = list(given)
             for position in positions:
-                called[position] = _with_tensors(given[position], inside)
+                called[position] = replaced(given[position], inside, Tensor)
             try:
                 result = self.frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
             except Unreachable:
@@ -98,7 +100,7 @@ class Gradients(Cells):
             outline, found = outlined(result, tensor_slot)
             # Bools have no gradient; a function of nothing else is differentiated by a constant.
             chosen = [x for x in outputs if x.dtype is not BOOL] or [GraphTensor(self, _NOTHING, scalar(F32))]
-            written = [(leaf, x) for leaf, x, param in zip(leaves, inner, params, strict=True) if x.atom is not param]
+            written = [(leaf, x) for leaf, x, param in zip(given_by, inner, params, strict=True) if x.atom is not param]
             order = [*chosen]
             for x in (*found, *(x for _, x in written)):
                 if not any(x is c for c in order):
@@ -128,7 +130,7 @@ class Gradients(Cells):
         """The gradients of the arguments, each in its structure, and those of the weights."""
         gradients = self.tensors(values)
         left = iter(gradients[: len(inner.region.params)])
-        by_position = [mapped_tensors(inner.args[position], lambda x: next(left)) for position in inner.positions]
+        by_position = [gradients_like(inner.args[position], left) for position in inner.positions]
         by_weight = dict(zip(map(id, inner.trained), gradients[len(inner.region.params) :], strict=True))
         return by_position, [by_weight[id(w)] if id(w) in by_weight else zeros(w.type) for w in inner.weights]
 
@@ -170,13 +172,3 @@ class _Differentiated(NamedTuple):
     def attributes(self) -> tuple[int, tuple[str, ...], tuple[TensorType, ...]]:
         """Those of the node."""
         return self.of, self.symbols, tuple(w.type for w in self.trained)
-
-
-def _with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """An argument with its tensors replaced, in order."""
-    if isinstance(value, Tensor):
-        return next(tensors)
-    if not isinstance(value, (tuple, list)):
-        return value
-    items = [_with_tensors(item, tensors) for item in value]
-    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)

@@ -20,6 +20,7 @@ from adjoint.runtime.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.precision import stored
 from adjoint.runtime.promotion import common_dtype
+from adjoint.runtime.structure import leaves
 from adjoint.runtime.tensor import Tensor, as_tensor, dtype_argument
 
 __all__ = ["PythonObjects"]
@@ -69,7 +70,7 @@ class PythonObjects(Emitting):
         if cls is Tensor and args:
             data, *rest = args
             given = dict(zip(("dtype", "shape", "init"), rest, strict=False)) | kwargs
-            if isinstance(data, (Tensor, GraphNumber)) or _holds_dynamic(data):
+            if leaves(data, (Tensor, GraphNumber)):
                 made = self._stacked(data)
                 dtype = given.get("dtype")
                 return made.astype(dtype_argument(dtype)) if dtype is not None else made.copy()
@@ -179,12 +180,6 @@ class PythonObjects(Emitting):
 
     def call_depth(self) -> int:
         return context.call_depth()
-
-
-def _holds_dynamic(data: Any) -> bool:
-    if isinstance(data, (list, tuple)):
-        return any(_holds_dynamic(item) for item in data)
-    return isinstance(data, (Tensor, GraphNumber))
 
 
 def _of_package(module: str) -> bool:

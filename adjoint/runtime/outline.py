@@ -8,14 +8,14 @@ constant, meant by its identity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from adjoint.frontend.text import RunTimeText
 from adjoint.ir.types import TensorType
 from adjoint.runtime import values
+from adjoint.runtime.structure import items, mapped
 
 __all__ = ["Slot", "filled", "outline_key", "outlined", "slots_of"]
 
@@ -32,52 +32,35 @@ _SlotOf = Callable[[Any], Slot | None]
 
 
 def outlined(value: Any, slot_of: _SlotOf) -> tuple[Any, list[Any]]:
-    """The outline of a value and what stands in its slots, in order; tuples, lists, dicts and slices are walked."""
-    leaves: list[Any] = []
+    """Return the outline of a value and what stands in its slots, in order; `slot_of` gives the slot of a leaf, None for a constant."""
+    found: list[Any] = []
 
     def leaf(part: Any) -> Any:
         slot = slot_of(part)
-        if slot is None:
-            return _INSIDE
-        leaves.append(part)
-        return slot
+        if slot is not None:
+            found.append(part)
+            return slot
+        return part.mapped(walked) if isinstance(part, RunTimeText) else part
 
-    return _replaced(value, leaf), leaves
+    def walked(part: Any) -> Any:
+        return mapped(part, leaf)
+
+    return walked(value), found
 
 
 def filled(outline: Any, leaves: Sequence[Any]) -> Any:
-    """The value of an outline whose slots hold `leaves`; text becomes a str."""
-    return _replaced(outline, partial(_next_of, iter(leaves)))
+    """Return the value of an outline whose slots hold `leaves`; text becomes a str."""
+    left = iter(leaves)
 
+    def leaf(part: Any) -> Any:
+        if isinstance(part, Slot):
+            return next(left)
+        return part.with_values(walked) if isinstance(part, RunTimeText) else part
 
-def _next_of(leaves: Iterator[Any], part: Any) -> Any:
-    if isinstance(part, Slot):
-        return next(leaves)
-    return part.with_values(lambda value: _replaced(value, partial(_next_of, leaves))) if isinstance(part, RunTimeText) else _INSIDE
+    def walked(part: Any) -> Any:
+        return mapped(part, leaf)
 
-
-_INSIDE = object()
-"""What a leaf of `_replaced` gives for a part that is to be walked, or left as it is."""
-
-
-def _replaced(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    """A structure with its parts replaced by what `leaf` gives for them."""
-    found = leaf(value)
-    if found is not _INSIDE:
-        return found
-    if isinstance(value, tuple):
-        items = [_replaced(item, leaf) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, list):
-        return [_replaced(item, leaf) for item in value]
-    if isinstance(value, dict):
-        return {name: _replaced(item, leaf) for name, item in value.items()}
-    if isinstance(value, slice):
-        return slice(*(_replaced(part, leaf) for part in (value.start, value.stop, value.step)))
-    if isinstance(value, RunTimeText):
-        return RunTimeText(tuple(
-            piece if isinstance(piece, str) else (_replaced(piece[0], leaf), *piece[1:]) for piece in value.pieces))
-    return value
+    return walked(outline)
 
 
 def slots_of(outline: Any) -> list[Slot]:
@@ -94,8 +77,9 @@ def _plain(outline: Any) -> Any:
     """The outline with slots, and the kinds of what holds them, as plain values, which compare by value."""
     if isinstance(outline, Slot):
         return ("<slot>", outline.category, str(outline.type))
-    if isinstance(outline, (tuple, list)):
-        return (type(outline), *(_plain(item) for item in outline))
+    parts = items(outline)
+    if parts is None:
+        return outline
     if isinstance(outline, dict):
-        return {name: _plain(item) for name, item in outline.items()}
-    return outline
+        return type(outline), dict(zip(outline, map(_plain, parts), strict=True))
+    return (type(outline), *map(_plain, parts))

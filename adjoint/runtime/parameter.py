@@ -154,6 +154,12 @@ class ParameterTuple(tuple[Parameter, ...]):
             seen[item.name] = item
         return super().__new__(cls, items)
 
+    @classmethod
+    def _make(cls, parts: Iterable[Any]) -> tuple[Any, ...]:
+        """A tuple that holds `parts` in place of the Parameters: one of Parameters, if that is what they are."""
+        items = tuple(parts)
+        return super().__new__(cls, items) if all(isinstance(item, Parameter) for item in items) else items
+
     def clone(self, prefix: str, init: str | Tensor = "same") -> ParameterTuple:
         """Copies whose names begin with `prefix.`"""
         copies = [parameter.clone(init) for parameter in self]

@@ -18,14 +18,14 @@ from adjoint.runtime.grad import (
     _weights,
     differentiate,
     differentiated,
-    flat_tensors,
-    mapped_tensors,
+    gradients_like,
     ones,
     recorded,
 )
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import Program, program_for
 from adjoint.runtime.state import state
+from adjoint.runtime.structure import arranged, leaves
 from adjoint.runtime.tape import Step as TapeStep
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, wrap
@@ -66,14 +66,10 @@ class Pullback:
         return dict(zip(self._wanted, found, strict=True))
 
 
-def _only_tensors(value: Any) -> bool:
-    return isinstance(value, Tensor) or (isinstance(value, (tuple, list)) and all(map(_only_tensors, value)))
-
-
 def _check_tensors(name: str, what: str, values: Sequence[Any]) -> None:
     for value in values:
-        if not _only_tensors(value):
-            raise TypeError(f"For '{name}', the {what} must be Tensors, or tuples or lists of them, "
+        if not all(isinstance(leaf, Tensor) for leaf in leaves(value)):
+            raise TypeError(f"For '{name}', the {what} must be Tensors, or tuples, lists or dicts of them, "
                             f"but got {value!r} of type {type(value).__name__}.")
 
 
@@ -82,6 +78,14 @@ def _check_vector(name: str, what: str, given: Tensor, wanted: Tensor) -> None:
         raise TypeError(f"For '{name}', a vector must have the dtype of its {what}, {wanted.dtype}, but got {given.dtype}.")
     if given.type is not wanted.type:
         raise ValueError(f"For '{name}', a vector must have the shape of its {what}, {wanted.shape}, but got {given.shape}.")
+
+
+def _in_order(name: str, what: str, vectors: Any, outputs: Any) -> list[Tensor]:
+    """The tensors of what is given for `outputs`, in the order of those; dicts are taken by their keys."""
+    try:
+        return leaves(arranged(vectors, outputs), Tensor)
+    except ValueError as wrong:
+        raise ValueError(f"For '{name}', the {what} must have the structure of what they are for, but it {wrong}.") from None
 
 
 def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
@@ -119,24 +123,26 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     """The result of `fn(*inputs)`, and the function that takes cotangents of it to gradients of the inputs.
 
     fn       a function or Cell
-    inputs   Tensors, or tuples or lists of them
+    inputs   Tensors, or tuples, lists or dicts of them
     weights  a Parameter (one gradient) or several (a tuple): the gradients are then (of the inputs, of the weights)
     has_aux  `fn` returns (what is differentiated, aux ...)
     result   (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux).  `vjp_fn(v)` takes one cotangent for each tensor of the
-             outputs and returns a tuple with one gradient for each input; it may be called again.  Backward hooks run then.
+             outputs, in their structure or one after the other, and returns a tuple with one gradient for each input, in the
+             input's structure; it may be called again.  Backward hooks run then.
 
-    TypeError when something is no Tensor, or of another dtype; ValueError for a cotangent of another shape; RuntimeError for
-    another number of cotangents.
+    TypeError when something is no Tensor, or of another dtype; ValueError for a cotangent of another shape or under another
+    key; RuntimeError for another number of cotangents.
     """
     _check_function("vjp", fn)
     _check_tensors("vjp", "inputs", inputs)
     check_flag("vjp", "has_aux", has_aux)
     asked, single = _weights("vjp", weights)
     result, outputs, pull = _ran(fn, inputs, range(len(inputs)), asked, has_aux)
+    first, aux = _parts(result, has_aux)
 
     def vjp_fn(*v: Any) -> Any:
         _check_tensors("vjp", "cotangents", v)
-        cotangents = flat_tensors(v)
+        cotangents = _in_order("vjp", "cotangents", v[0] if len(v) == 1 else v, first)
         if len(cotangents) != len(outputs):
             raise RuntimeError(f"For 'vjp', the function must be called with one cotangent for each of the {len(outputs)} outputs, "
                                f"but got {len(cotangents)}.")
@@ -147,7 +153,6 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
             return tuple(by_input)
         return tuple(by_input), by_weight[0] if single else tuple(by_weight)
 
-    first, aux = _parts(result, has_aux)
     return first, vjp_fn, *aux
 
 
@@ -155,8 +160,8 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     """The result of `fn`, and its derivative along the direction `v`.
 
     fn       a function or Cell
-    inputs   a Tensor, or a tuple or list with the arguments of `fn`
-    v        the direction: a Tensor, or a tuple or list with one for each argument, of its shape and dtype
+    inputs   a Tensor or a dict of them, or a tuple or list with the arguments of `fn`
+    v        the direction: a Tensor or dict, or a tuple or list with one for each argument, of its structure, shapes and dtypes
     has_aux  `fn` returns (what is differentiated, aux ...)
     result   (outputs, derivative), the latter in the structure of the outputs; with `has_aux` (outputs, derivative, aux)
 
@@ -165,33 +170,32 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     _check_function("jvp", fn)
     check_flag("jvp", "has_aux", has_aux)
     for what, value in (("inputs", inputs), ("v", v)):
-        if not isinstance(value, (Tensor, tuple, list)):
-            raise TypeError(f"For 'jvp', the argument '{what}' must be a Tensor, or a tuple or list of Tensors, "
+        if not isinstance(value, (Tensor, tuple, list, dict)):
+            raise TypeError(f"For 'jvp', the argument '{what}' must be a Tensor, or a tuple, list or dict of Tensors, "
                             f"but got {value!r} of type {type(value).__name__}.")
     args, vectors = (tuple(x) if isinstance(x, (tuple, list)) else (x,) for x in (inputs, v))
     if len(args) != len(vectors):
         raise ValueError(f"For 'jvp', 'v' must have as many vectors as there are inputs, {len(args)}, but got {len(vectors)}.")
-    positions = [i for i, x in enumerate(args) if flat_tensors(x)]
+    positions = [i for i, x in enumerate(args) if leaves(x, Tensor)]
     if not positions:
         raise TypeError(f"For 'jvp', there must be a Tensor among the 'inputs', but got {inputs!r}.")
     direction = [s for i in positions for s in _direction(args[i], vectors[i])]
     result, outputs, pull = _ran(fn, args, positions, (), has_aux)
 
     def pulled(*cotangents: Tensor) -> Any:
-        return tuple(flat_tensors(pull(cotangents)[0]))
+        return tuple(leaves(pull(cotangents)[0], Tensor))
 
     # Where the pullback is taken does not matter: it is linear.
     there = tuple(ones(x) for x in outputs)
     along = differentiate(pulled, there, {}, range(len(there)), (), sens=tuple(direction))[1]
     first, aux = _parts(result, has_aux)
-    left = iter(along)
-    return first, mapped_tensors(first, lambda x: next(left)), *aux
+    return first, gradients_like(first, along), *aux
 
 
 def _direction(x: Any, vector: Any) -> list[Tensor]:
     """The tensors of one vector, checked against those of its input."""
     _check_tensors("jvp", "vectors", [vector])
-    wanted, given = flat_tensors(x), flat_tensors(vector)
+    wanted, given = leaves(x, Tensor), _in_order("jvp", "vector", vector, x)
     if len(wanted) != len(given):
         raise ValueError(f"For 'jvp', a vector must have as many tensors as its input, {len(wanted)}, but got {len(given)}.")
     for s, a in zip(given, wanted, strict=True):

@@ -15,7 +15,8 @@ from typing import Any
 
 from adjoint.ir.types import BOOL, F64, I64, TensorType
 from adjoint.runtime.mutable import MUTABLE
-from adjoint.runtime.parameter import Parameter, ParameterTuple
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.structure import items, made
 from adjoint.runtime.tensor import Tensor
 from adjoint.runtime.values import key
 
@@ -24,7 +25,9 @@ __all__ = ["Template", "flatten"]
 _NUMBERS = {bool: BOOL, int: I64, float: F64}
 """The dtype of a number that is an input."""
 _FREQUENT = frozenset({int, float, bool, str, type(None)})
-"""What comes first, since it comes often."""
+"""Fast path: the commonest leaves."""
+_WALKED = frozenset({tuple, list, dict, collections.OrderedDict, slice})
+"""Containers whose tensors are inputs, besides named tuples: these alone the frontend takes for what they hold."""
 
 
 def flatten(value: Any) -> tuple[Template, list[Tensor]]:
@@ -156,23 +159,21 @@ class _Taken:
             return key(value)
         if kind in MUTABLE:
             marked, kind = True, MUTABLE[kind]
+        if kind in _WALKED or _is_named(kind):
+            parts = items(value)
+            assert parts is not None
+            if not issubclass(kind, dict):
+                return kind, *[self.node(item, marked) for item in parts]
+            self.leaves.append(tuple(value))
+            names = tuple([key(name, self.held.append) for name in value])
+            return kind, names, *[self.node(item, marked) for item in parts]
         if marked:
-            if kind is tuple or kind is list:
-                return kind, *[self.node(item, marked) for item in value]
             for number in _NUMBERS:
                 if issubclass(kind, number):
                     return self._number(value, number)
-        if kind is dict or kind is collections.OrderedDict:
-            self.leaves.append(tuple(value))
-            names = tuple([key(name, self.held.append) for name in value])
-            return kind, names, *[self.node(item, marked) for item in value.values()]
-        if kind is slice:
-            return kind, *[self.node(item, marked) for item in (value.start, value.stop, value.step)]
         if issubclass(kind, Tensor) and not issubclass(kind, Parameter):
             self.tensors.append(value)
             return value.type
-        if _is_named(kind):
-            return kind, *[self.node(item, marked) for item in value]
         self.leaves.append(value)
         return key(value, self.held.append)
 
@@ -183,7 +184,7 @@ class _Taken:
 
 
 def _is_named(kind: type) -> bool:
-    return issubclass(kind, tuple) and (hasattr(kind, "_fields") or kind is ParameterTuple)
+    return issubclass(kind, tuple) and hasattr(kind, "_make")
 
 
 def _built(node: Any, tensors: Iterator[Any], leaves: Iterator[Any]) -> Any:
@@ -192,15 +193,7 @@ def _built(node: Any, tensors: Iterator[Any], leaves: Iterator[Any]) -> Any:
     kind = node[0]
     if kind is _Input:
         return next(tensors)
-    if kind is tuple:
-        return tuple([_built(item, tensors, leaves) for item in node[1:]])
-    if kind is list:
-        return [_built(item, tensors, leaves) for item in node[1:]]
-    if kind is dict or kind is collections.OrderedDict:
-        names = next(leaves)
-        return kind(zip(names, [_built(item, tensors, leaves) for item in node[2:]], strict=True))
-    if kind is slice:
-        return slice(*[_built(item, tensors, leaves) for item in node[1:]])
-    if isinstance(kind, type) and _is_named(kind):
-        return tuple.__new__(kind, [_built(item, tensors, leaves) for item in node[1:]])
-    return next(leaves)
+    if kind not in _WALKED and not (isinstance(kind, type) and _is_named(kind)):
+        return next(leaves)
+    names, parts = (next(leaves), node[2:]) if issubclass(kind, dict) else ((), node[1:])
+    return made(kind, names, [_built(part, tensors, leaves) for part in parts])

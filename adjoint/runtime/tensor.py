@@ -28,6 +28,7 @@ from adjoint.runtime.machine import Memory, array_of, ffi, machine, memory_of
 from adjoint.runtime.plans import check_fits, pairs, pairs_of, plan_for, plans
 from adjoint.runtime.promotion import common_dtype, scalar_dtype
 from adjoint.runtime.state import state, tapes
+from adjoint.runtime.structure import leaves
 
 __all__ = ["Tensor", "apply", "as_tensor", "binary", "constant", "dtype_argument", "dtype_of_array", "promoted", "update", "wrap"]
 
@@ -606,21 +607,12 @@ def _of_numbers(op: Op, items: Any) -> Tensor:
     if not items:
         raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, but got {items!r}.")
     known = True
-    for item in _leaves(items):
+    for item in leaves(items):
         if isinstance(item, Tensor):
             raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, "
                             "but got one with a Tensor in it: make one Tensor of it, with `ops.stack(items)`.")
         known = known and not getattr(item, "is_run_time_number", False)
     return Tensor(items) if known else state.lowering.convert(Tensor, (items,), {})
-
-
-def _leaves(items: Any) -> Iterator[Any]:
-    """What is in nested lists."""
-    for item in items:
-        if isinstance(item, (list, tuple)):
-            yield from _leaves(item)
-        else:
-            yield item
 
 
 _constants: dict[tuple[Any, ...], Tensor] = {}

@@ -19,11 +19,12 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value, symbol_like
 from adjoint.ir.ops.state import Read
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.grad import flat_tensors, function_identity
+from adjoint.runtime.grad import function_identity
 from adjoint.runtime.hooks import CellHooks, TensorHooks, described
 from adjoint.runtime.location import definition
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.state import state
+from adjoint.runtime.structure import leaves, mapped
 from adjoint.runtime.tape import CellCall, Tape
 from adjoint.runtime.tensor import Tensor
 
@@ -78,7 +79,7 @@ class _Tracer:
                 for parameter in self.fn.get_parameters():
                     tape.watch(parameter)
             result = self.fn(*given)
-            tensors = flat_tensors(result)
+            tensors = leaves(result, Tensor)
             if not tensors:
                 raise TypeError(f"The traced function must return at least one Tensor, but got {type(result).__name__}.")
             slots = [tape.slot_of(x) for x in tensors]
@@ -99,13 +100,16 @@ class _Tracer:
         return Traced(module, self.symbol, {name: p for name, p in self.parameters.items() if name in read})
 
     def _argument(self, index: int, x: Any) -> Any:
-        if not isinstance(x, Tensor):
-            return x
-        alias = self.tape.leaf(x)
-        slot = self.tape.slot_of(alias)
-        assert slot is not None
-        self.params[slot] = Value(x.type, self.names[index])
-        return alias
+        def named(leaf: Any) -> Any:
+            if not isinstance(leaf, Tensor):
+                return leaf
+            alias = self.tape.leaf(leaf)
+            slot = self.tape.slot_of(alias)
+            assert slot is not None
+            self.params[slot] = Value(leaf.type, self.names[index])
+            return alias
+
+        return mapped(x, named)
 
     def _outside(self, slot: int) -> Atom | None:
         """An argument, a parameter's read, a literal, or one more parameter of the function."""

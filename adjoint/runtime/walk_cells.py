@@ -14,12 +14,13 @@ from adjoint.ir.core import Node
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.control import Differentiated, Gradient, Record
 from adjoint.runtime.cell import _replaced, _Rule, _tensors
-from adjoint.runtime.grad import _outputs, flat_tensors
+from adjoint.runtime.grad import _outputs
 from adjoint.runtime.graph import CellSite, Deviation
 from adjoint.runtime.hooks import CellHooks
 from adjoint.runtime.program import gradients, zeros
 from adjoint.runtime.pullbacks import Pullback
 from adjoint.runtime.state import state
+from adjoint.runtime.structure import items, leaves
 from adjoint.runtime.tape import Step as TapeStep
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor
@@ -167,7 +168,7 @@ class _Call:
         new_args, new_kwargs = self.site.cell._forward_pre(hooks, args, kwargs)
         tensors = [x for x in new_args if isinstance(x, Tensor)]
         fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), (new_args, new_kwargs))
-        self.inline(run, "forward_pre", tensors if fits else flat_tensors((new_args, new_kwargs)))
+        self.inline(run, "forward_pre", tensors if fits else leaves((new_args, new_kwargs), Tensor))
         if not fits:
             raise Deviation(node, (new_args, new_kwargs), "forward_pre")
         return tensors
@@ -186,7 +187,7 @@ class _Call:
         output = self.site.cell._forward(hooks, args, kwargs, expected)
         tensors = _tensors(output)
         fits = [x.type for x in tensors] == self.given and _alike(_replaced(expected, tensors), output)
-        self.inline(run, "forward", tensors if fits else flat_tensors(output))
+        self.inline(run, "forward", tensors if fits else leaves(output, Tensor))
         if not fits:
             raise Deviation(node, output, "forward")
         return tensors
@@ -204,10 +205,10 @@ def _alike(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b):
         return False
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(_alike(x, y) for x, y in zip(a.values(), b.values()))
-    if isinstance(a, (tuple, list)):
-        return len(a) == len(b) and all(map(_alike, a, b))
+    parts, others = items(a), items(b)
+    if parts is not None and others is not None:
+        names = not isinstance(a, dict) or list(a) == list(b)
+        return names and len(parts) == len(others) and all(map(_alike, parts, others))
     return isinstance(a, (bool, int, float, complex, str, bytes)) and a == b
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.runtime.grad import flat_tensors
+from adjoint.runtime.structure import leaves
 
 Array = np.ndarray[Any, Any]
 ORACLE = Path(__file__).parent.parent / "oracle"
@@ -56,7 +56,7 @@ def agree(cell: nn.Cell, expected: Callable[..., Array], *arrays: Array, paramet
     positions = tuple(range(len(arrays)))
     ct = weight_of(expected(*numbers).shape)
     f = lambda *x: (cell(*x) * Tensor(ct)).sum()  # noqa: E731
-    got = flat_tensors(ms.grad(f, positions, weights if weights else None)(*given))
+    got = leaves(ms.grad(f, positions, weights if weights else None)(*given), Tensor)
     for one, other in zip(got, differences(expected, *numbers), strict=True):
         np.testing.assert_allclose(one.asnumpy(), other, rtol=2e-4, atol=2e-5)
 
@@ -444,7 +444,7 @@ def test_layers_are_their_functions(case: int) -> None:
     layer, function, given = SAME[case]
     np.testing.assert_array_equal(layer(*given).asnumpy(), function(*given).asnumpy())
     positions = tuple(range(len(given)))
-    found, wanted = (flat_tensors(ms.grad(lambda *x, f=f: (f(*x) * 0.7).sum(), positions)(*given)) for f in (layer, function))
+    found, wanted = (leaves(ms.grad(lambda *x, f=f: (f(*x) * 0.7).sum(), positions)(*given), Tensor) for f in (layer, function))
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
 

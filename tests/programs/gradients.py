@@ -58,6 +58,33 @@ def derivatives_of_derivatives(x):
     return grad(grad(grad(lambda y: ops.sin(y) * y)))(x)
 
 
+@program({"w": f64(1.0, -2.0), "b": [f64(0.5), (f64(3.0, 1.0),)], "power": 2, "name": "net"}, f64(0.3, -0.7), wrt=(0, 1), features="dict")
+def parameters_in_a_dict(params, x):
+    """Parameters in nested containers, with numbers and names beside them."""
+    return ((params["w"] * x + params["b"][0]) ** params["power"] * params["b"][1][0]).sum()
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="grad, dict, second order")
+def gradient_by_a_dict(x, y):
+    """The gradient by a dict, taken inside: a dict, whose entries are differentiated again."""
+    found = grad(lambda t: product(t["x"], t["more"][0]) * t["scale"])({"x": x, "more": [y, None], "scale": 3})
+    assert found["scale"] == 0 and found["more"][1] is None
+    return found["x"] * found["more"][0]
+
+
+@program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="vjp, jvp, dict")
+def products_with_dicts(x, y):
+    """A pullback and a derivative along a direction, of a function from a dict to a dict."""
+
+    def f(t):
+        return {"product": t["x"] * t["y"], "sines": [ops.sin(t["x"])]}
+
+    value, pull = adjoint.vjp(f, {"x": x, "y": y})
+    (pulled,) = pull({"sines": [y], "product": x})
+    _, along = adjoint.jvp(f, {"x": x, "y": y}, {"y": pulled["y"], "x": pulled["x"]})
+    return along["product"] + along["sines"][0] * value["product"]
+
+
 @program(f64(1.0, -2.0), f64(0.5, 3.0), wrt=(0, 1), features="GradOperation")
 def grad_operation(x, y):
     """GradOperation for the first and for all arguments."""

@@ -1,0 +1,138 @@
+"""Nested structures: containers of Python's that hold leaves, taken apart, put together and mapped.
+
+    leaves({"u": x, "v": [y, 3]})              [x, y, 3]
+    mapped({"u": x, "v": [y, 3]}, change)      {"u": change(x), "v": [change(y), change(3)]}
+    replaced((x, 3, [y]), [a, b], Tensor)      (a, 3, [b])
+
+The containers are tuples, lists, dicts, deques and slices, and their subclasses: a container that is put together again is of the
+same class, with the same keys in the same order.  Everything else is a leaf.  Nothing here knows what a tensor is: this is the one
+place that says how to walk through containers.
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
+from typing import Any
+
+__all__ = ["arranged", "items", "leaves", "like", "made", "mapped", "replaced"]
+
+_ITERATED = (tuple, list, collections.deque)
+_CONTAINERS = (*_ITERATED, dict, slice)
+_SAME: Mapping[type, type] = {}
+_PLAIN = frozenset({tuple, list, dict, slice, collections.OrderedDict})
+
+
+def items(value: Any) -> Sequence[Any] | None:
+    """Return what a container holds, in order, without the keys of a dict; None for a leaf."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return value
+    if not issubclass(kind, _CONTAINERS):
+        return None
+    if issubclass(kind, dict):
+        return [*dict.values(value)]
+    if kind is slice:
+        return value.start, value.stop, value.step
+    # A subclass may iterate over something else than it holds.
+    return [*next(base for base in _ITERATED if issubclass(kind, base)).__iter__(value)]
+
+
+def like(value: Any, parts: Iterable[Any]) -> Any:
+    """Return a container of the class of `value`, with its keys, that holds `parts`.
+
+    A class of tuples with `_make`, as named tuples have it, is made by that.  Of other subclasses the attributes are copied.
+    """
+    kind = type(value)
+    if kind in _PLAIN or hasattr(kind, "_make"):
+        return made(kind, value, parts)
+    if issubclass(kind, tuple):
+        copied = tuple.__new__(kind, parts)
+        if hasattr(value, "__dict__"):
+            vars(copied).update(vars(value))
+        return copied
+    copied = copy.copy(value)
+    if issubclass(kind, dict):
+        for name, part in zip([*dict.keys(value)], parts, strict=True):
+            dict.__setitem__(copied, name, part)
+    elif issubclass(kind, list):
+        list.__setitem__(copied, slice(None), parts)
+    else:
+        collections.deque.clear(copied)
+        collections.deque.extend(copied, parts)
+    return copied
+
+
+def made(kind: Any, names: Iterable[Any], parts: Iterable[Any]) -> Any:
+    """Return a container that holds `parts`: a tuple, list, dict, OrderedDict or slice, or of a class of tuples with `_make`.
+
+    names  the keys of a dict; nothing for the others
+    """
+    if kind is tuple or kind is list:
+        return kind(parts)
+    if kind is slice:
+        return slice(*parts)
+    return kind(zip(names, parts, strict=True)) if issubclass(kind, dict) else kind._make(parts)
+
+
+def leaves(value: Any, of: type | tuple[type, ...] = object) -> list[Any]:
+    """Return the leaves of a structure that are of the class `of`, in order.
+
+    ValueError when the structure contains itself.
+    """
+    found: list[Any] = []
+    try:
+        _gather(value, of, found)
+    except RecursionError:
+        raise ValueError(f"a {type(value).__name__} cannot be walked: it contains itself, or is nested too deeply") from None
+    return found
+
+
+def _gather(value: Any, of: type | tuple[type, ...], found: list[Any]) -> None:
+    parts = items(value)
+    if parts is not None:
+        for part in parts:
+            _gather(part, of, found)
+    elif isinstance(value, of):
+        found.append(value)
+
+
+def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type] = _SAME) -> Any:
+    """Return the structure with `change(leaf)` in the place of each leaf, in order.
+
+    Lists, dicts and deques are new ones; a tuple in which nothing changes is the tuple that was given.
+
+    classes  for each class of containers that is to become another one, that class: one that `made` makes
+    """
+    parts = items(value)
+    if parts is None:
+        return change(value)
+    new = [mapped(part, change, classes) for part in parts]
+    kind = type(value)
+    if kind in classes:
+        return made(classes[kind], value, new)
+    return value if issubclass(kind, (tuple, slice)) and all(map(is_, new, parts)) else like(value, new)
+
+
+def replaced(value: Any, new: Iterable[Any], of: type | tuple[type, ...]) -> Any:
+    """Return the structure with its leaves of the class `of` replaced by `new`, one after the other."""
+    left = iter(new)
+    return mapped(value, lambda leaf: next(left) if isinstance(leaf, of) else leaf)
+
+
+def arranged(value: Any, pattern: Any) -> Any:
+    """Return the structure with its dicts in the order of the keys of those that stand at the same places of `pattern`.
+
+    ValueError when a dict has a key that the dict of the pattern has not.
+    """
+    parts, wanted = items(value), items(pattern)
+    if parts is None or wanted is None:
+        return value
+    if isinstance(value, dict) and isinstance(pattern, dict):
+        unknown = [name for name in value if name not in pattern]
+        if unknown:
+            raise ValueError(f"has the key {unknown[0]!r}, which is not among {', '.join(map(repr, pattern)) or 'none'}")
+        return {name: arranged(value[name], pattern[name]) for name in pattern if name in value}
+    return like(value, [arranged(part, other) for part, other in zip(parts, wanted, strict=False)] + [*parts[len(wanted):]])
