@@ -13,8 +13,8 @@ from adjoint.ir.errors import MISTAKES, Mistake
 
 __all__ = [
     "BRANCHES_DIFFER", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH", "NUMBER_RANGE",
-    "ONE_OR_ANOTHER", "REGISTERED_INSIDE", "RETURNS_DIFFER", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED", "VALUE_NEEDED",
-    "GraphMistake", "moved",
+    "ONE_OR_ANOTHER", "REGISTERED_INSIDE", "RETURNS_DIFFER", "SAME_NAME", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED",
+    "VALUE_NEEDED", "GraphMistake", "moved",
 ]
 
 
@@ -173,3 +173,13 @@ Where a tensor decides, a name may stand for one object or another. Writing in p
 
 Write into a copy (`y = y.copy()`), or write in both branches.
 """)
+
+SAME_NAME = _mistake("E216", "two parameters have one name", """
+A graph knows Parameters by their names, as checkpoints and optimisers do, and two that it reads have the same one. Parameters of a Cell
+are named by their paths of attributes when it is called, so one Cell that holds both is the usual way out:
+
+    first, second = nn.Dense(2, 2), nn.Dense(2, 2)
+    both = nn.CellList([first, second])               # 0.weight, 1.weight
+
+`Parameter(..., name="...")` and `net.update_parameters_name("second.")` give other names. One Parameter may be read in many places.
+""", RuntimeError)

@@ -1,14 +1,42 @@
-"""Cells that hold cells."""
+"""Cells that hold cells.
+
+What is added to a container bears MindSpore's names, since checkpoints have them: the container's own name is read off the parameters
+that it holds already, so that `0.weight` is what the first cell added to an empty list has, wherever the list stands.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.epoch import epoch
 
 __all__ = ["CellList", "SequentialCell"]
+
+
+def _prefix(cells: Mapping[str, Cell]) -> tuple[str, int]:
+    """Return what stands before the keys of these cells in the names of their parameters, and how many parts of a name that is.
+
+    The first cell with parameters says it. Where its key occurs in a name more than once, the second cell with parameters decides.
+    """
+    firsts = [(key, parameter.name.split(".")) for key, cell in cells.items() for parameter in list(cell.get_parameters())[:1]][:2]
+    prefix, parts = "", 0
+    if firsts:
+        (key, first), *others = firsts
+        for i, part in enumerate(first):
+            if part == key:
+                prefix, parts = "".join(f"{x}." for x in first[:i]), i
+                if any(other[i : i + 1] == [other_key] for other_key, other in others):
+                    break
+    return prefix, parts
+
+
+def _renumber(cell: Cell, prefix: str, parts: int, key: str) -> None:
+    """Put another key in the place behind the prefix, in the names of a cell's parameters."""
+    for parameter in cell.get_parameters():
+        parameter.name = ".".join([f"{prefix}{key}", *parameter.name.split(".")[parts + 1 :]])
 
 
 class _Numbered(Cell):
@@ -16,19 +44,38 @@ class _Numbered(Cell):
 
     def __init__(self, *args: Any, auto_prefix: bool = True):
         super().__init__(auto_prefix=auto_prefix)
-        self._set(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else args)
+        self._add(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else args)
 
     def _check(self, cell: Any) -> Cell:
         if not isinstance(cell, Cell):
             raise TypeError(f"For '{type(self).__name__}', every item must be a Cell, but got {cell!r} of type {type(cell).__name__}.")
         return cell
 
-    def _set(self, cells: Iterable[Any]) -> None:
-        for name in list(self._cells):
-            del self.__dict__[name]
+    def _hold(self, key: str, cell: Cell, prefix: str) -> None:
+        """Hold a new cell under a key, its parameters named after it."""
+        self._adopt_cell(key, cell)
+        if self._auto_prefix:
+            cell.update_parameters_name(f"{prefix}{key}.")
+        epoch.move()
+
+    def _arrange(self, cells: Mapping[str, Cell]) -> None:
+        """Hold these cells alone, in this order; their parameters keep their names."""
+        for key in self._cells:
+            del self.__dict__[key]
         self._cells.clear()
-        for i, cell in enumerate(cells):
-            setattr(self, str(i), self._check(cell))
+        for key, cell in cells.items():
+            self._adopt_cell(key, cell)
+        epoch.move()
+
+    def _add(self, cells: Iterable[Any]) -> None:
+        """Hold more cells, at the end."""
+        cells = [self._check(cell) for cell in cells]
+        prefix, _ = _prefix(self._cells)
+        for cell in cells:
+            number = len(self._cells)
+            while str(number) in self._cells:  # a part of a sequence keeps its keys
+                number += 1
+            self._hold(str(number), cell, prefix)
 
     def _index(self, index: Any) -> str:
         if isinstance(index, bool) or not isinstance(index, int):
@@ -40,9 +87,6 @@ class _Numbered(Cell):
 
     def __len__(self) -> int:
         return len(self._cells)
-
-    def __bool__(self) -> bool:
-        return True
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(list(self._cells.values()))
@@ -56,31 +100,51 @@ class _Numbered(Cell):
         return self._cells[self._index(index)]
 
     def __setitem__(self, index: int, cell: Cell) -> None:
-        setattr(self, self._index(index), self._check(cell))
+        self._hold(self._index(index), self._check(cell), _prefix(self._cells)[0])
 
     def __delitem__(self, index: int | slice) -> None:
-        cells = list(self._cells.values())
+        """Take cells out. Those behind them move up, and so do the names of their parameters; cells that were given names keep them."""
         if not isinstance(index, slice):
             self._index(index)
-        del cells[index]
-        self._set(cells)
+        items = list(self._cells.items())
+        numbered = [key == str(i) for i, (key, _) in enumerate(items)]
+        del items[index], numbered[index]
+        prefix, parts = _prefix(dict(items))
+        kept: dict[str, Cell] = {}
+        for i, ((key, cell), moves) in enumerate(zip(items, numbered, strict=True)):
+            if moves and self._auto_prefix:
+                _renumber(cell, prefix, parts, str(i))
+            kept[str(i) if moves else key] = cell
+        self._arrange(kept)
 
     def append(self, cell: Cell) -> Any:
         """Add a cell at the end."""
-        setattr(self, str(len(self._cells)), self._check(cell))
+        self._add([cell])
         return self
+
+    def set_grad(self, requires_grad: bool = True) -> Cell:
+        """Set the flag here and in the cells held; see `Cell.set_grad`."""
+        for cell in self._cells.values():
+            cell.set_grad(requires_grad)
+        return super().set_grad(requires_grad)
 
 
 class SequentialCell(_Numbered):
     """Cells called one after the other: given one by one, as a list, or as an OrderedDict that names them."""
 
     def __init__(self, *args: Any):
+        if len(args) != 1 or not isinstance(args[0], Mapping):
+            super().__init__(*args)
+            return
         super().__init__()
-        if len(args) == 1 and isinstance(args[0], (OrderedDict, dict)):
-            for name, cell in args[0].items():
-                setattr(self, name, self._check(cell))
-        else:
-            self._set(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+        for key, cell in args[0].items():
+            self._hold(key, self._check(cell), "")
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """A cell, or a sequence of some of them under the keys that they have here."""
+        if isinstance(index, slice):
+            return type(self)(OrderedDict(list(self._cells.items())[index]))
+        return super().__getitem__(index)
 
     def construct(self, input_data: Any) -> Any:
         for cell in self._cells.values():
@@ -95,17 +159,25 @@ class CellList(_Numbered):
         """Put a cell before the one at `index`; at an end where there is none so far out."""
         if isinstance(index, bool) or not isinstance(index, int):
             raise TypeError(f"For 'CellList', the index must be an int, but got {index!r} of type {type(index).__name__}.")
+        self._check(cell)
+        prefix, parts = _prefix(self._cells)
         cells = list(self._cells.values())
-        cells.insert(index, self._check(cell))
-        self._set(cells)
+        place = max(len(cells) + index, 0) if index < 0 else min(index, len(cells))
+        if self._auto_prefix:
+            for number in reversed(range(place, len(cells))):
+                _renumber(cells[number], prefix, parts, str(number + 1))
+        cells.insert(place, cell)
+        self._arrange({str(i): item for i, item in enumerate(cells)})
+        self._hold(str(place), cell, prefix)
 
     def extend(self, cells: Iterable[Cell]) -> CellList:
         """Add several cells at the end."""
         if not isinstance(cells, Iterable):
             raise TypeError(f"For 'CellList', 'extend' takes a list of Cells, but got {cells!r} of type {type(cells).__name__}.")
-        for cell in cells:
-            self.append(cell)
+        self._add(cells)
         return self
+
+    __iadd__ = extend
 
     def construct(self, *inputs: Any) -> Any:
         raise NotImplementedError("A CellList is not called: call the cells in it.")

@@ -15,7 +15,7 @@ from adjoint.ir.types import BF16, F16, F32, DType, Type
 from adjoint.runtime import graphs
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
-from adjoint.runtime.parameter import Parameter, ParameterTuple
+from adjoint.runtime.parameter import Parameter, ParameterTuple, by_name, has_generated_name
 from adjoint.runtime.precision import cast_parameter, computing, stored
 from adjoint.runtime.program import zeros
 from adjoint.runtime.state import state
@@ -47,6 +47,12 @@ class Cell:
 
     keeps_parameters: bool = False
     """Whether construct takes the parameters as they are where `to_float` asks for another type: it casts them itself."""
+
+    _called: bool = False
+    """Whether it has been called: the first call looks at the names of its parameters."""
+
+    _direct: bool = False
+    """Whether an eager call has nothing to do but to call construct: it has been called before, without hooks and `to_float`."""
 
     _watched: bool = False
     """Whether a graph depends on this cell: then the epoch moves when an attribute changes."""
@@ -81,15 +87,9 @@ class Cell:
             self._adopt_parameters(name, value)
             object.__setattr__(self, name, value)
         elif isinstance(value, Cell):
-            self._need_init("_cells", name)
-            if name in own["_params"]:
-                raise KeyError(f"For 'Cell', {name!r} is a Parameter of '{type(self).__name__}': it cannot become a Cell.")
-            own["_cells"][name] = value
+            self._adopt_cell(name, value)
             if own["_auto_prefix"]:
-                place = f"{self.param_prefix}.{name}" if self.param_prefix else name
-                value.update_parameters_name(place + ".")
-                value._retitle(place)
-            own[name] = value
+                value.update_parameters_name(name + ".")
         else:
             if "_cells" in own and name not in _OWN and (name in own["_params"] or name in own["_cells"]):
                 if isinstance(value, Tensor) and name in own["_params"]:
@@ -108,12 +108,22 @@ class Cell:
                                     f"of type {type(value).__name__}.")
                 del self.__dict__[table][name]
 
+    def _adopt_cell(self, name: str, value: Cell) -> None:
+        """Hold a sub-cell under a name; its parameters keep theirs."""
+        self._need_init("_cells", name)
+        own = self.__dict__
+        if name in own["_params"]:
+            raise KeyError(f"For 'Cell', {name!r} is a Parameter of '{type(self).__name__}': it cannot become a Cell.")
+        own["_cells"][name] = own[name] = value
+        if own["_auto_prefix"]:
+            value._retitle(f"{self.param_prefix}.{name}" if self.param_prefix else name)
+
     def _adopt_parameter(self, name: str, value: Parameter) -> None:
         self._need_init("_params", name)
         own = self.__dict__
         if name in own["_cells"]:
             raise KeyError(f"For 'Cell', {name!r} is a sub-cell of '{type(self).__name__}': it cannot become a Parameter.")
-        if value.is_default_name:
+        if has_generated_name(value):
             value.name = name
         own["_params"][name] = value
         if own.get("_compute") is None or self.keeps_parameters:
@@ -122,16 +132,17 @@ class Cell:
             own.pop(name, None)
 
     def _adopt_parameters(self, name: str, values: ParameterTuple) -> None:
-        """Those of a tuple are parameters of the cell by their own names."""
+        """Make those of a tuple parameters of the cell, by their own names; nameless ones become `Parameter$1`, `Parameter$2`, ...
+
+        One whose name another parameter of the cell has stands under its place in the tuple, `scales[0]`, and keeps its name.
+        """
         self._need_init("_params", name)
-        own = self.__dict__
-        for place, value in enumerate(values, 1):
-            if value.is_default_name:
-                value.name = f"{name}${place}"
-            if own["_params"].get(value.name, value) is not value:
-                raise KeyError(f"For 'Cell', '{type(self).__name__}' has another Parameter {value.name!r} than {name!r} holds: "
-                               "give one of them another name.")
-            own["_params"][value.name] = value
+        parameters = self.__dict__["_params"]
+        for place, value in enumerate(values):
+            if has_generated_name(value):
+                value.name = f"Parameter${1 + sum(key.startswith('Parameter$') for key in parameters)}"
+            beside = parameters.get(value.name, value) is not value
+            parameters[f"{name}[{place}]" if beside else value.name] = value
 
     def _need_init(self, table: str, name: str) -> None:
         if table not in self.__dict__:
@@ -164,13 +175,16 @@ class Cell:
         raise AttributeError(f"For 'Cell', the method 'construct' is not defined in '{type(self).__name__}'.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooks is None and state.tape is None and self._compute is None and not graphs.mode:
+        if self._direct and state.tape is None and not graphs.mode:
             return self.construct(*args, **kwargs)
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if state.tape is not None and state.tape.emits:
             return state.lowering.cell(self, args, kwargs)
+        if not self._called:
+            self._name_apart()
+            self.__dict__.update(_called=True, _direct=self._hooks is None and self._compute is None)
         if graphs.mode:
             return graphs.run_cell(self, args, kwargs)
         hooks = self._hooks
@@ -271,6 +285,7 @@ class Cell:
         self._need_init("_cells", "hook")
         if self._hooks is None:
             self._hooks = CellHooks()
+            self.__dict__["_direct"] = False
         return self._hooks
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
@@ -318,9 +333,9 @@ class Cell:
         return [p for p in self.get_parameters(recurse) if not p.requires_grad]
 
     def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
-        """Parameters by their names."""
+        """Return the parameters by their names; RuntimeError when two have one name."""
         check_flag("parameters_dict", "recurse", recurse)
-        return {p.name: p for p in self.get_parameters(recurse)}
+        return by_name("parameters_dict", dict(self.parameters_and_names(expand=recurse)))
 
     def cells(self) -> Iterable[Cell]:
         return dict.fromkeys(self._cells.values()).keys()
@@ -349,7 +364,8 @@ class Cell:
             raise KeyError(f"For 'insert_child_to_cell', the {child_name!r} already exists in the Cell.")
         if not isinstance(child_cell, Cell):
             raise TypeError(f"For 'insert_child_to_cell', the argument 'child_cell' must be a Cell, but got {type(child_cell).__name__}.")
-        setattr(self, child_name, child_cell)
+        self._adopt_cell(child_name, child_cell)
+        epoch.move()
 
     def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
         """Add a parameter under a name; KeyError when the name is taken or has a dot, TypeError when it is none."""
@@ -367,12 +383,33 @@ class Cell:
         epoch.move()
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Name all parameters by `prefix` and their paths of attributes."""
+        """Name all parameters by `prefix` and their paths of attributes; one that stands under a place in a tuple keeps its name."""
         check_flag("update_parameters_name", "recurse", recurse)
         if not isinstance(prefix, str):
             raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
         for path, parameter in self.parameters_and_names(expand=recurse):
-            parameter.name = prefix + path
+            if not path.endswith("]"):
+                parameter.name = prefix + path
+
+    def _name_apart(self) -> None:
+        """Name the parameters by their paths if two of them have one name."""
+        names = [parameter.name for path, parameter in self.parameters_and_names() if not path.endswith("]")]
+        if len(set(names)) < len(names):
+            self.update_parameters_name()
+
+    def check_names(self) -> None:
+        """Raise ValueError when two parameters have one name."""
+        seen: set[str] = set()
+        for path, parameter in self.parameters_and_names():
+            if parameter.name in seen:
+                raise ValueError(f"The value of {path} is {parameter!r}, its name {parameter.name!r} already exists. "
+                                 "Please set a unique name for the parameter.")
+            seen.add(parameter.name)
+
+    def check_names_and_refresh_name(self) -> None:
+        """Name the parameters by their paths if two of them have one name, as the first call does; ValueError when two still have one."""
+        self._name_apart()
+        self.check_names()
 
     @property
     def param_prefix(self) -> str:
@@ -438,6 +475,7 @@ class Cell:
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
         for _, cell in self.cells_and_names():
             cell._compute = dst_type
+            cell.__dict__["_direct"] = False
             if not cell.keeps_parameters:
                 # Looked for by `__getattr__`: what it finds depends on who asks.
                 for name, parameter in cell._params.items():

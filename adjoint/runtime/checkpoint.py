@@ -18,7 +18,7 @@ from adjoint.ir.types import DTYPES, F32, I64, DType
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.checkpoint_format import Entry, decoded, elements, encoded
 from adjoint.runtime.machine import array_of
-from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.parameter import Parameter, by_name
 from adjoint.runtime.tensor import Tensor
 
 __all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]
@@ -42,7 +42,8 @@ def save_checkpoint(
     crc_check       add a checksum
 
     `integrated_save` and `async_save` are for many devices and slow disks; the file is always written when the call returns.  Nothing is
-    encrypted: another `enc_key` than None is a ValueError.
+    encrypted: another `enc_key` than None is a ValueError, and so is a name that is given twice.  RuntimeError when two Parameters of a
+    Cell have one name.
     """
     owner = "save_checkpoint"
     name = _file_name(owner, ckpt_file_name, format, enc_key, enc_mode)
@@ -50,7 +51,11 @@ def save_checkpoint(
         _bool(owner, argument, value)
     chosen = _chooser(owner, choice_func)
     items = {key: value for key, value in _items(save_obj).items() if chosen(key)}
-    entries = [_entry(key, value) for key, value in {**items, **_appended(append_dict)}.items()]
+    more = _appended(append_dict)
+    twice = [key for key in more if key in items]
+    if twice:
+        raise ValueError(f"For '{owner}', the names {twice} of 'append_dict' are names in 'save_obj' too: a file holds one of each.")
+    entries = [_entry(key, value) for key, value in {**items, **more}.items()]
     _written(name if name.endswith(".ckpt") else name + ".ckpt", encoded(entries, crc_check))
 
 
@@ -98,7 +103,7 @@ def load_param_into_net(
                  names of the network are the ends of names in the dict, what stands before them there is left out
 
     Returns the names in the network, and those in the dict, that found no partner; a warning says the first too.  RuntimeError when
-    shapes or dtypes differ, TypeError for what is no Cell and no dict of Parameters.
+    shapes or dtypes differ and when two Parameters of the network have one name, TypeError for what is no Cell and no dict of Parameters.
     """
     owner = "load_param_into_net"
     if not isinstance(net, Cell):
@@ -111,7 +116,7 @@ def load_param_into_net(
     _bool(owner, "strict_load", strict_load)
     _bool(owner, "remove_redundancy", remove_redundancy)
     given = {key: value for key, value in parameter_dict.items() if isinstance(value, Parameter)}
-    targets = {parameter.name: parameter for _, parameter in net.parameters_and_names()}
+    targets = by_name(owner, dict(net.parameters_and_names()))
     pairs = {name: name for name in targets if name in given}
     if not strict_load:
         pairs |= _by_ends([name for name in targets if name not in pairs], list(given))
@@ -153,7 +158,7 @@ def _items(save_obj: Any) -> dict[str, Tensor]:
     """The tensors of what is saved, by name."""
     owner = "save_checkpoint"
     if isinstance(save_obj, Cell):
-        return {parameter.name: parameter for _, parameter in save_obj.parameters_and_names()}
+        return dict(by_name(owner, dict(save_obj.parameters_and_names())))
     if isinstance(save_obj, dict):
         items: Iterable[tuple[Any, Any]] = save_obj.items()
     elif isinstance(save_obj, list) and all(isinstance(item, dict) and {"name", "data"} <= set(item) for item in save_obj):
@@ -164,7 +169,8 @@ def _items(save_obj: Any) -> dict[str, Tensor]:
     for key, value in items:
         if not isinstance(key, str) or not isinstance(value, Tensor):
             raise _wrong(owner, "save_obj", "of Tensors by name", {key: value})
-        found[key] = value
+        if found.setdefault(key, value) is not value:
+            raise ValueError(f"For '{owner}', the argument 'save_obj' has two Tensors of the name {key!r}: a file holds one of them.")
     return found
 
 

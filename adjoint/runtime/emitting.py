@@ -32,7 +32,7 @@ from adjoint.runtime.guards import Guards
 from adjoint.runtime.hooks import check_hook, described
 from adjoint.runtime.location import receiver, user_location
 from adjoint.runtime.outline import Slot, filled, outlined, slots_of
-from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.parameter import Parameter, has_generated_name
 from adjoint.runtime.promotion import scalar_dtype
 from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor
@@ -56,6 +56,8 @@ class Emitting:
         self.guards = Guards()
         self.frontend = Lowerer(self)  # pyright: ignore[reportArgumentType] - a whole `Lowering` is its world
         self.state: dict[str, Tensor] = {}
+        self.parameters: dict[str, Parameter] = {}
+        """Parameters by their names, those with names of their own."""
         self.symbols: dict[int, str] = {}
         self.hosts: dict[str, Any] = {}
         self.declared: dict[str, Host] = {}
@@ -168,10 +170,21 @@ class Emitting:
         """The symbol of a tensor from outside."""
         symbol = self.symbols.get(id(x))
         if symbol is None:
-            symbol = self.symbols[id(x)] = self._fresh(x.name if isinstance(x, Parameter) else "constant")
+            symbol = self.symbols[id(x)] = self._fresh(self._name_of(x) if isinstance(x, Parameter) else "constant")
             self.state[symbol] = x
             self.guards.of_tensor_type(x)
         return symbol
+
+    def _name_of(self, x: Parameter) -> str:
+        """Return a name for the symbol of a Parameter; CompileError when the graph has another Parameter of its name."""
+        if has_generated_name(x):
+            return "Parameter"
+        if self.parameters.setdefault(x.name, x) is not x:
+            raise errors.SAME_NAME.at(
+                self.loc, f"the value {x!r} , its name '{x.name}' already exists. Please set a unique name for the parameter.",
+                help="make the cells that hold both attributes of one Cell, which names them by their paths, or put something before the "
+                "names of one: `net.update_parameters_name('second.')`")
+        return x.name
 
     def _fresh(self, name: str) -> str:
         """A symbol like `name` that is not in use."""

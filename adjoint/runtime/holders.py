@@ -131,7 +131,7 @@ class Numbers(_Held):
         return "value"
 
 
-_NOT_READ = frozenset({"_hooks", "_watched", "_auto_prefix", "_param_prefix"})
+_NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix", "_param_prefix"})
 """Attributes of a cell on which nothing depends that `construct` does; hooks have a guard of their own."""
 
 

@@ -140,5 +140,6 @@ class Lowering(Gradients):
         self.frontend.end()
         del self.frontend
         self.guards = Guards()
+        self.parameters = {}
         self.state, self.symbols, self.hosts, self.declared, self.cell_sites, self.reads = {}, {}, {}, {}, {}, {}
         self.decisions, self.taken, self.hook_sites, self.kept, self.own_cells = {}, {}, {}, [], []

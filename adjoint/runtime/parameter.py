@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from adjoint.ir.types import I32, DType
 from adjoint.runtime.state import not_recording
 from adjoint.runtime.tensor import Tensor, as_tensor
 
-__all__ = ["Parameter", "ParameterTuple"]
+__all__ = ["Parameter", "ParameterTuple", "by_name", "has_generated_name"]
+
+_GENERATED = "Parameter#"
+_LONGEST_NAME = 1024
+_generated_numbers = itertools.count(2)
+"""Numbers of the generated names. MindSpore's first is 2 too: 0 and 1 are its random generator's."""
 
 
 class Parameter(Tensor):
     """A tensor with a name that takes part in training.
 
     default_input  its first value: Tensor, number, list, NumPy array
-    name           as `parameters_and_names` shows it; a Cell gives the attribute's name when there is none
+    name           what checkpoints, optimisers and graphs know it by. Without one it is `Parameter#2`, `Parameter#3`, ..., until it
+                   becomes an attribute of a Cell, which names it after the attribute
     requires_grad  whether `trainable_params` lists it and gradients are taken for it
     """
 
@@ -28,17 +35,20 @@ class Parameter(Tensor):
     ):
         source = _values(default_input, I32 if isinstance(default_input, int) and not isinstance(default_input, bool) else None)
         self.type, self.memory = source.type, source.memory
-        self.name = "Parameter" if name is None else name
+        self.name = name
         self.requires_grad = requires_grad  # pyright: ignore[reportIncompatibleVariableOverride] - a property, as it checks
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
 
     @property
     def name(self) -> str:
-        """Its name; ValueError when it is set to something else than a non-empty str."""
+        """Its name, without blanks around it.
+
+        None and a blank text give it a generated name; ValueError for another type than str, and for more than 1024 characters.
+        """
         return self.__dict__["name"]
 
     @name.setter
-    def name(self, name: str) -> None:
+    def name(self, name: str | None) -> None:
         self.__dict__["name"] = _checked_name(name)
 
     @property
@@ -49,13 +59,9 @@ class Parameter(Tensor):
     @requires_grad.setter
     def requires_grad(self, requires_grad: bool) -> None:
         if not isinstance(requires_grad, bool):
-            raise TypeError(f"For 'Parameter', 'requires_grad' must be a bool, "
+            raise TypeError(f"For 'Parameter', the argument `requires_grad` must be bool type, "
                             f"but got {requires_grad!r} of type {type(requires_grad).__name__}.")
         self.__dict__["requires_grad"] = requires_grad
-
-    @property
-    def is_default_name(self) -> bool:
-        return self.name == "Parameter"
 
     def __repr__(self) -> str:
         return (f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, "
@@ -122,18 +128,37 @@ def _values(data: Any, dtype: DType | None) -> Tensor:
 
 
 def _checked_name(name: Any) -> str:
-    if not isinstance(name, str):
+    if name is not None and not isinstance(name, str):
         raise ValueError(f"For 'Parameter', the type of 'name' should be 'string' or 'None', "
                          f"but got {name!r} of type {type(name).__name__}.")
-    if not name.strip():
-        raise ValueError("For 'Parameter', 'name' must not be an empty string.")
+    name = (name or "").strip()
     if len(name) > _LONGEST_NAME:
         raise ValueError(f"For 'Parameter', 'name' must have at most {_LONGEST_NAME} characters, "
                          f"but it begins with {name[:20]!r} and has {len(name)}.")
-    return name
+    return name or f"{_GENERATED}{next(_generated_numbers)}"
 
 
-_LONGEST_NAME = 1000
+def has_generated_name(parameter: Parameter) -> bool:
+    """Return whether nobody has named the Parameter yet."""
+    return parameter.name.startswith(_GENERATED)
+
+
+def by_name(owner: str, parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Return Parameters by their names, given those of a Cell by their paths; RuntimeError where two have one name.
+
+    owner  the function that the error names
+    """
+    found: dict[str, Parameter] = {}
+    paths: dict[str, str] = {}
+    for path, parameter in parameters.items():
+        name = parameter.name
+        if found.setdefault(name, parameter) is not parameter:
+            raise RuntimeError(
+                f"For '{owner}', two Parameters have one name, {paths[name]!r} and {path!r} of the Cell: {parameter!r}, its name {name!r} "
+                "already exists. Please set a unique name for the parameter, or call `check_names_and_refresh_name()`, which names all "
+                "by their paths.")
+        paths[name] = path
+    return found
 
 
 class ParameterTuple(tuple[Parameter, ...]):
@@ -149,8 +174,8 @@ class ParameterTuple(tuple[Parameter, ...]):
             if not isinstance(item, Parameter):
                 raise TypeError(f"For 'ParameterTuple', every item must be a Parameter, but got {item!r} of type {type(item).__name__}.")
             if item.name in seen and seen[item.name] is not item:
-                raise ValueError(f"For 'ParameterTuple', the name {item.name!r} already exists: two Parameters have it, "
-                                 f"{seen[item.name]!r} and {item!r}. Please set a unique name for the parameter.")
+                raise ValueError(f"For 'ParameterTuple', two Parameters have one name. The value {item!r} , its name {item.name!r} "
+                                 "already exists. Please set a unique name for the parameter.")
             seen[item.name] = item
         return super().__new__(cls, items)
 
