@@ -183,6 +183,8 @@ class Cell:
         if state.tape is not None and state.tape.emits:
             return state.lowering.cell(self, args, kwargs)
         if not self._called:
+            if "_params" not in self.__dict__:
+                raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
             self._name_apart()
             self.__dict__.update(_called=True, _direct=self._hooks is None and self._compute is None)
         if graphs.mode:

@@ -193,8 +193,14 @@ def test_before_init() -> None:
         def __init__(self) -> None:
             self.dense = nn.Dense(1, 1)
 
+    class Bare(nn.Cell):
+        def __init__(self) -> None:
+            pass
+
     with pytest.raises(AttributeError, match=r"super\(\).__init__\(\).*Early"):
         Early()
+    with pytest.raises(AttributeError, match=r"super\(\).__init__\(\).*Bare"):
+        Bare()(Tensor([1.0]))
     with pytest.raises(AttributeError, match="'Block' object has no attribute 'wrong'"):
         Block().wrong  # noqa: B018
 
