@@ -15,7 +15,7 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
 from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant, divided, promoted
+from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant, divided, narrowed, promoted
 
 __all__ = [
     "abs", "absolute", "acos", "add", "addcdiv", "addcmul", "addn", "asin", "atan", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor",
@@ -28,12 +28,14 @@ __all__ = [
 ]
 
 _ADD, _SUB, _MUL, _POW, _MOD, _FLOOR_DIV = ew.Add(), ew.Sub(), ew.Mul(), ew.Pow(), ew.Mod(), ew.FloorDiv()
-_MAXIMUM, _MINIMUM = ew.Maximum(), ew.Minimum()
+_DIV, _FMOD, _MAXIMUM, _MINIMUM = ew.Div(), ew.Fmod(), ew.Maximum(), ew.Minimum()
 _NEG, _ABS, _SIGN, _SQRT, _RSQRT, _SQUARE = ew.Neg(), ew.Abs(), ew.Sign(), ew.Sqrt(), ew.Rsqrt(), ew.Square()
 _FLOOR, _CEIL, _ROUND = ew.Floor(), ew.Ceil(), ew.Round()
-_EXP, _EXPM1, _LOG, _LOG1P = ew.Exp(), ew.Expm1(), ew.Log(), ew.Log1p()
+_EXP, _EXP2, _EXPM1 = ew.Exp(), ew.Exp2(), ew.Expm1()
+_LOG, _LOG1P, _LOG2, _LOG10 = ew.Log(), ew.Log1p(), ew.Log2(), ew.Log10()
 _ASIN, _ACOS, _ATAN, _ATAN2 = ew.Asin(), ew.Acos(), ew.Atan(), ew.Atan2()
-_SIN, _COS, _TAN, _ERF = ew.Sin(), ew.Cos(), ew.Tan(), ew.Erf()
+_SIN, _COS, _TAN, _SINH, _COSH = ew.Sin(), ew.Cos(), ew.Tan(), ew.Sinh(), ew.Cosh()
+_ERF, _ERFC = ew.Erf(), ew.Erfc()
 _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = ew.Less(), ew.LessEqual(), ew.Greater(), ew.GreaterEqual()
 _EQUAL, _NOT_EQUAL = ew.Equal(), ew.NotEqual()
 _AND, _OR, _XOR, _NOT = ew.LogicalAnd(), ew.LogicalOr(), ew.LogicalXor(), ew.LogicalNot()
@@ -75,8 +77,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     first, second = _as_number(input, other), _as_number(other, input)
     if choice("Div", "rounding_mode", rounding_mode, ("floor", "trunc")) == "floor":
         return binary(_FLOOR_DIV, first, second)
-    first, second = promoted(_FLOOR_DIV, first, second)
-    return trunc(first / second) if first.dtype.is_float else trunc(first.astype(F64) / second.astype(F64)).astype(first.dtype)
+    x, y = promoted(_FLOOR_DIV, first, second)
+    quotient = trunc(x / y) if x.dtype.is_float else binary(_FLOOR_DIV, binary(_SUB, x, binary(_FMOD, x, y)), y)
+    return narrowed(_FLOOR_DIV, first, second, quotient)
 
 
 def _as_number(x: Any, beside: Any) -> Any:
@@ -118,12 +121,11 @@ def remainder(input: Any, other: Any) -> Tensor:
 
 
 def fmod(input: Any, other: Any) -> Tensor:
-    """input - other * trunc(input / other): what is left has the sign of input.
+    """What is left of input after a whole number of times other, with the sign of input, exactly as C's fmod.
 
     An `other` without dimensions counts as a number where `input` has some: of the same kind, it takes the dtype of that.
     """
-    second = _as_number(other, input)
-    return binary(_SUB, input, binary(_MUL, second, div(input, second, rounding_mode="trunc")))
+    return binary(_FMOD, input, _as_number(other, input))
 
 
 def pow(input: Any, exponent: Any) -> Tensor:
@@ -143,10 +145,11 @@ def minimum(input: Any, other: Any) -> Tensor:
 
 def xlogy(input: Any, other: Any) -> Tensor:
     """input * log(other), 0 where input is 0 unless other is NaN."""
-    first, second = promoted(_MUL, input, other)
+    first, second = promoted(_DIV, input, other)  # as a quotient: with a number, integers are Float32
     first, second = floating(first), floating(second)
     zero = constant(0.0, first.dtype)
-    return where(logical_and(equal(first, zero), logical_not(isnan(second))), zero, first * log(second))
+    product = where(logical_and(equal(first, zero), logical_not(isnan(second))), zero, first * log(second))
+    return narrowed(_DIV, input, other, product)
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
@@ -348,7 +351,7 @@ def exp(input: Any) -> Tensor:
 
 def exp2(input: Any) -> Tensor:
     """2 to the power of input."""
-    return binary(_POW, 2.0, operand("Exp2", input))
+    return apply(_EXP2, floating(operand(_EXP2, input)))
 
 
 def expm1(input: Any) -> Tensor:
@@ -368,12 +371,12 @@ def log1p(input: Any) -> Tensor:
 
 def log2(input: Any) -> Tensor:
     """The logarithm to base 2."""
-    return apply(_LOG, operand("Log2", input)) / math.log(2.0)
+    return apply(_LOG2, operand(_LOG2, input))
 
 
 def log10(input: Any) -> Tensor:
     """The logarithm to base 10."""
-    return apply(_LOG, operand("Log10", input)) / math.log(10.0)
+    return apply(_LOG10, operand(_LOG10, input))
 
 
 def sin(input: Any) -> Tensor:
@@ -413,15 +416,12 @@ def tan(input: Any) -> Tensor:
 
 def sinh(input: Any) -> Tensor:
     """The hyperbolic sine."""
-    x = operand("Sinh", input)
-    # expm1 keeps what cancels near 0: sinh x = (e^x - 1) (1 + e^-x) / 2
-    return apply(_EXPM1, x) * (apply(_EXP, apply(_NEG, x)) + 1.0) * 0.5
+    return apply(_SINH, operand(_SINH, input))
 
 
 def cosh(input: Any) -> Tensor:
     """The hyperbolic cosine."""
-    x = operand("Cosh", input)
-    return (apply(_EXP, x) + apply(_EXP, apply(_NEG, x))) * 0.5
+    return apply(_COSH, operand(_COSH, input))
 
 
 def erf(input: Any) -> Tensor:
@@ -431,7 +431,7 @@ def erf(input: Any) -> Tensor:
 
 def erfc(input: Any) -> Tensor:
     """1 - erf(input)."""
-    return 1.0 - apply(_ERF, operand("Erfc", input))
+    return apply(_ERFC, operand(_ERFC, input))
 
 
 def isnan(input: Any) -> Tensor:
@@ -515,8 +515,7 @@ def select(condition: Any, input: Any, other: Any) -> Tensor:
     if condition.dtype is not BOOL:
         raise wrong(_SELECT, "condition", "a Tensor of Bool", condition, TypeError)
     if isinstance(input, Tensor) or isinstance(other, Tensor) or isinstance(input, (bool, int, float)):
-        first, second = promoted(_SELECT, input, other)
-        return apply(_SELECT, condition, first, second)
+        return narrowed(_SELECT, input, other, apply(_SELECT, condition, *promoted(_SELECT, input, other)))
     raise wrong(_SELECT, "input", "a Tensor or a number", input, TypeError)
 
 
@@ -536,10 +535,13 @@ def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
     return apply(_SELECT, mask, filling.astype(x.dtype, copy=False), x)
 
 
-def _bound(name: str, x: Tensor, bound: Any) -> Tensor | None:
+def _bound(name: str, x: Tensor, bound: Any) -> Any:
+    """A bound as a Tensor or number; an int that the dtype of `x` lacks is the nearest one that it has."""
     if bound is None or isinstance(bound, Tensor):
         return bound
-    return promoted(_MINIMUM, x, number("Clamp", name, bound))[1]
+    found = number("Clamp", name, bound)
+    whole = not isinstance(found, float) and getattr(found, "python_type", int) is not float
+    return promoted(_MINIMUM, x, found)[1] if whole and x.dtype.is_integer else found
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
@@ -576,10 +578,10 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     if isinstance(x, (tuple, list)):
         return type(x)(clip_by_value(item, clip_value_min, clip_value_max) for item in x)
     given = result = operand("ClipByValue", x, "x")
-    if clip_value_max is not None:
-        result = binary(_MINIMUM, result, clip_value_max)
     if clip_value_min is not None:
         result = binary(_MAXIMUM, result, clip_value_min)
+    if clip_value_max is not None:
+        result = binary(_MINIMUM, result, clip_value_max)
     return apply(made(Cast, given.dtype), result) if given.dtype.is_integer else result
 
 

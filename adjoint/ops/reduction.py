@@ -1,7 +1,8 @@
 """Reductions over axes: sums, means, extremes and their places, running sums and products.
 
 `axis` is None or () for all axes, an int, or a tuple or list of ints; negative ones count from the end.  Sums and products
-of integers and bools are Int64 in the functional forms, as in MindSpore; the means of integers keep their dtype, truncated.
+of integers and bools are Int64 in the functional forms, of UInt16, UInt32 and UInt64 in their own dtype, as in MindSpore; the
+means of integers keep their dtype, truncated.
 TypeError for what is no Tensor and for an axis that is no int, ValueError for an axis out of range or given twice.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 from adjoint.ir.ops.along import ArgMax, ArgMin, CumSum
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, ReduceMax, ReduceMin, Sum
-from adjoint.ir.types import BOOL, F64, I32, I64, DType
+from adjoint.ir.types import BOOL, F64, I32, I64, U8, U16, U32, U64, DType
 from adjoint.ops.arguments import (
     axes_argument,
     axis_argument,
@@ -38,26 +39,28 @@ __all__ = [
 
 
 def widened(x: Tensor, dtype: Any, op: str) -> Tensor:
-    """`x` in the dtype that its sum has: the one asked for, or Int64 for integers and bools."""
-    to = dtype_or(op, dtype, x.dtype if x.dtype.is_float else I64)
+    """`x` in the dtype that its sum has: the one asked for, its own for floats and wide unsigned integers, else Int64."""
+    to = dtype_or(op, dtype, x.dtype if x.dtype.is_float or x.dtype in (U16, U32, U64) else I64)
     return x if x.dtype is to else apply(made(Cast, to), x)
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
+    """The sum over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
     x = widened(operand("Sum", input), dtype, "Sum")
     return apply(made(Sum, axes_argument("Sum", dim, x.ndim, "dim"), flag("Sum", "keepdim", keepdim)), x)
 
 
 def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: DType | None = None) -> Tensor:
-    """The product over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
+    """The product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
     x = widened(operand("Prod", input), dtype, "Prod")
     return apply(made(Prod, axes_argument("Prod", axis, x.ndim), flag("Prod", "keep_dims", keep_dims)), x)
 
 
 def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """The mean over axes; of integers in their own dtype, truncated."""
+    """The mean over axes; of integers in their own dtype, truncated; RuntimeError for bools, as in MindSpore."""
     x = operand("ReduceMean", x, "x")
+    if x.dtype is BOOL:
+        raise wrong("ReduceMean", "x", "a Tensor of numbers; for the share that is true take the mean of `x.astype(float32)`", x, RuntimeError)
     op = made(Mean, axes_argument("ReduceMean", axis, x.ndim), flag("ReduceMean", "keep_dims", keep_dims))
     if x.dtype.is_float:
         return apply(op, x)
@@ -163,10 +166,11 @@ def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
 
 
 def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """Whether an element over axes is true; numbers are true unless 0."""
+    """Whether an element over axes is true; numbers are true unless 0.  Of UInt8 it is 0 or 1 in UInt8, as in MindSpore."""
     x = operand("ReduceAny", input)
     op = made(Any_, axes_argument("ReduceAny", axis, x.ndim), flag("ReduceAny", "keep_dims", keep_dims))
-    return apply(op, x if x.dtype is BOOL else apply(made(Cast, BOOL), x))
+    out = apply(op, x if x.dtype is BOOL else apply(made(Cast, BOOL), x))
+    return apply(made(Cast, U8), out) if x.dtype is U8 else out
 
 
 def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: DType = I32) -> Tensor:

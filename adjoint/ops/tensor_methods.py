@@ -61,7 +61,7 @@ class _Methods:
     # -- reductions -------------------------------------------------------------------------------------------------
     def sum(self: Any, axis: Any = _ABSENT, dtype: Any = None, keepdims: Any = _ABSENT, initial: Any = None, *, dim: Any = _ABSENT,
             keepdim: Any = _ABSENT) -> Tensor:
-        """The sum over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
+        """The sum over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
         if isinstance(dtype, bool):
             # sum(dim, keepdim)
             keepdim, dtype = dtype, None
@@ -77,7 +77,7 @@ class _Methods:
 
     def prod(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, dtype: DType | None = None, *, dim: Any = _ABSENT,
              keepdim: Any = _ABSENT) -> Tensor:
-        """The product over axes; of integers and bools in Int64 unless `dtype` says otherwise."""
+        """The product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
         keep = _one("prod", "keep_dims", keep_dims, "keepdim", keepdim, False)
         return reduction.prod(self, _one("prod", "axis", axis, "dim", dim), keep, dtype)
 

@@ -33,7 +33,7 @@ from adjoint.runtime.hooks import check_hook, described
 from adjoint.runtime.location import receiver, user_location
 from adjoint.runtime.outline import Slot, filled, outlined, slots_of
 from adjoint.runtime.parameter import Parameter, has_generated_name
-from adjoint.runtime.promotion import scalar_dtype
+from adjoint.runtime.promotion import holds, scalar_dtype
 from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor
 
@@ -142,8 +142,8 @@ class Emitting:
 
     def joins(self, number: Any, type_: TensorType) -> bool:
         if isinstance(number, GraphNumber):
-            number = NUMBERS[number.category][0]()
-        return isinstance(number, (bool, int, float)) and scalar_dtype(type_.dtype, number) is type_.dtype
+            return scalar_dtype(type_.dtype, number.python_type()) is type_.dtype
+        return isinstance(number, (bool, int, float)) and scalar_dtype(type_.dtype, number) is type_.dtype and holds(type_.dtype, number)
 
     def _outside(self, x: GraphTensor | GraphNumber) -> None:
         """A value of a region that has been closed: it can leave a cell, but neither a branch nor a loop."""
@@ -265,10 +265,6 @@ class Emitting:
 
     def place(self, x: object) -> Any:
         return _AtomPlace(x) if isinstance(x, GraphTensor) else None
-
-    def as_tensor(self, number: GraphNumber, beside: Tensor) -> Tensor:
-        """A run-time number as the operand of an op beside a tensor."""
-        return number.as_tensor(scalar_dtype(beside.dtype, NUMBERS[number.category][0]()))
 
     # -- regions ----------------------------------------------------------------------------------------------------------
     def open(self) -> Builder:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphNumber", "GraphTensor"]
 
 _CATEGORY: dict[str, DType] = {"bool": BOOL, "int": I64, "float": F64}
+_PYTHON: dict[str, type[bool | int | float]] = {"bool": bool, "int": int, "float": float}
 
 
 class GraphTensor(Tensor):
@@ -121,6 +122,10 @@ class GraphNumber:
     @property
     def type(self) -> TensorType:
         return scalar(_CATEGORY[self.category])
+
+    @property
+    def python_type(self) -> type[bool | int | float]:
+        return _PYTHON[self.category]
 
     # -- as others need it --------------------------------------------------------------------------------------------
     def as_tensor(self, dtype: DType) -> GraphTensor:

@@ -1,22 +1,28 @@
-"""Which dtype two operands are brought to, as MindSpore 2.10 does it.
+"""Which dtype two operands are brought to, as MindSpore 2.10 does it, and in which one a number keeps its value.
 
 Between tensors: a floating dtype wins over integers and bool, the wider float over the narrower, and float16 with
 bfloat16 gives float32; of two integers of one signedness the wider wins; uint8 with a signed integer gives at least
 int16; an unsigned integer of two bytes or more combines with bool and its own dtype only.  A Python number counts by its kind
-only: it takes the tensor's dtype, unless it is a float and the tensor is not (float32), or an int and the tensor is
-bool (int64).
+only: the result has the tensor's dtype, unless the number is a float and the tensor is not (float32), or an int and the
+tensor is bool (int64).
+
+A number that the dtype of the result cannot hold counts with its own value: the op is computed in a wider dtype and the
+result is brought back, modulo 2**n for an integer of n bits; where an op chooses one of its operands, an integer counts as
+the nearest one that the dtype has.  A number is held by an integer dtype in its range, and by a
+floating one between its least normal number and its largest one, where it is rounded.
 """
 
 from __future__ import annotations
 
+import math
 import numbers
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, I16, I64, U16, U32, U64, DType
+from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I16, I64, U16, U32, U64, DType
 
-__all__ = ["common_dtype", "scalar_dtype"]
+__all__ = ["common_dtype", "holds", "kind_dtype", "nearest", "scalar_dtype", "working_dtype"]
 
 _FLOAT_ORDER = {d: i for i, d in enumerate(d for d in DTYPES.values() if d.is_float)}
 _common: dict[tuple[DType, DType], DType] = {}
@@ -47,9 +53,62 @@ def _combined(a: DType, b: DType) -> DType:
 
 
 def scalar_dtype(dtype: DType, number: Any) -> DType:
-    """The dtype that a tensor of `dtype` and a Python number are computed in."""
+    """The dtype of what a tensor of `dtype` and a Python number give."""
     if isinstance(number, (bool, np.bool_)):
         return dtype
     if isinstance(number, numbers.Integral):
         return I64 if dtype is BOOL else dtype
     return dtype if dtype.is_float else F32
+
+
+_RANGE: Final[dict[DType, tuple[float, float]]] = {
+    BOOL: (0, 1), F16: (2.0**-14, 65504.0), BF16: (2.0**-126, 2.0**128 - 2.0**120),
+    **{d: (float(np.finfo(d.array).tiny), float(np.finfo(d.array).max)) for d in (F32, F64)},
+    **{d: (int(np.iinfo(d.array).min), int(np.iinfo(d.array).max)) for d in DTYPES.values() if d.is_integer},
+}
+"""Of integers the least and the largest; of floats the least normal number above 0 and the largest."""
+
+
+def holds(dtype: DType, number: bool | int | float) -> bool:
+    """True if `dtype` has the number, or for a float one that differs by rounding alone."""
+    low, high = _RANGE[dtype]
+    if dtype.is_float:
+        return low <= number <= high or low <= -number <= high or not number or number != number or number in (math.inf, -math.inf)
+    return low <= number <= high
+
+
+def nearest(dtype: DType, number: int) -> int:
+    """The integer of an integer dtype that is next to `number`."""
+    low, high = _RANGE[dtype]
+    return int(min(max(number, low), high))
+
+
+def working_dtype(dtype: DType, number: bool | int | float, *, exact: bool, compares: bool) -> DType:
+    """The dtype to compute in, for a tensor of `dtype` and a number that is known.
+
+    exact     whether an integer counts with its own value; if not, the dtype of the result will do
+    compares  whether the result is a bool
+    """
+    result = scalar_dtype(dtype, number)
+    if not result.is_float:
+        if not exact or holds(result, number):
+            return result
+        return F64 if compares and dtype is U64 else I64
+    if compares and _is_coarse(result, dtype):
+        return F64
+    while not holds(result, number) and result is not F64:
+        result = F64 if result is F32 else F32
+    return result
+
+
+def kind_dtype(dtype: DType, kind: type[bool | int | float], *, exact: bool, compares: bool) -> DType:
+    """The dtype to compute in, for a tensor of `dtype` and a number of a kind whose value is not known yet."""
+    result = scalar_dtype(dtype, kind())
+    if result.is_float:
+        return F64 if compares and _is_coarse(result, dtype) else result
+    return I64 if exact and kind is int and result is not U64 else result
+
+
+def _is_coarse(result: DType, dtype: DType) -> bool:
+    """Whether `result`, a float, lacks some of the integers of `dtype`."""
+    return dtype.is_integer and dtype.size >= result.size

@@ -26,7 +26,7 @@ from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
 from adjoint.runtime.machine import Memory, array_of, ffi, machine, memory_of
 from adjoint.runtime.plans import check_fits, pairs, pairs_of, plan_for, plans
-from adjoint.runtime.promotion import common_dtype, scalar_dtype
+from adjoint.runtime.promotion import common_dtype, holds, kind_dtype, nearest, scalar_dtype, working_dtype
 from adjoint.runtime.state import state, tapes
 from adjoint.runtime.structure import leaves
 
@@ -527,15 +527,19 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
             target.memory = memory
 
 
-def binary(op: Op, a: Any, b: Any) -> Tensor:
-    """An op on two operands, tensors or numbers, brought to their common dtype first."""
+def binary(op: Any, a: Any, b: Any) -> Tensor:
+    """An op on two operands, tensors or numbers, brought to their common dtype first; a number goes with an `Elementwise` alone."""
     tape = state.tape if tapes else None
     if tape is not None and tape.emits:
-        return state.lowering.emit(op, promoted(op, a, b))
+        first, second = promoted(op, a, b)
+        return narrowed(op, a, b, state.lowering.emit(op, (first, second)))
     try:
         plan = pairs[op][a.type][b.type]
     except (KeyError, AttributeError):
-        a, b = promoted(op, a, b)
+        first, second = promoted(op, a, b)
+        if first is not a and second is not b:
+            return narrowed(op, a, b, apply(op, first, second))
+        a, b = first, second
         plan = plan_for(op, (a.type, b.type))
     result = _new(Tensor)
     result.type = plan.type
@@ -545,26 +549,29 @@ def binary(op: Op, a: Any, b: Any) -> Tensor:
     return result
 
 
-def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Both operands as tensors of their common dtype.  TypeError when one is neither tensor, number, list of numbers nor array."""
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        if a.dtype is b.dtype:
-            return a, b
-        dtype = common_dtype(a.dtype, b.dtype)
-        return _as_dtype(a, dtype), _as_dtype(b, dtype)
+def promoted(op: ew.Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Both operands as tensors of the dtype that `op` is computed in; `narrowed` brings its result to their common one.
+
+    TypeError when one is neither tensor, number, list of numbers nor array.
+    """
     if isinstance(a, Tensor):
+        if isinstance(b, (float, int)):
+            return _beside(op, a, b)
+        if isinstance(b, Tensor):
+            if a.dtype is b.dtype:
+                return a, b
+            dtype = common_dtype(a.dtype, b.dtype)
+            return _as_dtype(a, dtype), _as_dtype(b, dtype)
         if isinstance(b, (list, tuple)):
             return promoted(op, a, _of_numbers(op, b))
         if isinstance(b, np.ndarray):
             return promoted(op, a, Tensor(b))
         if getattr(b, "is_run_time_number", False):
-            return promoted(op, a, state.lowering.as_tensor(b, a))  # such a number belongs to a graph that is being made
+            # Such a number belongs to a graph that is being made: whether a dtype holds it is not known.
+            dtype = kind_dtype(_dtype_in(op, a), b.python_type, exact=op.beyond == "exact", compares=op.yields is BOOL)
+            return _as_dtype(a, dtype), _within(b, dtype) if op.beyond == "nearest" else b.as_tensor(dtype)
         _check_number(op, b)
-        dtype = scalar_dtype(a.dtype, b)
-        widest = U64 if a.dtype is U64 else I64
-        if isinstance(b, int) and not dtype.is_float and not -(2**63) <= b < (2**64 if widest is U64 else 2**63):
-            raise RuntimeError(f"For '{type(op).__name__}', the integer {b} is out of the range of {widest}.")
-        return _as_dtype(a, dtype), constant(b, dtype)
+        return _beside(op, a, b.item())
     if isinstance(b, Tensor):
         second, first = promoted(op, b, a)
         return first, second
@@ -575,18 +582,67 @@ def promoted(op: Op, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     raise TypeError(f"For '{type(op).__name__}', at least one operand must be a Tensor.")
 
 
+def _beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
+    """A tensor and a number as tensors of the dtype that `op` is computed in."""
+    own = _dtype_in(op, x)
+    dtype = working_dtype(own, number, exact=op.beyond == "exact", compares=op.yields is BOOL)
+    if isinstance(number, int) and not own.is_float:
+        if op.beyond == "nearest":
+            number = nearest(dtype, number)
+        elif not -(2**63) <= number < (2**64 if own is U64 else 2**63):
+            raise _out_of_range(op, number, U64 if own is U64 else I64)
+        elif own is U64 and dtype is I64:
+            raise _out_of_range(op, number, U64)
+    try:
+        return _as_dtype(x, dtype), constant(number, dtype)
+    except OverflowError:
+        raise _out_of_range(op, number, dtype) from None
+
+
+def _within(number: Any, dtype: DType) -> Tensor:
+    """An int that is known when the graph runs as a tensor of `dtype`, or the end of its range that is next to it."""
+    if number.python_type is not int or not holds(I64, nearest(dtype, 2**64)) or dtype.is_float:
+        return number.as_tensor(dtype)
+    low, high = (constant(nearest(dtype, end), I64) for end in (-(2**63), 2**63 - 1))
+    return _as_dtype(apply(ew.Maximum(), apply(ew.Minimum(), number.as_tensor(I64), high), low), dtype)
+
+
+def _dtype_in(op: ew.Elementwise, x: Tensor) -> DType:
+    """The dtype that a tensor beside a number counts with: integers and bools divide as Float32."""
+    dtype = x.type.dtype
+    return F32 if isinstance(op, ew.Div) and not dtype.is_float else dtype
+
+
+def _out_of_range(op: Op, number: Any, dtype: DType) -> RuntimeError:
+    shown = str(number) if abs(number) < 2**128 else f"of {number.bit_length()} bits"
+    return RuntimeError(f"For '{type(op).__name__}', the integer {shown} is out of the range of {dtype}.")
+
+
+def narrowed(op: ew.Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
+    """What an op on a tensor and a number gives, from its result in the dtype of `promoted`."""
+    x, number = (a, b) if isinstance(a, Tensor) else (b, a)
+    if isinstance(number, Tensor) or not isinstance(x, Tensor) or op.yields is not None:
+        return result
+    kind = getattr(number, "python_type", None)
+    if kind is not None:
+        return _as_dtype(result, scalar_dtype(_dtype_in(op, x), kind()))
+    # A list or an array is brought to a tensor first.
+    return _as_dtype(result, scalar_dtype(_dtype_in(op, x), number)) if isinstance(number, Number) else result
+
+
 def divided(a: Any, b: Any) -> Tensor:
     """True division: integers and bools divide as Float32."""
     try:
         _QUOTIENTS[a.type][b.type]
     except (KeyError, AttributeError):
-        a, b = promoted(_DIV, a, b)
-        if not a.dtype.is_float:
-            a, b = _as_dtype(a, F32), _as_dtype(b, F32)
+        first, second = promoted(_DIV, a, b)
+        if not first.dtype.is_float:
+            first, second = _as_dtype(first, F32), _as_dtype(second, F32)
+        return narrowed(_DIV, a, b, binary(_DIV, first, second))
     return binary(_DIV, a, b)
 
 
-def logical(on_bool: Op, on_integers: Op, a: Any, b: Any) -> Tensor:
+def logical(on_bool: Op, on_integers: ew.Elementwise, a: Any, b: Any) -> Tensor:
     """A logical op on bools, the bitwise one on integers."""
     a, b = promoted(on_integers, a, b)
     return apply(on_bool if a.dtype is BOOL else on_integers, a, b)
@@ -625,8 +681,9 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
     if found is None:
         if len(_constants) > 512:
             _constants.clear()
-        found = wrap(tensor(dtype), memory_of(_number_array(value, dtype)))
-        found.literal = value  # pyright: ignore[reportAttributeAccessIssue] - of constants alone
+        array = _number_array(value, dtype)
+        found = wrap(tensor(dtype), memory_of(array))
+        found.literal = array.item() if dtype.is_integer else value  # pyright: ignore[reportAttributeAccessIssue] - of constants alone
         _constants[key] = found
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mindspore import Tensor
+from mindspore import Tensor, ops
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DTYPES = ("bool", *INTEGERS, "float16", "bfloat16", "float32", "float64")
@@ -25,6 +25,14 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 NUMBERS: dict[str, Any] = {"True": True, "2": 2, "1.5": 1.5}
 EDGES = (7, -7, 3, -3)
+SCALAR_OPERATORS = OPERATORS | {
+    "<=": operator.le,
+    "maximum": ops.maximum,
+    "minimum": ops.minimum,
+    "fmod": ops.fmod,
+}
+LIMITS = ("-1", "2", "127", "-129", "255", "256", "300", "70000", "2**31", "2**40", "-2**63", "2**63", "2**64", "1e6", "1e40", "1e-50", "inf", "nan")
+"""Numbers at the ends of dtypes and beyond, as Python text."""
 TOO_LARGE = {
     "uint8": (-1, 256, 300),
     "int8": (128, -129),
@@ -45,6 +53,38 @@ def answer(function: Callable[..., Any], *arguments: Any) -> Any:
     except Exception as problem:
         said = [line for line in str(problem).splitlines() if line.strip("- ")]
         return f"{type(problem).__name__}: {said[0] if said else ''}"
+
+
+def ends(dtype: str) -> Tensor:
+    """0, 1, 3 and the ends of the dtype's range."""
+    if dtype == "bool":
+        return Tensor(np.array([False, True]))
+    if dtype in INTEGERS:
+        limits = np.iinfo(dtype)
+        return Tensor(np.array([0, 1, 3, limits.min, limits.max], dtype))
+    largest = {"float16": 60000.0, "float64": 1e300}.get(dtype, 3e38)
+    numbers = np.array([0.0, 1.0, -2.5, largest], "float32" if dtype == "bfloat16" else dtype)
+    return Tensor(numbers).astype(getattr(ms, dtype))
+
+
+def numbers_of(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result as its dtype and its numbers; an exception as its type."""
+    result = answer(function, *arguments)
+    if isinstance(result, str):
+        return result.partition(":")[0]
+    array = (result.float() if result.dtype == ms.bfloat16 else result).asnumpy()
+    return " ".join([str(result.dtype).lower(), *map(str, array.tolist())])
+
+
+def limits() -> dict[str, dict[str, str]]:
+    """The answers by operator and number, then by dtype; `"256 / {}"`: the number stands left of the tensor."""
+    rows: dict[str, dict[str, str]] = {}
+    for symbol, function in SCALAR_OPERATORS.items():
+        for text in LIMITS:
+            number = eval(text, {"inf": float("inf"), "nan": float("nan")})
+            rows[f"{{}} {symbol} {text}"] = {d: numbers_of(function, ends(d), number) for d in DTYPES}
+            rows[f"{text} {symbol} {{}}"] = {d: numbers_of(function, number, ends(d)) for d in DTYPES}
+    return rows
 
 
 def dtype_of(function: Callable[..., Any], *arguments: Any) -> str:
@@ -110,6 +150,7 @@ def record() -> dict[str, Any]:
             "- uint8 1": value_of(operator.neg, Tensor([1], ms.uint8)),
             "- bool": value_of(operator.neg, Tensor([True])),
         },
+        "limits": limits(),
         "number out of range": {
             f"{d} + {n}": value_of(operator.add, tensor(d), n) for d, numbers in TOO_LARGE.items() for n in numbers
         },

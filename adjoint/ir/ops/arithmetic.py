@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Atom, Node
 
 __all__ = [
-    "Abs", "Add", "Ceil", "Div", "Floor", "FloorDiv", "Maximum", "Minimum", "Mod", "Mul", "Neg", "Pow", "Round",
+    "Abs", "Add", "Ceil", "Div", "Floor", "FloorDiv", "Fmod", "Maximum", "Minimum", "Mod", "Mul", "Neg", "Pow", "Round",
     "Rsqrt", "Sign", "Sqrt", "Square", "Sub",
 ]
 
@@ -48,6 +48,7 @@ class Add(Binary):
     """
 
     accepts = ANY
+    beyond = "wrapped"
     pack = "arithmetic"
     samples = (*smooth_binary(), *on_integers(2, I32, U8, BOOL))
 
@@ -64,23 +65,24 @@ class Add(Binary):
 
 @operation
 class Sub(Binary):
-    """x - y.
+    """x - y; whether they differ for bools.
 
-    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
     result    T[broadcast]
     gradient  ct for x, -ct for y, each summed over the axes along which it was broadcast
-    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    accepts = NUMBERS
+    accepts = ANY
+    beyond = "wrapped"
     pack = "arithmetic"
-    samples = (*smooth_binary(), *on_integers(2, I32, U8))
+    samples = (*smooth_binary(), *on_integers(2, I32, U8, BOOL))
 
     def reference(self, x: Array, y: Array) -> Array:
-        return x - y
+        return x ^ y if x.dtype.kind == "b" else x - y
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
-        return x - y
+        return x ^ y if x.dtype is BOOL else x - y
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
@@ -98,6 +100,7 @@ class Mul(Binary):
     """
 
     accepts = ANY
+    beyond = "wrapped"
     pack = "arithmetic"
     samples = (*smooth_binary(), *on_integers(2, I32, U8, BOOL))
 
@@ -140,17 +143,17 @@ class Div(Binary):
 
 @operation
 class FloorDiv(Binary):
-    """The largest whole number not above x / y, as Python's `//`; an integer x // 0 is 0, as in NumPy.
+    """The largest whole number not above x / y, as Python's `//`; an integer x // 0 is 0, as in NumPy; `and` for bools.
 
     For floats it is (x - x % y) / y rounded to a whole number, so that 1.0 // 0.1 is 9; x // 0.0 is x / 0.0.
 
-    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
     result    T[broadcast]
     gradient  none: piecewise constant
-    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    accepts = NUMBERS
+    accepts = ANY
     cost = 8
     cuts = "floor_div is piecewise constant"
     samples = (
@@ -159,13 +162,15 @@ class FloorDiv(Binary):
         sample(tensor(F32), F32_23, values={1: [[0.0, -0.0, 1.0], [0.1, -3.0, 2.0]]}, smooth=False, note="steps"),
         sample(I32_23, I32_23, values={0: [[5, -5, 5], [-5, -(2**31), 3]], 1: [[3, 3, -3], [0, -1, 0]]},
                smooth=False, note="steps"),
-        *on_integers(2, U8, I64, domain=(0.0, 9.0)),
+        *on_integers(2, U8, I64, BOOL, domain=(0.0, 9.0)),
     )
 
     def reference(self, x: Array, y: Array) -> Array:
-        return np.floor_divide(x, y)
+        return x & y if x.dtype.kind == "b" else np.floor_divide(x, y)
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        if x.dtype is BOOL:
+            return x & y
         if x.dtype.is_integer:
             divisor = _safe_divisor(k, x, y)
             if x.dtype.kind == "u":
@@ -186,13 +191,16 @@ class FloorDiv(Binary):
 class Mod(Binary):
     """x - y * (x // y), with the sign of y, as Python's `%`; an integer x % 0 is 0 and a float one NaN, as in NumPy.
 
-    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    Of floats it is C's fmod(x, y), which is exact, with y added once, rounded, where the signs of that and y differ.  Of bools
+    it is false.
+
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
     result    T[broadcast]
     gradient  ct for x, -ct * (x // y) for y, each summed over the axes along which it was broadcast
-    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    accepts = NUMBERS
+    accepts = ANY
     cost = 8
     samples = (
         sample(F32_23, F32_23, domain=((0.1, 0.9), (1.0, 2.0))),
@@ -201,13 +209,15 @@ class Mod(Binary):
         sample(tensor(F32), F32_23, values={1: [[0.0, -0.0, 1.0], [0.1, -3.0, 2.0]]}, smooth=False, note="y = 0"),
         sample(I32_23, I32_23, values={0: [[5, -5, 5], [-5, -(2**31), 3]], 1: [[3, 3, -3], [0, -1, 0]]},
                smooth=False, note="integers"),
-        *on_integers(2, U8, I64, domain=(0.0, 9.0)),
+        *on_integers(2, U8, I64, BOOL, domain=(0.0, 9.0)),
     )
 
     def reference(self, x: Array, y: Array) -> Array:
-        return np.remainder(x, y)
+        return np.zeros_like(x & y) if x.dtype.kind == "b" else np.remainder(x, y)
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        if x.dtype is BOOL:
+            return k.literal(False, BOOL)
         if x.dtype.is_integer:
             divisor = _safe_divisor(k, x, y)
             rest = k.let(x % divisor, "rest")
@@ -220,6 +230,50 @@ class Mod(Binary):
         x, y = node.operands
         dy = b.neg(b.mul(ct, b.floor_div(x, y)))
         return b.unbroadcast(ct, to=x.type), b.unbroadcast(dy, to=y.type)
+
+
+@operation
+class Fmod(Binary):
+    """x less the multiple of y that leaves the sign of x, as C's fmod, exactly; x for an infinite y.
+
+    An integer's fmod(x, 0) is 0, a float's NaN.  Of bools it is false.
+
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct for x, -ct * n for y, with n the whole number (x - fmod(x, y)) / y, each summed over the axes along which it
+              was broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    accepts = ANY
+    cost = 8
+    samples = (
+        sample(F32_23, F32_23, domain=((0.1, 0.9), (1.0, 2.0))),
+        sample(F32_23, tensor(F32), domain=((1.1, 1.4), (-1.0, -0.9))),
+        sample(F32_23, tensor(F32, (3,)), domain=((-9.0, 9.0), (-2.0, -1.0)), smooth=False, note="steps at multiples of y"),
+        sample(tensor(F32), F32_23, values={1: [[0.0, -0.0, 1.0], [math.inf, -3.0, 2.0]]}, smooth=False, note="y = 0"),
+        sample(tensor(F32, (3,)), tensor(F32, (3,)), values={0: [1e30, -3e38, 7.0], 1: [0.3, 7e-30, 1e-45]}, smooth=False,
+               note="large quotients"),
+        sample(I32_23, I32_23, values={0: [[5, -5, 5], [-5, -(2**31), 3]], 1: [[3, 3, -3], [0, -1, 0]]},
+               smooth=False, note="integers"),
+        *on_integers(2, U8, I64, BOOL, domain=(0.0, 9.0)),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.zeros_like(x & y) if x.dtype.kind == "b" else np.fmod(x, y)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        if x.dtype is BOOL:
+            return k.literal(False, BOOL)
+        if x.dtype.is_integer:
+            return x % _safe_divisor(k, x, y)
+        return k.call("fmod", x, y)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        x, y = node.operands
+        whole = b.sub(x, node.result)
+        times = b.round(b.div(whole, y)) if dtype_of(x).is_float else b.floor_div(whole, y)
+        return b.unbroadcast(ct, to=x.type), b.unbroadcast(b.neg(b.mul(ct, times)), to=y.type)
 
 
 @operation
@@ -460,14 +514,15 @@ class Square(Unary):
 class Maximum(Binary):
     """The larger of x and y, x at a tie; NaN if either is, as in NumPy.
 
-    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
     result    T[broadcast]
     gradient  ct for the larger, half for each at a tie (truncated for integers), ct for both where one is NaN; each summed
               over the axes along which it was broadcast
-    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    accepts = NUMBERS
+    accepts = ANY
+    beyond = "nearest"
     pack = "compare"
     forms = PLAIN_FORMS
     samples = (
@@ -475,7 +530,7 @@ class Maximum(Binary):
         *smooth_binary((0.1, 2.0), (-2.0, -0.1))[:2],
         sample(tensor(F32, (4,)), tensor(F32, (4,)), values={0: [1, 0.0, math.nan, 1], 1: [1, -1.0, 1, math.nan]},
                smooth=False, note="a tie and NaN"),
-        *on_integers(2, I32, U8),
+        *on_integers(2, I32, U8, BOOL),
     )
 
     def reference(self, x: Array, y: Array) -> Array:
@@ -494,14 +549,15 @@ class Maximum(Binary):
 class Minimum(Binary):
     """The smaller of x and y, x at a tie; NaN if either is, as in NumPy.
 
-    x, y      T[s] and T[t], T a number type, shapes that broadcast
+    x, y      T[s] and T[t], T any dtype, shapes that broadcast
     result    T[broadcast]
     gradient  ct for the smaller, half for each at a tie (truncated for integers), ct for both where one is NaN; each summed
               over the axes along which it was broadcast
-    errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    accepts = NUMBERS
+    accepts = ANY
+    beyond = "nearest"
     pack = "compare"
     forms = PLAIN_FORMS
     samples = (
@@ -509,7 +565,7 @@ class Minimum(Binary):
         *smooth_binary((0.1, 2.0), (-2.0, -0.1))[:2],
         sample(tensor(F32, (4,)), tensor(F32, (4,)), values={0: [1, 0.0, math.nan, 1], 1: [1, -1.0, 1, math.nan]},
                smooth=False, note="a tie and NaN"),
-        *on_integers(2, I32, U8),
+        *on_integers(2, I32, U8, BOOL),
     )
 
     def reference(self, x: Array, y: Array) -> Array:

@@ -49,6 +49,7 @@ class Select(Elementwise):
 
     takes = ("condition", "x", "y")
     accepts = ANY
+    beyond = "wrapped"
     pack = "compare"
     samples = (
         sample(BOOL_23, F32_23, F32_23),

@@ -20,6 +20,7 @@ from adjoint.ir.ops.arithmetic import (
     Div,
     Floor,
     FloorDiv,
+    Fmod,
     Maximum,
     Minimum,
     Mod,
@@ -91,7 +92,7 @@ from adjoint.ir.ops.transcendental import (
 __all__ = [
     "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Binary", "Bitwise", "BitwiseAnd",
     "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Comparison", "Cos", "Cosh", "Div", "Elementwise",
-    "Equal", "Erf", "Erfc", "Exp", "Exp2", "Expm1", "Floor", "FloorDiv", "Gelu", "GeluGradient", "Greater",
+    "Equal", "Erf", "Erfc", "Exp", "Exp2", "Expm1", "Floor", "FloorDiv", "Fmod", "Gelu", "GeluGradient", "Greater",
     "GreaterEqual", "Identity", "Inspection", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "LeakyReluGradient",
     "Less", "LessEqual", "Log", "Log10", "Log1p", "Log2", "Logical", "LogicalAnd", "LogicalNot", "LogicalOr",
     "LogicalXor", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "Pow", "Relu", "ReluGradient", "Round",

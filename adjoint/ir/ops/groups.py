@@ -4,7 +4,7 @@ A group is a row (`Rows`: its elements lie side by side) or a column among other
 computed at once).  Both have the same methods, so that a kernel is written once for either; what is computed once per
 group is handed around as a function that gives its value where it is asked for.
 
-The n terms of a row are added in lanes, which is what vector instructions do:
+The terms of a row are added in blocks of BLOCK, the n terms of a block in lanes, which is what vector instructions do:
 
     1  as many whole chunks of `lanes` terms as there are: term j of a chunk is added to lane j, chunk after chunk;
        the lanes are added in halves (l and l + lanes/2, then l and l + lanes/4, ...) down to SHORT of them
@@ -12,7 +12,8 @@ The n terms of a row are added in lanes, which is what vector instructions do:
     3  the terms that are left are added to that, one after the other
 
 Many lanes hide the time that an addition takes; few keep the text short where a term is a long formula.  The terms of a
-column are added one after the other.
+column are added one after the other in blocks of ROWS.  The totals of blocks are combined as a balanced tree (`trees.py`), so
+that the bound of `reduce.rounding_steps` holds here too.
 """
 
 from __future__ import annotations
@@ -22,18 +23,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from adjoint.ir.types import DType
+import numpy as np
+
+from adjoint.ir.ops import trees
+from adjoint.ir.types import I64, DType
 
 if TYPE_CHECKING:
     from adjoint.codegen.kernel import Buffer, Expr, Kernel
 
-__all__ = ["COLUMNS", "LONG", "SHORT", "Columns", "Rows", "groups"]
+__all__ = ["COLUMNS", "LONG", "SHORT", "Columns", "Rows", "groups", "reference_mean", "reference_sum"]
 
 LONG = 64
 SHORT = 16
 COLUMNS = 128
 """Neighbouring columns that are computed together."""
+BLOCK = 2048
+ROWS = 64
+"""Terms of a row, and of a column, that are added before others join."""
 
+Array = np.ndarray[Any, Any]
 Term = Callable[[Any], Any]
 """From the index of an element to what is added or compared."""
 Given = Callable[[], Any]
@@ -41,10 +49,10 @@ Given = Callable[[], Any]
 
 
 class Rows:
-    """The group of the `n` elements from `first` on."""
+    """The group of the `n` elements from `first` on, at most `most`."""
 
-    def __init__(self, k: Kernel, first: Expr, n: Expr):
-        self.k, self.first, self.n = k, first, n
+    def __init__(self, k: Kernel, first: Expr, n: Expr, most: int):
+        self.k, self.first, self.n, self.most = k, first, n, most
 
     def each(self, body: Callable[[Any], None]) -> None:
         """Do `body` for the index of each element, in order or at once."""
@@ -77,12 +85,44 @@ class Rows:
     ) -> list[Given]:
         k = self.k
         totals = [k.local(start, name, dtype) for name in names]
+        if self.most <= BLOCK:
+            self._block(dtype, terms, names, lanes, start, combine, totals)
+        else:
+            kept = [k.array(dtype, trees.LEVELS, f"{name}_kept") for name in names]
+
+            def merge(level: Any) -> None:
+                for total, array in zip(totals, kept, strict=True):
+                    k.set(total, combine(array[level], total))
+
+            def keep(level: Any) -> None:
+                for total, array in zip(totals, kept, strict=True):
+                    k.set(array[level], total)
+
+            def take(level: Any) -> None:
+                for total, array in zip(totals, kept, strict=True):
+                    k.set(total, array[level])
+
+            with k.loop(0, self.n, "at", step=BLOCK) as at:
+                for total in totals:
+                    k.set(total, start)
+                rest = k.let(k.minimum_of(self.n - at, k.literal(BLOCK, I64)), "in_block")
+                begin = k.let(self.first + at, "begin")
+                Rows(k, begin, rest, BLOCK)._block(dtype, terms, names, lanes, start, combine, totals)
+                trees.pushed(k, at / BLOCK, merge, keep)
+            trees.collected(k, (self.n + (BLOCK - 1)) / BLOCK, take, merge)
+        return [lambda total=total: total for total in totals]
+
+    def _block(
+        self, dtype: DType, terms: Callable[[Any], Sequence[Any]], names: Sequence[str], lanes: int, start: float,
+        combine: Callable[[Any, Any], Any], totals: Sequence[Expr],
+    ) -> None:
+        """Combine at most BLOCK terms into `totals`, which hold `start`."""
+        k = self.k
         with k.when(k.greater_equal(self.n, SHORT)):
             self._chunks(dtype, terms, names, lanes, start, combine, totals)
         with k.loop(self.n / SHORT * SHORT, self.n, "j") as j:
             for total, term in zip(totals, terms(self.first + j), strict=True):
                 k.set(total, combine(total, term))
-        return [lambda total=total: total for total in totals]
 
     def _chunks(
         self, dtype: DType, terms: Callable[[Any], Sequence[Any]], names: Sequence[str], lanes: int, start: float,
@@ -120,10 +160,11 @@ class Rows:
 
 
 class Columns:
-    """`width` groups side by side, at most COLUMNS: element j of the first is at `first + j * stride`."""
+    """`width` groups side by side, at most COLUMNS, of `n` elements, at most `most`; element j of the first is at
+    `first + j * stride`."""
 
-    def __init__(self, k: Kernel, first: Expr, n: Expr, stride: Expr, width: Expr):
-        self.k, self.first, self.n, self.stride, self.width = k, first, n, stride, width
+    def __init__(self, k: Kernel, first: Expr, n: Expr, stride: Expr, width: Expr, most: int):
+        self.k, self.first, self.n, self.stride, self.width, self.most = k, first, n, stride, width, most
         self.column: Any = None
         """The column that is being computed."""
 
@@ -165,7 +206,30 @@ class Columns:
             for total, term in zip(totals, terms(i), strict=True):
                 k.set(total(), combine(total(), term))
 
-        self.each(add)
+        if self.most <= ROWS:
+            self.each(add)
+            return totals
+        kept = [k.array(dtype, trees.LEVELS * COLUMNS, f"{name}_kept") for name in names]
+
+        def every(action: Callable[[Any, Any], None], level: Any) -> None:
+            """An action on each total and the one kept for it at a level."""
+            def of_column(c: Any) -> None:
+                for total, array in zip(totals, kept, strict=True):
+                    action(total(), array[level * COLUMNS + c])
+
+            self.across(of_column)
+
+        def merge(level: Any) -> None:
+            every(lambda total, before: k.set(total, combine(before, total)), level)
+
+        with k.loop(0, self.n, "at", step=ROWS) as at:
+            self.across(lambda c: [k.set(total(), start) for total in totals])
+            with k.loop(at, k.minimum_of(at + ROWS, self.n), "j") as j:
+                row = k.let(self.first + j * self.stride, "row")
+                self.across(lambda c: add(row + c))
+            trees.pushed(k, at / ROWS, merge, lambda level: every(lambda total, place: k.set(place, total), level))
+        trees.collected(
+            k, (self.n + (ROWS - 1)) / ROWS, lambda level: every(lambda total, place: k.set(total, place), level), merge)
         return totals
 
     def across(self, body: Callable[[Any], None]) -> None:
@@ -179,6 +243,16 @@ class Columns:
 Groups = Rows | Columns
 
 
+def reference_sum(x: Array, axis: int | tuple[int, ...], *, keepdims: bool = False) -> Array:
+    """The sum over axes, added in float64 and rounded once: what `reference` of an op on groups means by a sum."""
+    return x.sum(axis=axis, keepdims=keepdims, dtype=np.float64).astype(x.dtype)
+
+
+def reference_mean(x: Array, axis: int | tuple[int, ...], *, keepdims: bool = False) -> Array:
+    """The mean over axes, likewise."""
+    return x.mean(axis=axis, keepdims=keepdims, dtype=np.float64).astype(x.dtype)
+
+
 @contextmanager
 def groups(k: Kernel, x: Buffer, axis: int, work: int) -> Iterator[Groups]:
     """A stage over the groups of `x` along `axis`; `work`: elements per thread below which threads do not pay."""
@@ -189,7 +263,7 @@ def groups(k: Kernel, x: Buffer, axis: int, work: int) -> Iterator[Groups]:
     if inner == 1:
         k.describe(x, "rows, n")
         with k.stage(outer, max(1, work // max(1, length)), "row") as row:
-            yield Rows(k, k.let(row * n, "first"), n)
+            yield Rows(k, k.let(row * n, "first"), n, length)
         return
     k.describe(x, "outer, n, inner")
     per_outer = -(-inner // COLUMNS)
@@ -197,4 +271,4 @@ def groups(k: Kernel, x: Buffer, axis: int, work: int) -> Iterator[Groups]:
     with k.stage(outer * per_outer, max(1, work // max(1, length * min(inner, COLUMNS))), "block") as block:
         begin = k.let(block % blocks * COLUMNS, "begin_column")
         width = k.let(k.minimum_of(stride - begin, COLUMNS), "width")
-        yield Columns(k, k.let(block / blocks * n * stride + begin, "first"), n, stride, width)
+        yield Columns(k, k.let(block / blocks * n * stride + begin, "first"), n, stride, width, length)

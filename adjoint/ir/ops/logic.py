@@ -126,6 +126,7 @@ class Bitwise(Binary):
     """Logic on the bits of integers, or on bools."""
 
     accepts = (BOOL, *INTEGERS)
+    beyond = "wrapped"
     forms = PLAIN_FORMS
     samples = on_integers(2, I32, U8, BOOL)
 

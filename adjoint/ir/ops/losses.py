@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops.groups import SHORT, Rows
+from adjoint.ir.ops.groups import SHORT, Rows, reference_sum
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _rows(k: Kernel, logits: Buffer) -> Iterator[tuple[Expr, Rows]]:
     n = k.size(classes, "n")
     k.describe(logits, "rows, n")
     with k.stage(examples, max(1, WORK // max(1, classes)), "row") as row:
-        yield row, Rows(k, k.let(row * n, "first"), n)
+        yield row, Rows(k, k.let(row * n, "first"), n, classes)
 
 
 def _powers(k: Kernel, group: Rows, logits: Buffer) -> tuple[Expr, Expr]:
@@ -75,7 +75,7 @@ def _powers(k: Kernel, group: Rows, logits: Buffer) -> tuple[Expr, Expr]:
 def _shifted(logits: Array) -> tuple[Array, Array]:
     """Logits less their largest, and the sum of their exponentials."""
     shifted = logits - logits.max(axis=1, keepdims=True, initial=-np.inf)
-    return shifted, np.exp(shifted).sum(axis=1, keepdims=True)
+    return shifted, reference_sum(np.exp(shifted), 1, keepdims=True)
 
 
 def _column(b: Builder, ct: Atom) -> Atom:
@@ -110,7 +110,7 @@ class SoftmaxCrossEntropy(_CrossEntropy):
 
     def reference(self, logits: Array, labels: Array) -> Array:
         shifted, total = _shifted(logits)
-        return (labels * (np.log(total) - shifted)).sum(axis=1)
+        return reference_sum(labels * (np.log(total) - shifted), 1)
 
     def lower(self, k: Kernel, logits: Buffer, labels: Buffer, out: Buffer) -> None:
         dtype = logits.dtype.compute
@@ -153,7 +153,7 @@ class SoftmaxCrossEntropyGradient(_CrossEntropy):
     def reference(self, logits: Array, labels: Array, ct: Array) -> Array:
         shifted, total = _shifted(logits)
         p = np.exp(shifted) / total
-        return (p * labels.sum(axis=1, keepdims=True) - labels) * ct[:, None]
+        return (p * reference_sum(labels, 1, keepdims=True) - labels) * ct[:, None]
 
     def lower(self, k: Kernel, logits: Buffer, labels: Buffer, ct: Buffer, out: Buffer) -> None:
         dtype = logits.dtype.compute

@@ -26,7 +26,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops.groups import COLUMNS, Columns, Rows
+from adjoint.ir.ops.groups import COLUMNS, Columns, Rows, reference_mean, reference_sum
 from adjoint.ir.types import F32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
@@ -170,9 +170,9 @@ class LayerNorm(_LayerNormalization):
 
     def reference(self, x: Array, gamma: Array, beta: Array) -> tuple[Array, ...]:
         axes = self.averaged(x.ndim)
-        mean = x.mean(axis=axes, keepdims=True, dtype=x.dtype)
+        mean = reference_mean(x, axes, keepdims=True)
         centered = x - mean
-        rstd = 1 / np.sqrt((centered * centered).mean(axis=axes, keepdims=True) + x.dtype.type(self.epsilon))
+        rstd = 1 / np.sqrt(reference_mean(centered * centered, axes, keepdims=True) + x.dtype.type(self.epsilon))
         return centered * rstd * gamma + beta, mean, rstd
 
     def lower(
@@ -182,7 +182,7 @@ class LayerNorm(_LayerNormalization):
         n = k.size(length, "n")
         k.describe(x, "rows, n")
         with k.stage(mean.count, max(1, WORK // max(1, length)), "row") as row:
-            group = Rows(k, k.let(row * n, "first"), n)
+            group = Rows(k, k.let(row * n, "first"), n, length)
             count = k.let(k.cast(n, dtype), "count")
             average = k.let(group.sum(dtype, lambda i: x[i])() / count, "average")
             squares = group.sum(dtype, lambda i: (x[i] - average) * (x[i] - average), "squares")
@@ -261,7 +261,7 @@ class LayerNormGradient(_LayerNormalization):
                     g = ct[first + j] * gamma[j]
                     return g, g * ((x[first + j] - average) * scale)
 
-                sums = Rows(k, k.literal(0, I64), n).sums(dtype, terms, ("g_sum", "gz_sum"))
+                sums = Rows(k, k.literal(0, I64), n, length).sums(dtype, terms, ("g_sum", "gz_sum"))
                 count = k.let(k.cast(n, dtype), "count")
                 g_mean, gz_mean = k.let(sums[0]() / count, "g_mean"), k.let(sums[1]() / count, "gz_mean")
                 with k.loop(0, n, "j") as j:
@@ -317,9 +317,9 @@ class BatchNorm(_BatchNormalization):
 
     def reference(self, x: Array, gamma: Array, beta: Array) -> tuple[Array, ...]:
         axes = self.averaged(x.ndim)
-        mean = x.mean(axis=axes, dtype=x.dtype)
+        mean = reference_mean(x, axes)
         centered = x - self.along(mean, x)
-        variance = (centered * centered).mean(axis=axes)
+        variance = reference_mean(centered * centered, axes)
         rstd = 1 / np.sqrt(variance + x.dtype.type(self.epsilon))
         y = centered * self.along(rstd, x) * self.along(gamma, x) + self.along(beta, x)
         return y, mean, variance, rstd
@@ -357,22 +357,22 @@ class BatchNorm(_BatchNormalization):
         k.describe(x, "n, c, hw")
         averages, deviations = k.scratch(dtype, batch * channels, "averages"), k.scratch(dtype, batch * channels, "deviations")
         with k.stage(batch * channels, _grain(inner), "plane") as plane:
-            group = Rows(k, k.let(plane * hw, "first"), hw)
+            group = Rows(k, k.let(plane * hw, "first"), hw, inner)
             average = k.let(group.sum(dtype, lambda i: x[i])() / k.cast(hw, dtype), "average")
             squares = group.sum(dtype, lambda i: (x[i] - average) * (x[i] - average), "squares")
             k.store(averages, plane, average)
             k.store(deviations, plane, squares())
-        with k.stage(channels, _grain(batch), "channel") as channel:
+        with _columns(k, channels, c, batch, n) as group:
             k.comment("squares about the mean of all planes: Chan, Golub and LeVeque 1979")
-            total = k.local(0.0, "total", dtype)
-            with k.loop(0, n, "b") as b:
-                k.increment(total, averages[b * c + channel])
-            average = k.let(total / k.cast(n, dtype), "average")
-            squares = k.local(0.0, "squares", dtype)
-            with k.loop(0, n, "b") as b:
-                apart = k.let(averages[b * c + channel] - average, "apart")
-                k.increment(squares, deviations[b * c + channel] + apart * apart * k.cast(hw, dtype))
-            statistics(channel, average, squares)
+            totals = group.sum(dtype, lambda i: averages[i])
+            means = group.value(dtype, lambda: totals() / k.cast(n, dtype), "means")
+
+            def apart(i: Any) -> Any:
+                distance = k.let(averages[i] - means(), "distance")
+                return deviations[i] + distance * distance * k.cast(hw, dtype)
+
+            squares = group.sum(dtype, apart, "squares")
+            group.across(lambda i: statistics(group.first + i, means(), squares()))
         _planes(k, x, y, mean, rstd, gamma, beta, (batch * channels, inner), c, hw)
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
@@ -448,18 +448,20 @@ class BatchNormGradient(_BatchNormalization):
         gamma_sum, beta_sum = (k.scratch(dtype, channels, name) for name in ("gamma_sum", "beta_sum"))
         with k.stage(batch * channels, _grain(inner), "plane") as plane:
             average, scale = k.let(mean[plane % c], "average"), k.let(rstd[plane % c], "scale")
-            group = Rows(k, k.let(plane * hw, "first"), hw)
+            group = Rows(k, k.let(plane * hw, "first"), hw, inner)
             gammas, betas = group.sums(
                 dtype, lambda i: (ct[i] * ((x[i] - average) * scale), ct[i]), ("gamma_total", "beta_total"))
             k.store(gamma_part, plane, gammas())
             k.store(beta_part, plane, betas())
-        with k.stage(channels, _grain(batch), "channel") as channel:
-            for part, total, out in ((gamma_part, gamma_sum, gamma_ct), (beta_part, beta_sum, beta_ct)):
-                value = k.local(0.0, "total", dtype)
-                with k.loop(0, n, "b") as b:
-                    k.increment(value, part[b * c + channel])
-                k.store(total, channel, value)
-                k.store(out, channel, value)
+        with _columns(k, channels, c, batch, n) as group:
+            gammas, betas = group.sums(dtype, lambda i: (gamma_part[i], beta_part[i]), ("gamma_total", "beta_total"))
+
+            def store(i: Any) -> None:
+                for total, sums, out in ((gammas, gamma_sum, gamma_ct), (betas, beta_sum, beta_ct)):
+                    k.store(sums, group.first + i, total())
+                    k.store(out, group.first + i, total())
+
+            group.across(store)
         with k.stage(batch * channels, _grain(inner), "plane") as plane:
             channel = k.let(plane % c, "channel")
             average, scale = k.let(mean[channel], "average"), k.let(rstd[channel], "scale")
@@ -548,7 +550,7 @@ def _columns(k: Kernel, columns: int, stride: Expr, rows: int, n: Expr) -> Itera
     """A stage over the columns of a matrix [rows, columns], COLUMNS at once; `stride` and `n` are its sizes."""
     with k.stage(-(-columns // COLUMNS), _grain(rows * COLUMNS), "block") as block:
         first = k.let(block * COLUMNS, "first")
-        yield Columns(k, first, n, stride, k.let(k.minimum_of(stride - first, COLUMNS), "width"))
+        yield Columns(k, first, n, stride, k.let(k.minimum_of(stride - first, COLUMNS), "width"), rows)
 
 
 def _planes(
@@ -640,8 +642,8 @@ def _gradient_reference(
     rstd = op.along(rstd, x)
     z = (x - op.along(mean, x)) * rstd
     g = ct * op.along(gamma, x)
-    x_ct = rstd * (g - g.mean(axis=averaged, keepdims=True) - z * (g * z).mean(axis=averaged, keepdims=True))
-    return x_ct, (ct * z).sum(axis=summed), ct.sum(axis=summed)
+    x_ct = rstd * (g - reference_mean(g, averaged, keepdims=True) - z * reference_mean(g * z, averaged, keepdims=True))
+    return x_ct, reference_sum(ct * z, summed), reference_sum(ct, summed)
 
 
 def _gradient_vjp(b: Builder, op: _Normalization, node: Node, cotangents: Sequence[Atom | None]) -> Sequence[Atom | None]:

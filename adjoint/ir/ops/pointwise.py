@@ -12,7 +12,7 @@ cotangent is truncated toward zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -56,6 +56,10 @@ class Elementwise(Op):
     """Dtypes of the operands."""
     yields: ClassVar[DType | None] = None
     """Dtype of the result, where it is not the operands'."""
+    beyond: ClassVar[Literal["exact", "wrapped", "nearest"]] = "exact"
+    """How a Python integer that the dtype of a tensor lacks may be brought to it.  "exact": it may not, the op is computed in
+    a wider dtype.  "wrapped": by its low bits, on which alone those of the result depend.  "nearest": as the end of the range
+    that is next to it, since the op chooses one of its operands."""
     cost: ClassVar[int] = 1
     """Time for one element, in additions of float32; decides how much work is worth a thread."""
     uniform: ClassVar[bool] = True

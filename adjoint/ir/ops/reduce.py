@@ -5,13 +5,18 @@ of threads nor on the kernel:
 
     Neighbouring axes that are all reduced, or all kept, count as one axis.  The reduced axes go one by one, the last first.
 
-    A last axis, whose elements lie side by side: blocks of 8192.  In a block element i goes to lane i % 32, each lane adds up
-    in order, then lane l and lane l + 16 are combined, l and l + 8, and so on down to one.  The blocks are combined in order.
+    A last axis, whose elements lie side by side: blocks of 2048.  In a block element i goes to lane i % 32, each lane adds up
+    in order, then lane l and lane l + 16 are combined, l and l + 8, and so on down to one.
 
-    Any other axis, whose elements lie a row apart: blocks of 256 rows, in order within a block, then the blocks in order.
+    Any other axis, whose elements lie a row apart: blocks of 64 rows, in order within a block.
 
-Integers wrap around and keep their dtype; f16 and bf16 are combined in float32 and rounded once.  Over at most 8192 elements
-a float sum differs from the exact one by less than 261 times the unit roundoff times the sum of the absolute values.
+    The totals of blocks are combined as a balanced tree (`trees.py`).
+
+Integers wrap around and keep their dtype; f16 and bf16 are combined in float32 and rounded once.
+
+The sum of n floats over one axis differs from the exact one by less than `rounding_steps(n) * u * (sum of the absolute values)`,
+where u is the unit roundoff, 2**-24 for float32: 69 steps for up to 2048 floats, and one for each time that n doubles.  Over
+several axes that are not neighbours the steps add up.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, family, mistake, operation, sample
+from adjoint.ir.ops import trees
 from adjoint.ir.ops.loops import Walk, emit_fill, emit_map, grain_of, row_major
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, U8, Dim, DType, TensorType, tensor
 
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
-__all__ = ["Reduction"]
+__all__ = ["Reduction", "rounding_steps"]
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
@@ -148,7 +154,9 @@ class Reduction(Op):
             first = k.let(unit % per_row * BLOCK, "first")
             rest = k.let(k.minimum_of(n - first, k.literal(BLOCK, I64)), "rest")
             k.store(partial, unit, self._block(k, x, k.let(unit / per_row * n + first, "start"), rest, BLOCK))
-        self._reduce_in_order(k, partial, out, rows, per_row, finish)
+        with k.stage(rows, grain_of(blocks), "row") as row:
+            start = k.let(row * per_row, "start")
+            k.store(out, row, finish(self._tree(k, per_row, lambda b: partial[start + b])))
 
     def _block(self, k: Kernel, x: Buffer, start: Any, n: Any, most: int) -> Expr:
         """The `n` elements of x from `start`, at most `most`, in lanes and then in a tree.
@@ -205,20 +213,21 @@ class Reduction(Op):
             return
         with k.stage(outer * inner, grain_of(blocks), "unit") as unit:
             start = k.let(unit / m * per_column * m + unit % m, "start")
-            value = k.local(target[start], "value")
-            with k.loop(1, per_column, "b") as b:
-                k.set(value, self.combined(k, value, target[start + b * m]))
-            k.store(out, unit, finish(value))
+            k.store(out, unit, finish(self._tree(k, per_column, lambda b: target[start + b * m])))
 
-    def _reduce_in_order(
-        self, k: Kernel, x: Buffer, out: Buffer, rows: int, n: Any, finish: Callable[[Expr], Expr]
-    ) -> None:
-        """Reduces x[rows, n] to out[rows], each row from its first element to its last."""
-        with k.stage(rows, 64, "row") as row:
-            value = k.local(x[row * n], "value")
-            with k.loop(1, n, "b") as b:
-                k.set(value, self.combined(k, value, x[row * n + b]))
-            k.store(out, row, finish(value))
+    def _tree(self, k: Kernel, blocks: Expr, total: Callable[[Expr], Expr]) -> Expr:
+        """The totals of `blocks` blocks, combined as a balanced tree."""
+        value = k.local(total(k.literal(0, I64)), "value")
+        kept = k.array(value.dtype, trees.LEVELS, "kept")
+
+        def merge(level: Any) -> None:
+            k.set(value, self.combined(k, kept[level], value))
+
+        with k.loop(0, blocks, "b") as b:
+            k.set(value, total(b))
+            trees.pushed(k, b, merge, lambda level: k.set(kept[level], value))
+        trees.collected(k, blocks, lambda level: k.set(value, kept[level]), merge)
+        return value
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
@@ -231,12 +240,17 @@ LANES = 32
 """Running results of one block: two vectors of 16 float32."""
 FEW_LANES = 8
 """Enough for rows that are not longer: the result is that of LANES, sooner."""
-BLOCK = 8192
+BLOCK = 2048
 """Elements that lie side by side and are combined before others join."""
-ROWS = 256
+ROWS = 64
 """Rows that are combined, column by column, before others join."""
 COLUMNS = 256
 """Columns that one unit of a reduction over rows takes; no result depends on it."""
+
+
+def rounding_steps(n: int) -> int:
+    """Roundings that one of n floats takes part in at most, when they are added along one axis."""
+    return min(n, BLOCK // LANES + LANES.bit_length() - 1 + max(0, -(-n // BLOCK) - 1).bit_length())
 
 
 def _groups(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]:

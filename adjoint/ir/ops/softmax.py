@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops.groups import SHORT, Given, Groups, groups
+from adjoint.ir.ops.groups import SHORT, Given, Groups, groups, reference_sum
 from adjoint.ir.types import F32, TensorType, tensor
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Softmax(_AlongAxis):
 
     def reference(self, x: Array) -> Array:
         powers = np.exp(x - _largest(x, self.axis))
-        return powers / powers.sum(axis=self.axis, keepdims=True)
+        return powers / reference_sum(powers, self.axis, keepdims=True)
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         dtype = x.dtype.compute
@@ -121,7 +121,7 @@ class SoftmaxGradient(_AlongAxis):
     samples = _GRADIENT_SAMPLES
 
     def reference(self, y: Array, ct: Array) -> Array:
-        return y * (ct - (ct * y).sum(axis=self.axis, keepdims=True))
+        return y * (ct - reference_sum(ct * y, self.axis, keepdims=True))
 
     def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
         with groups(k, y, self.axis, WORK) as group:
@@ -153,7 +153,7 @@ class LogSoftmax(_AlongAxis):
 
     def reference(self, x: Array) -> Array:
         shifted = x - _largest(x, self.axis)
-        return shifted - np.log(np.exp(shifted).sum(axis=self.axis, keepdims=True))
+        return shifted - np.log(reference_sum(np.exp(shifted), self.axis, keepdims=True))
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         with groups(k, x, self.axis, WORK) as group:
@@ -180,7 +180,7 @@ class LogSoftmaxGradient(_AlongAxis):
     samples = _GRADIENT_SAMPLES
 
     def reference(self, y: Array, ct: Array) -> Array:
-        return ct - np.exp(y) * ct.sum(axis=self.axis, keepdims=True)
+        return ct - np.exp(y) * reference_sum(ct, self.axis, keepdims=True)
 
     def lower(self, k: Kernel, y: Buffer, ct: Buffer, out: Buffer) -> None:
         with groups(k, y, self.axis, WORK) as group:
