@@ -232,7 +232,7 @@ class Columns:
             k, (self.n + (ROWS - 1)) / ROWS, lambda level: every(lambda total, place: k.set(total, place), level), merge)
         return totals
 
-    def across(self, body: Callable[[Any], None]) -> None:
+    def across(self, body: Callable[[Any], Any]) -> None:
         """Do `body` for each column, counted from 0."""
         outer = self.column
         with self.k.loop(0, self.width, "c") as self.column:
