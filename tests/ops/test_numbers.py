@@ -129,8 +129,10 @@ def test_numbers_at_the_limits_of_dtypes(form: str) -> None:
         check(symbol, *operands, got, dtype)
 
 
-NARROW = (("uint8", 256), ("uint8", -1), ("int8", 300), ("int16", 2**40), ("int32", 2**31), ("bool", 256), ("float16", 1e6), ("float16", 1e-8),
-          ("float32", 1e40), ("int32", 1e40))
+NARROW = (
+    ("uint8", 256), ("uint8", -1), ("int8", 300), ("int16", 2**40), ("int32", 2**31), ("bool", 256), ("float16", 1e6), ("float16", 1e-8),
+    ("float32", 1e40), ("int32", 1e40),
+)
 
 
 @pytest.mark.parametrize("symbol", OPERATORS)
@@ -184,9 +186,9 @@ def test_bounds_beyond_a_dtype() -> None:
 def test_integers_that_no_dtype_has() -> None:
     x = Tensor(np.array([1.0], np.float32))
     for number in (10**400, 10**5000):
-        with pytest.raises(RuntimeError, match="of .* bits is out of the range of Float64"):
+        with pytest.raises(RuntimeError, match=r"of .* bits is out of the range of Float64"):
             ops.mul(x, number)
-        with pytest.raises(RuntimeError, match="of .* bits is out of the range of Int64"):
+        with pytest.raises(RuntimeError, match=r"of .* bits is out of the range of Int64"):
             ops.less(x.astype("int8"), number)
 
 

@@ -31,7 +31,10 @@ SCALAR_OPERATORS = OPERATORS | {
     "minimum": ops.minimum,
     "fmod": ops.fmod,
 }
-LIMITS = ("-1", "2", "127", "-129", "255", "256", "300", "70000", "2**31", "2**40", "-2**63", "2**63", "2**64", "1e6", "1e40", "1e-50", "inf", "nan")
+LIMITS = (
+    "-1", "2", "127", "-129", "255", "256", "300", "70000", "2**31", "2**40", "-2**63", "2**63", "2**64",
+    "1e6", "1e40", "1e-50", "inf", "nan",
+)
 """Numbers at the ends of dtypes and beyond, as Python text."""
 TOO_LARGE = {
     "uint8": (-1, 256, 300),
