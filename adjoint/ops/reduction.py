@@ -60,7 +60,7 @@ def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     """The mean over axes; of integers in their own dtype, truncated; RuntimeError for bools, as in MindSpore."""
     x = operand("ReduceMean", x, "x")
     if x.dtype is BOOL:
-        raise wrong("ReduceMean", "x", "a Tensor of numbers; for the share that is true take the mean of `x.astype(float32)`", x, RuntimeError)
+        raise wrong("ReduceMean", "x", "a Tensor of numbers, such as `x.astype(float32)`", x, RuntimeError)
     op = made(Mean, axes_argument("ReduceMean", axis, x.ndim), flag("ReduceMean", "keep_dims", keep_dims))
     if x.dtype.is_float:
         return apply(op, x)
