@@ -30,13 +30,13 @@ from adjoint.diagnostics import CompileError
 from adjoint.ir.core import Function, Module
 from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.parse import parse_module, parse_types
-from adjoint.ir.print import listing
+from adjoint.ir.print import listing, print_module
 from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.manager import Changes, Pipeline
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.executor import load_ir
-from adjoint.runtime.jit import jit, parsed
+from adjoint.runtime.jit import jit, parsed, run_instead
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.stages import OPTIMISING, adjoint_of, expanded, kernels, standalone, wanted
 from adjoint.runtime.tensor import Tensor
@@ -62,8 +62,8 @@ Show a program at its stages:
 
   parsed     the graph that `jit` and GRAPH_MODE run: the source is parsed for inputs of the types in --args; control flow that depends
              on tensors is in it, prints and hooks stand where they run
-  optimised  the same after {OPTIMISING}: the same values and effects. It is for
-             looking and running; gradients are taken of the parsed one
+  optimised  the same after {OPTIMISING}: the same values and effects.
+             It is for looking and running; gradients are taken of the parsed one
   adjoint    the gradient: a forward copy and the reverse pass, by the arguments and parameters in --wrt, hooks standing in it
   c          one kernel for each different computation of both, with the lines that it serves
   forward    with --trace, in the place of parsed: what one run on example inputs did, the branch that it took and what its
@@ -94,12 +94,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stage", choices=["parsed", "optimised", "adjoint", "c", "all", "forward"], default="all")
     parser.add_argument("--trace", action="store_true", help="run the function once and show what it did, instead of parsing it")
     parser.add_argument("--passes", default="", help='passes to run first, in the place of the optimised stage: "simplify,cse,dce"')
-    parser.add_argument("--diff", action="store_true", help="show what each pass changed")
+    parser.add_argument("--diff", action="store_true", help="show what each pass changed, and name those that changed nothing")
     parser.add_argument("--wrt", default="",
                         help="what to differentiate by: x,@conv1.weight; default: floating arguments and the parameters that are trained")
     parser.add_argument("--no-locations", action="store_true", help="leave the right margin out")
-    parser.add_argument("--run", action="store_true", help="also run the graph (with --trace: the function) on the inputs; "
-                        "shows what it prints and returns")
+    parser.add_argument("--run", action="store_true", help="also run the graph on the inputs, the one that --stage optimised or --passes "
+                        "shows (with --trace: the function); shows what it prints and returns")
     parser.add_argument("--hosts", default="", help="for --run of a .ir text: NAME=FILE.py:FUNCTION,...")
     parser.add_argument("--seed", type=int, default=0, help="seed of the example inputs")
     parser.add_argument("--standalone", action="store_true", help="with --stage c: one C file that compiles by itself, with a function "
@@ -171,14 +171,18 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
         module = after
         if symbol not in module.functions:
             symbol = next(iter(module.functions))
+        shown = module
     else:
+        shown = module
         if chosen.stage in (first, "all"):
             yield first, module, []
         if chosen.stage in ("optimised", "all"):
             after, changes = _after(Pipeline.parse(OPTIMISING), module, chosen)
             yield from changes or [("optimised", after, [])]
+            if chosen.stage == "optimised":
+                shown = after
     if chosen.run:
-        yield "results", program.run(), []
+        yield "results", program.run(shown, symbol), []
     if chosen.stage not in ("adjoint", "c", "all"):
         return
     mistake: CompileError | None = None
@@ -194,8 +198,8 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
             gradient = adjoint.module
             if chosen.stage != "c":
                 if chosen.diff:
-                    for i, (name, text) in enumerate(changes.texts):
-                        yield f"adjoint, after {name}", text or "no change\n", list(adjoint.notes) if not i else []
+                    for i, (name, text, _) in enumerate(_told(changes)):
+                        yield f"adjoint, {name}", text, list(adjoint.notes) if not i else []
                 else:
                     yield "adjoint", gradient, list(adjoint.notes)
     elif chosen.stage == "adjoint":
@@ -214,7 +218,14 @@ def _after(pipeline: Pipeline, module: Module, chosen: argparse.Namespace) -> tu
     """The module after the passes; with --diff also what each of them changed."""
     changes = Changes(locations=not chosen.no_locations)
     after = pipeline.run(module, [changes] if chosen.diff else [])
-    return after, [(f"after {name}", text or "no change\n", []) for name, text in changes.texts]
+    return after, _told(changes)
+
+
+def _told(changes: Changes) -> list[tuple[str, str, list[str]]]:
+    """What each pass changed, as stages; the last one names the passes that changed nothing."""
+    idle = [name for name, text in changes.texts if not text]
+    told: list[tuple[str, str, list[str]]] = [(f"after {name}", text, []) for name, text in changes.texts if text]
+    return [*told, ("no change", f"by {', '.join(idle)}\n", [])] if idle else told
 
 
 # what is dumped
@@ -225,13 +236,13 @@ class _Program:
     """What is dumped.
 
     symbol   of the function that is meant
-    run      runs it on the example inputs; what it prints and gives, as text
+    run      runs a module that passes have made of it on the example inputs; what its function of that symbol prints and gives, as text
     trained  of each parameter of the module, whether it is trained
     """
 
     module: Module
     symbol: str
-    run: Callable[[], str]
+    run: Callable[[Module, str], str]
     trained: Mapping[str, bool] = field(default_factory=dict)
 
 
@@ -258,10 +269,27 @@ def _program(chosen: argparse.Namespace) -> _Program:
         if chosen.trace:
             traced = trace(target, inputs)
             trained = {symbol: x.requires_grad for symbol, x in traced.parameters.items()}
-            return _Program(traced.module, traced.symbol, lambda: _printed(target, inputs), trained)
-        graph = parsed(target, *inputs).graph
+
+            def run_function(module: Module, symbol: str) -> str:
+                if module is not traced.module:
+                    raise Wrong("with --trace the function itself is run: leave --passes and --stage optimised out, or leave --trace out")
+                return _printed(target, inputs)
+
+            return _Program(traced.module, traced.symbol, run_function, trained)
+        made = parsed(target, *inputs)
+    graph = made.graph
     trained = {symbol: isinstance(x, Parameter) and x.requires_grad for symbol, x in graph.state.items()}
-    return _Program(graph.module, graph.symbol, lambda: _printed(jit(target), inputs), trained)
+
+    def run_graph(module: Module, symbol: str) -> str:
+        if module is graph.module:
+            return _printed(jit(target), inputs)
+        function = module.functions[symbol]
+        if [x.type for x in function.params] != [x.type for x in graph.function.params] or symbol != graph.symbol:
+            raise Wrong(f"the passes made another function of it, @{symbol}: save it as FILE.ir and run that, "
+                        "`adjoint dump-ir FILE.ir --run`")
+        return _printed(lambda *given: run_instead(made, module, given), inputs)
+
+    return _Program(graph.module, graph.symbol, run_graph, trained)
 
 
 def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:
@@ -273,8 +301,8 @@ def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:
     if symbol not in module.functions:
         raise Wrong(f"{path} has no function @{symbol}; it has {', '.join('@' + s for s in module.functions)}")
 
-    def run() -> str:
-        types = [p.type for p in module.functions[symbol].params]
+    def run(shown: Module, symbol: str) -> str:
+        types = [p.type for p in shown.functions[symbol].params]
         inputs = _inputs(chosen.args, chosen.seed) if chosen.args else [_example(t, np.random.default_rng(chosen.seed)) for t in types]
         hosts: dict[str, Any] = {}
         for item in filter(None, chosen.hosts.split(",")):
@@ -286,7 +314,9 @@ def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:
         if missing:
             raise Wrong(f"the module names the hosts {', '.join('@' + m for m in missing)}: "
                         "say what they are with --hosts NAME=FILE.py:FUNCTION")
-        return _printed(load_ir(Path(path), hosts=hosts)[symbol], inputs)
+        if len(inputs) != len(types):
+            raise Wrong(f"@{symbol} takes {len(types)} inputs, and --args has {len(inputs)}")
+        return _printed(load_ir(Path(path) if shown is module else print_module(shown), hosts=hosts)[symbol], inputs)
 
     return _Program(module, symbol, run)
 

@@ -3,7 +3,8 @@
     y = call @f(a)                   [x := a] nodes of @f;  y := results of @f
     y = cell carry (x = a) { R }     [x := a] R, only where it is asked for: a cell is a boundary of gradients
 
-Before gradients only calls are inlined, and not those of a function with a pullback of its own.
+Before gradients only calls are inlined, and not those of a function with a pullback of its own. A cell without hooks and `bprop` means
+what its region means; unpacking it may change the order in which a gradient is summed, so `plain` belongs behind gradients too.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ from adjoint.passes.rebuild import Known, Rewriter, became
 __all__ = ["Inline", "inlined", "inlined_region"]
 
 
-def inlined(function: Function, module: Module, *, cells: bool = False, rules: bool = False) -> Function:
+def inlined(function: Function, module: Module, *, cells: bool = False, plain: bool = False, rules: bool = False) -> Function:
     """The function with its calls replaced by what they call; recursive calls stay.
 
     cells  also unpack cells (after gradients)
+    plain  also unpack cells without hooks and `bprop` (after gradients)
     rules  also inline functions that have a pullback of their own (after gradients)
     """
-    if not any(isinstance(node.op, Call) or (cells and isinstance(node.op, Cell)) for node in walk(function.body)):
+    if not any(isinstance(node.op, Call) or ((cells or plain) and isinstance(node.op, Cell)) for node in walk(function.body)):
         return function
-    rewriter = _Inliner(module, cells=cells, rules=rules, around=(function.symbol,))
+    rewriter = _Inliner(module, cells=cells, plain=plain, rules=rules, around=(function.symbol,))
     return replace(function, body=rewriter.body(function.body))
 
 
@@ -38,14 +40,14 @@ def inlined_region(region: Region, module: Module, around: str) -> Region:
     """The same for a region of the function called `around`; it goes on seeing what is outside of it."""
     if not any(isinstance(node.op, Call) for node in walk(region)):
         return region
-    return _Inliner(module, cells=False, rules=False, around=(around,)).body(region)
+    return _Inliner(module, cells=False, plain=False, rules=False, around=(around,)).body(region)
 
 
 class _Inliner(Rewriter):
     """Copies a function called from the functions `around`, at the place `at`."""
 
-    def __init__(self, module: Module, *, cells: bool, rules: bool, around: tuple[str, ...], at: Loc | None = None):
-        self._module, self._cells, self._rules = module, cells, rules
+    def __init__(self, module: Module, *, cells: bool, plain: bool, rules: bool, around: tuple[str, ...], at: Loc | None = None):
+        self._module, self._cells, self._plain, self._rules = module, cells, plain, rules
         self._around, self._at = around, at
 
     def place(self, loc: Loc) -> Loc:
@@ -59,10 +61,10 @@ class _Inliner(Rewriter):
                 if called.vjp is not None and not self._rules:
                     return None
                 around = (*self._around, symbol)
-                inner = _Inliner(self._module, cells=self._cells, rules=self._rules, around=around, at=b.loc)
+                inner = _Inliner(self._module, cells=self._cells, plain=self._plain, rules=self._rules, around=around, at=b.loc)
                 body, known = called.body, dict(zip(called.params, operands, strict=True))
                 inner.nodes(b, body.nodes, known)
-            case Cell() if self._cells:
+            case Cell(symbol=symbol, rule=rule) if self._cells or (self._plain and not symbol and not rule):
                 (body,) = node.regions
                 known.update(zip(body.params, operands, strict=True))
                 self.nodes(b, body.nodes, known)
@@ -76,12 +78,14 @@ class Inline(Pass):
     """`inline`: calls become what they call.
 
     cells  whether cells are unpacked as well; only after gradients
+    plain  whether cells without hooks and `bprop` are; only after gradients
     rules  whether functions with a pullback of their own are inlined as well; only after gradients
     """
 
     name: ClassVar[str] = "inline"
     cells: bool = False
+    plain: bool = False
     rules: bool = False
 
     def on_function(self, function: Function, module: Module) -> Function:
-        return inlined(function, module, cells=self.cells, rules=self.rules)
+        return inlined(function, module, cells=self.cells, plain=self.plain, rules=self.rules)

@@ -10,6 +10,7 @@ place where the old one was left.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import sys
@@ -19,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import Loc
-from adjoint.ir.core import symbol_like, walk
+from adjoint.ir.core import Module, symbol_like, walk
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.graph import Check
@@ -31,7 +32,7 @@ from adjoint.runtime.structure import leaves
 from adjoint.runtime.templates import Template, flatten
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["Compiled", "jit", "ms_function", "of_function", "parsed", "run_cell"]
+__all__ = ["Compiled", "jit", "ms_function", "of_function", "parsed", "run_cell", "run_instead"]
 
 class _Entry:
     """A graph, bound."""
@@ -333,6 +334,25 @@ def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     else:
         call = functools.partial(_function, function)
     return lowered(call, template, _symbol(function), _definition(function), {}, _names(function, template))
+
+
+def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
+    """Run a module in the place of the one that a function was lowered to, and return what the function returns.
+
+    module  what passes made of `lowered.graph.module`; its function has the same parameters and results
+
+    RuntimeError when a forward hook gives something else than the function was lowered for.
+    """
+    from adjoint.runtime.graph import Deviation  # loaded with the first graph
+
+    graph = dataclasses.replace(lowered.graph, module=module, sites={})
+    entry = _Entry(type(lowered)(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites))
+    _, tensors = flatten((tuple(args), {}))
+    try:
+        return _returned(entry, entry.walk.run(tensors), tensors)
+    except Deviation as deviation:
+        deviation.abandon()
+        raise RuntimeError(str(deviation)) from None
 
 
 # -- the decorator -----------------------------------------------------------------------------------------------------------

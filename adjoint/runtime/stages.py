@@ -26,7 +26,7 @@ from adjoint.passes.manager import Observer, Pipeline
 
 __all__ = ["OPTIMISING", "Adjoint", "adjoint_of", "expanded", "kernels", "optimised", "standalone", "wanted"]
 
-OPTIMISING = "inline,differentiate,simplify,cse,dce"
+OPTIMISING = "inline,differentiate,inline{plain=true},simplify,cse,dce"
 """Passes that change neither a value nor an effect.  They come last: a gradient of what they leave is summed in another order."""
 
 

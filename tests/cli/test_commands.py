@@ -15,6 +15,7 @@ from adjoint import nn, ops
 from adjoint.cli import main
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
+from adjoint.runtime.walk import bind
 
 NET = '''
 import numpy as np
@@ -37,6 +38,15 @@ class Net(nn.Cell):
         h = self.fc(x) * self.scale
         h.register_hook(clip)
         return ops.tanh(h * 0.5)
+
+
+class Plain(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(4, 3)
+
+    def construct(self, x):
+        return ops.tanh(self.fc(x))
 
 
 class NeedsArguments(nn.Cell):
@@ -208,11 +218,51 @@ def test_dump_ir_of_text_at_every_stage(capsys, tmp_path, net):
     assert code == 0 and set(json.loads(out)) == {"parsed", "optimised", "adjoint", "c", "notes"}
     for arguments in (["--stage", "optimised"], ["--stage", "parsed", "--passes", "lift-state,cse"]):
         code, out, _ = run(capsys, "dump-ir", str(text), "--diff", "--no-locations", *arguments)
-        assert code == 0 and "# after cse" in out and "no change" in out
+        assert code == 0 and "# no change\nby " in out and "cse" in out
     code, out, _ = run(capsys, "dump-ir", str(text), "--diff", "--stage", "adjoint", "--wrt", "x,@count")
     assert code == 0 and "# adjoint, after lift-state{symbols=[@count]}" in out and "+++ after grad{" in out
     code, _, err = run(capsys, "dump-ir", str(text), "--trace")
     assert code == 2 and "graph already" in err
+
+
+def test_dump_ir_names_passes_that_change_nothing_once(capsys, net):
+    code, out, _ = run(capsys, "dump-ir", f"{net}:Plain", "--args", "f32[2, 4]", "--stage", "optimised", "--diff", "--no-locations")
+    assert code == 0 and '-  plain: f32[2, 3] = cell "Plain"' in out and out.count("# ") == 2
+    assert out.endswith("\n# no change\nby inline, differentiate, simplify, cse, dce\n")
+    code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "adjoint", "--diff", "--no-locations")
+    assert code == 0 and "# adjoint, after grad{" in out and "no change" not in out
+
+
+@pytest.mark.parametrize(("target", "arguments"), [("Net", "f32[2, 4]"), ("jitted", "f32[3], 2"), ("Counter", "f32[3]")])
+def test_dump_ir_runs_the_graph_that_it_shows(capsys, monkeypatch, net, target, arguments):
+    """The text that is shown is that of the graph that runs, and it gives what the parsed one gives."""
+    ran = []
+    monkeypatch.setattr("adjoint.runtime.walk.bind", lambda graph: ran.append(print_module(graph.module)) or bind(graph))
+    shown = {}
+    for stage, choice in (("parsed", ["--stage", "parsed"]), ("optimised", ["--stage", "optimised"]), ("after dce", ["--passes", "dce"])):
+        ms.set_seed(1)
+        code, out, err = run(capsys, "dump-ir", f"{net}:{target}", "--args", arguments, *choice, "--run", "--json")
+        assert code == 0, err
+        shown[stage] = json.loads(out)
+        assert ran[-1] == shown[stage][stage]
+    assert shown["parsed"]["results"] == shown["optimised"]["results"] == shown["after dce"]["results"]
+
+
+def test_dump_ir_runs_a_text_after_its_passes(capsys, tmp_path):
+    text = tmp_path / "f.ir"
+    text.write_text("func @f(x: f32) -> f32 {\n  y: f32 = mul(x, x)\n  return y\n}\n")
+    code, out, _ = run(capsys, "dump-ir", str(text), "--passes", "grad{wrt=[x]}", "--args", "3.0, 1.0", "--run")
+    assert code == 0 and "# results\nTensor(shape=[], dtype=Float32, value= 6)\n" in out
+    code, _, err = run(capsys, "dump-ir", str(text), "--passes", "grad{wrt=[x]}", "--args", "3.0", "--run")
+    assert code == 2 and "@f.grad takes 2 inputs, and --args has 1" in err
+
+
+@pytest.mark.parametrize(("choice", "text"), [
+    (["--passes", "grad{wrt=[x]}"], "@loss.grad: save it as FILE.ir"), (["--trace", "--stage", "optimised"], "the function itself is run"),
+])
+def test_dump_ir_does_not_run_what_it_does_not_show(capsys, net, choice, text):
+    code, out, err = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", *choice, "--run")
+    assert code == 2 and text in err and "# results" not in out
 
 
 def test_dump_ir_of_text_and_its_run(capsys, tmp_path):
