@@ -172,7 +172,7 @@ class Kernels:
         missing = {}
         for kernel in lowered:
             key = cache.workshop.key(kernel.text, kernel.headers)
-            if cache.workshop.library(key) is None:
+            if not cache.workshop.has(key):
                 missing[key] = kernel
         units = compiling._units("tests", missing)
         cache._crew.add(units, first=True)

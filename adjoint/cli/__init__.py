@@ -1,4 +1,4 @@
-"""The commands: `adjoint run | dump-ir | doctor | explain`.  Each stands in a file of its own, loaded when it is called.
+"""The commands: `adjoint run | dump-ir | doctor | cache | explain`.  Each stands in a file of its own, loaded when it is called.
 
 Exit codes, of every command: 0 done; 1 what was asked for failed (a script that raised, a text with a mistake, a self
 test); 2 the command line is wrong; 130 interrupted.
@@ -20,6 +20,7 @@ _COMMANDS = {
     "run": ("adjoint.cli.run", "run a script written for mindspore"),
     "dump-ir": ("adjoint.cli.dump_ir", "show a function as IR, its adjoint, and the C"),
     "doctor": ("adjoint.cli.doctor", "compiler, flags, cache, settings, and a self test"),
+    "cache": ("adjoint.cli.cache", "look at, check or clear the compiled kernels that are kept"),
     "explain": ("adjoint.cli.explain", "explain an error code"),
 }
 

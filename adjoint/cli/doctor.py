@@ -19,14 +19,15 @@ from rich.table import Table
 
 import adjoint
 from adjoint.cli.console import Output
-from adjoint.codegen.compile import open_workshop
 from adjoint.codegen.toolchain import NoCompiler, Toolchain, machine_flags
+from adjoint.codegen.workshop import open_workshop
 from adjoint.runtime.context import get_context
 
 __all__ = ["SETTINGS", "act", "configure"]
 
 SETTINGS = {
     "ADJOINT_CACHE_DIR": "where compiled kernels are kept",
+    "ADJOINT_CACHE_MIB": "how much of them, in MiB",
     "ADJOINT_NUM_THREADS": "threads of the kernels",
     "ADJOINT_HOOK_SIGNATURE": "cell or cell_id (the older manual's hooks)",
     "ADJOINT_FORBID_INTERPRETER": "1: an op without a compiled kernel raises",

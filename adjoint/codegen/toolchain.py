@@ -14,18 +14,19 @@ Flags, and why:
     -m...                  what this processor has, each by name (never -march=native: the names are part of a library's key)
 
 The unsafe mathematics that compilers offer is not among them: it changes results, breaks tests for NaN, and on loading
-switches subnormals off for the whole process.
+switches subnormals off for the whole process.  Nor does it get in by $CC: of the flags there those are kept that change neither
+results nor what is read, and the others are left out, with a warning.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -33,7 +34,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-__all__ = ["FLAGS", "TIME_LIMIT", "CompilerError", "NoCompiler", "Toolchain", "machine_flags"]
+from adjoint.codegen.compiler_process import READ_BY_COMPILERS, Limit, environment, run
+
+__all__ = ["FLAGS", "LIMIT", "NoCompiler", "Toolchain", "machine_flags"]
 
 FLAGS: Final = (
     "-std=c11",
@@ -46,8 +49,16 @@ FLAGS: Final = (
     "-fwrapv",
 )
 
-TIME_LIMIT: Final = 300.0
-"""Seconds that one run of the compiler may take."""
+LIMIT: Final = Limit(processor=300, waiting=600.0)
+"""How long the compiler may take for one unit."""
+
+_HARMLESS: Final = re.compile(
+    r"-pthread|-pipe|-m64|-mcpu=baseline|-g\w*|-O[0-3sz]|-std=.*|-W(?![alp],).*|-fPIC|-fpic|-fuse-ld=.*|-f(no-)?diagnostics-.*|-f(no-)?color-.*"
+    r"|-f(no-)?sanitize.*|-fno-omit-frame-pointer|-f(no-)?stack-protector.*|-static-lib\w+|-shared-lib\w+|--target=.*|--sysroot=.*"
+)
+"""Flags that $CC may hold: results do not change by them, and where they say what is read they are part of a key."""
+_WITH_A_WORD: Final = ("-target", "-arch", "-isysroot", "--sysroot")
+"""Flags that $CC may hold together with the word behind them."""
 
 _FEATURES: Final = {
     "sse4_2": "-msse4.2",
@@ -68,23 +79,23 @@ _FEATURES: Final = {
 
 
 class NoCompiler(Exception):
-    """There is no C compiler; `tried` says what was looked for and how it failed."""
+    """Nothing can be compiled: there is no C compiler that works, or no directory for what it makes.
 
-    def __init__(self, tried: list[str]):
+    tried    compilers, and why they cannot be used
+    refused  directories, and why they cannot be used
+    """
+
+    def __init__(self, tried: Sequence[str], refused: Sequence[str] = ()):
         self.tried = tuple(tried)
-        super().__init__(
-            f"No C compiler was found ({'; '.join(tried)}). "
-            "Install gcc or clang, name one in the environment variable CC, or `pip install ziglang`."
-        )
-
-
-class CompilerError(Exception):
-    """The compiler refused, crashed, or took too long; `output` is what it said."""
-
-    def __init__(self, command: list[str], output: str):
-        super().__init__(output.strip().partition("\n")[0] or "the compiler failed")
-        self.command = command
-        self.output = output
+        self.refused = tuple(refused)
+        said: list[str] = []
+        if tried:
+            said.append(f"No C compiler was found that works ({'; '.join(tried)}). "
+                        "Install gcc or clang, name one in the environment variable CC, or `pip install ziglang`.")
+        if refused:
+            said.append(f"These directories cannot be used for compiled kernels: {'; '.join(refused)}. "
+                        "Name another one in the environment variable ADJOINT_CACHE_DIR.")
+        super().__init__(" ".join(said))
 
 
 @cache
@@ -114,11 +125,13 @@ class Toolchain:
     command   its program and the arguments that belong to it, `("/usr/bin/ccache", "gcc")`
     identity  changes when the program does
     machine   -m flags
+    left_out  flags that $CC holds and that are not used
     """
 
     command: tuple[str, ...]
     identity: str
     machine: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -134,7 +147,8 @@ class Toolchain:
             if program is None:
                 tried.append(f"{label}: not found")
                 continue
-            command = (program, *words[1:])
+            arguments, left_out = _kept_arguments(words[1:])
+            command = (os.path.abspath(program), *arguments)
             if command in seen:
                 continue
             seen.add(command)
@@ -142,7 +156,7 @@ class Toolchain:
             if identity is None:
                 tried.append(f"{label}: cannot be read")
                 continue
-            yield cls(command, identity, machine_flags())
+            yield cls(command, identity, machine_flags(), left_out)
 
     @classmethod
     def find(cls, tried: list[str] | None = None) -> Toolchain | None:
@@ -156,54 +170,40 @@ class Toolchain:
     def version(self) -> str:
         """The first line of what the compiler says of itself."""
         try:
-            said = subprocess.run([*self.command, "--version"], capture_output=True, text=True, timeout=20, check=False)
+            said = subprocess.run([*self.command, "--version"], capture_output=True, text=True, timeout=20, check=False, env=environment())
         except (OSError, subprocess.TimeoutExpired) as problem:
             return f"unknown ({problem})"
         return (said.stdout or said.stderr).strip().partition("\n")[0]
 
-    def arguments(self, source: Path, library: Path, extra: tuple[str, ...] = ()) -> list[str]:
+    def arguments(self, source: str, library: str, extra: Sequence[str] = ()) -> list[str]:
         """The command line that makes a shared library of one C file."""
-        return [*self.command, *self.flags, *extra, "-o", str(library), "-x", "c", str(source), "-x", "none", "-lm"]
+        return [*self.command, *self.flags, *extra, "-o", library, "-x", "c", source, "-x", "none", "-lm"]
 
-    def compile(self, source: Path, library: Path, extra: tuple[str, ...] = (), time_limit: float = TIME_LIMIT) -> None:
-        """Compiles; a CompilerError if that fails or takes longer than `time_limit` seconds."""
-        command = self.arguments(source, library, extra)
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "LC_ALL": "C"},
-                start_new_session=True,  # so that its children can be ended with it
-            )
-        except OSError as problem:
-            raise CompilerError(command, f"the compiler could not be started: {problem}") from problem
-        running.add(process)
-        try:
-            output, _ = process.communicate(timeout=time_limit)
-        except subprocess.TimeoutExpired:
-            raise CompilerError(command, f"the compiler took longer than {time_limit:g} seconds") from None
-        finally:
-            if process.returncode is None:
-                end(process)
-            running.discard(process)
-        if process.returncode != 0:
-            said = output.decode("utf-8", "replace")
-            raise CompilerError(command, f"{said.rstrip()}\n(exit status {process.returncode})".lstrip())
+    def compile(
+        self, source: str | Path, library: str | Path, extra: Sequence[str] = (), *, folder: str = "", limit: Limit = LIMIT
+    ) -> None:
+        """Compile; a CompilerError if that fails or takes longer than `limit`.
+
+        The compiler runs in `folder`, by default in that of the source, and keeps its temporary files there.
+        """
+        run(self.arguments(str(source), str(library), extra), folder or os.path.dirname(source) or ".", limit)
 
 
-running: Final[set[subprocess.Popen[bytes]]] = set()
-"""Compilers at work in this process."""
+def _kept_arguments(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Of the words behind the program in $CC, those that are kept and those that are left out.
 
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a compiler and the processes that it started."""
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
+    Words before the first flag are kept: `ccache gcc`, `zig cc`.
+    """
+    kept: list[str] = []
+    left_out: list[str] = []
+    flags = False
+    wanted = False  # by the flag before it
+    for word in words:
+        flags = flags or word.startswith(("-", "@"))
+        keep = not flags or wanted or word in _WITH_A_WORD or _HARMLESS.fullmatch(word) is not None
+        wanted = word in _WITH_A_WORD and not wanted
+        (kept if keep else left_out).append(word)
+    return kept, tuple(left_out)
 
 
 def _places() -> Iterator[tuple[str, list[str]]]:
@@ -230,7 +230,9 @@ def _identity(command: tuple[str, ...]) -> str | None:
     parts = [sys.platform, os.uname().machine]
     with suppress(AttributeError, ValueError, OSError):  # where there is no glibc
         parts.append(os.confstr("CS_GNU_LIBC_VERSION") or "")
-    for position, word in enumerate(command):
+    parts += [f"{name}={os.environ[name]}" for name in READ_BY_COMPILERS if name in os.environ]
+    helpers = ("as", "ld")  # gcc takes them from PATH
+    for position, word in enumerate((*command, *helpers)):
         program = word if position == 0 else shutil.which(word)
         if program is None:
             parts.append(word)

@@ -44,8 +44,9 @@ class Machine:
         # Loaded here, not with the package: importing adjoint needs no compiler.
         from cffi import FFI
 
-        from adjoint.codegen.compile import KernelCache, load_runtime
+        from adjoint.codegen.compile import KernelCache
         from adjoint.codegen.toolchain import NoCompiler
+        from adjoint.codegen.workshop import load_runtime
 
         self.library: Any = None
         self.kernels: KernelCache | None = None
@@ -62,12 +63,20 @@ class Machine:
         else:
             self.library.adjoint_set_threads(default_threads())
             self._allocate = ffi.new_allocator(self.library.adjoint_allocate, self.library.adjoint_free, False)
+        self._warned = False
         self._bytes = ffi.typeof("char[]")
         self._declared = declared
 
     def bind(self, kernel: Any, sizes: Sequence[int]) -> Any:
         """A kernel and its size array as the one argument that launches take; memory, to be kept as long as it is used."""
         return self._declared.new("struct adjoint_bound *", (kernel, sizes))
+
+    def warn_of(self, fault: InternalError) -> None:
+        """Warn that a kernel cannot be had, the first time: what keeps one from being compiled often keeps all."""
+        if not self._warned:
+            self._warned = True
+            warn(f"{fault} Ops without a kernel run by NumPy instead: slower, the same within each op's stated error. "
+                 "This is said once; other kernels may lack too.")
 
     def allocate(self, size: int) -> Memory:
         """Memory of `size` bytes, not cleared; MemoryError when the machine does not have it."""

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.diagnostics import InternalError, warn
+from adjoint.diagnostics import InternalError
 from adjoint.ir.op import Op
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType, Type
@@ -88,7 +88,7 @@ def _made(op: Op, types: Sequence[TensorType]) -> Plan:
     except InternalError as fault:
         if forbids_interpreter():
             raise
-        warn(str(fault))
+        here.warn_of(fault)
         return _interpreted(op, tuple(types), result_types, here)
 
 

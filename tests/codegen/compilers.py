@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,38 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
+REAL = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+
+
+def script(path: Path, body: str) -> Path:
+    """A program of a few lines of shell."""
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(stat.S_IRWXU)
+    return path
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody has asked for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def ends(pid: int) -> bool:
+    """Whether a process ends within a few seconds."""
+    deadline = time.monotonic() + 10
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not alive(pid)
+
+
 class CountedCompiler:
     """A script that runs the real compiler and keeps a list of its runs."""
 
     def __init__(self, directory: Path):
         self.log = directory / "runs"
-        self.path = directory / "counted cc"  # with a space, as in a user's home
-        real = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-        self.path.write_text(f'#!/bin/sh\necho run >> "{self.log}"\nexec {real} "$@"\n')
-        self.path.chmod(stat.S_IRWXU)
+        self.path = script(directory / "counted cc", f'echo run >> "{self.log}"\nexec {REAL} "$@"')  # with a space, as in a user's home
 
     @property
     def runs(self) -> int:

@@ -1,4 +1,4 @@
-"""The store of libraries: what it trusts, what it refuses, and that nothing it finds can do harm."""
+"""The store of libraries: where it is, what it keeps and for how long, and that nothing it finds can do harm."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cffi import FFI
+from compilers import needs_compiler
+from toy_ops import Add, alone, lowered, vector
 
-from adjoint.codegen.cache import Entry, Store
+from adjoint.codegen.cache import Store, size_limit
+from adjoint.codegen.compile import KernelCache
+from adjoint.codegen.private_folder import PrivateFolder
+from adjoint.codegen.toolchain import NoCompiler
+from adjoint.codegen.workshop import Workshop, load_runtime
+from adjoint.ir.types import F32, F64, I32
 
 
 def first(refused: list[str] | None = None) -> Store:
@@ -32,107 +42,87 @@ def test_order_of_directories(cache: Path, tmp_path: Path, monkeypatch: pytest.M
     assert first().root == tmp_path / "home/.cache/adjoint/kernels"
 
 
-def others_may_write(cache: Path) -> None:
-    cache.mkdir()
-    cache.chmod(0o777)
-
-
-def others_may_read_inside(cache: Path) -> None:
-    (cache / "kernels").mkdir(parents=True)
-    (cache / "kernels").chmod(0o755)
-
-
-def link(cache: Path) -> None:
-    (cache.parent / "elsewhere").mkdir(mode=0o700)
-    cache.symlink_to(cache.parent / "elsewhere")
-
-
-def link_inside(cache: Path) -> None:
-    cache.mkdir(mode=0o700)
-    (cache.parent / "elsewhere").mkdir(mode=0o700)
-    (cache / "kernels").symlink_to(cache.parent / "elsewhere")
-
-
-def link_within(cache: Path) -> None:
-    (cache / "kernels").mkdir(parents=True, mode=0o700)
-    (cache.parent / "elsewhere").mkdir(mode=0o700)
-    (cache / "kernels" / "library").symlink_to(cache.parent / "elsewhere")
-
-
-def a_file(cache: Path) -> None:
-    cache.write_text("")
-
-
-@pytest.mark.parametrize(
-    ("prepare", "reason"),
-    [
-        (others_may_write, "others can write to it"),
-        (others_may_read_inside, "mode 0755"),
-        (link, "is a link"),
-        (link_inside, "is a link"),
-        (link_within, "is a link"),
-        (a_file, ""),
-    ],
-)
-def test_untrusted_directories_are_passed_over(prepare, reason: str, cache: Path, tmp_path: Path) -> None:
-    prepare(cache)
-    refused: list[str] = []
-    assert first(refused).root == tmp_path / "xdg/adjoint/kernels"
-    assert len(refused) == 1
-    assert str(cache) in refused[0]
-    assert reason in refused[0]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_a_directory_of_another_user_is_passed_over(cache: Path, tmp_path: Path) -> None:
-    (cache / "kernels").mkdir(parents=True, mode=0o700)
-    os.chown(cache / "kernels", 65534, 65534)
-    refused: list[str] = []
-    assert first(refused).root == tmp_path / "xdg/adjoint/kernels"
-    assert "belongs to another user" in refused[0]
-
-
 def test_a_temporary_directory_is_the_last_resort(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("xdg", "home", "cache"):
         (tmp_path / name).write_text("in the way")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    store = first()
+    refused: list[str] = []
+    store = first(refused)
     assert store.temporary
     assert store.root.parent == tmp_path
     assert stat.S_IMODE(store.root.lstat().st_mode) == 0o700
+    assert len(refused) == 3
+    for reason, name in zip(refused, ("cache", "xdg", "home"), strict=True):
+        assert reason.startswith(str(tmp_path / name))
+
+
+def add(store: Store, unit: str, content: bytes, *keys: str) -> str:
+    """Add a library with its text and the entries of these kernels; return its name."""
+    with store.scratch.new_folder() as work:
+        store.folder.create(f"{work}/made", content)
+        name = store.add_library(unit, f"{work}/made")
+    store.write(f"library/{unit}.c", "text")
+    for key in keys:
+        store.add_entry(key, name)
+    return name
+
+
+# ---- entries and libraries
 
 
 def test_an_entry_is_found_again(cache: Path) -> None:
-    first().add_entry("a1", Entry("unit.0f.so", ("f_1", "f_2")))
-    assert first().entry("a1") == Entry("unit.0f.so", ("f_1", "f_2"))
+    first().add_entry("a1", "unit.0f.so")
+    assert first().entry("a1") == "unit.0f.so"
     assert first().entry("b2") is None
+    first().accept_flags("c3", ("-mavx", "-mfma"))
+    first().accept_flags("d4", ())
+    assert first().accepted_flags("c3") == ("-mavx", "-mfma")
+    assert first().accepted_flags("d4") == ()
+    assert first().accepted_flags("a2") is None
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["", "unit.0f.so\nf", "../../evil.so\nf\n", "/evil.so\nf\n", ".evil\n", "\n", "unit.so\n\n", "unit.so\0\n", "\xff\n/"],
-)
-def test_bad_entries_are_not_found(content: str, cache: Path) -> None:
+@pytest.mark.parametrize("library", ["../../evil.so", "/evil.so", ".evil", "", "a\\b", "unit.so\0"])
+def test_an_entry_names_no_path(library: str, cache: Path) -> None:
     store = first()
-    (store.root / "kernel" / "a1").write_text(content)
+    store.add_entry("a1", library)
     assert store.entry("a1") is None
+
+
+@pytest.mark.parametrize("change", [
+    lambda text: "", lambda text: text[:-1] + "0", lambda text: text[:20], lambda text: text.replace("unit", "Unit"),
+    lambda text: "\n" + text, lambda text: "\xff\n/", lambda text: "\n".join(text.split("\n")[::-1]),
+])
+def test_an_altered_entry_is_not_found(change: Any, cache: Path) -> None:
+    store = first()
+    store.add_entry("a1", "unit.0f.so")
+    path = store.root / "kernel" / "a1"
+    path.write_text(change(path.read_text()))
+    assert store.entry("a1") is None
+    assert store.damaged() == ["kernel/a1"]
+
+
+def test_an_entry_is_bound_to_its_key(cache: Path) -> None:
+    store = first()
+    store.add_entry("a1", "unit.0f.so")
+    store.accept_flags("c3", ("-mavx",))
+    (store.root / "kernel/a1").rename(store.root / "kernel/b2")
+    (store.root / "toolchain/c3").rename(store.root / "toolchain/d4")
+    assert store.entry("b2") is None
+    assert store.accepted_flags("d4") is None
 
 
 def test_a_library_must_be_what_its_name_says(cache: Path) -> None:
     store = first()
-    made = store.temporary_path("unit")
-    made.write_bytes(b"content")
-    name = store.add_library("unit-1", made)
-    path = store.library(name)
-    assert path is not None
-    assert not made.exists()
+    name = add(store, "unit-1", b"content", "a1")
+    path = store.root / "library" / name
+    assert store.library(name) == b"content"
     assert store.damaged() == []
 
     for change in (b"", b"conten", b"Content"):
         path.write_bytes(change)
         assert store.library(name) is None
+        assert store.damaged() == ["kernel/a1", f"library/{name}"]
     path.write_bytes(b"content")
-    assert store.library(name) == path
+    assert store.library(name) == b"content"
 
     path.rename(path.with_name("moved"))
     path.symlink_to(path.with_name("moved"))
@@ -145,58 +135,131 @@ def test_a_library_must_be_what_its_name_says(cache: Path) -> None:
 def test_writing_is_whole_or_not_at_all(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = first()
 
-    def full(*arguments: object) -> None:
+    def full(*arguments: object, **named: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("adjoint.codegen.cache.os.replace", full)
+    monkeypatch.setattr("adjoint.codegen.private_folder.os.replace", full)
     with pytest.raises(OSError, match="space"):
         store.write("kernel/a1", "text\n")
-    assert list((store.root / "kernel").iterdir()) == []
+    assert [path for path in store.root.rglob("*") if path.is_file()] == []
 
 
-def test_usage_damage_and_clearing(cache: Path) -> None:
+# ---- how much it keeps
+
+
+def test_usage_and_clearing(cache: Path) -> None:
     store = first()
-    made = store.temporary_path("unit")
-    made.write_bytes(b"content")
-    name = store.add_library("unit-1", made)
-    store.add_entry("a1", Entry(name, ("f",)))
-    store.add_entry("b2", Entry("gone.00.so", ("f",)))
+    add(store, "unit-1", b"content", "a1", "b2")
     usage = store.usage()
     assert (usage.libraries, usage.kernels) == (1, 2)
     assert usage.bytes > 7
-    assert store.damaged() == ["gone.00.so"]
     store.clear()
     assert store.usage().bytes == 0
 
 
-def test_sweeping_removes_what_the_dead_left(cache: Path) -> None:
+def test_what_was_not_used_for_longest_goes_first(cache: Path) -> None:
+    """With its text and its entries; the one that was made last stays, however large."""
     store = first()
-    old, new = store.temporary_path("old"), store.temporary_path("new")
-    for path in (old, new):
-        path.write_bytes(b"half a lib")
-    os.utime(old, (1, 1))
-    store.sweep()
-    assert not old.exists()
-    assert new.exists()
+    names = [add(store, f"unit-{number}", bytes(1000) + str(number).encode(), f"a{number}") for number in range(4)]
+    for number, name in enumerate(names):
+        for path in (store.root / "library" / name, store.root / "library" / f"unit-{number}.c", store.root / "kernel" / f"a{number}"):
+            os.utime(path, (1000 * number, 1000 * number))
+    store.used(names[0])
+    assert (store.root / "library" / names[0]).stat().st_mtime > 1e9
+    store.tidy(store.usage().bytes)
+    assert store.usage().libraries == 4
+    store.tidy(store.usage().bytes - 1)  # down to four fifths of it
+    assert [store.entry(f"a{number}") is not None for number in range(4)] == [True, False, True, True]
+    assert not (store.root / "library" / "unit-1.c").exists()
+    store.tidy(1)
+    assert [path.name for path in (store.root / "library").iterdir() if path.suffix == ".so"] == [names[0]]
+
+
+def test_the_limit_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert size_limit() == 512 * 2**20
+    monkeypatch.setenv("ADJOINT_CACHE_MIB", "3")
+    assert size_limit() == 3 * 2**20
+    for text in ("0", "-1", "much", "1.5", "²"):
+        monkeypatch.setenv("ADJOINT_CACHE_MIB", text)
+        with pytest.raises(ValueError, match="ADJOINT_CACHE_MIB must be a positive number of MiB, but got"):
+            size_limit()
+
+
+@needs_compiler
+def test_the_limit_holds_while_kernels_are_made(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADJOINT_CACHE_MIB", "1")
+    store = first()
+    old = add(store, "old", os.urandom(2**20), "a1")
+    os.utime(store.root / "library" / old, (1, 1))
+    kernels = KernelCache(FFI(), Workshop.open())
+    kernels.get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
+    assert store.library(old) is None
+    assert 0 < store.usage().bytes < 2**20
 
 
 def test_usage_while_another_process_writes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A temporary file that is listed, and has its name by the time its size is asked for, does not count."""
+    """A file that is listed, and is gone by the time its size is asked for, does not count."""
     store = first()
-    gone = store.temporary_path("unit")
-    listed = Path.iterdir
-    monkeypatch.setattr(Path, "iterdir", lambda folder: [*listed(folder), *([gone] if folder == gone.parent else [])])
+    monkeypatch.setattr(PrivateFolder, "names", lambda folder, name: ["gone.so"])
     assert store.usage().libraries == 0
+
+
+# ---- temporary files
+
+
+LEFT = """
+import os, sys
+from pathlib import Path
+from adjoint.codegen.cache import Store
+from adjoint.codegen.private_folder import PrivateFolder
+store = Store(PrivateFolder(Path(sys.argv[1])))
+with store.scratch.new_folder() as work, store.scratch.turn("unit", lambda: False):
+    store.folder.create(f"{work}/half", b"half a library")
+    print("ready", flush=True)
+    sys.stdin.read()
+    os._exit(1)
+"""
+
+
+def test_what_the_dead_left_is_swept(cache: Path) -> None:
+    """And nothing of the living: neither of another process, nor of another store or thread of this one."""
+    store, other = first(), first()
+    with subprocess.Popen([sys.executable, "-c", LEFT, str(store.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        with other.scratch.new_folder() as work, other.scratch.turn("other", lambda: False):
+            names = sorted(os.listdir(store.root / "work"))
+            assert len(names) == 6
+            store.scratch.sweep()
+            assert sorted(os.listdir(store.root / "work")) == names
+            process.stdin.close()
+            process.wait()
+            store.scratch.sweep()
+            assert sorted(os.listdir(store.root / "work")) == sorted([Path(work).name, f"{Path(work).name}.owner", "other.turn"])
+    assert os.listdir(store.root / "work") == []
+
+
+def test_without_locks_age_decides(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adjoint.codegen.locks.fcntl", None)
+    store = first()
+    with store.scratch.turn("unit", lambda: False), store.scratch.new_folder() as work:
+        store.folder.create(f"{work}/half", b"")
+        (store.root / "work" / "old").mkdir()
+        os.utime(store.root / "work" / "old", (1, 1))
+        store.scratch.sweep()
+        assert os.listdir(store.root / "work") == [Path(work).name]
 
 
 TURNS = """
 import os, sys
 from pathlib import Path
 from adjoint.codegen.cache import Store
-store = Store(Path(sys.argv[1]))
+from adjoint.codegen.private_folder import PrivateFolder
+store = Store(PrivateFolder(Path(sys.argv[1])))
 count = Path(sys.argv[1], "count")
-for _ in range(200):
-    with store.turn("unit", lambda: False):
+for _ in range(50):
+    with store.scratch.turn("unit", lambda: False):
         count.write_text(str(int(count.read_text()) + 1))
 """
 
@@ -206,8 +269,8 @@ def test_processes_take_turns(cache: Path) -> None:
     (store.root / "count").write_text("0")
     processes = [subprocess.Popen([sys.executable, "-c", TURNS, str(store.root)]) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
-    assert (store.root / "count").read_text() == "600"
-    assert list(store.root.glob("*/.*")) == []
+    assert (store.root / "count").read_text() == "150"
+    assert list((store.root / "work").iterdir()) == []
 
 
 def test_a_turn_is_done_without(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,18 +279,121 @@ def test_a_turn_is_done_without(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     held, done = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
-        with store.turn("unit", lambda: False):
+        with store.scratch.turn("unit", lambda: False):
             os.write(held[1], b".")
             os.read(done[0], 1)
         os._exit(0)
     os.read(held[0], 1)
-    with store.turn("unit", lambda: True):
+    with store.scratch.turn("unit", lambda: True):
         pass
-    monkeypatch.setattr("adjoint.codegen.cache.PATIENCE", 0.0)
-    with store.turn("unit", lambda: False):
+    monkeypatch.setattr("adjoint.codegen.scratch.PATIENCE", 0.0)
+    with store.scratch.turn("unit", lambda: False):
         pass
     os.write(done[1], b".")
     assert os.waitpid(child, 0)[1] == 0
-    monkeypatch.setattr("os.open", lambda *_: (_ for _ in ()).throw(OSError("no files")))
-    with store.turn("unit", lambda: False):
+    monkeypatch.setattr("os.open", lambda *_, **__: (_ for _ in ()).throw(OSError("no files")))
+    with store.scratch.turn("unit", lambda: False):
         pass
+
+
+# ---- directories that are full, read-only, or not to run anything from
+
+
+def mount(place: Path, options: str) -> None:
+    """Mount a file system in memory; only root can, and not everywhere."""
+    place.mkdir(exist_ok=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("nothing can be mounted here")
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Any]:
+    """Mounts a file system with options at a place in tmp_path."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount")
+    places: list[Path] = []
+
+    def at(name: str, options: str) -> Path:
+        mount(tmp_path / name, options)
+        places.append(tmp_path / name)
+        return tmp_path / name
+
+    yield at
+    for place in places:
+        subprocess.run(["umount", "-l", str(place)], check=False)
+
+
+def use(workshop: Workshop) -> None:
+    """Have a kernel and the run-time library made and loaded."""
+    ffi = FFI()
+    load_runtime(ffi, workshop)
+    KernelCache(ffi, workshop).get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
+
+
+@needs_compiler
+@pytest.mark.parametrize(("options", "reason"), [
+    ("size=4k", "No space left on device"),
+    ("size=20k", "No space left on device"),
+    ("ro", "Read-only file system"),
+    ("noexec", "noexec"),
+])
+def test_the_next_directory_is_used(options: str, reason: str, mounted: Any, cache: Path, tmp_path: Path) -> None:
+    """Full at once, full when the probe is linked, read-only, or mounted noexec: the directory is blamed, not the compiler."""
+    mounted("cache", options)
+    with pytest.warns(UserWarning, match=rf"ADJOINT_CACHE_DIR is not used, .*/xdg/adjoint/kernels is: .*/cache.*: .*{reason}") as said:
+        workshop = Workshop.open()
+    assert len(said) == 1
+    assert workshop.tried == []
+    use(workshop)
+    assert workshop.store.root == tmp_path / "xdg/adjoint/kernels"
+
+
+@needs_compiler
+def test_a_directory_that_fills_up_means_another(mounted: Any, cache: Path, tmp_path: Path) -> None:
+    place = mounted("cache", "size=1m")
+    workshop = Workshop.open()
+    assert workshop.store.root == cache / "kernels"
+    with pytest.raises(OSError, match="space"):
+        (place / "filler").write_bytes(bytes(2**21))
+    with pytest.warns(UserWarning, match="ADJOINT_CACHE_DIR is not used.*: No space left on device"):
+        use(workshop)
+    assert workshop.store.root == tmp_path / "xdg/adjoint/kernels"
+
+
+@needs_compiler
+def test_all_of_it_at_once(mounted: Any, cache: Path, tmp_path: Path) -> None:
+    """Full, read-only, and noexec: libraries are loaded from memory, and found again."""
+    mounted("cache", "size=4k")
+    mounted("xdg", "ro")
+    mounted("home", "noexec")
+    with pytest.warns(UserWarning, match="ADJOINT_CACHE_DIR is not used.*/cache.*: No space.*/xdg.*: Read-only.*noexec") as said:
+        workshop = Workshop.open()
+    assert len(said) == 1
+    use(workshop)
+    assert workshop.store.root == tmp_path / "home/.cache/adjoint/kernels"
+    assert not workshop.store.executable
+    maps = Path("/proc/self/maps").read_text()
+    assert "memfd:toy_add" in maps
+    with pytest.warns(UserWarning, match="ADJOINT_CACHE_DIR"):
+        again = Workshop.open()
+    again.toolchain = None  # pyright: ignore[reportAttributeAccessIssue] - nothing is compiled
+    use(again)
+
+
+@needs_compiler
+def test_libraries_in_memory_are_told_apart(cache: Path) -> None:
+    """Though the files they are loaded from have one descriptor after the other."""
+    workshop = Workshop.open()
+    workshop.store.executable = False
+    kernels = KernelCache(FFI(), workshop)
+    for dtype in (F32, F64, I32):
+        kernel = alone(lowered(Add(), vector(dtype, 3), vector(dtype, 3)))
+        assert kernels.get(kernel)
+    assert len({id(library.handle) for library in workshop._libraries.values()}) == 3
+
+
+def test_no_directory_at_all(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "candidates", classmethod(lambda cls, refused: iter(refused.append("/cache: Read-only file system") or ())))
+    with pytest.raises(NoCompiler, match="These directories cannot be used for compiled kernels: /cache: Read-only file system"):
+        Workshop.open()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import stat
 import subprocess
 import sys
 import textwrap
@@ -18,15 +17,15 @@ from typing import Any
 import numpy as np
 import pytest
 from cffi import FFI
-from compilers import CountedCompiler, needs_compiler
-from toy_ops import Add, Broken, Scale, Sum, lowered, vector
+from compilers import REAL, CountedCompiler, alive, needs_compiler, script
+from toy_ops import Add, Broken, Scale, Sum, alone, lowered, vector
 
-from adjoint.codegen import compile as compiling
-from adjoint.codegen import packs, toolchain
+from adjoint.codegen import packs
 from adjoint.codegen.cache import Store
-from adjoint.codegen.compile import CompilerFailure, KernelCache, Workshop, load_runtime
+from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.emit import Lowered
-from adjoint.codegen.toolchain import CompilerError, NoCompiler, Toolchain, flags_for
+from adjoint.codegen.toolchain import Toolchain
+from adjoint.codegen.workshop import CompilerFailure, Workshop, load_runtime
 from adjoint.ir.op import Op
 from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I64, TensorType
 
@@ -48,11 +47,6 @@ def run(functions: tuple[Any, ...], kernel: Lowered, ffi: Any, *arrays: np.ndarr
         if status:
             return status
     return 0
-
-
-def alone(kernel: Lowered) -> Lowered:
-    """The same kernel, in no pack."""
-    return Lowered(kernel.name, kernel.text, kernel.headers, kernel.stages, kernel.scratch, "", kernel.dtype)
 
 
 # ---- computing
@@ -147,15 +141,14 @@ PROGRAM = """
     sys.path[:0] = {path!r}
     from cffi import FFI
     from toy_ops import *
-    from adjoint.codegen.compile import KernelCache, Workshop, load_runtime
-    from adjoint.codegen.emit import Lowered
+    from adjoint.codegen.compile import KernelCache
+    from adjoint.codegen.workshop import Workshop, load_runtime
     ffi = FFI()
     workshop = Workshop.open()
     load_runtime(ffi, workshop)
     kernels = KernelCache(ffi, workshop)
     for dtype in (F32, tensor(F32).dtype):
-        kernel = lowered(Add(), vector(dtype, 3), vector(dtype, 3))
-        kernel = Lowered(kernel.name, kernel.text, kernel.headers, kernel.stages, kernel.scratch, "", kernel.dtype)
+        kernel = alone(lowered(Add(), vector(dtype, 3), vector(dtype, 3)))
         (function,) = kernels.get(kernel)
     x, out = ffi.new("float[]", [1, 2, 3]), ffi.new("float[]", 3)
     function(ffi.new("void *[]", [x, x, out]), ffi.new("int64_t[]", kernel.stages[0].sizes), 0, 3)
@@ -184,7 +177,7 @@ def test_processes_that_start_together_agree(counted: CountedCompiler) -> None:
     assert runs <= 6 + 2  # each may have tried the compiler, one has compiled the run-time library and one the kernel
     store = next(Store.candidates())
     assert store.damaged() == []
-    assert list(store.root.glob("*/.*")) == []  # nothing half done
+    assert list(store.root.glob("work/*")) == []  # nothing half done
     subprocess.run(program(), check=True)
     assert counted.runs == runs
 
@@ -224,104 +217,90 @@ def test_a_damaged_library_is_made_again(damage: Callable[[Path], Any], counted:
     assert counted.runs == runs + 1
 
 
-def test_a_foreign_library_is_made_again(counted: CountedCompiler, ffi: Any) -> None:
-    """Its checksum is right, but this machine cannot load it."""
+def exchange(entries: list[Path], libraries: list[Path]) -> None:
+    """The entries of two kernels, as they are."""
+    first, second = (entry.read_bytes() for entry in entries)
+    entries[0].write_bytes(second)
+    entries[1].write_bytes(first)
+
+
+def rotate(entries: list[Path], libraries: list[Path]) -> None:
+    """The lines within entries."""
+    for entry in entries:
+        first, *rest = entry.read_text().splitlines()
+        entry.write_text("\n".join([*rest, first, ""]))
+
+
+def cut(entries: list[Path], libraries: list[Path]) -> None:
+    for entry in entries:
+        entry.write_text("".join(entry.read_text().splitlines(keepends=True)[:-1]))
+
+
+def forge(entries: list[Path], libraries: list[Path]) -> None:
+    """Entries that are right in themselves, and name the libraries of each other."""
+    store = next(Store.candidates())
+    first, second = (entry.name for entry in entries)
+    held = [store.entry(first), store.entry(second)]
+    assert None not in held
+    store.add_entry(first, str(held[1]))
+    store.add_entry(second, str(held[0]))
+
+
+def rename(entries: list[Path], libraries: list[Path]) -> None:
+    """Libraries that have each other's names."""
+    first, second = (library.read_bytes() for library in libraries)
+    libraries[0].write_bytes(second)
+    libraries[1].write_bytes(first)
+
+
+def foreign(entries: list[Path], libraries: list[Path]) -> None:
+    """Libraries that are what their names say, but of another machine."""
+    store = next(Store.candidates())
+    for entry in entries:
+        store.folder.create("work/foreign", b"\x7fELF of another machine")
+        store.add_entry(entry.name, store.add_library("foreign", "work/foreign"))
+
+
+@pytest.mark.parametrize("damage", [exchange, rotate, cut, forge, rename, foreign])
+def test_what_does_not_belong_together_is_made_again(damage: Callable[..., None], counted: CountedCompiler, ffi: Any) -> None:
+    """Two kernels of one name and the same number of functions, x * 2 and x * 3: only their keys tell them apart."""
+    kernels = [alone(lowered(Scale(by=by), vector(F32, 3))) for by in (2.0, 3.0)]
+    code = """
+        import sys
+        sys.path[:0] = {path!r}
+        from cffi import FFI
+        from toy_ops import *
+        from adjoint.codegen.compile import KernelCache
+        from adjoint.codegen.workshop import Workshop
+        cache = KernelCache(FFI(), Workshop.open(), background=False)
+        for by in (2.0, 3.0):
+            cache.get(alone(lowered(Scale(by=by), vector(F32, 3))))
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code).format(path=sys.path)], check=True)
+    workshop = Workshop.open()
+    store = workshop.store
+    keys = [workshop.key(kernel.text, kernel.headers) for kernel in kernels]
+    damage([store.root / "kernel" / key for key in keys], [store.root / "library" / str(store.entry(key)) for key in keys])
+    runs = counted.runs
+    cache = KernelCache(ffi, workshop)
+    for kernel, by in zip(kernels, (2, 3), strict=True):
+        x, out = np.ones(3, "f4"), np.empty(3, "f4")
+        assert run(cache.get(kernel), kernel, ffi, x, out) == 0
+        assert list(out) == [by] * 3
+    assert counted.runs == runs + 2
+    assert [store.entry(key) for key in keys] == [name for name in map(store.entry, keys) if name and store.library(name)]  # replaced
+
+
+def test_a_kernel_with_another_number_of_functions_is_made_again(counted: CountedCompiler, ffi: Any) -> None:
     kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
     workshop = Workshop.open()
-    key = workshop.key(kernel.text, kernel.headers)
-    foreign = workshop.store.temporary_path("foreign")
-    foreign.write_bytes(b"\x7fELF of another machine")
-    name = workshop.store.add_library("foreign", foreign)
-    workshop.store.add_entry(key, compiling.Entry(name, ("toy_add_f32",)))
-    runs = counted.runs
-    KernelCache(ffi, workshop).get(kernel)
-    assert counted.runs == runs + 1
-
-
-def test_an_entry_that_names_the_wrong_function_is_made_again(counted: CountedCompiler, ffi: Any) -> None:
-    kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
-    workshop = Workshop.open()
     KernelCache(ffi, workshop).get(kernel)
     key = workshop.key(kernel.text, kernel.headers)
-    entry = workshop.store.entry(key)
-    assert entry is not None
-    workshop.store.add_entry(key, compiling.Entry(entry.library, ("nothing",)))
-    runs = counted.runs
-    KernelCache(ffi, Workshop.open()).get(kernel)
-    assert counted.runs == runs + 1
+    assert workshop.functions(key, 1) is not None
+    assert workshop.functions(key, 2) is None
 
 
-def test_a_full_disk_means_another_directory(cache: Path, tmp_path: Path, ffi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    workshop = Workshop.open()
-    write = Store.write
-
-    def full(self: Store, name: str, text: str) -> Path:
-        if cache in self.root.parents:
-            raise OSError(28, "No space left on device")
-        return write(self, name, text)
-
-    monkeypatch.setattr(Store, "write", full)
-    with pytest.warns(UserWarning, match=r"ADJOINT_CACHE_DIR is not used.*No space left"):
-        KernelCache(ffi, workshop).get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
-    assert workshop.store.root == tmp_path / "xdg/adjoint/kernels"
-
-
-# ---- compilers that are missing, broken, slow
-
-
-def script(path: Path, body: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(stat.S_IRWXU)
-    return path
-
-
-def test_no_compiler(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(cache.parent))
-    monkeypatch.setenv("CC", "nonsense --flag")
-    monkeypatch.setattr(toolchain, "find_spec", lambda name: None)
-    tried: list[str] = []
-    assert Toolchain.find(tried) is None
-    assert tried == ["CC=nonsense --flag: not found", *(f"{name}: not found" for name in ("cc", "gcc", "clang", "ziglang"))]
-    with pytest.raises(NoCompiler, match="pip install ziglang"):
-        Workshop.open()
-
-
-def test_a_broken_compiler_gives_way_to_the_next(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ffi: Any) -> None:
-    monkeypatch.setenv("CC", str(script(tmp_path / "broken", "echo out of order >&2; exit 1")))
-    workshop = Workshop.open()
-    assert any("out of order" in reason for reason in workshop.tried)
-    assert workshop.toolchain.command != (str(tmp_path / "broken"),)
-    KernelCache(ffi, workshop).get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
-
-
-def test_flags_that_a_compiler_does_not_know_are_left_out(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Toolchain.find()
-    assert real is not None
-    old = script(tmp_path / "old", f'case "$*" in *-mfuture*) exit 1;; esac; exec {real.command[0]} "$@"')
-    monkeypatch.setenv("CC", str(old))
-    monkeypatch.setattr(toolchain, "machine_flags", lambda: ("-mfuture",))
-    assert Workshop.open().toolchain.machine == ()
-    monkeypatch.setattr(Toolchain, "compile", None)  # the second time it is known
-    assert Workshop.open().toolchain.machine == ()
-
-
-def test_a_compiler_that_hangs_is_ended_with_its_children(cache: Path, tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
-    command = script(tmp_path / "slow", f"sleep 60 & echo $! >> {pids}; wait")
-    with pytest.raises(CompilerError, match="took longer than"):
-        Toolchain((str(command),), "", ()).compile(tmp_path / "x.c", tmp_path / "x.so", time_limit=0.5)
-    child = int(pids.read_text())
-    deadline = time.monotonic() + 5
-    while _alive(child) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not _alive(child)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except OSError:
-        return False
+# ---- C that is refused
 
 
 def test_refused_c_is_reported(counted: CountedCompiler, ffi: Any) -> None:
@@ -410,16 +389,15 @@ def test_a_child_process_compiles_on_its_own(cache: Path, ffi: Any) -> None:
 def test_work_nobody_waits_for_ends_with_the_process(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler in the background holds up the end of a program by nothing."""
     pids = tmp_path / "pids"
-    real = Toolchain.find()
-    assert real is not None
-    slow = script(tmp_path / "slow", f'case "$*" in *other*) echo $$ > {pids}; exec sleep 60;; esac; exec {real.command[0]} "$@"')
+    slow = script(tmp_path / "slow", f'case "$*" in *other*) echo $$ > {pids}; exec sleep 60;; esac; exec {REAL} "$@"')
     code = """
         import sys, time, os
         sys.path[:0] = {path!r}
         from cffi import FFI
         from toy_ops import *
         from adjoint.codegen import packs
-        from adjoint.codegen.compile import KernelCache, Workshop
+        from adjoint.codegen.compile import KernelCache
+        from adjoint.codegen.workshop import Workshop
         Sum.pack = "other"
         packs.FAMILIES = ("toy", "other")
         packs.registry = lambda: dict(add=Add, sum=Sum)
@@ -431,26 +409,7 @@ def test_work_nobody_waits_for_ends_with_the_process(cache: Path, tmp_path: Path
     command = [sys.executable, "-c", textwrap.dedent(code).format(path=sys.path, pids=str(pids))]
     subprocess.run(command, env={**os.environ, "CC": str(slow)}, check=True, timeout=50)
     assert time.monotonic() - started < 30
-    assert not _alive(int(pids.read_text()))
-
-
-# ---- flags
-
-
-def test_flags_follow_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert flags_for(["sse2", "avx", "avx2", "fma"]) == ("-mavx", "-mfma", "-mavx2")
-    assert flags_for(["avx512f"])[-1] == "-mprefer-vector-width=512"
-    assert flags_for([]) == ()
-    toolchain.machine_flags.cache_clear()
-    monkeypatch.setenv("ADJOINT_CPU", "baseline")
-    assert toolchain.machine_flags() == ()
-    toolchain.machine_flags.cache_clear()
-
-
-def test_nothing_unsafe_is_passed() -> None:
-    passed = (*toolchain.FLAGS, *toolchain.machine_flags())
-    assert not {"-Ofast", "-funsafe-math-optimizations", "-march=native"} & {*passed}
-    assert not any(flag.startswith("-ffast") for flag in passed)
+    assert not alive(int(pids.read_text()))
 
 
 @pytest.mark.parametrize("dtype", [F16, F32], ids=lambda dtype: dtype.name)
@@ -458,14 +417,3 @@ def test_every_sample_of_a_pack_is_lowered_once(dtype: Any, toy_packs: None) -> 
     kernels = packs.pack_sources("toy", dtype, strict=True)
     assert [kernel.name for kernel in kernels] == [f"toy_{name}_{dtype.name}" for name in ("add", "scale", "scale", "sum")]
     assert packs.pack_sources("absent", dtype) == []
-
-
-def test_the_zig_wheel_is_enough(cache: Path, monkeypatch: pytest.MonkeyPatch, ffi: Any) -> None:
-    pytest.importorskip("ziglang")
-    monkeypatch.setenv("PATH", str(cache.parent))
-    workshop = Workshop.open()
-    assert workshop.toolchain.command[1:] == ("cc", "-mcpu=baseline")
-    kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
-    x, out = np.ones(3, "f4"), np.empty(3, "f4")
-    assert run(KernelCache(ffi, workshop).get(kernel), kernel, ffi, x, x, out) == 0
-    assert list(out) == [2, 2, 2]

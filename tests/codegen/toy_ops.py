@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from adjoint.codegen.emit import Lowered, lower
@@ -93,7 +94,6 @@ class Broken(Op):
 
 
 
-
 def lowered(op: Op, *operands: TensorType) -> Lowered:
     """The kernel of `op` for these operands."""
     return lower(op, operands, op.result_types(operands, ()))
@@ -101,3 +101,8 @@ def lowered(op: Op, *operands: TensorType) -> Lowered:
 
 def vector(dtype: DType, count: int) -> TensorType:
     return tensor(dtype, (count,))
+
+
+def alone(kernel: Lowered) -> Lowered:
+    """The same kernel, in no pack."""
+    return replace(kernel, pack="")

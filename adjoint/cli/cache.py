@@ -1,0 +1,56 @@
+"""`adjoint cache info|verify|clear`: the compiled kernels that are kept between runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from adjoint.codegen.cache import Store, existing, size_limit
+
+__all__ = ["act", "configure"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.description = ("Compiled kernels are kept between runs, in ADJOINT_CACHE_DIR or in the user's cache directory. Exit code 1 of "
+                          "`verify`: something was damaged.")
+    parser.add_argument("task", choices=tuple(_TASKS), metavar="info | verify | clear",
+                        help="where they are and how much there is; check all, and remove what is damaged; remove all")
+    parser.set_defaults(act=act)
+
+
+def act(chosen: argparse.Namespace) -> int:
+    """Do it for the directory that kernels are kept in; the exit code."""
+    refused: list[str] = []
+    store = existing(refused)
+    for reason in refused:
+        print(f"not used: {reason}")
+    if store is None:
+        print("no compiled kernels are kept yet")
+        return 0
+    return _TASKS[chosen.task](store)
+
+
+def _info(store: Store) -> int:
+    usage = store.usage()
+    print(f"{store.root}: {usage.kernels} kernels in {usage.libraries} libraries, {usage.bytes / 2**20:.1f} of {size_limit() // 2**20} MiB"
+          + ("" if store.executable else "; mounted noexec, so they are loaded from memory"))
+    return 0
+
+
+def _verify(store: Store) -> int:
+    damaged = store.damaged()
+    for name in damaged:
+        store.folder.remove(name)
+        print(f"damaged, removed: {name}")
+    print(f"{store.root}: {store.usage().kernels} kernels are whole, {len(damaged)} files were damaged")
+    return 1 if damaged else 0
+
+
+def _clear(store: Store) -> int:
+    before = store.usage().bytes
+    store.clear()
+    print(f"{store.root}: {before / 2**20:.1f} MiB removed")
+    return 0
+
+
+_TASKS = {"info": _info, "verify": _verify, "clear": _clear}

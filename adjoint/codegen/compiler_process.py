@@ -1,0 +1,164 @@
+"""A run of the compiler: what it sees of this process, how long it may take, and that it ends with it.
+
+A shell stands between this process and the compiler.  It limits processor time, and watches a pipe that this process holds open:
+when the pipe closes, because this process has ended in whatever way, it ends the compiler and all that it has started.  (Linux
+could send a signal instead, but only to the compiler itself and not to its children, and only by running Python between fork
+and exec, which can deadlock in a process with threads.)
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+__all__ = ["READ_BY_COMPILERS", "CompilerError", "CompilerHangs", "Limit", "end_all", "environment", "forget_all", "run"]
+
+NEEDED: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "CCACHE_DIR", "ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR",
+)
+"""Variables that a compiler needs to work, which do not change what it makes."""
+READ_BY_COMPILERS: Final = ("LD_LIBRARY_PATH", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET")
+"""Variables that some compilers cannot do without and that may change what they make: part of the compiler's identity."""
+
+SLICE: Final = 0.5
+"""Seconds between two looks at the clock."""
+
+_GUARD: Final = """
+exec 3<&0 </dev/null
+ulimit -S -t "$1"
+shift
+{ read _ <&3; kill -9 0; } >/dev/null 2>&1 &
+watcher=$!
+"$@" 3<&-
+status=$?
+kill -9 $watcher
+wait $watcher 2>/dev/null
+exit $status
+"""
+_OUT_OF_TIME: Final = 128 + signal.SIGXCPU
+"""Exit status of the shell when the compiler was ended for its processor time."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Seconds that a run of the compiler may take.
+
+    processor  that each of its processes may compute
+    waiting    that may pass meanwhile, on a machine with a processor for each process that wants one; on one with ten such
+               processes for each processor, ten times as many
+    """
+
+    processor: int
+    waiting: float
+
+
+class CompilerError(Exception):
+    """The compiler refused, crashed, or took too long; `output` is what it said."""
+
+    def __init__(self, command: Sequence[str], output: str):
+        super().__init__(output.strip().partition("\n")[0] or "the compiler failed")
+        self.command = list(command)
+        self.output = output
+
+
+class CompilerHangs(CompilerError):
+    """The compiler took too long."""
+
+
+def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a compiler sees of the environment: nothing that could change what it reads, but for what its identity says."""
+    seen = {name: variables[name] for name in (*NEEDED, *READ_BY_COMPILERS) if name in variables}
+    return {**seen, "LC_ALL": "C", "TMPDIR": "."}
+
+
+@dataclass(eq=False)
+class _Run:
+    process: subprocess.Popen[bytes]
+    pipe: int = field(repr=False)
+
+    def end(self) -> None:
+        """End the compiler and what it has started, unless it has ended by itself."""
+        if self.process.returncode is None:
+            with suppress(OSError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+_running: set[_Run] = set()
+
+
+def run(command: Sequence[str], folder: str, limit: Limit) -> None:
+    """Run a compiler in a folder, where it also keeps its temporary files; a CompilerError if that fails or takes too long."""
+    reading, pipe = os.pipe()
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "adjoint", str(limit.processor), *command],
+            stdin=reading,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment(),
+            cwd=folder,
+            start_new_session=True,  # so that all of it can be ended at once
+        )
+    except OSError as problem:
+        os.close(pipe)
+        raise CompilerError(command, f"the compiler could not be started: {problem}") from problem
+    finally:
+        os.close(reading)
+    this = _Run(process, pipe)
+    _running.add(this)
+    try:
+        output = _output(process, command, limit)
+    finally:
+        this.end()
+        _running.discard(this)
+        os.close(pipe)
+        if process.stdout is not None:
+            process.stdout.close()
+    if process.returncode == _OUT_OF_TIME or (process.returncode != 0 and b"CPU time limit exceeded" in output):
+        raise CompilerHangs(command, f"the compiler took longer than {limit.processor} seconds of processor time")
+    if process.returncode != 0:
+        said = output.decode("utf-8", "replace")
+        raise CompilerError(command, f"{said.rstrip()}\n(exit status {process.returncode})".lstrip())
+
+
+def _output(process: subprocess.Popen[bytes], command: Sequence[str], limit: Limit) -> bytes:
+    """What the compiler says until it ends; CompilerHangs if it waits too long for something.
+
+    Time in which this process was stopped or the machine slept does not count, nor does the load of other processes.
+    """
+    slices = 0
+    while True:
+        try:
+            return process.communicate(timeout=SLICE)[0]
+        except subprocess.TimeoutExpired:
+            slices += 1
+            if slices * SLICE >= limit.waiting * _load():
+                raise CompilerHangs(command, f"the compiler took longer than {limit.waiting:g} seconds") from None
+
+
+def _load() -> float:
+    """How many processes want each processor, at least 1."""
+    try:
+        return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    except OSError:
+        return 1.0
+
+
+def end_all() -> None:
+    """End all compilers at work in this process."""
+    for this in list(_running):
+        this.end()
+
+
+def forget_all() -> None:
+    """In a child process: let go of the parent's compilers, so that they end with the parent."""
+    for this in _running:
+        with suppress(OSError):
+            os.close(this.pipe)
+    _running.clear()

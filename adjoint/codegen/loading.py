@@ -1,0 +1,119 @@
+"""From a library in the cache to the addresses of its functions.
+
+Each library lists what it holds in a table of its own, a string with a line for each kernel: its key, and the names of its
+functions.  So a library that an entry names by mistake is seen to be another one before any of its functions is called.
+
+A library is loaded from its directory or, where nothing can be run from there, from a file in memory.  It is never unloaded,
+since kernels may be called until the process ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import Any, Final
+
+from cffi import FFI
+
+from adjoint.codegen.cache import Store
+
+__all__ = ["Library", "LoadError", "load", "open_file", "table_text"]
+
+TABLE: Final = "adjoint_table"
+MFD_EXEC: Final = 0x0010
+"""The flag of memfd_create, since Linux 6.3, that asks for a file that can be run."""
+
+_dynamic: Final[Any] = FFI()
+_dynamic.cdef("void *dlopen(const char *, int); void *dlsym(void *, const char *); char *dlerror(void);")
+_system: Final[Any] = _dynamic.dlopen(None)
+_open, _find, _complaint = _system.dlopen, _system.dlsym, _system.dlerror  # looked up now: a lookup resets the complaint
+_memory_files = count()
+
+
+class LoadError(Exception):
+    """A library that the system refuses to load, or that lacks a function."""
+
+
+class Library:
+    """A loaded library.
+
+    handle   what the system knows it by
+    table    for each kernel its key, and the names of its functions
+    """
+
+    def __init__(self, handle: Any):
+        self.handle = handle
+        lines = _dynamic.string(_dynamic.cast("char *", self.address(TABLE))).decode("ascii", "replace").splitlines()
+        self.table = {key: tuple(names) for key, *names in map(str.split, lines)}
+
+    def address(self, name: str) -> Any:
+        """The address of a function or a variable."""
+        address = _find(self.handle, name.encode())
+        if address == _dynamic.NULL:
+            raise LoadError(f"{name} is missing")
+        return address
+
+    def functions(self, key: str) -> list[Any]:
+        """The addresses of a kernel's functions; a LoadError if this library does not hold it."""
+        if key not in self.table:
+            raise LoadError(f"there is no kernel {key}")
+        return [self.address(name) for name in self.table[key]]
+
+
+def table_text(kernels: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """The C of the table for kernels, (key, functions) each."""
+    lines = "".join(f'\n    "{" ".join((key, *functions))}\\n"' for key, functions in kernels) or ' ""'
+    return f"\n/* What this library holds: keys of kernels, each with its functions. */\nconst char {TABLE}[] ={lines};\n"
+
+
+def load(store: Store, name: str) -> Library | None:
+    """Load a library from the cache; None if it is missing or altered, a LoadError if the system refuses it."""
+    content = store.library(name)
+    if content is None:
+        return None
+    if store.executable:
+        try:
+            return Library(open_file(store.folder.place(f"library/{name}")))
+        except LoadError as problem:
+            refusal = problem  # perhaps only from this directory
+        try:
+            return Library(_open_in_memory(name, content))
+        except LoadError:
+            raise refusal from None
+    return Library(_open_in_memory(name, content))
+
+
+def open_file(path: str) -> Any:
+    """Load the file with this path; return its handle."""
+    handle = _open(os.fsencode(path), _dynamic.RTLD_NOW)
+    if handle == _dynamic.NULL:
+        reason = _complaint()
+        raise LoadError(_dynamic.string(reason).decode("utf-8", "replace") if reason else f"{path} cannot be loaded")
+    return handle
+
+
+def _open_in_memory(name: str, content: bytes) -> Any:
+    """Load a library from a file that exists in memory only."""
+    try:
+        descriptor = _memory_file(name)
+    except OSError as problem:
+        raise LoadError(f"{name} cannot be loaded from memory: {problem.strerror}") from problem
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        # The loader takes two libraries for one if their paths are equal, and descriptors have few numbers: so no two paths are equal.
+        return open_file(f"/proc/self/fd/{'./' * next(_memory_files)}{descriptor}")
+    except OSError as problem:
+        raise LoadError(f"{name} cannot be loaded from memory: {problem.strerror}") from problem
+    finally:
+        os.close(descriptor)
+
+
+def _memory_file(name: str) -> int:
+    if not hasattr(os, "memfd_create"):
+        raise OSError(0, "this system has no files in memory")
+    try:
+        return os.memfd_create(name[:200], os.MFD_CLOEXEC | MFD_EXEC)
+    except OSError:  # a kernel that does not know the flag, and needs none
+        return os.memfd_create(name[:200], os.MFD_CLOEXEC)

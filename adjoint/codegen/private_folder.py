@@ -1,0 +1,186 @@
+"""A directory that belongs to this user alone, held by an open descriptor.
+
+Loading a library runs it, so nobody else may be able to put one where we look.  A path proves nothing: whoever owns a
+directory above can exchange what it leads to between a check and its use.  So the directory is opened once, the
+*descriptor* is checked (owner: this user; mode: 0700), and every file is opened, renamed and removed relative to it.
+Compilers and the dynamic loader take names only: they get /proc/self/fd/<descriptor>/<name>, which leads through the descriptor.
+
+Where there is no /proc/self/fd (not on Linux, or not mounted), names are paths.  There all directories above must be out
+of others' reach as well: owned by this user or root, and writable by nobody else, or sticky as /tmp is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+__all__ = ["PrivateFolder", "UntrustedError"]
+
+DESCRIPTORS: Final = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else ""
+"""The directory in which this process's descriptors have names; empty where there is none."""
+
+
+class UntrustedError(Exception):
+    """A directory that does not belong to this user alone; the text says which and why."""
+
+
+class PrivateFolder:
+    """An open directory that is ours alone.  Names are relative to it.
+
+    path  where it was found: for messages, and to open it again
+    """
+
+    def __init__(self, path: Path):
+        """Open an existing directory; UntrustedError if it is not ours alone, OSError if it cannot be opened."""
+        self.path = path
+        if not DESCRIPTORS:
+            _check_parents(path)
+        self._open()
+
+    @classmethod
+    def make(cls, path: Path) -> PrivateFolder:
+        """Open a directory, made now if it is missing, as are those above it."""
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+        return cls(path)
+
+    def _open(self) -> None:
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except NotADirectoryError:
+            kind = "is a link" if self.path.is_symlink() else "is not a directory"
+            raise UntrustedError(f"{self.path}: {kind}") from None
+        try:
+            _check(self.path, os.fstat(descriptor))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        self._opened = os.fstat(descriptor)
+
+    def descriptor(self) -> int:
+        """The open directory.
+
+        A program that becomes a daemon closes all descriptors, and the number may stand for another file by now: then the
+        directory is opened, and checked, again.
+        """
+        try:
+            now = os.fstat(self._descriptor)
+            if os.path.samestat(now, self._opened):
+                _check(self.path, now)
+                return self._descriptor
+        except OSError:
+            pass
+        self._open()
+        return self._descriptor
+
+    def __del__(self) -> None:
+        with suppress(AttributeError, OSError):  # it was never opened, or its number stands for nothing now
+            if os.path.samestat(os.fstat(self._descriptor), self._opened):
+                os.close(self._descriptor)
+
+    def place(self, name: str = "") -> str:
+        """A path to `name` for compilers and the loader: through the descriptor where the system has names for these."""
+        return f"{DESCRIPTORS}/{self.descriptor()}/{name}" if DESCRIPTORS else os.path.join(self.path, name)
+
+    # Files.
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file of ours; None unless it is a real file that can be read."""
+        try:
+            descriptor = self.open(name, os.O_RDONLY | os.O_NONBLOCK)
+        except (OSError, UntrustedError):
+            return None
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+                return None
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def create(self, name: str, content: bytes) -> None:
+        """Write a new file; FileExistsError if there is one."""
+        with open(self.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+            file.write(content)
+
+    def open(self, name: str, flags: int) -> int:
+        """A descriptor of a file; links are not followed."""
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self.descriptor())
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name in one step, in place of what has that name."""
+        descriptor = self.descriptor()
+        os.replace(old, new, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if that is possible."""
+        with suppress(OSError, UntrustedError):
+            os.unlink(name, dir_fd=self.descriptor())
+
+    def status(self, name: str) -> os.stat_result | None:
+        """Size, times and kind of a file; None if there is none."""
+        try:
+            return os.stat(name, dir_fd=self.descriptor(), follow_symlinks=False)
+        except (OSError, UntrustedError):
+            return None
+
+    def touch(self, name: str) -> None:
+        """Set the time of a file to now, if that is possible."""
+        with suppress(OSError, UntrustedError):
+            os.utime(name, dir_fd=self.descriptor(), follow_symlinks=False)
+
+    # Folders.
+
+    def make_folder(self, name: str) -> None:
+        """Make a folder if it is missing; UntrustedError if something else has its name."""
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=self.descriptor())
+        status = self.status(name)
+        if status is None or not stat.S_ISDIR(status.st_mode):
+            kind = "is a link" if status is not None and stat.S_ISLNK(status.st_mode) else "is not a directory"
+            raise UntrustedError(f"{self.path / name}: {kind}")
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, in order; none if it is missing."""
+        try:
+            descriptor = self.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except (OSError, UntrustedError):
+            return []
+        try:
+            return sorted(os.listdir(descriptor))
+        finally:
+            os.close(descriptor)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove a folder with all that is in it, as far as that is possible."""
+        with suppress(OSError, UntrustedError):
+            shutil.rmtree(name, ignore_errors=True, dir_fd=self.descriptor())
+
+
+def _check(path: Path, status: os.stat_result) -> None:
+    """UntrustedError unless this is the status of a directory that nobody else can use."""
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_uid != os.geteuid():
+        raise UntrustedError(f"{path}: belongs to another user")
+    if mode & 0o077:
+        raise UntrustedError(f"{path}: has mode {mode:04o}, must be 0700")
+
+
+def _check_parents(path: Path) -> None:
+    """UntrustedError if somebody else can exchange a directory above `path`."""
+    for parent in Path(os.path.realpath(path)).parents:
+        status = os.stat(parent)
+        mode = stat.S_IMODE(status.st_mode)
+        if status.st_uid not in (0, os.geteuid()):
+            raise UntrustedError(f"{path}: {parent} belongs to another user")
+        if mode & 0o022 and not mode & stat.S_ISVTX:
+            raise UntrustedError(f"{path}: others can write to {parent} (mode {mode:04o})")

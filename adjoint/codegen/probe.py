@@ -1,0 +1,60 @@
+"""Whether a compiler can be trusted: it compiles a few lines, and what they compute is right to the bit."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, Final
+
+from cffi import FFI
+
+from adjoint.codegen.compiler_process import CompilerError, Limit
+from adjoint.codegen.loading import Library
+
+__all__ = ["PROBE_LIMIT", "check_arithmetic"]
+
+PROBE_LIMIT: Final = Limit(processor=15, waiting=15.0)
+"""How long a compiler may take for the probe; one that takes longer hangs."""
+
+ARGUMENTS: Final = (1.0, 3.0, 1e-20, 1 + 2.0**-30, 1 - 2.0**-30, math.inf, 2.0**-1022)
+
+
+def check_arithmetic(library: Library, command: list[str]) -> None:
+    """A CompilerError unless the probe computes what Python computes."""
+    out = _ffi.new("double[]", len(EXPECTED))
+    _ffi.cast("void (*)(double *, double *)", library.address("adjoint_probe"))(_ffi.new("double[]", ARGUMENTS), out)
+    computed = list(out)
+    if _bits(_computed(*ARGUMENTS)) != _bits(EXPECTED):  # loading it has changed how this thread computes
+        _ffi.cast("void (*)(void)", library.address("adjoint_probe_restore"))()
+    if _bits(computed) != _bits(EXPECTED):
+        raise CompilerError(command, f"it does not compute as IEEE 754 says: {computed}, not {EXPECTED}")
+
+
+def _bits(values: list[float]) -> bytes:
+    """To compare by, where subnormal numbers may count as 0."""
+    return struct.pack(f"{len(values)}d", *values)
+
+
+def _computed(one: float, three: float, tiny: float, more: float, less: float, infinity: float, smallest: float) -> list[float]:
+    """The expressions of probe.c."""
+    nan = infinity - infinity
+    return [
+        float(nan != nan),
+        (one + tiny) - one,
+        more * less - one,
+        one / three + more / three + less / three,
+        -(one - one) + 0.0,
+        three * 0.1,
+        smallest / three,
+        math.sqrt(three),
+        _single(_single(one / three) * _single(0.7)),
+    ]
+
+
+def _single(value: float) -> float:
+    """The nearest number of single precision; also of a quotient or product of two such, as doubles are twice as precise."""
+    return struct.unpack("f", struct.pack("f", value))[0]
+
+
+_ffi: Final[Any] = FFI()
+EXPECTED: Final = _computed(*ARGUMENTS)

@@ -1,0 +1,106 @@
+"""Temporary files in a cache, and locks that tell when nobody will finish them.
+
+    work/<random>.owner    locked as long as the process lives that works in the folder
+    work/<random>/         unfinished files, and those of a compiler
+    work/<unit>.turn       locked by the process that compiles this unit
+
+What can be locked belongs to nobody any more: `sweep` removes it, and the folder that goes with it.  Where files cannot be
+locked, what is older than an hour counts as left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from adjoint.codegen.locks import lock, unlock
+from adjoint.codegen.private_folder import PrivateFolder
+
+__all__ = ["Scratch"]
+
+WORK: Final = "work"
+STALE: Final = 3600.0
+"""Seconds after which a temporary file is taken for left behind, where files cannot be locked."""
+PATIENCE: Final = 60.0
+"""Seconds that a process waits for another one to compile what it wants too."""
+
+
+class Scratch:
+    """The temporary files in one private folder."""
+
+    def __init__(self, folder: PrivateFolder):
+        self._folder = folder
+        folder.make_folder(WORK)
+
+    @contextmanager
+    def new_folder(self) -> Iterator[str]:
+        """The name of an empty folder that nobody else uses, removed at the end with all that is in it."""
+        name, file = self._owned()
+        try:
+            self._folder.make_folder(name)
+            yield name
+        finally:
+            self._folder.remove_folder(name)
+            if file is not None:
+                unlock(self._folder, f"{name}.owner", file)
+            else:
+                self._folder.remove(f"{name}.owner")
+
+    def _owned(self) -> tuple[str, tuple[int, int] | None]:
+        """A new name, and the lock that goes with it, if there can be one."""
+        while True:
+            name = f"{WORK}/{os.urandom(8).hex()}"
+            try:
+                return name, lock(self._folder, f"{name}.owner")
+            except BlockingIOError:  # another process sweeps, and has found the file before it was locked
+                continue
+            except OSError:
+                return name, None
+
+    @contextmanager
+    def turn(self, unit: str, given_up: Callable[[], bool]) -> Iterator[None]:
+        """Held by one thread of one process at a time for each unit, as long as `given_up` stays false and patience lasts."""
+        name = f"{WORK}/{unit}.turn"
+        end = time.monotonic() + PATIENCE
+        file = None
+        while file is None:
+            try:
+                file = lock(self._folder, name)
+            except BlockingIOError:
+                if given_up() or time.monotonic() > end:
+                    break
+                time.sleep(0.01)
+            except OSError:  # a file system without locks
+                break
+        try:
+            yield
+        finally:
+            if file is not None:
+                unlock(self._folder, name, file)
+
+    def sweep(self) -> None:
+        """Remove the temporary files of processes that have ended."""
+        names = self._folder.names(WORK)
+        for name in names:
+            stem, dot, _ = name.partition(".")
+            path = f"{WORK}/{name}"
+            if not dot and f"{name}.owner" in names:
+                continue  # goes with its owner
+            try:
+                file = lock(self._folder, path) if dot else None
+            except BlockingIOError:
+                continue
+            except OSError:
+                file = None
+            if file is not None or self._is_old(path):
+                self._folder.remove_folder(f"{WORK}/{stem}")
+                self._folder.remove(path)
+            if file is not None:
+                unlock(self._folder, path, file)
+
+    def _is_old(self, name: str) -> bool:
+        status = self._folder.status(name)
+        return status is not None and status.st_mtime < time.time() - STALE

@@ -1,0 +1,386 @@
+"""A compiler that works and a cache that its libraries can be loaded from: what makes kernels of this process.
+
+Compilers and directories are tried in order, until one of each compiles the probe and the run-time library, and loads them.
+That is remembered in the cache, so that a process which finds all its kernels there starts no compiler at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from adjoint.codegen import emit, headers
+from adjoint.codegen.cache import Store, size_limit
+from adjoint.codegen.compiler_process import CompilerError, CompilerHangs, Limit
+from adjoint.codegen.loading import Library, LoadError, load, table_text
+from adjoint.codegen.private_folder import UntrustedError
+from adjoint.codegen.probe import PROBE_LIMIT, check_arithmetic
+from adjoint.codegen.toolchain import LIMIT, NoCompiler, Toolchain
+from adjoint.diagnostics import InternalError, warn
+
+__all__ = ["CompilerFailure", "Workshop", "load_runtime", "open_workshop", "runtime_interface"]
+
+_DISK_PROBLEMS: Final = ("No space left on device", "Disk quota exceeded", "Read-only file system")
+"""What a compiler says that could not write its output, which is no fault of what it compiled."""
+
+PROBE: Final = "probe.c"
+RUNTIME: Final = "runtime.c"
+_INTERFACE: Final = re.compile(r"/\* interface begin.*?\*/(.*?)/\* interface end \*/", re.DOTALL)
+
+stopping: Final = threading.Event()
+"""Set when the process ends: what fails from then on is no fault of a directory."""
+
+
+class CompilerFailure(InternalError):
+    """C that we emitted could not be compiled; `report` is the file that says all about it, if it could be written."""
+
+    def __init__(self, message: str, report: Path | None = None):
+        Exception.__init__(self, message)
+        self.report = report
+
+
+class Workshop:
+    """A compiler that works, and a store that its libraries can be loaded from.
+
+    tried    compilers that were not there or did not work, with the reason
+    refused  directories that could not be used, with the reason
+    """
+
+    def __init__(self, toolchain: Toolchain, store: Store, tried: list[str], refused: list[str], stores: Iterator[Store]):
+        self.toolchain = toolchain
+        self.tried = tried
+        self.refused = refused
+        self.store = store
+        self._stores = stores
+        self._broken: CompilerFailure | None = None
+        self.forget_threads()
+        start = "\0".join((toolchain.identity, *toolchain.flags, emit.INCLUDES))
+        self._base = sha256(start.encode()).digest()
+        self._libraries: dict[tuple[Path, str], Library] = {}
+        self._limit = size_limit()
+
+    @classmethod
+    def candidates(cls, tried: list[str], refused: list[str]) -> Iterator[Workshop]:
+        """Each compiler that compiles the probe, with the first directory that works with it."""
+        known: list[Store] = []
+        stores = Store.candidates(refused)
+
+        def all_stores() -> Iterator[Store]:
+            yield from known
+            for store in stores:
+                known.append(store)
+                yield store
+
+        for candidate in Toolchain.candidates(tried):
+            for store in all_stores():
+                try:
+                    ready = _accepted(candidate, store)
+                except CompilerError as problem:
+                    tried.append(f"{' '.join(candidate.command)}: {problem}")
+                    break
+                except LoadError as problem:
+                    refused.append(f"{store.root}: {problem}")
+                except OSError as problem:
+                    refused.append(f"{store.root}: {problem.strerror or problem}")
+                except UntrustedError as problem:
+                    refused.append(str(problem))
+                else:
+                    store.scratch.sweep()
+                    yield cls(ready, store, tried, refused, stores)
+                    break
+
+    @classmethod
+    def open(cls, *, with_runtime: bool = False) -> Workshop:
+        """The first that works, also for the run-time library if that is asked for; NoCompiler if there is none."""
+        tried: list[str] = []
+        refused: list[str] = []
+        for workshop in cls.candidates(tried, refused):
+            try:
+                if with_runtime:
+                    workshop.runtime()
+            except CompilerError as problem:
+                tried.append(f"{' '.join(workshop.toolchain.command)}: it cannot compile the run-time library ({problem})")
+            except CompilerFailure as failure:
+                tried.append(f"{' '.join(workshop.toolchain.command)}: {failure}")
+            else:
+                workshop._tell()
+                return workshop
+        raise NoCompiler(tried, refused)
+
+    def _tell(self) -> None:
+        """Warn, once, of what is not as the user has chosen it."""
+        said: list[str] = []
+        chosen = os.environ.get("CC", "").strip()
+        broken = [reason for reason in self.tried if chosen or not reason.endswith(": not found")]
+        if broken:
+            said.append(f"The C compiler {' '.join(self.toolchain.command)} is used, after others: {'; '.join(broken)}.")
+        if self.toolchain.left_out:
+            left_out = " ".join(self.toolchain.left_out)
+            said.append(f"Of CC={chosen} this is left out, since it could change results or what is read: {left_out}.")
+        said += [problem] if (problem := _problem_of(self.store, self.refused)) else []
+        if said:
+            warn(" ".join(said))
+
+    def forget_threads(self) -> None:
+        """Begins without locks held."""
+        self._lock = threading.Lock()
+
+    def key(self, text: str, needed: Iterable[str] = ()) -> str:
+        """The identity of a text that stands on these headers, for this compiler."""
+        digest = sha256(self._base)
+        digest.update(text.encode())
+        for header in needed:
+            digest.update(headers.digest(header))
+        return digest.hexdigest()
+
+    def has(self, key: str) -> bool:
+        """Whether the store has the kernel `key`, in a library that is whole."""
+        library = self.store.entry(key)
+        return library is not None and self.store.library(library) is not None
+
+    def library(self, key: str) -> Library | None:
+        """The library with the kernel `key`, loaded; None if it is not there, cannot be loaded, or is another one."""
+        store = self.store
+        name = store.entry(key)
+        if name is None:
+            return None
+        library = self._libraries.get((store.root, name))
+        if library is None:
+            try:
+                library = load(store, name)
+            except LoadError:
+                return None
+            if library is None:
+                return None
+            store.used(name)
+            library = self._libraries.setdefault((store.root, name), library)
+        return library if key in library.table else None
+
+    def functions(self, key: str, count: int) -> list[Any] | None:
+        """The addresses of a kernel's functions, if the store has it and it can be loaded, and has `count` of them."""
+        library = self.library(key)
+        if library is None:
+            return None
+        try:
+            found = library.functions(key)
+        except LoadError:
+            return None
+        return found if len(found) == count else None
+
+    def make(self, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...] = ()) -> None:
+        """Compile a unit and note its kernels, (key, functions) each; a CompilerError if the compiler refuses.
+
+        A directory that turns out to be full or read-only is given up for the next one.
+        """
+        if self._broken is not None:
+            raise self._broken
+        while True:
+            store = self.store
+            try:
+                return self._make(store, name, source, kernels, extra)
+            except OSError as problem:
+                self._retreat(store, problem.strerror or str(problem))
+            except UntrustedError as problem:
+                self._retreat(store, str(problem))
+            except CompilerError as problem:
+                if (reason := _disk_problem(store, problem)) is None:
+                    raise
+                self._retreat(store, reason)
+
+    def _make(
+        self, store: Store, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...]
+    ) -> None:
+        unit = f"{name}-{self.key(source)[:16]}"
+        with store.scratch.turn(unit, stopping.is_set):
+            if all(self.functions(key, len(functions)) is not None for key, functions in kernels):
+                return  # another process has made it meanwhile
+            library = _compiled(self.toolchain, store, unit, source + table_text(kernels), extra)
+            for key, _ in kernels:
+                store.add_entry(key, library)
+            store.tidy(self._limit)
+
+    def _retreat(self, store: Store, reason: str) -> None:
+        if stopping.is_set():
+            raise CompilerFailure("The compilers were stopped.")
+        with self._lock:
+            if self.store is not store:
+                return
+            self.refused.append(f"{store.root}: {reason}")
+            following = next(self._stores, None)
+            if following is None:
+                self._broken = CompilerFailure(f"There is no directory left for compiled kernels: {'; '.join(self.refused)}.")
+                raise self._broken
+            self.store = following
+            if problem := _problem_of(self.store, self.refused):
+                warn(problem)
+
+    def failure(self, name: str, source: str, problem: CompilerError) -> CompilerFailure:
+        """The exception for C that was refused; writes the report.
+
+        If the compiler refuses the probe as well by now, the fault is the compiler's, and it is not tried again.
+        """
+        try:
+            _try_out(self.toolchain, self.store)
+        except (CompilerError, LoadError, OSError, UntrustedError) as fault:
+            compiler = " ".join(self.toolchain.command)
+            self._broken = CompilerFailure(f"The C compiler {compiler} does not work any more ({fault}).")
+            return self._broken
+        report = "\n".join(
+            [
+                f"The C compiler refused {name}.",
+                f"\ncompiler: {self.toolchain.version()}",
+                f"command:  {' '.join(problem.command)}",
+                f"\n---- output\n\n{problem.output.rstrip()}",
+                f"\n---- source\n\n{source}",
+            ]
+        )
+        path = None
+        with suppress(OSError, UntrustedError):
+            path = self.store.write(f"report/{name}-{self.key(source)[:16]}.txt", report)
+        where = f" with the file {path}" if path else ""
+        return CompilerFailure(f"The C of {name} could not be compiled ({problem}): please report this fault{where}.", path)
+
+    # The run-time library.
+
+    def runtime(self) -> Library:
+        """The run-time library, compiled if need be; CompilerError, CompilerFailure."""
+        source = headers.text(RUNTIME)
+        key = self.key(source)
+        library = self.library(key)
+        if library is not None:
+            return library
+        self.make("runtime", source, [(key, ())], ("-pthread",))
+        library = self.library(key)
+        if library is None:
+            raise CompilerFailure("The run-time library was compiled and cannot be loaded.")
+        return library
+
+
+def _compiled(
+    toolchain: Toolchain, store: Store, unit: str, text: str, extra: tuple[str, ...] = (), limit: Limit = LIMIT
+) -> str:
+    """Compile a unit, and put text and library into the store; return the library's name."""
+    folder = store.folder
+    with store.scratch.new_folder() as work:
+        folder.create(f"{work}/{unit}.c", text.encode())
+        toolchain.compile(f"{unit}.c", f"{unit}.so", extra, folder=folder.place(work), limit=limit)
+        library = store.add_library(unit, f"{work}/{unit}.so")
+        folder.rename(f"{work}/{unit}.c", f"library/{unit}.c")
+    return library
+
+
+def _try_out(toolchain: Toolchain, store: Store) -> None:
+    """Compile the probe, load it, and see whether it computes what it must; CompilerError, LoadError, OSError."""
+    library = _compiled(toolchain, store, "probe", headers.text(PROBE) + table_text(()), limit=PROBE_LIMIT)
+    loaded = load(store, library)
+    if loaded is None:
+        raise LoadError("the compiled probe has vanished")
+    check_arithmetic(loaded, list(toolchain.command))
+
+
+def _accepted(candidate: Toolchain, store: Store) -> Toolchain:
+    """The toolchain with the -m flags that it understands.
+
+    Tried once for each compiler and directory.  A CompilerError if it does not compile or computes wrongly, a LoadError
+    if libraries cannot be loaded, an OSError if they cannot be written.
+    """
+    key = sha256("\0".join((candidate.identity, *candidate.flags, headers.text(PROBE))).encode()).hexdigest()
+    flags = store.accepted_flags(key)
+    if flags == candidate.machine:
+        return candidate
+    if flags == ():
+        return candidate.without_machine()
+    store.tidy(size_limit())
+    ready = candidate
+    try:
+        try:
+            _try_out(ready, store)
+        except CompilerError as problem:
+            if not candidate.machine or isinstance(problem, CompilerHangs):
+                raise
+            ready = candidate.without_machine()
+            _try_out(ready, store)
+    except CompilerError as problem:
+        if (reason := _disk_problem(store, problem)) is not None:
+            raise OSError(reason) from problem
+        raise
+    store.accept_flags(key, ready.machine)
+    return ready
+
+
+def _disk_problem(store: Store, problem: CompilerError) -> str | None:
+    """Why the directory is to blame for what the compiler could not do; None if it is not."""
+    said = next((words for words in _DISK_PROBLEMS if words in problem.output), None)
+    if said is None:
+        try:
+            store.check_room()
+        except OSError as refusal:
+            return refusal.strerror or str(refusal)
+        except UntrustedError as refusal:
+            return str(refusal)
+    return said
+
+
+def _problem_of(store: Store, refused: list[str]) -> str:
+    """What a user should know of the directory that is used; empty if it is the one that was chosen."""
+    chosen = os.environ.get("ADJOINT_CACHE_DIR")
+    if store.temporary:
+        return f"Compiled kernels are not kept for the next run: {'; '.join(refused)}."
+    if chosen and store.root.parent != Path(chosen).absolute():
+        return f"ADJOINT_CACHE_DIR is not used, {store.root} is: {'; '.join(refused)}."
+    return ""
+
+
+_opening = threading.Lock()
+_opened: Workshop | None = None
+
+
+def open_workshop() -> Workshop:
+    """The workshop of this process, opened at its first use; NoCompiler if there is none."""
+    global _opened
+    with _opening:
+        if _opened is None:
+            _opened = Workshop.open(with_runtime=True)
+        return _opened
+
+
+def runtime_interface() -> str:
+    """The declarations of the run-time library, as cffi reads them."""
+    found = _INTERFACE.search(headers.text(RUNTIME))
+    if found is None:
+        raise InternalError(f"{RUNTIME} does not mark its interface")
+    return found[1]
+
+
+_declared: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+
+
+def declare(ffi: Any) -> None:
+    """Make the run-time library's types and functions known to `ffi`."""
+    with _opening:
+        if ffi not in _declared:
+            ffi.cdef(runtime_interface())
+            _declared.add(ffi)
+
+
+def load_runtime(ffi: Any, workshop: Workshop | None = None) -> Any:
+    """The run-time library, its functions as attributes.  NoCompiler, CompilerError, CompilerFailure."""
+    workshop = workshop or open_workshop()
+    declare(ffi)
+    return ffi.dlopen(ffi.cast("void *", workshop.runtime().handle))
+
+
+def _in_child() -> None:
+    global _opening
+    _opening = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
