@@ -6,25 +6,30 @@ BIN := .venv/bin
 help:            ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
 .venv/.base: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@echo "Making an environment in .venv ..."
+	@$(PYTHON) -m venv .venv
 	@touch $@
 
 .venv/.demo: .venv/.base
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@echo "Installing adjoint, NumPy, scikit-learn and matplotlib with pip: a minute or so, without a word ..."
+	@$(PIP) -e '.[demo]'
 	@touch $@
 
 .venv/.test: .venv/.base
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo,test]'
+	@echo "Installing adjoint and what its tests need with pip: a minute or so, without a word ..."
+	@$(PIP) -e '.[demo,test]'
 	@touch $@
 
 .venv/.dev: .venv/.test
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo,test,dev]'
+	@echo "Installing ruff and pyright with pip ..."
+	@$(PIP) -e '.[demo,test,dev]'
 	@touch $@
 
 demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, its adjoint and a picture
-	$(BIN)/python examples/lenet_digits.py
+	@$(BIN)/python examples/lenet_digits.py
 
 test: .venv/.test        ## the whole test suite; an op that would fall back to NumPy is an error
 	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest

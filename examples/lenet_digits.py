@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 import adjoint as ms
 from adjoint import Tensor, nn
@@ -71,8 +70,9 @@ def main(epochs=20, batch=32):
     norms = {name: [] for name in LAYERS}
     handles = watch(net, norms)
 
-    title = "loss, accuracy on the test digits, and mean norm of the gradient behind each layer"
-    table = Table("epoch", "loss", "test", *LAYERS, title=title)
+    say(f"LeNet-5 learns {len(labels)} digits in {epochs} epochs: loss, accuracy on {len(test_labels)} other digits, "
+        "and the mean norm of the gradient behind each layer\n")
+    say(f"{'epoch':>7} {'loss':>8} {'test':>7} " + " ".join(f"{name:>8}" for name in LAYERS))
     shuffle, begin = np.random.default_rng(2), time.perf_counter()
     for epoch in range(epochs):
         order = shuffle.permutation(len(labels))
@@ -84,19 +84,23 @@ def main(epochs=20, batch=32):
         net.set_train(False)
         predicted = net(Tensor(test_images)).asnumpy().argmax(1)
         accuracy = (predicted == test_labels).mean()
-        table.add_row(str(epoch + 1), f"{np.mean(losses):.4f}", f"{accuracy:.1%}",
-                      *(f"{np.mean(norms[name][first:]):.4f}" for name in LAYERS))
+        say(f"{f'{epoch + 1}/{epochs}':>7} {np.mean(losses):8.4f} {accuracy:7.1%} "
+            + " ".join(f"{np.mean(norms[name][first:]):8.4f}" for name in LAYERS))
     seconds = time.perf_counter() - begin
     for handle in handles:
         handle.remove()
-    console.print(table)
-    console.print(f"{accuracy:.1%} of 360 test digits right after {seconds:.1f} s of training")
+    say(f"\n{accuracy:.1%} of {len(test_labels)} test digits right after {seconds:.1f} s of training")
 
     OUT.mkdir(exist_ok=True)
     written = [dump(OUT / "lenet_adjoint.ir"), plot(norms, OUT / "gradient_norms.png")]
     for what, path in written:
-        console.print(f"{what}: {path}")
+        say(f"{what}: {path}")
     return accuracy
+
+
+def say(line):
+    """Show a line at once, also where the output is no terminal."""
+    print(line, flush=True)
 
 
 def dump(path):
