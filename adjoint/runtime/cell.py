@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from adjoint.diagnostics import Loc, check_flag
-from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.ops.host import Pullback
-from adjoint.ir.ops.shape import Broadcast
-from adjoint.ir.types import BF16, F16, F32, DType, Type
+from adjoint.diagnostics import check_flag
+from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime import graphs
+from adjoint.runtime.boundary import shown, top_level, with_top_level
+from adjoint.runtime.custom_bprop import Rule
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
 from adjoint.runtime.parameter import Parameter, ParameterTuple, by_name, has_generated_name
 from adjoint.runtime.precision import cast_parameter, computing, stored
-from adjoint.runtime.program import zeros
 from adjoint.runtime.state import state
-from adjoint.runtime.structure import items, like
+from adjoint.runtime.structure import leaves, replaced
 from adjoint.runtime.tape import Tape
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor import Tensor
 
 __all__ = ["Cell"]
 
@@ -209,8 +207,8 @@ class Cell:
         if hooks.forward:
             output = self._forward(hooks, args, kwargs, output)
         if tape is not None and hooks.backward_pre:
-            tensors = _tensors(output)
-            output = _replaced(output, tape.outputs(self, tensors)) if tensors else output
+            tensors = top_level(output)
+            output = with_top_level(output, tape.outputs(self, tensors)) if tensors else output
         return output
 
     def _computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -221,27 +219,28 @@ class Cell:
 
     def _recorded(self, tape: Tape, args: tuple[Any, ...], kwargs: dict[str, Any], hooked: bool) -> Any:
         """Run construct as a region of the tape: arguments and results get names of their own."""
-        tensors = [x for x in args if isinstance(x, Tensor)]
-        rule = _Rule(self, args) if self.bprop is not None else None
-        names = tape.enter(self, tensors, hooked, rule)
-        inside = iter(names)
-        args = tuple(next(inside) if isinstance(x, Tensor) else x for x in args)
-        if rule is not None:
-            rule.arguments = args
-        slots = [tape.slot_of(x) for x in names] if rule is not None else None
+        ruled = self.bprop is not None
+        rule = Rule(self, args, kwargs) if ruled else None
+        if ruled:
+            names = tape.enter(self, leaves((args, kwargs), Tensor), hooked, rule, shown(args))
+            args, kwargs = replaced((args, kwargs), names, Tensor)
+        else:
+            names = tape.enter(self, top_level(args), hooked, None)
+            args = with_top_level(args, names)
+        slots = [tape.slot_of(x) for x in names] if ruled else None
         try:
             output = self.construct(*args, **kwargs) if self._compute is None else self._computed(args, kwargs)
             if slots is not None and [tape.slot_of(x) for x in names] != slots:
                 raise RuntimeError(f"For {subject_of(self)}, which has a 'bprop', an argument of construct is written in place: the "
                                    "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")
         except BaseException:
-            tape.leave((), rule is not None)
+            tape.leave((), ruled)
             raise
-        results = _tensors(output)
-        outside = tape.leave(results, rule is not None)
-        if rule is not None:
-            rule.output = output
-        return _replaced(output, outside)
+        if rule is None:
+            return with_top_level(output, tape.leave(top_level(output)))
+        outside = tape.leave(leaves(output, Tensor), True, shown(output))
+        rule.returned(output)
+        return replaced(output, outside, Tensor)
 
     def _forward_pre(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         for hook in hooks.forward_pre.firing():
@@ -549,76 +548,3 @@ def _indented(text: str) -> str:
 
 def _noting(hook: CellHook, cell: Cell) -> Any:
     return noting(hook.function, subject_of(cell))
-
-
-def _tensors(output: Any) -> list[Tensor]:
-    """The tensors that stand at the top level of what construct returned."""
-    return [output] if isinstance(output, Tensor) else [x for x in items(output) or () if isinstance(x, Tensor)]
-
-
-def _replaced(output: Any, tensors: Sequence[Tensor]) -> Any:
-    """`output` with its top-level tensors replaced, in order."""
-    left = iter(tensors)
-    if isinstance(output, Tensor):
-        return next(left)
-    parts = items(output)
-    return output if parts is None else like(output, [next(left) if isinstance(x, Tensor) else x for x in parts])
-
-
-class _Rule:
-    """One call of a cell that has its own `bprop`: what bprop is called with, and what may come back."""
-
-    def __init__(self, cell: Cell, arguments: tuple[Any, ...]):
-        self.cell, self.arguments = cell, arguments
-        self.output: Any = None
-
-    def __call__(self, op: Pullback, given: Sequence[Tensor], types: Sequence[Type], loc: Loc) -> list[Tensor]:
-        inputs = iter(given[: op.inputs])
-        outputs = list(given[op.inputs : op.inputs + op.outputs])
-        cotangents = iter(given[op.inputs + op.outputs :])
-        douts = [next(cotangents) if here else zeros(x.type) for x, here in zip(outputs, op.present, strict=True)]
-        arguments = tuple(next(inputs) if isinstance(x, Tensor) else x for x in self.arguments)
-        bprop = self.cell.bprop
-        assert bprop is not None
-        with noting(bprop, subject_of(self.cell), loc):
-            returned = bprop(*arguments, _replaced(self.output, outputs), _replaced(self.output, douts))
-        return self._checked(returned, arguments, types)
-
-    def _checked(self, returned: Any, arguments: tuple[Any, ...], types: Sequence[Type]) -> list[Tensor]:
-        where = f"bprop of {subject_of(self.cell)}"
-        if returned is None:
-            raise TypeError(f"The python function output is none. ({where})")
-        entries = returned if isinstance(returned, (tuple, list)) else (returned,)
-        if not len(entries) and types:
-            raise RuntimeError(f"Hook fn grad output is empty! ({where})")
-        places = [i for i, x in enumerate(arguments) if isinstance(x, Tensor)]
-        if len(entries) < len(arguments):
-            if len(entries) != len(places):
-                raise ValueError(f"The {where} must return a gradient for each of its {len(arguments)} inputs, but got {len(entries)}.")
-            places = list(range(len(places)))
-        out: list[Tensor] = []
-        for place, type_ in zip(places, types, strict=True):
-            out.append(_fitted(entries[place], type_, where))
-        return out
-
-
-def _fitted(entry: Any, type_: Any, where: str) -> Tensor:
-    """A gradient that bprop returned, brought to the input's type: None is zeros, a smaller shape is broadcast."""
-    if entry is None:
-        return zeros(type_)
-    if isinstance(entry, (bool, int, float)):
-        entry = Tensor(entry, type_.dtype)
-    if not isinstance(entry, Tensor):
-        raise TypeError(f"The gradients that {where} returns must be tensors, but got {entry!r} of type {type(entry).__name__}.")
-    if entry.dtype is not type_.dtype:
-        entry = apply(Cast(type_.dtype), entry)
-    if entry.type is type_:
-        return entry
-    try:
-        return apply(Broadcast(to=type_), entry)
-    except (TypeError, ValueError):
-        raise RuntimeError(
-            "For grad interface or custom function, grad tensor should be broadcast to expected shape, but got "
-            f"[const vector]{{{', '.join(map(str, entry.shape))}}} vs [const vector]{{{', '.join(map(str, type_.shape))}}} ({where})",
-        ) from None
-

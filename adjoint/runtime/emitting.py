@@ -37,7 +37,7 @@ from adjoint.runtime.promotion import holds, scalar_dtype
 from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["NUMBERS", "Emitting", "tensor_slot", "value_slot"]
+__all__ = ["NUMBERS", "Emitting", "as_python", "tensor_slot", "value_slot"]
 
 NUMBERS: dict[str, tuple[type, TensorType]] = {
     "bool": (bool, scalar(BOOL)), "int": (int, scalar(I64)), "float": (float, scalar(F64)),
@@ -323,7 +323,7 @@ class Emitting:
         """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`.  Its symbol and these values."""
         outline, leaves = outlined(values, tensor_slot)
         categories = [slot.category for slot in slots_of(outline)]
-        symbol = self._host(name, lambda *tensors: function(*filled(outline, _real(tensors, categories))), name)
+        symbol = self._host(name, lambda *tensors: function(*filled(outline, as_python(tensors, categories))), name)
         node = self.builder.emit_node(Apply(symbol, tuple(results)), [self.atom(x) for x in leaves], loc=self.loc)
         self.reads.clear()
         return symbol, node.results
@@ -444,6 +444,6 @@ class _Shown:
         return self.text
 
 
-def _real(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]:
+def as_python(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]:
     """Tensors as Python sees them: those that stand for numbers as numbers."""
     return [x if category == "tensor" else NUMBERS[category][0](x.item()) for x, category in zip(tensors, categories, strict=True)]

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from adjoint.diagnostics import check_flag
 from adjoint.ir.ops.shape import Broadcast
@@ -19,7 +17,7 @@ from adjoint.ir.types import BOOL
 from adjoint.runtime import graphs
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.interned import made
-from adjoint.runtime.mutable import MUTABLE
+from adjoint.runtime.nested_gradients import gradients_like
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full, gradients, zeros
 from adjoint.runtime.state import not_recording, state
@@ -28,8 +26,7 @@ from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, apply, constant, wrap
 
 __all__ = [
-    "GradOperation", "checked_sens", "differentiate", "differentiated", "function_identity", "get_grad", "grad", "gradients_like",
-    "value_and_grad",
+    "GradOperation", "checked_sens", "differentiate", "differentiated", "function_identity", "get_grad", "grad", "value_and_grad",
 ]
 
 
@@ -48,31 +45,6 @@ def function_identity(fn: Any) -> Any:
     while getattr(inner, "__adjoint_jit__", False):
         inner = inner.__wrapped__
     return getattr(inner, "__code__", None) or type(inner)
-
-
-def gradients_like(value: Any, gradients: Iterable[Any]) -> Any:
-    """Return the gradient of a structure: of its tensors those given, in order; 0 of a number, None of anything else.
-
-    It has the containers of the structure; what `mutable` marked comes as plain tuples, lists and dicts.
-    """
-    if isinstance(value, Tensor):
-        return next(iter(gradients))
-    left = iter(gradients)
-    return mapped(value, lambda leaf: next(left) if isinstance(leaf, Tensor) else _constant_gradient(leaf), MUTABLE)
-
-
-def _constant_gradient(leaf: Any) -> Any:
-    """What stands for a gradient where there is no tensor."""
-    if getattr(leaf, "is_run_time_number", False):
-        return _ZEROS[leaf.category]
-    for zero in _ZEROS.values():
-        if isinstance(leaf, type(zero)):
-            return zero
-    return type(leaf)(0) if isinstance(leaf, np.number) else None
-
-
-_ZEROS: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "complex": 0j}
-"""The gradient of a Python number, by its type: a bool is an int, so it comes first."""
 
 
 class _Leaf:

@@ -90,13 +90,17 @@ class CellSite:
     """A call of a cell in a graph, which does not keep the cell alive.
 
     reference  gives the cell
-    arguments  tensors -> (positional arguments, keyword arguments): the call as the user wrote it.  The tensors are the
-               positional ones, in order: the parameters of the cell's region
-    output     tensors -> what construct returns.  The tensors are those at its top level, in order: the results of the
-               cell's region without its residuals
+    arguments  tensors -> (positional arguments, keyword arguments): the call as the user wrote it.  The tensors are those of
+               its boundary, in order: the parameters of the cell's region
+    output     tensors -> what construct returns.  The tensors are those of its boundary, in order: the results of the cell's
+               region without its residuals
+    ruled      the boundary is that of a cell with a `bprop`.  Numbers that are known when the graph runs belong to it too:
+    numbers    the places at which they stand among the parameters, and
+    results    among the results; there `arguments` and `output` take 0-d tensors
     pattern    the slots that were filled when the graph was made: for these the graph has nodes beside the cell's
     ordinal    its number among the calls of cells that the graph was made of
-    nested     tensors stand deeper in the arguments or in the result: `arguments` and `output` do not have these
+    nested     there are tensors in the arguments or in the result that are not of the boundary: `arguments` and `output` do not
+               have these
     """
 
     reference: Callable[[], Cell | None]
@@ -104,6 +108,9 @@ class CellSite:
     output: Callable[[Sequence[Tensor]], Any]
     pattern: Slots = _EMPTY
     ordinal: int = -1
+    ruled: bool = False
+    numbers: frozenset[int] = frozenset()
+    results: frozenset[int] = frozenset()
     nested: bool = False
 
     @property

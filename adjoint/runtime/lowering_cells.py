@@ -11,26 +11,29 @@ hooks, and what they return decides how it goes on (`_asked`).
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from adjoint.diagnostics import Loc
 from adjoint.frontend import errors
 from adjoint.frontend.branches import Unreachable
 from adjoint.frontend.world import Kind
-from adjoint.ir.core import Host
+from adjoint.ir.core import Host, Value
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Outputs
-from adjoint.runtime.cell import Cell, _replaced, _tensors
-from adjoint.runtime.emitting import tensor_slot
+from adjoint.ir.types import F32
+from adjoint.runtime.boundary import is_nested, top_level, with_top_level
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.emitting import as_python, tensor_slot
 from adjoint.runtime.graph import CellSite, Slots, Unfitting, living, site_key
+from adjoint.runtime.graph_values import GraphNumber
 from adjoint.runtime.hooks import described
 from adjoint.runtime.lowering_python import PythonObjects
 from adjoint.runtime.outline import filled, outline_key, outlined, slots_of
 from adjoint.runtime.precision import computing
-from adjoint.runtime.structure import leaves
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.structure import leaves, replaced
+from adjoint.runtime.tensor import Tensor, constant
 
 __all__ = ["Cells", "hooked_outline", "observed"]
 
@@ -73,14 +76,14 @@ class Cells(PythonObjects):
             output = self._forward_hooks((ordinal, "forward"), cell, (called, made), made, after)
             self._may_be(output, (called, made))
         if pattern.backward_pre:
-            tensors = _tensors(output)
+            tensors = top_level(output)
             if tensors:
                 symbol = self._host(f"{cell.title}.pre", _CellReference(reference), self._hooks_text(cell, "backward_pre"))
                 node = self.builder.emit_node(Outputs(symbol), [self.atom(x) for x in tensors], loc=self.loc)
                 outside = self.tensors(node.results)
                 for x, behind in zip(tensors, outside, strict=True):
                     self.frontend.aliases.may_be(behind, x)
-                output = _replaced(output, outside)
+                output = with_top_level(output, outside)
         return output
 
     def _may_be(self, made: Any, given: Any) -> None:
@@ -139,6 +142,7 @@ class Cells(PythonObjects):
     def _region(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any], pattern: Slots,
                 reference: Callable[[], Cell | None], ordinal: int) -> Any:
         """Construct as a region: arguments and results get names of their own."""
+        ruled = cell.bprop is not None
         library = self.is_library(type(cell).construct)
         if library:
             self.guards.of_cell(cell)
@@ -146,22 +150,20 @@ class Cells(PythonObjects):
         self.guards.of_attribute(cell, "bprop")
         self.guards.of_attribute(cell, "_compute")
         loc, ends = self.loc, False
-        tensors = [x for x in args if isinstance(x, Tensor)]
-        operands = [self.atom(x) for x in tensors]
+        given = _inputs(args, kwargs, ruled)
+        operands = [self.atom(x) for x in given]
         params = self.params_like(operands)
         self.open()
         try:
-            inner = self.tensors(params)
-            inside = iter(inner)
-            own = tuple(next(inside) if isinstance(x, Tensor) else x for x in args)
+            inner = self._like(given, params)
             output = None
             try:
-                output = self._constructed(cell, own, kwargs, library)
+                output = self._constructed(cell, *_call_with(args, kwargs, inner, ruled), library)
             except Unreachable:
                 ends = True
-            results = _tensors(output)
-            written = [(given, x) for given, x, param in zip(tensors, inner, params, strict=True) if x.atom is not param]
-            if any(sum(given is other for other in tensors) > 1 for given, _ in written):
+            results = _outputs(output, ruled)
+            written = [(x, own) for x, own, param in zip(given, inner, params, strict=True) if own.atom is not param]
+            if any(sum(x is other for other in given) > 1 for x, _ in written):
                 raise errors.UNSUPPORTED.at(loc, f"`{cell.title}` writes in place to an argument that it is given twice",
                                             help="give it a copy: `x.copy()`")
             yielded = [self.atom(x) for x in (*results, *(x for _, x in written))]
@@ -170,26 +172,33 @@ class Cells(PythonObjects):
             self.cell_homes.add(id(builder))
         region = builder.finish(yielded, params)
         symbol = self._host(cell.title, _CellReference(reference), self._hooks_text(cell, "backward")) if pattern.backward else ""
-        if cell.bprop is not None and not ends:
-            _check_ruled(cell, loc, (args, kwargs, output), bool(written))
+        if ruled and written and not ends:
+            raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and writes its argument in place",
+                                        help="let it write into a copy, `x = x.copy()`, and return that")
         rule = self._host(f"{cell.title}.bprop", _CellReference(reference), described(cell.bprop)) if cell.bprop is not None else ""
         self.loc = loc
         node = self.builder.emit_node(CellOp(cell.title, symbol, rule, len(written)), operands, regions=[region],
                                       hint=_last_part(cell.title), loc=loc)
-        outside = self.tensors(node.results)
-        given_as = {id(x): given for given, x in zip(tensors, inner, strict=True)}
+        outside = self._like([*results, *(x for x, _ in written)], node.results)
+        given_as = {id(own): x for x, own in zip(given, inner, strict=True)}
         for result, made in zip(results, outside, strict=False):
             self.frontend.aliases.may_be(made, given_as.get(id(result), result))
-        for (given, _), value in zip(written, outside[len(results):], strict=True):
-            given.overwrite(value)
+        for (x, _), value in zip(written, outside[len(results):], strict=True):
+            x.overwrite(value)
         key = site_key(node)
         if key is not None:
             self.cell_sites[key] = CellSite(
-                reference, _rebuilt(args, kwargs), _rebuilt_output(output), pattern, ordinal,
-                bool(written) or _is_nested((args, kwargs, output)))
+                reference, _call_made(args, kwargs, given, ruled), _result_made(output, results, ruled), pattern, ordinal, ruled,
+                _numbers(given), _numbers(results),
+                bool(written or leaves((args, kwargs, output), GraphNumber)) or (not ruled and is_nested(args, kwargs, output)))
         if ends:
             raise Unreachable
-        return _replaced(output, outside[: len(results)])
+        return _result_with(output, outside[: len(results)], ruled)
+
+    def _like(self, given: Sequence[Any], values: Sequence[Value]) -> list[Any]:
+        """Values of the graph as the kinds of things that they stand for: tensors and numbers."""
+        kinds = [self.kind(x) for x in given]
+        return [self.wrapped(kind, value) for kind, value in zip(kinds, values, strict=False) if kind is not None]
 
 
 class _CellReference:
@@ -206,41 +215,48 @@ class _CellReference:
 _Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def _rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Sequence[Tensor]], _Call]:
-    """How a cell's call is built of its positional tensors."""
-    places = [isinstance(x, Tensor) for x in args]
-    rest = [None if is_tensor else x for x, is_tensor in zip(args, places, strict=True)]
-    others = dict(kwargs)
-
-    def arguments(tensors: Sequence[Tensor]) -> _Call:
-        left = iter(tensors)
-        return tuple(next(left) if is_tensor else x for x, is_tensor in zip(rest, places, strict=True)), others
-
-    return arguments
+# -- what goes through the boundary of a cell: of one with a bprop also the numbers that are known when the graph runs --------------
+_DYNAMIC = (Tensor, GraphNumber)
+_TAKEN_OUT = constant(0.0, F32)
+"""Stands where something of the graph stood: what is kept of a call does not refer to the graph that is being made."""
 
 
-def _is_nested(call: tuple[tuple[Any, ...], dict[str, Any], Any]) -> bool:
-    """Whether a call has tensors that are neither positional arguments nor at the top level of its result."""
-    args, kwargs, output = call
-    own = sum(isinstance(x, Tensor) for x in args) + len(_tensors(output))
-    return len(leaves((args, kwargs, output), Tensor)) > own
+def _inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool) -> list[Any]:
+    return leaves((args, kwargs), _DYNAMIC) if ruled else top_level(args)
 
 
-def _check_ruled(cell: Cell, loc: Loc, call: tuple[tuple[Any, ...], dict[str, Any], Any], writes: bool) -> None:
-    """CompileError when a `bprop` cannot have the gradients of all that goes into a cell and comes out of it."""
-    if _is_nested(call):
-        raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and tensors stand inside of its arguments or result",
-                                    help="give each tensor as an argument of its own, and return a tuple of tensors")
-    if writes:
-        raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and writes its argument in place",
-                                    help="let it write into a copy, `x = x.copy()`, and return that")
+def _call_with(args: tuple[Any, ...], kwargs: dict[str, Any], new: Iterable[Any], ruled: bool) -> _Call:
+    return replaced((args, kwargs), new, _DYNAMIC) if ruled else (with_top_level(args, new), kwargs)
 
 
-def _rebuilt_output(output: Any) -> Callable[[Sequence[Tensor]], Any]:
-    def rebuilt(tensors: Sequence[Tensor]) -> Any:
-        return _replaced(output, tensors)
+def _outputs(output: Any, ruled: bool) -> list[Any]:
+    return leaves(output, _DYNAMIC) if ruled else top_level(output)
 
-    return rebuilt
+
+def _result_with(output: Any, new: Iterable[Any], ruled: bool) -> Any:
+    return replaced(output, new, _DYNAMIC) if ruled else with_top_level(output, new)
+
+
+def _call_made(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[Any], ruled: bool) -> Callable[[Sequence[Tensor]], _Call]:
+    """How a call is made of the tensors that stand for what was `given`."""
+    args, kwargs = _call_with(args, kwargs, itertools.repeat(_TAKEN_OUT), ruled)
+    categories = _categories(given)
+    return lambda tensors: _call_with(args, kwargs, as_python(tensors, categories), ruled)
+
+
+def _result_made(output: Any, results: Sequence[Any], ruled: bool) -> Callable[[Sequence[Tensor]], Any]:
+    """How what a cell gives is made of the tensors that stand for its `results`."""
+    output, categories = _result_with(output, itertools.repeat(_TAKEN_OUT), ruled), _categories(results)
+    return lambda tensors: _result_with(output, as_python(tensors, categories), ruled)
+
+
+def _categories(values: Sequence[Any]) -> list[str]:
+    return ["tensor" if isinstance(x, Tensor) else x.category for x in values]
+
+
+def _numbers(values: Sequence[Any]) -> frozenset[int]:
+    """The places at which numbers stand."""
+    return frozenset(i for i, x in enumerate(values) if not isinstance(x, Tensor))
 
 
 def _last_part(title: str) -> str:

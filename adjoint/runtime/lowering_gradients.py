@@ -13,9 +13,10 @@ from adjoint.ir.ops.control import Gradient, Pull, Record
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import BOOL, F32, TensorType, scalar
 from adjoint.runtime.emitting import tensor_slot
-from adjoint.runtime.grad import checked_sens, differentiated, gradients_like
+from adjoint.runtime.grad import checked_sens, differentiated
 from adjoint.runtime.graph_values import GraphTensor
 from adjoint.runtime.lowering_cells import Cells
+from adjoint.runtime.nested_gradients import gradients_like
 from adjoint.runtime.outline import filled, outlined
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import zeros

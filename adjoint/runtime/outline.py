@@ -8,8 +8,9 @@ constant, meant by its identity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from adjoint.frontend.text import RunTimeText
@@ -34,33 +35,27 @@ _SlotOf = Callable[[Any], Slot | None]
 def outlined(value: Any, slot_of: _SlotOf) -> tuple[Any, list[Any]]:
     """Return the outline of a value and what stands in its slots, in order; `slot_of` gives the slot of a leaf, None for a constant."""
     found: list[Any] = []
+    return mapped(value, partial(_slotted, slot_of, found)), found
 
-    def leaf(part: Any) -> Any:
-        slot = slot_of(part)
-        if slot is not None:
-            found.append(part)
-            return slot
-        return part.mapped(walked) if isinstance(part, RunTimeText) else part
 
-    def walked(part: Any) -> Any:
-        return mapped(part, leaf)
-
-    return walked(value), found
+# Not functions inside of each other: these would be a cycle, and keep what they have seen until the collector comes.
+def _slotted(slot_of: _SlotOf, found: list[Any], leaf: Any) -> Any:
+    slot = slot_of(leaf)
+    if slot is None:
+        return leaf.mapped(partial(mapped, change=partial(_slotted, slot_of, found))) if isinstance(leaf, RunTimeText) else leaf
+    found.append(leaf)
+    return slot
 
 
 def filled(outline: Any, leaves: Sequence[Any]) -> Any:
     """Return the value of an outline whose slots hold `leaves`; text becomes a str."""
-    left = iter(leaves)
+    return mapped(outline, partial(_next_of, iter(leaves)))
 
-    def leaf(part: Any) -> Any:
-        if isinstance(part, Slot):
-            return next(left)
-        return part.with_values(walked) if isinstance(part, RunTimeText) else part
 
-    def walked(part: Any) -> Any:
-        return mapped(part, leaf)
-
-    return walked(outline)
+def _next_of(left: Iterator[Any], leaf: Any) -> Any:
+    if isinstance(leaf, Slot):
+        return next(left)
+    return leaf.with_values(partial(mapped, change=partial(_next_of, left))) if isinstance(leaf, RunTimeText) else leaf
 
 
 def slots_of(outline: Any) -> list[Slot]:

@@ -7,7 +7,7 @@ gradient `run_recorded` does the same through `apply`, so that the adjoint is re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adjoint.ir.core import Atom, Function, Literal, Node, Value, tensor_type
@@ -108,7 +108,7 @@ class Program:
 
         def after(memories: list[Any], tape: Tape) -> None:
             called = tape.hosts[position]
-            if len(called.inputs) != count or len(called.outputs) != every:
+            if len(called.inputs) != count or len(called.outputs) != every or called.shown is not None:
                 returned = call([wrap(t, memories[i]) for t, i in zip(types, operands)], tape)
                 for i, x in zip(results, returned, strict=True):
                     memories[i] = x.memory
@@ -194,13 +194,19 @@ class Program:
 
                 def after(given: list[Tensor], tape: Tape) -> Sequence[Tensor]:
                     call = tape.hosts[position]
-                    if every and len(call.inputs) == count and len(call.outputs) == len(outputs):
+                    if every and len(call.inputs) == count and len(call.outputs) == len(outputs) and call.shown is None:
                         # The common case.
                         grad_input, grad_output = tuple(given[:count]), tuple(given[count:])
                         return hooks.fire_backward(call.cell, grad_input, grad_output, loc, call.latest)  # pyright: ignore[reportReturnType] - no entry is missing
-                    grad_input = _spread(_spread(given[:count], inputs), call.inputs) or (None,)
+                    grad_input = _spread(_spread(given[:count], inputs), call.inputs)
                     grad_output = _spread(_spread(given[count:], outputs), call.outputs)
-                    return _present(hooks.fire_backward(call.cell, grad_input, grad_output, loc, call.latest))
+                    if call.shown is None:
+                        return _present(hooks.fire_backward(call.cell, grad_input or (None,), grad_output, loc, call.latest))
+                    by_number = dict(enumerate(grad_input))
+                    seen = tuple([grad_input[i] for i in call.shown[0]]) or (None,)
+                    answer = hooks.fire_backward(call.cell, seen, tuple([grad_output[i] for i in call.shown[1]]), loc, call.latest)
+                    by_number.update(zip(call.shown[0], answer, strict=False))
+                    return _present(by_number.values())
 
                 return after
             case Pullback():
@@ -216,7 +222,7 @@ def _spread(given: Sequence[Any], present: Sequence[bool]) -> tuple[Any, ...]:
     return tuple(next(left) if here else None for here in present)
 
 
-def _present(entries: Sequence[Tensor | None]) -> list[Tensor]:
+def _present(entries: Iterable[Tensor | None]) -> list[Tensor]:
     return [x for x in entries if x is not None]
 
 

@@ -18,10 +18,10 @@ from adjoint.runtime.grad import (
     _weights,
     differentiate,
     differentiated,
-    gradients_like,
     ones,
     recorded,
 )
+from adjoint.runtime.nested_gradients import gradients_like
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import Program, program_for
 from adjoint.runtime.state import state

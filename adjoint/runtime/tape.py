@@ -81,15 +81,17 @@ class CellCall:
     cell         the cell
     inputs       for each tensor argument, whether the tape knows it
     outputs      for each tensor result, likewise
+    shown        the numbers of the arguments, and of the results, that hooks are shown; None for all of both
     latest       the last hook handle there was then
     instruction  of the user's program that called it; None in a graph
     """
 
-    __slots__ = ("cell", "inputs", "instruction", "latest", "outputs")
+    __slots__ = ("cell", "inputs", "instruction", "latest", "outputs", "shown")
 
     def __init__(self, cell: Cell, inputs: tuple[bool, ...] = (), outputs: tuple[bool, ...] = ()):
         self.cell, self.inputs, self.outputs, self.latest = cell, inputs, outputs, ids.last
         self.instruction: int | None = None
+        self.shown: tuple[Sequence[int], Sequence[int]] | None = None
 
 
 class Tape:
@@ -355,8 +357,11 @@ class Tape:
         return made
 
     # -- cells ------------------------------------------------------------------------------------------------------
-    def enter(self, cell: Cell, arguments: Sequence[Tensor], hooked: bool, rule: Any) -> list[Tensor]:
-        """A cell is entered; its tensor arguments get names of their own inside."""
+    def enter(self, cell: Cell, arguments: Sequence[Tensor], hooked: bool, rule: Any, shown: Sequence[int] | None = None) -> list[Tensor]:
+        """A cell is entered; its tensor arguments get names of their own inside.
+
+        shown  the numbers of those that backward hooks are shown; None for all
+        """
         slots = self.slots
         if rule is not None:
             for x in arguments:
@@ -367,6 +372,8 @@ class Tape:
         call = CellCall(cell, tuple(s >= 0 for s in operands))
         if self.site is None:
             call.instruction = self._instruction(sys._getframe(4))  # past `Cell.__call__` and what it calls
+        if shown is not None:
+            call.shown = shown, ()
         self.calls.append(call)
         if hooked:
             position = len(self.hosts)
@@ -389,15 +396,18 @@ class Tape:
                 self._place(alias)
         return inside
 
-    def leave(self, results: Sequence[Tensor], rule: bool = False) -> list[Tensor]:
-        """The cell entered last is left; its tensor results get names of their own outside."""
+    def leave(self, results: Sequence[Tensor], rule: bool = False, shown: Sequence[int] | None = None) -> list[Tensor]:
+        """The cell entered last is left; its tensor results get names of their own outside; `shown` as for `enter`."""
         slots = self.slots
         if rule:
             for x in results:
                 if id(x) not in slots:
                     self._leaf(x)
         operands = tuple(-1 if (s := slots.get(id(x))) is None else s for x in results)
-        self.calls.pop().outputs = tuple(s >= 0 for s in operands)
+        call = self.calls.pop()
+        call.outputs = tuple(s >= 0 for s in operands)
+        if shown is not None and call.shown is not None:
+            call.shown = call.shown[0], shown
         key = ("exit", operands)
         step = self._step(key)
         first = len(self.values)

@@ -13,7 +13,8 @@ from typing import Any
 from adjoint.ir.core import Node
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.control import Differentiated, Gradient, Record
-from adjoint.runtime.cell import _replaced, _Rule, _tensors
+from adjoint.runtime.boundary import shown, top_level
+from adjoint.runtime.custom_bprop import Rule
 from adjoint.runtime.grad import _outputs
 from adjoint.runtime.graph import CellSite, Deviation
 from adjoint.runtime.hooks import CellHooks
@@ -102,21 +103,21 @@ class _Call:
             run.keep(entered)
         for place, x in zip(self.params, entered, strict=True):
             values[place] = x
-        ruled = entered.rule is not None
         try:
             self.block.run(values, run)
         except Deviation as deviation:
-            deviation.unwind.append(lambda: self.abandoned(tape, ruled, hooks, given))
+            deviation.unwind.append(lambda: self.abandoned(tape, entered.rule is not None, hooks, given))
             raise
         except BaseException:
-            self.left(tape, (), ruled)
+            self.left(tape, (), entered.rule is not None)
             raise
         left = run.taken(tuple)
         if left is None:
             results = [values[i] for i in self.outputs]
-            left = run.keep(tuple(self.left(tape, results, ruled)))
-            if ruled:
-                entered.rule.output = self.site.output(results)
+            output = None if entered.rule is None else self.site.output(results)
+            left = run.keep(tuple(self.left(tape, results, entered.rule is not None, output)))
+            if entered.rule is not None:
+                entered.rule.returned(output)
         return list(left)
 
     def entered(self, tape: Tape | None, given: list[Tensor], hooks: CellHooks | None) -> Entered:
@@ -124,22 +125,24 @@ class _Call:
             return Entered(given)
         # Looked up now: a bprop may be set, a hook registered or removed at any time.
         cell = self.site.cell
-        rule = _Rule(cell, self.site.arguments(given)[0]) if cell.bprop is not None else None
+        args, kwargs = self.site.arguments(given) if cell.bprop is not None else ((), {})
+        rule = Rule(cell, args, kwargs) if cell.bprop is not None else None
+        tensors, numbers = _parted(given, self.site.numbers)
         tape.site = self.node
-        entered = Entered(tape.enter(cell, given, bool(hooks is not None and hooks.backward), rule))
+        inside = tape.enter(cell, tensors, bool(hooks is not None and hooks.backward), rule, shown(args) if rule is not None else None)
         tape.site = None
-        if rule is not None:
-            rule.arguments = self.site.arguments(entered)[0]
-            entered.rule = rule
+        entered = Entered(_together(inside, numbers))
+        entered.rule = rule
         return entered
 
-    def left(self, tape: Tape | None, results: Sequence[Tensor], ruled: bool) -> Sequence[Tensor]:
+    def left(self, tape: Tape | None, results: Sequence[Tensor], ruled: bool, output: Any = None) -> Sequence[Tensor]:
         if tape is None:
             return results
+        tensors, numbers = _parted(results, self.site.results)
         tape.site = self.node
-        outside = tape.leave(results, ruled)
+        outside = tape.leave(tensors, ruled, shown(output) if ruled else None)
         tape.site = None
-        return outside
+        return _together(outside, numbers)
 
     def abandoned(self, tape: Tape | None, ruled: bool, hooks: CellHooks | None, given: list[Tensor]) -> None:
         """The region will not be finished."""
@@ -166,7 +169,7 @@ class _Call:
             raise Deviation(node, None, "forward_pre")
         args, kwargs = self.site.arguments(given)
         new_args, new_kwargs = self.site.cell._forward_pre(hooks, args, kwargs)
-        tensors = [x for x in new_args if isinstance(x, Tensor)]
+        tensors = leaves((new_args, new_kwargs), Tensor) if self.site.ruled else top_level(new_args)
         fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), (new_args, new_kwargs))
         self.inline(run, "forward_pre", tensors if fits else leaves((new_args, new_kwargs), Tensor))
         if not fits:
@@ -185,8 +188,8 @@ class _Call:
         args, kwargs = self.site.arguments(given)
         expected = self.site.output(results)
         output = self.site.cell._forward(hooks, args, kwargs, expected)
-        tensors = _tensors(output)
-        fits = [x.type for x in tensors] == self.given and _alike(_replaced(expected, tensors), output)
+        tensors = leaves(output, Tensor) if self.site.ruled else top_level(output)
+        fits = [x.type for x in tensors] == self.given and _alike(self.site.output(tensors), output)
         self.inline(run, "forward", tensors if fits else leaves(output, Tensor))
         if not fits:
             raise Deviation(node, output, "forward")
@@ -197,6 +200,18 @@ class _Call:
         entry = Inline(tensors)
         entry.slot = slot
         run.keep(entry)
+
+
+def _parted(values: Sequence[Tensor], numbers: frozenset[int]) -> tuple[Sequence[Tensor], dict[int, Tensor]]:
+    """The values that are tensors to the user, and by their places those that are numbers: the tape knows nothing of these."""
+    if not numbers or not values:
+        return values, {}
+    return [x for i, x in enumerate(values) if i not in numbers], {i: values[i] for i in numbers}
+
+
+def _together(tensors: Sequence[Tensor], numbers: dict[int, Tensor]) -> Sequence[Tensor]:
+    left = iter(tensors)
+    return tensors if not numbers else [numbers[i] if i in numbers else next(left) for i in range(len(tensors) + len(numbers))]
 
 
 def _alike(a: Any, b: Any) -> bool:

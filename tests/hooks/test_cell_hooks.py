@@ -626,7 +626,7 @@ def test_what_bprop_may_return():
     with pytest.raises(RuntimeError, match="Hook fn grad output is empty"):
         ms.grad(Any1(()))(T(3))
     with pytest.raises(RuntimeError, match="should be broadcast to expected shape"):
-        ms.grad(Any1(T(1, 2, 3)))(T(3))
+        ms.grad(Any1(T(1, 2, 3)))(T(3, 4))
 
 
 def test_second_order_through_bprop():

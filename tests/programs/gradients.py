@@ -569,6 +569,56 @@ class CellsWithTheirOwnGradients(nn.Cell):
         return ops.exp(self.product(x, y)) + self.product(y, x * x)
 
 
+class Affine(nn.Cell):
+    """w x + b and its parts, with their gradients by hand."""
+
+    def construct(self, params, x, scale=1.0):
+        y = params["w"] * x * scale
+        return {"y": y + params["b"][0], "parts": (y, [x])}
+
+    def bprop(self, params, x, scale, out, dout):
+        dy = dout["y"] + dout["parts"][0]
+        return {"w": dy * x * scale, "b": [dout["y"]]}, dy * params["w"] * scale + dout["parts"][1][0]
+
+
+class Layers(nn.Cell):
+    """Two of them, the first one's parts used by the second."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Affine(), Affine()
+
+    def construct(self, params, x):
+        first = self.first(params[0], x, scale=3.0)
+        return self.second(x=first["y"] * first["parts"][1][0], params=params[1]), first["parts"][0]
+
+
+@program([{"w": f64(1.0, -2.0), "b": [f64(0.5)]}, {"w": f64(3.0, 0.2), "b": (f64(-1.0, 1.0),)}], f64(0.5, 3.0), wrt=(0, 1), made=True,
+         features="bprop, dict, keyword arguments, cells")
+def bprop_with_structures():
+    """Cells with bprop whose arguments and results hold tensors in containers; a gradient is summed over what broadcasting made."""
+    layers = Layers()
+
+    def f(params, x):
+        second, y = layers(params, x)
+        return (second["y"] * second["parts"][1][0]).sum() + y
+
+    return f
+
+
+@program(f64(0.5, -1.0), f64(0.3), wrt=(0, 1), features="bprop, dict, grad, second order")
+class SecondOrderOfBpropWithStructures(nn.Cell):
+    """The gradient of a cell with bprop by a dict, inside another."""
+
+    def __init__(self):
+        super().__init__()
+        self.affine = Affine()
+
+    def construct(self, x, y):
+        found = grad(lambda params: (self.affine(params, x)["y"] ** 2).sum())({"w": x * y, "b": [y]})
+        return found["w"] * found["b"][0]
+
+
 @program(f64(1.5), f64(0.5), wrt=(0, 1), features="bprop, tensor if, tensor while")
 class OwnGradientInControlFlow(nn.Cell):
     """A cell with bprop inside a branch and a loop."""

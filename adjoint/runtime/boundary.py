@@ -1,0 +1,45 @@
+"""The boundary of a cell: which tensors of a call have names of their own inside of the cell, and its results outside.
+
+They are the tensors among the positional arguments, and those at the top level of the result: backward hooks are shown these.  A cell
+with a `bprop` answers for every tensor that goes in and comes out: of its calls they are all, however deep, keyword arguments too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from adjoint.runtime.structure import items, leaves, like
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["is_nested", "shown", "top_level", "with_top_level"]
+
+
+def top_level(value: Any) -> list[Tensor]:
+    """Return the tensors among positional arguments, or of a result: itself, or those that it holds itself."""
+    return [value] if isinstance(value, Tensor) else [x for x in items(value) or () if isinstance(x, Tensor)]
+
+
+def with_top_level(value: Any, tensors: Iterable[Tensor]) -> Any:
+    """Return the arguments or the result with `tensors` in the places of those at its top level."""
+    left = iter(tensors)
+    if isinstance(value, Tensor):
+        return next(left)
+    parts = items(value)
+    return value if parts is None else like(value, [next(left) if isinstance(x, Tensor) else x for x in parts])
+
+
+def shown(value: Any) -> tuple[int, ...]:
+    """Return the numbers of the tensors at the top level among all tensors of positional arguments, or of a result."""
+    found: list[int] = []
+    count = 0
+    for part in (value,) if isinstance(value, Tensor) else items(value) or ():
+        if isinstance(part, Tensor):
+            found.append(count)
+        count += len(leaves(part, Tensor))
+    return tuple(found)
+
+
+def is_nested(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> bool:
+    """True if there are tensors in a call, or in what it gives, that are not at the top level."""
+    return len(leaves((args, kwargs, output), Tensor)) > len(top_level(args)) + len(top_level(output))

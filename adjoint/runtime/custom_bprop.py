@@ -1,0 +1,153 @@
+"""A cell's own `bprop`: what it is called with, and what may come back."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.diagnostics import Loc
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.host import Pullback
+from adjoint.ir.ops.reduce import Sum
+from adjoint.ir.ops.shape import Broadcast, Reshape
+from adjoint.ir.types import TensorType
+from adjoint.runtime.hooks import noting, subject_of
+from adjoint.runtime.nested_gradients import Unlike, gradients_like, paired
+from adjoint.runtime.program import zeros
+from adjoint.runtime.structure import items, leaves, mapped, replaced
+from adjoint.runtime.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from adjoint.runtime.cell import Cell
+
+__all__ = ["Rule"]
+
+
+class Rule:
+    """One call of a cell that has its own `bprop`: the gradients of all tensors among its arguments, however deep, are `bprop`'s.
+
+    `bprop` is called with the arguments of construct in the order of its parameters, those left out by their defaults, then with
+    what construct returned and with the cotangent of that, which has its structure: zeros where nothing flows, 0 in the place of a
+    number, None in that of anything else.
+    """
+
+    def __init__(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]):
+        self.cell = cell
+        self._call, self._output = _emptied((args, kwargs)), None
+
+    def returned(self, output: Any) -> None:
+        """Construct has returned `output`."""
+        self._output = _emptied(output)
+
+    def __call__(self, op: Pullback, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
+        """Return the gradients of the tensors among the arguments, of `types`; `given` are the operands of `bprop!`."""
+        inputs, outputs = given[: op.inputs], given[op.inputs : op.inputs + op.outputs]
+        cotangents = iter(given[op.inputs + op.outputs :])
+        douts = [next(cotangents) if here else zeros(x.type) for x, here in zip(outputs, op.present, strict=True)]
+        arguments = _by_parameter(self.cell.construct, *self._call)
+        output = _filled(self._output, outputs)
+        bprop = self.cell.bprop
+        assert bprop is not None
+        with noting(bprop, subject_of(self.cell), loc):
+            returned = bprop(*_filled(arguments, inputs), output, gradients_like(output, douts))
+        where = f"bprop of {subject_of(self.cell)}"
+        found = {place.index: entry for place, entry in _by_place(returned, arguments, where)}
+        return [_fitted(found.get(i), type_, where) for i, type_ in enumerate(types)]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a tensor stands in a structure from which the tensors are taken out: the first, the second, ..."""
+
+    index: int
+
+
+def _emptied(value: Any) -> Any:
+    """A copy of a structure with places for its tensors: whoever changes its lists and dicts later does not change the copy."""
+    return replaced(value, map(_Place, itertools.count()), Tensor)
+
+
+def _filled(value: Any, tensors: Sequence[Tensor]) -> Any:
+    return mapped(value, lambda leaf: tensors[leaf.index] if isinstance(leaf, _Place) else leaf)
+
+
+def _by_parameter(construct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments of a call in the order of construct's parameters, with the defaults of those left out."""
+    code = getattr(getattr(construct, "__func__", None), "__code__", None)
+    if code is not None and not kwargs and code.co_argcount == len(args) + 1 and not (code.co_kwonlyargcount or code.co_flags & _VARIADIC):
+        return list(args)  # as most calls are
+    bound = inspect.signature(construct).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return [*bound.args, *bound.kwargs.values()]
+
+
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> list[tuple[_Place, Any]]:
+    """What bprop returned for each tensor of the arguments.
+
+    There is an entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor.  One entry
+    needs no tuple, and further ones are ignored.
+
+    TypeError for None and for another structure, RuntimeError for nothing, ValueError for another number.
+    """
+    if returned is None:
+        raise TypeError(f"The python function output is none. ({where})")
+    entries = returned if isinstance(returned, (tuple, list)) else (returned,)
+    places, holding = leaves(arguments, _Place), [x for x in arguments if leaves(x, _Place)]
+    if not len(entries) and places:
+        raise RuntimeError(f"Hook fn grad output is empty! ({where})")
+    # Entries may be left out for the last arguments, if these hold no tensors.
+    chosen = holding if leaves(arguments[len(entries):], _Place) else arguments
+    if chosen is holding and len(entries) not in (len(holding), len(places)):
+        raise ValueError(f"The {where} must return a gradient for each of its {len(arguments)} inputs, but got {len(entries)}.")
+    try:
+        return [pair for x, entry in zip(chosen, entries, strict=False) for pair in paired(x, entry, _Place)]
+    except Unlike as unlike:
+        if len(entries) == len(places) and all(items(entry) is None for entry in entries):
+            return list(zip(places, entries, strict=True))
+        raise TypeError(f"The {where} must return gradients in the structure of its inputs: {unlike.expected} is needed, "
+                        f"but got {unlike.got}.") from None
+
+
+def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
+    """A gradient that bprop returned, brought to the input's type.
+
+    None is zeros.  One whose shape the input's broadcasts to is summed over what broadcasting made; a smaller one is broadcast.
+    """
+    if entry is None:
+        return zeros(type_)
+    if isinstance(entry, (bool, int, float)):
+        entry = Tensor(entry, type_.dtype)
+    if not isinstance(entry, Tensor):
+        raise TypeError(f"The gradients that {where} returns must be tensors, but got {entry!r} of type {type(entry).__name__}.")
+    if entry.dtype is not type_.dtype:
+        entry = apply(Cast(type_.dtype), entry)
+    if entry.type is type_:
+        return entry
+    have, wanted = entry.shape, type_.sizes
+    try:
+        together = np.broadcast_shapes(have, wanted)
+    except ValueError:
+        together = None
+    if together == have:
+        return _unbroadcast(entry, type_)
+    if together == wanted:
+        return apply(Broadcast(to=type_), entry)
+    raise RuntimeError(
+        "For grad interface or custom function, grad tensor should be broadcast to expected shape, but got "
+        f"[const vector]{{{', '.join(map(str, have))}}} vs [const vector]{{{', '.join(map(str, wanted))}}} ({where})")
+
+
+def _unbroadcast(gradient: Tensor, type_: TensorType) -> Tensor:
+    """The sum over the axes along which an input of `type_` was broadcast."""
+    lead = gradient.ndim - type_.rank
+    axes = (*range(lead), *(lead + i for i, size in enumerate(type_.sizes) if size == 1 and gradient.shape[lead + i] != 1))
+    summed = apply(Sum(axes, False), gradient) if axes else gradient
+    return summed if summed.type is type_ else apply(Reshape(type_), summed)
