@@ -29,6 +29,7 @@ SETTINGS = {
     "ADJOINT_CACHE_DIR": "where compiled kernels are kept",
     "ADJOINT_CACHE_MIB": "how much of them, in MiB",
     "ADJOINT_NUM_THREADS": "threads of the kernels",
+    "ADJOINT_PROGRAM_CACHE_BYTES": "bytes of recorded gradients, graphs and plans that a process keeps",
     "ADJOINT_HOOK_SIGNATURE": "cell or cell_id (the older manual's hooks)",
     "ADJOINT_FORBID_INTERPRETER": "1: an op without a compiled kernel raises",
     "CC": "the C compiler to try first",

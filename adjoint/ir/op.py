@@ -10,11 +10,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
+from adjoint.ir.interning import Interned
 from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TraceType, TupleType, Type, substituted
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class NotDifferentiable(Exception):
     """Raised when a gradient is asked of an op that has none; the text says why."""
 
 
-_interned: weakref.WeakValueDictionary[Any, Op] = weakref.WeakValueDictionary()
+_interned: Interned[Op] = Interned()
 
 
 def _key(value: Any) -> Any:
@@ -89,7 +89,7 @@ class _OpClass(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
         key = (cls, *(_key(getattr(made, name)) for name in made.fields))
-        return _interned.setdefault(key, made)
+        return _interned.one(key, made)
 
 
 class Op(metaclass=_OpClass):

@@ -1,8 +1,8 @@
 """Types of values: tensors with dtype and shape, tuples, stacks; and the arithmetic of symbolic dimensions.
 
-Types are interned: two equal types are one object, so equality and hashing cost what they cost for an object and a
-plan is found by a dictionary lookup on them.  A dimension is an `int` or a `Poly`, a polynomial over named sizes in
-normal form (`2*b + 1`).
+Types are interned: two equal types are one object, which lives as long as anything uses it.  So equality and hashing
+cost what they cost for an object, and a plan is found by a dictionary lookup on them.  A dimension is an `int` or a
+`Poly`, a polynomial over named sizes in normal form (`2*b + 1`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, overload
 
 import numpy as np
+
+from adjoint.ir.interning import Interned
 
 __all__ = [
     "BF16", "BOOL", "DTYPES", "DType", "Dim", "F16", "F32", "F64", "FLOATS", "I16", "I32", "I64", "I8", "INTEGERS",
@@ -173,7 +175,7 @@ def _poly(terms: Iterable[tuple[Monomial, int]]) -> Dim:
 class Type:
     """A type of value; its subclasses are interned."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
 
 class NamedSizes(ValueError):
@@ -183,7 +185,7 @@ class NamedSizes(ValueError):
 class TensorType(Type):
     """`f32[b, 3]`: an n-dimensional array; `f32` is a 0-d one.  Make it with `tensor`."""
 
-    __slots__ = ("__weakref__", "count", "dtype", "is_static", "nbytes", "rank", "shape")
+    __slots__ = ("count", "dtype", "is_static", "nbytes", "rank", "shape")
 
     def __init__(self, dtype: DType, shape: tuple[Dim, ...]):
         self.dtype, self.shape, self.rank = dtype, shape, len(shape)
@@ -260,19 +262,17 @@ def _listed(types: tuple[Type, ...]) -> str:
     return str(types[0]) if len(types) == 1 else f"({', '.join(map(str, types))})"
 
 
-_tensors: dict[tuple[DType, tuple[Dim, ...]], TensorType] = {}
-_tuples: dict[tuple[Type, ...], TupleType] = {}
-_stacks: dict[Type, StackType] = {}
-_traces: dict[tuple[tuple[Type, ...], tuple[Type, ...]], TraceType] = {}
+_tensors: Interned[TensorType] = Interned()
+_tuples: Interned[TupleType] = Interned()
+_stacks: Interned[StackType] = Interned()
+_traces: Interned[TraceType] = Interned()
 
 
 def tensor(dtype: DType, shape: Iterable[Dim] = ()) -> TensorType:
     """The one TensorType of this dtype and shape."""
     key = (dtype, tuple(shape))
-    found = _tensors.get(key)
-    if found is None:
-        found = _tensors.setdefault(key, TensorType(*key))
-    return found
+    known = _tensors.get(key)
+    return (known and known()) or _tensors.one(key, TensorType(*key))
 
 
 def scalar(dtype: DType) -> TensorType:
@@ -283,18 +283,18 @@ def scalar(dtype: DType) -> TensorType:
 def tuple_of(items: Iterable[Type]) -> TupleType:
     """The one TupleType of these items."""
     key = tuple(items)
-    return _tuples.get(key) or _tuples.setdefault(key, TupleType(key))
+    return _tuples.one(key, TupleType(key))
 
 
 def stack_of(item: Type) -> StackType:
     """The one StackType of this item."""
-    return _stacks.get(item) or _stacks.setdefault(item, StackType(item))
+    return _stacks.one(item, StackType(item))
 
 
 def trace_of(outputs: Iterable[Type], leaves: Iterable[Type]) -> TraceType:
     """The one TraceType of these outputs and leaves."""
     key = (tuple(outputs), tuple(leaves))
-    return _traces.get(key) or _traces.setdefault(key, TraceType(*key))
+    return _traces.one(key, TraceType(*key))
 
 
 def holds_trace(type_: Type) -> bool:

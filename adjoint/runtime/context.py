@@ -11,6 +11,7 @@ import os
 import sys
 from typing import Any
 
+from adjoint.budget import budget
 from adjoint.runtime import graphs
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.state import state
@@ -33,6 +34,7 @@ _KNOWN: dict[str, Any] = {
     "device_id": 0,
     "max_call_depth": 1000,
     "deterministic": "ON",
+    "program_cache_bytes": None,
 }
 """What has a meaning here (or whose only meaning is always true here), with its default."""
 
@@ -75,6 +77,8 @@ def set_context(**settings: Any) -> None:
     save_graphs          1 or True: each graph that is made, optimised too, and each adjoint are written as text; 2: also what
                          each pass leaves, and the C; 3: also pictures for Graphviz; 0 or False, the default: nothing
     save_graphs_path     the directory for that, made when it is missing; the current one by default
+    program_cache_bytes  how many bytes of recorded gradients, graphs and plans the process keeps, about; the least recently used
+                         are evicted, and made again when they are needed; default ADJOINT_PROGRAM_CACHE_BYTES or 100,000,000
 
     ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
     """
@@ -91,6 +95,8 @@ def set_context(**settings: Any) -> None:
         if name == "device_target" and value != "CPU":
             _warn("device_target", f"device_target={value!r}: there is no such device here, everything runs on the CPU.")
         _settings[name] = value
+        if name == "program_cache_bytes":
+            budget.limit = int(value)
         if name == "num_threads":
             from adjoint.runtime.machine import machine  # the machine is set up only when it is needed
 
@@ -130,6 +136,12 @@ def _checked(name: str, value: Any) -> Any:
                                 f"but got {value!r} of type {type(value).__name__}.")
             if not (0 if name == "device_id" else 1) <= value < 2**31:
                 raise ValueError(f"For 'set_context', the argument {name!r} must be positive and of 32 bits, but got {value}.")
+        case "program_cache_bytes":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"For 'set_context', the argument 'program_cache_bytes' must be an int, "
+                                f"but got {value!r} of type {type(value).__name__}.")
+            if not 0 <= value < 2**63:
+                raise ValueError(f"For 'set_context', the argument 'program_cache_bytes' must be 0 or more, but got {value}.")
         case "pynative_synchronize":
             if not isinstance(value, bool):
                 raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, "
@@ -168,6 +180,8 @@ def _setting(name: str) -> Any:
         from adjoint.runtime.machine import default_threads  # see set_context
 
         return default_threads()
+    if name == "program_cache_bytes":
+        return budget.limit
     if name in _settings:
         return _settings[name]
     if name in _accepted:

@@ -1,14 +1,18 @@
-"""The graphs of one function or cell: found by the template of the arguments and by what the graphs assume, and bounded in number."""
+"""The graphs of one function or cell: found by the template of the arguments and by what the graphs assume.
+
+Those of all functions together are part of the budget.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
+from adjoint.budget import Cache, budget
 from adjoint.ir.types import TensorType
 from adjoint.runtime.guards import Guards
 from adjoint.runtime.templates import Template
@@ -16,10 +20,10 @@ from adjoint.runtime.templates import Template
 __all__ = ["Graphs", "lowering_lock"]
 
 _KEPT = 64
-"""Graphs kept for one template of arguments, those used last first."""
+"""Graphs kept for one template of arguments, those used last first: each call compares what they assume, one after the other."""
 
-_TEMPLATES = 256
-"""Templates kept for one function."""
+_TEMPLATE = 1500
+"""Bytes of a template and its list."""
 
 
 class _Lowered(Protocol):
@@ -28,12 +32,20 @@ class _Lowered(Protocol):
 
 class _Entry(Protocol):
     lowered: _Lowered
+    nbytes: int
 
 
 class _Entries(list[Any]):
-    """A list that there are weak references to."""
+    """The graphs of a template.
 
-    __slots__ = ("__weakref__",)
+    used  the period of the budget in which they were looked up last
+    """
+
+    __slots__ = ("__weakref__", "used")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used = budget.period
 
 
 class Graphs(dict[Template, _Entries]):
@@ -43,18 +55,18 @@ class Graphs(dict[Template, _Entries]):
     `lowering_lock`, which whoever adds one must hold.
     """
 
-    __slots__ = ("__weakref__", "_of_tensors", "_used", "call")
+    __slots__ = ("__weakref__", "_of_tensors", "call")
 
     def __init__(self, call: Callable[..., Any]) -> None:
         super().__init__()
         self.call = call
         """Runs what the graphs are of on a lowering."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
-        self._used: set[int] = set()
-        """Ids of the lists that were used since templates were given up last."""
+        """Those of positional tensors alone that were used in this period of the budget."""
+        _all.add(self)
 
     def find_plain(self, types: tuple[TensorType, ...]) -> Any:
-        """The graph for positional tensors of these types and nothing else, or None; it has been found by its template before."""
+        """The graph for positional tensors of these types and nothing else, or None: then `find` may still have it."""
         entries = self._of_tensors.get(types)
         return None if entries is None else self._holding(entries)
 
@@ -66,6 +78,7 @@ class Graphs(dict[Template, _Entries]):
         entries = self.get(template)
         if entries is None:
             return None
+        entries.used = budget.period
         if plain:
             self._of_tensors[template.types] = entries
         return self._holding(entries)
@@ -75,36 +88,69 @@ class Graphs(dict[Template, _Entries]):
             if entry.lowered.guards.holds():
                 if entry is not entries[0]:
                     entries[:] = [entry, *[other for other in entries if other is not entry]]
-                if len(self) > 1:
-                    self._used.add(id(entries))
                 return entry
         return None
 
     def add(self, template: Template, entry: _Entry) -> None:
-        """Keep a new graph; what cannot hold any more goes, and what was not used for longest when there are too many."""
-        if template not in self:
-            if len(self) >= _TEMPLATES:
-                self._give_up()
-            self[template.lasting()] = _Entries()
-        entries = self[template]
+        """Keep a new graph; of those with the same template the ones go that cannot hold any more, and the oldest if there are too many."""
+        entries = self.get(template)
+        if entries is None:
+            entries = self[template.lasting()] = _Entries()
+            budget.charge(_TEMPLATE)
         entries[:] = [entry, *[other for other in entries if other.lowered.guards.lasts]][:_KEPT]
         entry.lowered.guards.when_gone(partial(_drop, weakref.ref(self), weakref.ref(entries), id(entry)))
+        budget.charge(entry.nbytes)
 
     def drop(self, entries: _Entries, entry: int) -> None:
         """Let go of a graph, given by its id, that cannot hold any more."""
         entries[:] = [other for other in entries if id(other) != entry]
 
-    def _give_up(self) -> None:
-        """Give up a quarter of the templates: those of objects that are gone, those that were not used, the oldest."""
-        for template in [template for template in self if not template.is_alive]:
-            del self[template]
-        used = self._used
-        unused = [template for template, entries in self.items() if id(entries) not in used]
-        others = [template for template, entries in self.items() if id(entries) in used]
-        for template in [*unused, *others][: max(0, len(self) - _TEMPLATES * 3 // 4)]:
-            del self[template]
-        self._used = set()
+    def sizes(self) -> list[tuple[int, int]]:
+        """(Period of the last use, bytes) of each template with its graphs."""
+        return [(entries.used, _TEMPLATE + sum([entry.nbytes for entry in entries])) for entries in self.copy().values()]
+
+    def evict(self, until: int) -> None:
+        """Drop the templates that were last used in the period `until` or before, and those of objects that are gone."""
+        for template, entries in self.copy().items():
+            if entries.used <= until or not template.is_alive:
+                self.pop(template, None)
+
+    def begin_period(self) -> None:
+        """What is used from now on is found by its template once."""
         self._of_tensors = {}
+
+
+class _All(Cache):
+    """The graphs of all functions and cells that there are."""
+
+    def __init__(self) -> None:
+        super().__init__("graphs")
+        self._known: dict[int, weakref.ref[Graphs]] = {}
+
+    def add(self, graphs: Graphs) -> None:
+        known, key = self._known, id(graphs)
+        known[key] = weakref.ref(graphs, lambda _: known.pop(key, None))
+
+    def _living(self) -> Iterator[Graphs]:
+        for reference in self._known.copy().values():
+            graphs = reference()
+            if graphs is not None:
+                yield graphs
+
+    def sizes(self) -> Iterator[tuple[int, int]]:
+        for graphs in self._living():
+            yield from graphs.sizes()
+
+    def evict(self, until: int) -> None:
+        for graphs in self._living():
+            graphs.evict(until)
+
+    def begin_period(self) -> None:
+        for graphs in self._living():
+            graphs.begin_period()
+
+
+_all = _All()
 
 
 def _drop(graphs: weakref.ref[Graphs], entries: weakref.ref[_Entries], entry: int) -> None:

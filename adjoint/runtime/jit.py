@@ -34,8 +34,12 @@ from adjoint.runtime.tensor import Tensor
 
 __all__ = ["Compiled", "jit", "ms_function", "of_function", "parsed", "run_cell", "run_instead"]
 
+_GRAPH, _NODE, _GUARD = 6000, 1200, 1800
+"""Bytes of a graph, and of each of its nodes and of the places that it depends on."""
+
+
 class _Entry:
-    """A graph, bound."""
+    """A graph, bound; `nbytes` is an estimate of what it takes."""
 
     def __init__(self, lowered: Any):
         from adjoint.runtime.walk import bind  # loaded with the first graph
@@ -44,8 +48,9 @@ class _Entry:
         self.walk = bind(lowered.graph)
         # Where Python of the user's runs in between, hooks may come and go, and give what was not foreseen.
         hosts = lowered.graph.hosts
-        self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], Check)
-                        for node in walk(lowered.graph.function.body))
+        nodes = [*walk(lowered.graph.function.body)]
+        self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], Check) for node in nodes)
+        self.nbytes = _GRAPH + _NODE * len(nodes) + _GUARD * lowered.guards.count()
         self.direct = _is_slot(lowered.outline) and not lowered.written and not self.logs
 
 

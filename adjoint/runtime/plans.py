@@ -2,6 +2,9 @@
 
 A plan is found by one dictionary lookup on `(op, type, ...)`; types and ops are interned, so that costs what hashing
 a few pointers costs.  `run` takes memories and gives memory; nothing is looked up or decided in it again.
+
+The table of all plans is part of the budget.  Before it stand the plans that were used in this period of the budget: finding
+one of them marks nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.budget import Table
 from adjoint.diagnostics import InternalError
 from adjoint.ir.op import Op
 from adjoint.ir.storage import from_compute, to_compute
@@ -28,24 +32,52 @@ class Plan:
     type    the only one of them, or None when there are several
     run     operand memories -> result memory, or a tuple of them
     into    (operand memories, result memories) -> None: the same into given memory
+    used    the period of the budget in which it was looked up last
     """
 
-    __slots__ = ("into", "run", "type", "types")
+    __slots__ = ("into", "nbytes", "run", "type", "types", "used")
 
-    def __init__(self, types: tuple[TensorType, ...], run: Callable[..., Any], into: Callable[..., None]):
+    def __init__(self, types: tuple[TensorType, ...], run: Callable[..., Any], into: Callable[..., None], stages: int = 1):
         self.types, self.run, self.into = types, run, into
         self.type: TensorType = types[0] if len(types) == 1 else None  # pyright: ignore[reportAttributeAccessIssue] - asked for where there is one
+        self.used, self.nbytes = 0, _PLAN + stages * _STAGE
 
+
+_PLAN = 1000
+"""Bytes of a plan without its kernels."""
+_STAGE = 300
+"""Bytes of a bound kernel."""
 
 plans: dict[tuple[Any, ...], Plan] = {}
-_LIMIT = 20_000
+"""The plans that were used in this period of the budget."""
 
 pairs: dict[Op, dict[Type, dict[Type, Plan]]] = {}
-"""The plans of ops of two operands again: an op, a type and another are found one after the other without a key being made."""
+"""Those of two operands again: an op, a type and another are found one after the other without a key being made."""
+
+_read_outside: set[Op] = set()
+"""Ops whose dictionary among the `pairs` other modules hold."""
+
+
+class _Plans(Table[tuple[Any, ...], Plan]):
+    """All plans."""
+
+    def begin_period(self) -> None:
+        plans.clear()
+        for op, table in pairs.copy().items():
+            table.clear()
+            if op not in _read_outside:
+                pairs.pop(op, None)
+
+
+_every = _Plans("plans")
 
 
 def pairs_of(op: Op) -> dict[Type, dict[Type, Plan]]:
-    """The plans of an op of two operands, by the type of the first, then of the second; filled as they are made."""
+    """The plans of an op of two operands, by the type of the first, then of the second, that were used in this period of the budget.
+
+    `plan_for` finds the others, and fills it.
+    """
+    _read_outside.add(op)
     return pairs.setdefault(op, {})
 
 
@@ -54,14 +86,13 @@ def plan_for(op: Op, types: Sequence[TensorType]) -> Plan:
     key = (op, *types)
     plan = plans.get(key)
     if plan is None:
-        plan = _made(op, types)
-        if len(plans) >= _LIMIT:
-            plans.clear()
-            for table in pairs.values():
-                table.clear()
+        plan = _every.find(key)
+        if plan is None:
+            plan = _made(op, types)
+            _every.keep(key, plan)
         plans[key] = plan
         if len(types) == 2:
-            pairs_of(op).setdefault(types[0], {})[types[1]] = plan
+            pairs.setdefault(op, {}).setdefault(types[0], {})[types[1]] = plan
     return plan
 
 
@@ -162,7 +193,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
 
     if len(stages) == 1 and not any(scratch) and len(sizes) == 1 and len(types) <= 3:
         run = _direct(op, stages[0], sizes[0], len(types), here)
-    return Plan(result_types, run, into)
+    return Plan(result_types, run, into, len(stages))
 
 
 def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:

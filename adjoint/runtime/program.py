@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from adjoint.budget import budget
 from adjoint.ir.core import Atom, Function, Literal, Node, Value, tensor_type
 from adjoint.ir.ops.host import Callback, CellCallback, Pullback
 from adjoint.ir.ops.shape import Broadcast
@@ -26,6 +27,10 @@ __all__ = ["Program", "program_for"]
 
 _KEPT = 4096
 """Bytes: a smaller memory is not worth freeing before the program ends."""
+
+
+_PROGRAM, _NODE = 2000, 900
+"""Bytes of a program, and of each of its nodes with its step and plan."""
 
 
 class _Bound(NamedTuple):
@@ -46,10 +51,12 @@ class Program:
     function  the adjoint as IR: residuals, then cotangents -> gradients
     sources   slots of the residuals, in the order of the parameters
     missing   for each wanted leaf, whether it has no cotangent (its gradient is zeros)
+    nbytes    bytes that it takes, bound
     """
 
     def __init__(self, function: Function, sources: Sequence[int], hosts: dict[str, int], missing: tuple[bool, ...]):
         self.function, self.sources, self.hosts, self.missing = function, tuple(sources), hosts, missing
+        self.nbytes = _PROGRAM + _NODE * len(function.body.nodes)
         self._bound: _Bound | None = None
 
     # -- on memories ------------------------------------------------------------------------------------------------
@@ -288,6 +295,8 @@ def program_for(tape: Tape, start: Step, outputs: tuple[int, ...], wanted: tuple
     if program is None:
         assembled: Assembled = tape.assemble(start, (*outputs, *wanted))
         program = tape.at.programs[key] = _built(tape, start, assembled, outputs, wanted)
+        budget.charge(program.nbytes)
+    tape.at.used = budget.period
     return program
 
 

@@ -17,10 +17,11 @@ where it ended, and the adjoint it runs is recorded in its turn.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
+from adjoint.budget import Cache, budget
 from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.ir.op import Op
 from adjoint.runtime.assembly import Assembled, Assembler, Outside
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Assembled", "CellCall", "Step", "Tape"]
 
-_LIMIT = 200_000
-"""Steps the trie may hold; past it, it starts anew."""
+_STEP = 700
+"""Bytes of a step and its key."""
 
 _HELD_AS_NAME = 4
 """References of a tensor that only the list of its names holds: that, its variable here and at the caller, getrefcount's argument."""
@@ -52,9 +53,10 @@ class Step:
     about     the op, or the title of a cell or hook
     code      the code of the user's that was running, kept for the sake of its address, which is in keys; None in a graph
     programs  the adjoints that end here
+    used      the period of the budget in which it was made, or an adjoint was found here or beneath
     """
 
-    __slots__ = ("about", "children", "code", "host", "kind", "loc", "operands", "parent", "programs", "results", "rule")
+    __slots__ = ("about", "children", "code", "host", "kind", "loc", "operands", "parent", "programs", "results", "rule", "used")
 
     def __init__(self, parent: Step | None, kind: str, about: Any, operands: tuple[int, ...], results: tuple[int, ...],
                  host: int, loc: Loc, rule: int = -1, code: CodeType | None = None):
@@ -62,14 +64,46 @@ class Step:
         self.host, self.loc, self.rule, self.code = host, loc, rule, code
         self.children: dict[Any, Step] = {}
         self.programs: dict[Any, Program] = {}
+        self.used = budget.period
 
 
-class _Trie:
-    """The root of all paths of this process, and how many steps it holds."""
+class _Trie(Cache):
+    """The root of all paths of this process.
+
+    A step that is evicted is only cut off: a tape that is on it walks on, since it holds its step, and steps hold their
+    parents.
+    """
 
     def __init__(self) -> None:
+        super().__init__("recorded gradients")
         self.root = Step(None, "begin", None, (), (), -1, UNKNOWN)
-        self.count = 0
+
+    def sizes(self) -> Iterator[tuple[int, int]]:
+        for step in reversed(_subtree(self.root)):
+            # Children come first: a step was used when one of them was.
+            parent = step.parent
+            if parent is None:
+                return
+            parent.used = max(parent.used, step.used)
+            yield step.used, _STEP + sum(program.nbytes for program in step.programs.copy().values())
+
+    def evict(self, until: int) -> None:
+        for step in _subtree(self.root):
+            for key, child in step.children.copy().items():
+                if child.used <= until:
+                    step.children.pop(key, None)
+                    for cut in _subtree(child):
+                        # Steps and their children hold each other: those that no tape is on are freed now, without the cycle collector.
+                        cut.children.clear()
+                        cut.programs.clear()
+
+
+def _subtree(top: Step) -> list[Step]:
+    """`top` and all steps after it, each behind its parent.  Other threads may add some meanwhile."""
+    steps = [top]
+    for step in steps:  # it grows
+        steps += step.children.copy().values()
+    return steps
 
 
 _trie = _Trie()
@@ -127,8 +161,6 @@ class Tape:
         self.attached: set[int] = set()
         self.calls: list[CellCall] = []
         self.depth = 0
-        if _trie.count > _LIMIT:
-            _trie.__init__()
         self.at = _trie.root
 
     # -- slots ------------------------------------------------------------------------------------------------------
@@ -228,9 +260,9 @@ class Tape:
               host: int = -1, rule: int = -1) -> None:
         loc, frame = (user_location(), user_frame()) if self.site is None else (self.site.loc, None)
         step = Step(self.at, kind, about, tuple(operands), tuple(results), host, loc, rule, frame and frame.f_code)
-        _trie.count += 1
         self.at.children[key] = step
         self.at = step
+        budget.charge(_STEP)
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """An op has run.  Nothing is recorded when no operand is known here: its results are constants."""

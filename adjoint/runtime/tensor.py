@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjoint.budget import Refillable, budget
 from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.storage import from_compute, to_compute
@@ -672,6 +673,10 @@ def _of_numbers(op: Op, items: Any) -> Tensor:
 
 
 _constants: dict[tuple[Any, ...], Tensor] = {}
+_CONSTANT = 500
+"""Bytes."""
+
+Refillable("constants", lambda: len(_constants) * _CONSTANT, _constants.clear)
 
 
 def constant(value: bool | int | float, dtype: DType) -> Tensor:
@@ -685,6 +690,7 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
         found = wrap(tensor(dtype), memory_of(array))
         found.literal = array.item() if dtype.is_integer else value  # pyright: ignore[reportAttributeAccessIssue] - of constants alone
         _constants[key] = found
+        budget.charge(_CONSTANT)
     return found
 
 

@@ -72,6 +72,7 @@ def test_other_devices(device: str, capsys: pytest.CaptureFixture[str]) -> None:
     ({"num_threads": 0}, ValueError), ({"num_threads": 1.5}, TypeError), ({"num_threads": True}, TypeError),
         ({"device_id": -1}, ValueError),
     ({"hook_signature": "both"}, ValueError), ({"hook_signature": None}, TypeError), ({"deterministic": "maybe"}, ValueError),
+    ({"program_cache_bytes": -1}, ValueError), ({"program_cache_bytes": "1GB"}, TypeError), ({"program_cache_bytes": True}, TypeError),
     ({"save_graphs_path": 3}, TypeError), ({"unknown": 1}, ValueError), ({"device_tarjet": "CPU"}, ValueError),
         ({"mode": 1, "nothing": 2}, ValueError),
 ], ids=str)
@@ -118,6 +119,9 @@ def test_threads() -> None:
     ({"ADJOINT_NUM_THREADS": "3"}, "print(ms.get_context('num_threads'))", "3"),
     ({"ADJOINT_HOOK_SIGNATURE": "both"}, "ms.get_context('hook_signature')", "ADJOINT_HOOK_SIGNATURE must be one of"),
     ({"ADJOINT_NUM_THREADS": "many"}, "ms.get_context('num_threads')", "ADJOINT_NUM_THREADS must be a positive number"),
+    ({"ADJOINT_PROGRAM_CACHE_BYTES": "5000"}, "print(ms.get_context('program_cache_bytes'))", "5000"),
+    ({"ADJOINT_PROGRAM_CACHE_BYTES": ""}, "print(ms.get_context('program_cache_bytes'))", "100000000"),
+    ({"ADJOINT_PROGRAM_CACHE_BYTES": "-3"}, "ms.get_context('program_cache_bytes')", "ADJOINT_PROGRAM_CACHE_BYTES must be a number"),
 ])
 def test_settings_of_the_environment(variables: dict[str, str], code: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in variables.items():

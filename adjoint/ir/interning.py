@@ -1,0 +1,37 @@
+"""Interning: equal values are one object, which lives as long as anything uses it."""
+
+from __future__ import annotations
+
+from _weakref import _remove_dead_weakref  # pyright: ignore[reportAttributeAccessIssue] - what the standard library's weak dictionaries use
+from collections.abc import Hashable
+from typing import TypeVar
+from weakref import KeyedRef
+
+__all__ = ["Interned"]
+
+Held = TypeVar("Held")
+
+
+class Interned(dict[Hashable, KeyedRef[Hashable, Held]]):
+    """Weak references to objects by key.
+
+        known = interned.get(key)
+        return (known and known()) or interned.one(key, Made(key))
+
+    A `weakref.WeakValueDictionary` would give two threads two objects for one key if they ask for a new one at once;
+    types are compared by identity, so that must not happen.
+    """
+
+    __slots__ = ()
+
+    def one(self, key: Hashable, made: Held) -> Held:
+        """Return the object of this key: `made`, if there is none yet."""
+
+        def remove(dead: KeyedRef[Hashable, Held]) -> None:
+            # In one step: another thread may put a new object there at any time.
+            _remove_dead_weakref(self, dead.key)
+
+        reference = KeyedRef(made, remove, key)
+        while (found := self.setdefault(key, reference)()) is None:
+            _remove_dead_weakref(self, key)
+        return found
