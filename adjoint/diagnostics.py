@@ -186,8 +186,8 @@ class InternalError(Exception):
 
 
 def _source_line(place: At) -> str:
-    """The line of a file; empty where there is none.  `linecache` alone would also look for the name along `sys.path`."""
-    there = place.file.startswith("<") or os.path.exists(place.file)
+    """The line of a file, or of a notebook's cell; empty where there is none.  `linecache` alone would also look along `sys.path`."""
+    there = place.file.startswith("<") or place.file in linecache.cache or os.path.exists(place.file)
     return linecache.getline(place.file, place.line) if there else ""
 
 

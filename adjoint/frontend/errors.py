@@ -60,10 +60,12 @@ def _mistake(code: str, title: str, explanation: str, *kinds: type[Exception]) -
 
 
 NO_SOURCE = _mistake("E200", "no source", """
-A function under `jit` or in GRAPH_MODE is parsed from its source text. A function that was typed at a prompt, made by
-`exec`, or written in another language has none.
+A function under `jit` or in GRAPH_MODE is parsed from its source text, where Python keeps it: in a file, in a cell of a notebook or
+of IPython, at the prompt of Python 3.13. What is typed at the prompt of an older Python, made by `exec`, or written in another
+language has none.
 
-Write it as a `def` or a lambda in a file.
+Write it as a `def` or a lambda in a file. Who makes functions of text enters that in `linecache.cache`, under the name that it
+is compiled with.
 """)
 
 SOURCE_CHANGED = _mistake("E201", "the source has changed", """

@@ -1,20 +1,21 @@
 """From a function object to its syntax tree, with positions that are true in the user's file.
 
-A file is parsed once; a function is found in it by its code object: by line and name, and a lambda by the place of its
+A text is parsed once; a function is found in it by its code object: by line and name, and a lambda by the place of its
 body.  The tree that is found must be the one the code was compiled from: a file edited since is a mistake, not a wrong
-graph.
+graph.  The text is where Python keeps it: in a file, a cell of a notebook, or what was typed at a prompt.
 """
 
 from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
+from typing import Any
 
 from adjoint.diagnostics import At, Loc, beginning
 from adjoint.frontend import errors
+from adjoint.frontend.rewritten import agree, codes_in, is_rewritten
 
 __all__ = ["Definition", "Source", "definition_of"]
 
@@ -25,17 +26,19 @@ Definition = ast.FunctionDef | ast.Lambda
 class Source:
     """Where a tree was read: `at` gives the place of any of its nodes.
 
-    file  as the code object names it
-    name  qualified name of the function
+    file   as the code object names it
+    name   qualified name of the function
+    lines  the text
     """
 
     file: str
     name: str
+    lines: list[str]
 
     def at(self, node: ast.AST) -> Loc:
         """The place of a node of the tree: columns count characters from 1."""
         line, column = node.lineno, node.col_offset  # pyright: ignore[reportAttributeAccessIssue] - only nodes with a place are asked for it
-        text = linecache.getline(self.file, line)
+        text = self.lines[line - 1]
         first = _characters(text, column)
         if getattr(node, "end_lineno", None) == line:
             end = _characters(text, node.end_col_offset) + 1  # pyright: ignore[reportAttributeAccessIssue] - as above
@@ -61,34 +64,55 @@ def definition_of(function: FunctionType) -> tuple[Definition, Source]:
     key = (code.co_filename, code)
     known = _found.get(key)
     if known is None:
-        known = _found[key] = _searched(code, function.__qualname__)
+        known = _found[key] = _searched(code, function.__qualname__, _text(code, function.__globals__))
     return known
 
 
-def _searched(code: CodeType, name: str) -> tuple[Definition, Source]:
+def _text(code: CodeType, space: dict[str, Any]) -> list[str]:
+    """The lines that Python keeps for a code; none where it keeps none."""
+    file = code.co_filename
+    typed = getattr(linecache, "_getlines_from_code", None)  # the prompt of Python 3.13, and `python -c`
+    lines = typed(code) if typed is not None else []
+    if not lines:
+        return linecache.getlines(file, space)
+    if file != "<string>":  # a name that many texts bear
+        linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))  # for who shows a line of it
+    return lines
+
+
+def _searched(code: CodeType, name: str, lines: list[str]) -> tuple[Definition, Source]:
     file = code.co_filename
     loc = beginning(file, code.co_firstlineno)
-    lines = linecache.getlines(file)
     if not "".join(lines).strip():
-        raise errors.NO_SOURCE.at(loc, f"there is no source text for `{name}`", help="write the function in a file")
+        raise errors.NO_SOURCE.at(loc, f"Python has not kept the text of `{name}`", help=_WAYS.get(file, "write the function in a file"))
     tree, compiled = _parsed(file, lines)
-    if not any(_are_one(other, code) for other in _codes(compiled)) and not _stands_alone(tree, file, code):
+    if not _is_of(code, tree, compiled, file):
+        if file.startswith("<"):
+            raise errors.NO_SOURCE.at(loc, f"Python has not kept the text of `{name}`, only another one that is called {file}",
+                                      help=_WAYS.get(file, "write the function in a file"))
         raise errors.SOURCE_CHANGED.at(loc, f"`{name}` was loaded from another text than the file holds now", help="import it anew")
+    source = Source(file, name, lines)
     if code.co_name == "<lambda>":
         lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
         around = [node for node in lambdas if _is_around(node.body, code)] or [node for node in lambdas if _gives(node, file, code)]
         if around:
             # They stand in each other: the innermost.
-            return max(around, key=lambda node: (node.body.lineno, node.body.col_offset)), Source(file, name)
+            return max(around, key=lambda node: (node.body.lineno, node.body.col_offset)), source
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if node.name != code.co_name or _first_line(node) != code.co_firstlineno:
                 continue
             if isinstance(node, ast.AsyncFunctionDef):
-                raise errors.UNSUPPORTED.at(Source(file, name).at(node), "an `async` function is not parsed",
-                                            help="write it as an ordinary function")
-            return node, Source(file, name)
+                raise errors.UNSUPPORTED.at(source.at(node), "an `async` function is not parsed", help="write it as an ordinary function")
+            return node, source
     raise errors.NO_SOURCE.at(loc, f"the definition of `{name}` was not found in its file", help="write it as a `def` in a file")
+
+
+_WAYS = {
+    "<stdin>": "write the function in a file, or type it in a notebook, in IPython or at the prompt of Python 3.13",
+    "<string>": "write the function in a file, or enter the text in `linecache.cache` under the name that it is compiled with",
+}
+"""By the name of what has no text, the way out."""
 
 
 def _parsed(file: str, lines: list[str]) -> tuple[ast.Module, CodeType]:
@@ -102,11 +126,11 @@ def _parsed(file: str, lines: list[str]) -> tuple[ast.Module, CodeType]:
     return tree, compiled
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
+def _is_of(code: CodeType, tree: ast.Module, compiled: CodeType, file: str) -> bool:
+    """Whether a code was compiled from the text, as a whole or one statement of it, by Python or by a tool that rewrites asserts."""
+    if any(_are_one(other, code) for other in codes_in(compiled)) or _stands_alone(tree, file, code):
+        return True
+    return is_rewritten(code) and any(agree(other, code, tree) for other in codes_in(compiled))
 
 
 def _stands_alone(tree: ast.Module, file: str, code: CodeType) -> bool:
@@ -118,7 +142,7 @@ def _stands_alone(tree: ast.Module, file: str, code: CodeType) -> bool:
         if min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ()))) <= code.co_firstlineno \
                 and code.co_firstlineno <= (statement.end_lineno or statement.lineno):
             compiled = compile(ast.Module([statement], []), file, "exec", dont_inherit=True)
-            return any(_are_one(other, code) for other in _codes(compiled))
+            return any(_are_one(other, code) for other in codes_in(compiled))
     return False
 
 

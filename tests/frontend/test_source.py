@@ -6,14 +6,17 @@ import ast
 import functools
 import importlib.util
 import linecache
+import os
+import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType
 
 import pytest
 
-from adjoint.diagnostics import At, CompileError
+from adjoint.diagnostics import At, CompileError, Diagnostic
 from adjoint.frontend.source import definition_of
 
 
@@ -216,11 +219,125 @@ def test_edits_elsewhere_in_the_file_do_not_matter(load: Callable[[str], ModuleT
     assert mistake(module.g) == "E201"
 
 
-def test_a_function_without_a_file() -> None:
+def test_a_function_without_a_text() -> None:
     space: dict[str, FunctionType] = {}
     exec("def f(x):\n    return x\n", space)
     assert mistake(space["f"]) == "E200"
     assert mistake(eval("lambda x: x")) == "E200"
+
+
+def test_another_text_of_the_same_name_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python -c` of Python 3.13 keeps its text as `<string>`, which is what `exec` calls every text."""
+    monkeypatch.setitem(linecache.cache, "<string>", (1, None, ["print(1)\n"], "<string>"))
+    assert mistake(eval("lambda x: x")) == "E200"
+
+
+def test_a_plain_prompt_says_what_would_do() -> None:
+    """Up to Python 3.12 the prompt keeps no text."""
+    typed = "import adjoint as ms\nms.jit(lambda x: x + 1)(ms.Tensor(1.0))\nprint('on')\n"
+    done = subprocess.run([sys.executable, "-i"], input=typed, capture_output=True, text=True, check=False)
+    assert "on" in done.stdout
+    assert sys.version_info >= (3, 13) or ("error[E200]" in done.stderr and "in a file, or type it in a notebook" in done.stderr)
+
+
+# Texts that are not files ---------------------------------------------------------------------------------------------
+
+CELL = """\
+def f(x):
+    y = x + 1
+    return y * 2
+g = lambda x: x - 1
+"""
+
+
+@pytest.mark.parametrize("name", ["<ipython-input-3-0f1e>", "/tmp/ipykernel_17/2938.py"])
+def test_a_cell_of_a_notebook(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """IPython keeps a cell's text in `linecache` and compiles its statements one by one."""
+    monkeypatch.setitem(linecache.cache, name, (len(CELL), None, CELL.splitlines(keepends=True), name))
+    space: dict[str, FunctionType] = {}
+    for statement in ast.parse(CELL, name).body:
+        exec(compile(ast.Module([statement], []), name, "exec", dont_inherit=True), space)
+    assert (body_of(space["f"]), body_of(space["g"])) == ("return y * 2", "x - 1")
+    node, source = definition_of(space["f"])
+    assert "1  | def f(x):" in Diagnostic("E200", "", "", source.at(node)).render()
+
+
+@pytest.mark.parametrize("name", ["<python-input-7>", "<string>"])
+def test_what_was_typed_at_the_prompt_of_python_3_13(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """It keeps texts by their codes."""
+    space: dict[str, FunctionType] = {}
+    exec(compile(CELL, name, "exec", dont_inherit=True), space)
+    kept = {space["f"].__code__: CELL.splitlines(keepends=True)}
+    monkeypatch.setattr(linecache, "_getlines_from_code", lambda code: kept.get(code, []), raising=False)
+    monkeypatch.setattr(linecache, "cache", {})
+    assert body_of(space["f"]) == "return y * 2"
+
+
+def test_a_module_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "nets.zip", "w") as archive:
+        archive.writestr("zipped_net.py", CELL)
+    monkeypatch.syspath_prepend(str(tmp_path / "nets.zip"))
+    assert body_of(importlib.import_module("zipped_net").f) == "return y * 2"
+
+
+# Files whose asserts pytest rewrites ------------------------------------------------------------------------------------
+
+NET = """\
+from adjoint import Tensor, nn
+
+
+class Net(nn.Cell):
+    def __init__(self, size=1):
+        super().__init__()
+        self.size = size
+
+    def construct(self, x, scale=2):
+        assert x.shape == (self.size,), f"{x.shape}"
+        for i in range(2):
+            assert i < scale and [k for k in range(i)] is not None
+            x = x * scale if i else x + 1
+
+        def inner(z):
+            assert z.ndim == 1
+            return z
+
+        return inner(x)
+"""
+
+TESTS = """\
+import adjoint as ms
+import conftest, edited_plugin, net_plugin
+import linecache
+import pathlib
+import pytest
+
+
+@pytest.mark.parametrize("module", [conftest, net_plugin])
+def test_graph(module):
+    assert any(name.startswith("@") for name in module.Net.construct.__code__.co_varnames), "pytest has rewritten it"
+    compiled = ms.jit(module.Net())
+    assert compiled(ms.Tensor([1.0])).asnumpy() == [4]
+    with pytest.raises(AssertionError, match="2,"):
+        compiled(ms.Tensor([1.0, 2.0]))
+
+
+def test_an_edit():
+    path = pathlib.Path(edited_plugin.__file__)
+    linecache.cache.pop(str(path), None)
+    path.write_text(path.read_text().replace("x + 1", "x + 2"))
+    with pytest.raises(Exception, match="E201"):
+        ms.jit(edited_plugin.Net(2))(ms.Tensor([1.0, 2.0]))
+"""
+
+
+def test_what_pytest_has_rewritten(tmp_path: Path) -> None:
+    """The asserts of tests, conftest and plugins are not those of the file: their functions are parsed all the same."""
+    for name, text in {"conftest.py": NET, "net_plugin.py": NET, "edited_plugin.py": NET, "test_net.py": TESTS}.items():
+        (tmp_path / name).write_text(text)
+    words = ["-m", "pytest", "-q", "-p", "net_plugin", "-p", "edited_plugin", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])})
+    assert done.returncode == 0, done.stdout
 
 
 def test_an_async_function(load: Callable[[str], ModuleType]) -> None:
