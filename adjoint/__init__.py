@@ -9,7 +9,7 @@ of the same IR, hooks are nodes of them, and every operator is an emitted C kern
 
 from typing import Any
 
-from adjoint import amp, common, context, dtype, nn, ops
+from adjoint import amp, common, context, dtype, nn, ops, tracebacks
 from adjoint.common.dtype import (
     bfloat16,
     bool_,
@@ -41,7 +41,7 @@ from adjoint.common.dtype import (
     ushort,
 )
 from adjoint.common.tensor import tensor
-from adjoint.diagnostics import missing_name
+from adjoint.diagnostics import CompileError, InternalError, missing_name
 from adjoint.runtime.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 from adjoint.runtime.context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
@@ -56,12 +56,12 @@ from adjoint.runtime.tensor import Tensor
 __version__ = "0.1.0"
 
 __all__ = [
-    "GRAPH_MODE", "JitConfig", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "amp", "bfloat16", "bool_", "byte", "common",
-    "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "get_context", "get_grad",
-    "get_seed", "grad", "half", "int16", "int32", "int64", "int8", "intc", "intp", "jit", "jit_class", "jvp", "load_checkpoint",
-    "load_param_into_net", "long", "ms_function", "mutable", "nn", "ops", "pytype_to_dtype", "save_checkpoint", "set_context",
-    "set_seed", "short", "single", "tensor", "ubyte", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort",
-    "value_and_grad", "vjp",
+    "CompileError", "GRAPH_MODE", "InternalError", "JitConfig", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "amp",
+    "bfloat16", "bool_", "byte", "common", "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32",
+    "float64", "get_context", "get_grad", "get_seed", "grad", "half", "int16", "int32", "int64", "int8", "intc", "intp", "jit",
+    "jit_class", "jvp", "load_checkpoint", "load_param_into_net", "long", "ms_function", "mutable", "nn", "ops", "pytype_to_dtype",
+    "save_checkpoint", "set_context", "set_seed", "short", "single", "tensor", "ubyte", "uint16", "uint32", "uint64", "uint8", "uintc",
+    "uintp", "ushort", "value_and_grad", "vjp",
 ]
 
 _LOOP = "write the loop, with `grads = ms.value_and_grad(forward, None, optimizer.parameters)` and `optimizer(grads)`"
@@ -78,6 +78,9 @@ INSTEAD = {
     "export": "`adjoint dump-ir FILE.py:NAME --stage c --standalone` writes C",
 }
 """What to write for names of MindSpore's that scripts use often and that are not here."""
+
+
+tracebacks.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -9,20 +9,32 @@ from __future__ import annotations
 
 import difflib
 import dis
+import importlib
 import linecache
 import os
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
-    "beginning", "check_flag", "missing_name", "noted", "placed", "user_place", "warn",
+    "beginning", "check_flag", "compile_error", "is_ours", "missing_name", "noted", "placed", "printed_as", "user_place", "warn",
 ]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
+
+
+class _Files(dict[str, bool]):
+    """By the name of a file, whether its code is this package's or Python's import system, and not the user's program."""
+
+    def __missing__(self, name: str) -> bool:
+        ours = self[name] = name.startswith((_PACKAGE, "<frozen "))
+        return ours
+
+
+is_ours = _Files()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +183,19 @@ def noted(raised: BaseException, loc: Loc) -> None:
 
 
 class CompileError(Exception):
-    """A mistake of the user's in a text or a program; `diagnostic` holds it as data."""
+    """A mistake of the user's in a text or a program; `diagnostic` holds it as data.
+
+    kinds  the exceptions of Python's that it is too, so that an `except` written for them catches it
+    """
+
+    kinds: tuple[type[Exception], ...] = ()
 
     def __init__(self, diagnostic: Diagnostic):
         super().__init__(diagnostic.render())
         self.diagnostic = diagnostic
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _mistake_again, (self.kinds, self.diagnostic)
 
 
 class InternalError(Exception):
@@ -183,6 +203,52 @@ class InternalError(Exception):
 
     def __init__(self, message: str):
         super().__init__(f"{message}\nThis is a fault in adjoint, please report it.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _fault_again, self.args
+
+
+CompileError.__module__ = InternalError.__module__ = "adjoint"
+
+_of_kinds: dict[tuple[type[Exception], ...], type[CompileError]] = {(): CompileError}
+
+
+def compile_error(kinds: tuple[type[Exception], ...]) -> type[CompileError]:
+    """CompileError as an exception of these types too, under its own name."""
+    known = _of_kinds.get(kinds)
+    if known is None:
+        known = _of_kinds[kinds] = printed_as(CompileError)(type(CompileError.__name__, (CompileError, *kinds), {"kinds": kinds}))
+    return known
+
+
+def _mistake_again(kinds: tuple[type[Exception], ...], diagnostic: Diagnostic) -> CompileError:
+    return compile_error(kinds)(diagnostic)
+
+
+def _fault_again(message: str) -> InternalError:
+    fault = InternalError("")
+    fault.args = (message,)
+    return fault
+
+
+_Raised = TypeVar("_Raised", bound=type[BaseException])
+
+
+def printed_as(kind: type[BaseException]) -> Callable[[_Raised], _Raised]:
+    """A decorator: an exception of several types is printed by the name of one, and pickled by its own place."""
+
+    def named(own: _Raised) -> _Raised:
+        if not issubclass(own, CompileError | InternalError):
+            place = own.__module__, own.__qualname__
+            own.__reduce__ = lambda self: (_exception_again, (*place, self.args))
+        own.__module__, own.__qualname__, own.__name__ = kind.__module__, kind.__qualname__, kind.__name__
+        return own
+
+    return named
+
+
+def _exception_again(module: str, name: str, args: tuple[Any, ...]) -> BaseException:
+    return getattr(importlib.import_module(module), name)(*args)
 
 
 def _source_line(place: At) -> str:
@@ -200,7 +266,7 @@ def beginning(file: str, line: int) -> At:
 def warn(message: str) -> None:
     """A UserWarning at the line of the user's program that is running: the innermost one outside of this package."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and is_ours[frame.f_code.co_filename]:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)
 

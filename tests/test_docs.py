@@ -83,7 +83,15 @@ def test_an_untrue_output_is_noticed() -> None:
     assert document[start:end] == "3\n" and text == "2\n"
 
 
-def test_the_page_of_ops_is_up_to_date() -> None:
+GENERATED = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+
+
+@pytest.mark.parametrize("name", GENERATED["PAGES"])
+def test_a_generated_page_is_up_to_date(name: str) -> None:
     """`make docs` writes it."""
-    space = runpy.run_path(str(ROOT / "docs" / "generate.py"))
-    assert space["PAGE"].read_text(encoding="utf-8") == space["page"](), "run `make docs`"
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == GENERATED["PAGES"][name](), "run `make docs`"
+
+
+def test_every_code_is_on_the_page_of_errors() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert re.findall(r"^### (E\d+): ", page, re.MULTILINE) == sorted(GENERATED["MISTAKES"])

@@ -32,6 +32,7 @@ SETTINGS = {
     "ADJOINT_PROGRAM_CACHE_BYTES": "bytes of recorded gradients, graphs and plans that a process keeps",
     "ADJOINT_HOOK_SIGNATURE": "cell or cell_id (the older manual's hooks)",
     "ADJOINT_FORBID_INTERPRETER": "1: an op without a compiled kernel raises",
+    "ADJOINT_FULL_TRACEBACK": "1: errors are shown with the frames of adjoint too",
     "CC": "the C compiler to try first",
     "XDG_CACHE_HOME": "the user's cache directory",
     "NO_COLOR": "no colour on terminals",

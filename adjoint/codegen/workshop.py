@@ -23,7 +23,7 @@ from adjoint.codegen.loading import Library, LoadError, load, table_text
 from adjoint.codegen.private_folder import UntrustedError
 from adjoint.codegen.probe import PROBE_LIMIT, check_arithmetic
 from adjoint.codegen.toolchain import LIMIT, NoCompiler, Toolchain
-from adjoint.diagnostics import InternalError, warn
+from adjoint.diagnostics import InternalError, printed_as, warn
 
 __all__ = ["CompilerFailure", "Workshop", "load_runtime", "open_workshop", "runtime_interface"]
 
@@ -38,6 +38,7 @@ stopping: Final = threading.Event()
 """Set when the process ends: what fails from then on is no fault of a directory."""
 
 
+@printed_as(InternalError)
 class CompilerFailure(InternalError):
     """C that we emitted could not be compiled; `report` is the file that says all about it, if it could be written."""
 

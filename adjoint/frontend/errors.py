@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adjoint.diagnostics import UNKNOWN, CompileError, Diagnostic, Loc, Note, SourceText
+from adjoint.diagnostics import UNKNOWN, CompileError, Diagnostic, Loc, Note, SourceText, compile_error
 from adjoint.ir.errors import MISTAKES, Mistake
 
 __all__ = [
@@ -16,17 +16,6 @@ __all__ = [
     "ONE_OR_ANOTHER", "REGISTERED_INSIDE", "RETURNS_DIFFER", "SAME_NAME", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED",
     "VALUE_NEEDED", "GraphMistake", "moved",
 ]
-
-
-_kinds: dict[tuple[type[Exception], ...], type[CompileError]] = {(): CompileError}
-
-
-def _also(kinds: tuple[type[Exception], ...]) -> type[CompileError]:
-    """CompileError as an exception of these types too, under its own name."""
-    known = _kinds.get(kinds)
-    if known is None:
-        known = _kinds[kinds] = type(CompileError.__name__, (CompileError, *kinds), {"__module__": CompileError.__module__})
-    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +30,7 @@ class GraphMistake(Mistake):
     def at(self, loc: Loc, label: str, source: SourceText | None = None, *, notes: tuple[Note, ...] = (), help: str = "",
            kind: type[Exception] | None = None) -> CompileError:
         """The exception that shows this mistake at a place; `kind` where it differs from case to case."""
-        return _also(self.kinds if kind is None else (kind,))(Diagnostic(self.code, self.title, label, loc, notes, help, source))
+        return compile_error(self.kinds if kind is None else (kind,))(Diagnostic(self.code, self.title, label, loc, notes, help, source))
 
 
 def moved(mistake: CompileError, loc: Loc) -> CompileError:

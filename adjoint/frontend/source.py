@@ -75,7 +75,7 @@ def _text(code: CodeType, space: dict[str, Any]) -> list[str]:
     lines = typed(code) if typed is not None else []
     if not lines:
         return linecache.getlines(file, space)
-    if file != "<string>":  # a name that many texts bear
+    if file not in _WAYS:
         linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))  # for who shows a line of it
     return lines
 
@@ -87,9 +87,9 @@ def _searched(code: CodeType, name: str, lines: list[str]) -> tuple[Definition, 
         raise errors.NO_SOURCE.at(loc, f"Python has not kept the text of `{name}`", help=_WAYS.get(file, "write the function in a file"))
     tree, compiled = _parsed(file, lines)
     if not _is_of(code, tree, compiled, file):
-        if file.startswith("<"):
+        if file in _WAYS:
             raise errors.NO_SOURCE.at(loc, f"Python has not kept the text of `{name}`, only another one that is called {file}",
-                                      help=_WAYS.get(file, "write the function in a file"))
+                                      help=_WAYS[file])
         raise errors.SOURCE_CHANGED.at(loc, f"`{name}` was loaded from another text than the file holds now", help="import it anew")
     source = Source(file, name, lines)
     if code.co_name == "<lambda>":
@@ -112,7 +112,7 @@ _WAYS = {
     "<stdin>": "write the function in a file, or type it in a notebook, in IPython or at the prompt of Python 3.13",
     "<string>": "write the function in a file, or enter the text in `linecache.cache` under the name that it is compiled with",
 }
-"""By the name of what has no text, the way out."""
+"""By a name that many texts bear, the way out for those of which Python keeps none."""
 
 
 def _parsed(file: str, lines: list[str]) -> tuple[ast.Module, CodeType]:

@@ -13,6 +13,7 @@ from typing import Any, Final, overload
 
 import numpy as np
 
+from adjoint.diagnostics import printed_as
 from adjoint.ir.interning import Interned
 
 __all__ = [
@@ -178,6 +179,7 @@ class Type:
     __slots__ = ("__weakref__",)
 
 
+@printed_as(ValueError)
 class NamedSizes(ValueError):
     """Numbers were asked for where sizes have names."""
 

@@ -1,7 +1,7 @@
 """Checks of what operators are given, with messages that name operator, argument, what was expected and what was got.
 
 MindSpore raises RuntimeError for some mistakes that Python has a better name for.  Where it does, the exceptions here are
-of both kinds, so that `except` finds them by either name.
+of both kinds, so that `except` finds them by either name; they are printed by Python's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.diagnostics import printed_as
 from adjoint.ir.op import Op, mistake
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import F32, DType
@@ -27,10 +28,12 @@ __all__ = [
 ]
 
 
+@printed_as(IndexError)
 class IndexMistake(IndexError, RuntimeError):
     """An index names no element."""
 
 
+@printed_as(ValueError)
 class ArgumentMistake(ValueError, RuntimeError):
     """Shapes, axes or numbers do not fit."""
 

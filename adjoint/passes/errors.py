@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adjoint.diagnostics import CompileError, Loc
+from adjoint.diagnostics import CompileError, Loc, printed_as
 from adjoint.ir.errors import MISTAKES, Mistake
 from adjoint.ir.op import NotDifferentiable
 
@@ -19,8 +19,11 @@ __all__ = [
 ]
 
 
+@printed_as(CompileError)
 class NoGradient(CompileError, NotDifferentiable):
     """A gradient was asked for where there is none: the diagnostic says where and why."""
+
+    kinds = (NotDifferentiable,)
 
     @staticmethod
     def of(mistake: Mistake, loc: Loc, why: str) -> NoGradient:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.diagnostics import printed_as
 from adjoint.ir.ops.elementwise import Cast, Select
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
@@ -38,6 +39,7 @@ __all__ = ["MaskMistake", "iterated", "replaced", "taken", "write"]
 Array = np.ndarray[Any, Any]
 
 
+@printed_as(IndexError)
 class MaskMistake(IndexError, ValueError):
     """A mask does not have the shape of what it is laid on."""
 

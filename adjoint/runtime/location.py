@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import linecache
-import os
 import re
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adjoint.diagnostics import UNKNOWN, At, Loc, beginning, user_place
+from adjoint.diagnostics import UNKNOWN, At, Loc, beginning, is_ours, user_place
 
-__all__ = ["definition", "is_ours", "receiver", "user_frame", "user_location"]
+if TYPE_CHECKING:
+    from adjoint.ir.core import Node
 
-_LIBRARY = str(Path(__file__).parents[1]) + os.sep
+__all__ = ["definition", "receiver", "site_of", "user_frame", "user_location"]
+
 _WALKER = str(Path(__file__).parent / "walk")
 """How the names of the walker's files begin: their functions that run a node have it in the variable `node`."""
-
-
-class _Files(dict[str, bool]):
-    """By the name of a file, whether its code is the library's or Python's import system, and not the user's program."""
-
-    def __missing__(self, name: str) -> bool:
-        ours = self[name] = name.startswith((_LIBRARY, "<frozen "))
-        return ours
-
-
-is_ours = _Files()
 
 
 def user_frame() -> FrameType | None:
@@ -56,9 +46,17 @@ def user_location() -> Loc:
 
 
 def definition(function: Any) -> Loc:
-    """Where a function was defined."""
+    """Where a function of the user's was defined."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return beginning(code.co_filename, code.co_firstlineno) if code is not None else UNKNOWN
+    return beginning(code.co_filename, code.co_firstlineno) if code is not None and not is_ours[code.co_filename] else UNKNOWN
+
+
+def site_of(node: Node) -> Node | None:
+    """What events of a node of a graph are recorded at: the node, or, where it has no place of its own, the line that runs the graph.
+
+    A cell of the library that is run as a graph has no line of the user's in it.
+    """
+    return node if user_place(node.loc) is not None else None
 
 
 def receiver(loc: Loc) -> str:

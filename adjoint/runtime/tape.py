@@ -22,11 +22,11 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from adjoint.budget import Cache, budget
-from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.diagnostics import UNKNOWN, Loc, is_ours
 from adjoint.ir.op import Op
 from adjoint.runtime.assembly import Assembled, Assembler, Outside
 from adjoint.runtime.hooks import TensorHooks, ids
-from adjoint.runtime.location import is_ours, user_frame, user_location
+from adjoint.runtime.location import user_frame, user_location
 from adjoint.runtime.tensor import Tensor, wrap
 
 if TYPE_CHECKING:

@@ -344,11 +344,12 @@ class Tensor:
             try:
                 plan = _SUMS[self.type][other.type]
             except (KeyError, AttributeError):
-                return binary(_ADD, self, other)
-            result = _new(Tensor)
-            result.type = plan.type
-            result.memory = plan.run(self.memory, other.memory)
-            return result
+                pass  # what `binary` raises has nothing to do with this
+            else:
+                result = _new(Tensor)
+                result.type = plan.type
+                result.memory = plan.run(self.memory, other.memory)
+                return result
         return binary(_ADD, self, other)
 
     def __sub__(self, other: Any) -> Tensor:
@@ -359,11 +360,12 @@ class Tensor:
             try:
                 plan = _PRODUCTS[self.type][other.type]
             except (KeyError, AttributeError):
-                return binary(_MUL, self, other)
-            result = _new(Tensor)
-            result.type = plan.type
-            result.memory = plan.run(self.memory, other.memory)
-            return result
+                pass  # what `binary` raises has nothing to do with this
+            else:
+                result = _new(Tensor)
+                result.type = plan.type
+                result.memory = plan.run(self.memory, other.memory)
+                return result
         return binary(_MUL, self, other)
 
     def __truediv__(self, other: Any) -> Tensor:
@@ -537,6 +539,8 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
     try:
         plan = pairs[op][a.type][b.type]
     except (KeyError, AttributeError):
+        plan = None
+    if plan is None:
         first, second = promoted(op, a, b)
         if first is not a and second is not b:
             return narrowed(op, a, b, apply(op, first, second))
@@ -636,11 +640,13 @@ def divided(a: Any, b: Any) -> Tensor:
     try:
         _QUOTIENTS[a.type][b.type]
     except (KeyError, AttributeError):
-        first, second = promoted(_DIV, a, b)
-        if not first.dtype.is_float:
-            first, second = _as_dtype(first, F32), _as_dtype(second, F32)
-        return narrowed(_DIV, a, b, binary(_DIV, first, second))
-    return binary(_DIV, a, b)
+        pass
+    else:
+        return binary(_DIV, a, b)
+    first, second = promoted(_DIV, a, b)
+    if not first.dtype.is_float:
+        first, second = _as_dtype(first, F32), _as_dtype(second, F32)
+    return narrowed(_DIV, a, b, binary(_DIV, first, second))
 
 
 def logical(on_bool: Op, on_integers: ew.Elementwise, a: Any, b: Any) -> Tensor:

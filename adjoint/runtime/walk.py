@@ -5,7 +5,8 @@
 
 A pure node runs by its plan, found when it is first reached.  While a gradient is being taken every node is recorded on the
 tape of the thread, cells are entered and left on it, and hooks hang on it: so gradients, hooks and gradients of gradients
-are those of eager mode.  The tape knows a step by the node (`Tape.site`), and a location is the node's.
+are those of eager mode.  The tape knows a step by the node (`Tape.site`), and a location is the node's; for a
+node without a place both are those of the line that runs the graph.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, tensor_type
 from adjoint.ir.interpret import UNDEFINED
-from adjoint.ir.op import Effect
+from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.control import Cell, Differentiated, For, Gradient, If, Pull, Record, RegionOp, While
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.random import Draw
@@ -27,6 +28,7 @@ from adjoint.ir.ops.tuples import Group, Item
 from adjoint.ir.types import I64, TensorType, scalar
 from adjoint.runtime import walk_cells, walk_hosts
 from adjoint.runtime.graph import Graph
+from adjoint.runtime.location import site_of
 from adjoint.runtime.machine import Memory, ffi, machine
 from adjoint.runtime.plans import plan_for
 from adjoint.runtime.state import state
@@ -247,7 +249,7 @@ _new = object.__new__
 
 def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
     """A step that runs a plan and records it; `kernel` is the plan's function, found at the first run."""
-    op = node.op
+    op, site = node.op, site_of(node)
     types = [tensor_type(x) for x in node.operands]
     kernel: Callable[..., Any] | None = None
     if len(results) != 1:
@@ -261,7 +263,7 @@ def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
             outs = [wrap(t, m) for t, m in zip(made, kernel(*[x.memory for x in given]), strict=True)]
             values[results.start : results.stop] = outs
             if run.tape is not None:
-                _record(run.tape, node, given, outs)
+                _record(run.tape, site, op, given, outs)
 
         return several
     type_ = tensor_type(node.result)
@@ -279,7 +281,7 @@ def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
                 result.memory = kernel(x.memory)
                 values[out] = result
                 if run.tape is not None:
-                    _record(run.tape, node, (x,), (result,))
+                    _record(run.tape, site, op, (x,), (result,))
 
             return unary
         case (a, b):
@@ -294,7 +296,7 @@ def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
                 result.memory = kernel(x.memory, y.memory)
                 values[out] = result
                 if run.tape is not None:
-                    _record(run.tape, node, (x, y), (result,))
+                    _record(run.tape, site, op, (x, y), (result,))
 
             return binary
         case _:
@@ -307,14 +309,14 @@ def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
                 result = wrap(type_, kernel(*[x.memory for x in given]))
                 values[out] = result
                 if run.tape is not None:
-                    _record(run.tape, node, given, (result,))
+                    _record(run.tape, site, op, given, (result,))
 
             return general
 
 
-def _record(tape: Any, node: Node, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-    tape.site = node
-    tape.record(node.op, operands, results)
+def _record(tape: Any, site: Node | None, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+    tape.site = site
+    tape.record(op, operands, results)
     tape.site = None
 
 

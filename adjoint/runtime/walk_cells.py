@@ -18,6 +18,7 @@ from adjoint.runtime.custom_bprop import Rule
 from adjoint.runtime.grad import _outputs
 from adjoint.runtime.graph import CellSite, Deviation
 from adjoint.runtime.hooks import CellHooks
+from adjoint.runtime.location import site_of
 from adjoint.runtime.program import gradients, zeros
 from adjoint.runtime.pullbacks import Pullback
 from adjoint.runtime.state import state
@@ -58,6 +59,7 @@ class _Call:
         op = node.op
         assert isinstance(op, CellOp)
         self.node, self.site, self.block, self.params = node, site, block, params
+        self.recorded_at = site_of(node)
         count = len(yielded) - op.residuals
         self.outputs, self.residuals = yielded[:count], yielded[count:]
         self.taken = [atom.type for atom in node.operands]
@@ -88,7 +90,7 @@ class _Call:
                 if pattern.forward:
                     # The node of the forward hooks is still to come, and these belong behind it.
                     raise Deviation(node, results, "backward_pre")
-                run.tape.site = node
+                run.tape.site = self.recorded_at
                 results = run.tape.outputs(self.site.cell, results)
                 run.tape.site = None
                 self.inline(run, "backward_pre", results)
@@ -128,7 +130,7 @@ class _Call:
         args, kwargs = self.site.arguments(given) if cell.bprop is not None else ((), {})
         rule = Rule(cell, args, kwargs) if cell.bprop is not None else None
         tensors, numbers = _parted(given, self.site.numbers)
-        tape.site = self.node
+        tape.site = self.recorded_at
         inside = tape.enter(cell, tensors, bool(hooks is not None and hooks.backward), rule, shown(args) if rule is not None else None)
         tape.site = None
         entered = Entered(_together(inside, numbers))
@@ -139,7 +141,7 @@ class _Call:
         if tape is None:
             return results
         tensors, numbers = _parted(results, self.site.results)
-        tape.site = self.node
+        tape.site = self.recorded_at
         outside = tape.leave(tensors, ruled, shown(output) if ruled else None)
         tape.site = None
         return _together(outside, numbers)
@@ -246,7 +248,7 @@ def _begun(tape: Tape, node: Node, symbols: Mapping[str, Tensor], given: Sequenc
     """Begin a gradient by the tensors `given` and the parameters that the node names."""
     op = node.op
     assert isinstance(op, Differentiated)
-    tape.site = node
+    tape.site = site_of(node)
     start = tape.begin((id(node), len(given)), node)
     opened = _Opened([tape.leaf(x) for x in given])
     opened.tape, opened.start = tape, start

@@ -12,6 +12,7 @@ from typing import Any
 
 from adjoint.ir.core import Literal, Node
 from adjoint.runtime.graph import Deviation, Registration, Unfitting
+from adjoint.runtime.location import site_of
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, wrap
 from adjoint.runtime.walk_run import Run, Step
@@ -64,7 +65,7 @@ def draw(seed: int, results: range) -> Step:
 
 
 def hook(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
-    symbol = node.op.symbol
+    symbol, site = node.op.symbol, site_of(node)
 
     def hook_(values: list[Any], run: Run) -> None:
         given: Sequence[Tensor] = [values[i] for i in operands]
@@ -74,7 +75,7 @@ def hook(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], result
             values[results.start : results.stop] = [wrap(x.type, x.memory) for x in given]
             return
         function, kind, title = hosts[symbol]
-        tape.site = node
+        tape.site = site
         values[results.start : results.stop] = tape.hook(kind, function, given, title)
         tape.site = None
 
@@ -82,12 +83,12 @@ def hook(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], result
 
 
 def attach(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...]) -> Step:
-    symbol, (x,) = node.op.symbol, operands
+    symbol, site, (x,) = node.op.symbol, site_of(node), operands
 
     def attach_(values: list[Any], run: Run) -> None:
         tape = run.tape
         if tape is not None:
-            tape.site = node
+            tape.site = site
         host = hosts[symbol]
         if isinstance(host, Registration):
             host.register(values[x])
@@ -100,7 +101,7 @@ def attach(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...]) -> S
 
 
 def outputs(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
-    symbol = node.op.symbol
+    symbol, site = node.op.symbol, site_of(node)
 
     def outputs_(values: list[Any], run: Run) -> None:
         given = [values[i] for i in operands]
@@ -108,7 +109,7 @@ def outputs(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], res
         if tape is not None:
             cell = hosts[symbol].cell
             if cell._hooks is not None and cell._hooks.backward_pre:
-                tape.site = node
+                tape.site = site
                 given = tape.outputs(cell, given)
                 tape.site = None
         values[results.start : results.stop] = given

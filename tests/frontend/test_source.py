@@ -325,7 +325,7 @@ def test_an_edit():
     path = pathlib.Path(edited_plugin.__file__)
     linecache.cache.pop(str(path), None)
     path.write_text(path.read_text().replace("x + 1", "x + 2"))
-    with pytest.raises(Exception, match="E201"):
+    with pytest.raises(ms.CompileError, match="E201"):
         ms.jit(edited_plugin.Net(2))(ms.Tensor([1.0, 2.0]))
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import adjoint as ms
-from adjoint import nn, ops
+from adjoint import Tensor, jit, nn, ops
 from adjoint.runtime.graph import CellSite, Slots
 from tests.runtime.walks import CELL, Square, T, function, logging, made, same, site, squared
 
@@ -290,3 +290,26 @@ def test_a_graph_does_not_keep_its_cell():
     del cell
     with pytest.raises(RuntimeError, match="gone"):
         f(T(1, 2), T(3, 4))
+
+
+def test_a_cell_of_the_library_as_a_graph_has_the_line_that_runs_it():
+    """It has no line of the user's in it; and the graph is one for all lines that run it."""
+
+    def boom(*_):
+        raise ValueError("boom")
+
+    backward, forward = nn.ReLU(), nn.SequentialCell(nn.ReLU())
+    backward.register_backward_hook(boom)
+    forward[0].register_forward_hook(boom)
+    gradient, run = ms.grad(jit(backward)), jit(forward)
+    x = Tensor([1.0, 2.0])
+    calls = [
+        lambda: gradient(x),
+        lambda: gradient(x),
+        lambda: run(x),
+        lambda: run(x),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="boom") as raised:
+            call()
+        assert raised.value.__notes__[-1].endswith(f", forward at {__file__}:{call.__code__.co_firstlineno}")
