@@ -181,7 +181,7 @@ class Expressions(Operators):
             return self.outside.found(space[name])
         if hasattr(builtins, name):
             return getattr(builtins, name)
-        missing = NameError(f"name '{name}' is not defined")
+        missing = NameError(f"The name '{name}' is not defined")
         noted(missing, self.place_of(node))
         raise missing
 

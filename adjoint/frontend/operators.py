@@ -12,7 +12,7 @@ from typing import Any
 from adjoint.frontend import purity
 from adjoint.frontend.world import World
 
-__all__ = ["BINARY", "COMPARE", "IN_PLACE", "UNARY", "Operators"]
+__all__ = ["BINARY", "COMPARE", "IN_PLACE", "UNARY", "Operators", "ZeroDivisor"]
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
@@ -36,6 +36,22 @@ _SYMBOLS = {
 }
 """By the name of an operation, how Python's own messages write it."""
 _MIRRORED = {"__eq__": "__eq__", "__ne__": "__ne__", "__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
+
+
+class ZeroDivisor(ZeroDivisionError, ValueError):
+    """A number is divided by zero in a graph: what Python raises, and what MindSpore's graphs raise."""
+
+    @classmethod
+    def of(cls, operation: Callable[..., Any], mistake: ZeroDivisionError) -> ZeroDivisionError:
+        """Return the exception for an operator that raised `mistake`: with MindSpore's text where MindSpore refuses too."""
+        text = _BY_ZERO.get(operation.__name__.removeprefix("i").strip("_"))
+        return cls(f"{mistake}: {text}") if text else mistake
+
+
+ZeroDivisor.__module__, ZeroDivisor.__name__, ZeroDivisor.__qualname__ = "builtins", "ZeroDivisionError", "ZeroDivisionError"
+
+_QUOTIENT = "The divisor could not be zero. But the divisor is zero now."
+_BY_ZERO = {"truediv": _QUOTIENT, "floordiv": _QUOTIENT, "mod": "Cannot perform modulo operation on zero."}
 
 Attempt = tuple[Any, str, Any]
 """An object, the name of a method of its class, the argument."""
@@ -96,7 +112,10 @@ class Operators:
         """What the first of the special methods gives that does not decline.  Without one of the user's, Python applies the operator."""
         methods = [self.special(x, name) for x, name, _ in attempts]
         if not any(methods):
-            return operation(a, b)
+            try:
+                return operation(a, b)
+            except ZeroDivisionError as mistake:
+                raise ZeroDivisor.of(operation, mistake) from None
         for method, (x, name, other) in zip(methods, attempts, strict=True):
             if method is not None:
                 found = self.call(method, (x, other), {})

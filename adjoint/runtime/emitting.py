@@ -14,6 +14,7 @@ import numpy as np
 from adjoint.diagnostics import CompileError, Loc
 from adjoint.frontend import errors
 from adjoint.frontend.calls import Lowerer
+from adjoint.frontend.operators import ZeroDivisor
 from adjoint.frontend.text import RunTimeText
 from adjoint.frontend.world import Kind
 from adjoint.ir.build import Builder
@@ -334,7 +335,10 @@ class Emitting:
         loc, name = self.loc, getattr(function, "__name__", "number")
 
         def computed(*given: Any) -> Tensor:
-            found = function(*given)
+            try:
+                found = function(*given)
+            except ZeroDivisionError as mistake:
+                raise ZeroDivisor.of(function, mistake) from None
             fits = isinstance(found, float) if category == "float" else isinstance(found, int) and -(2**63) <= found < 2**63
             if not fits:
                 shown, kind = " and ".join(map(repr, given)), f"{category} of 64 bits" if isinstance(found, int) else category
@@ -364,7 +368,8 @@ class Emitting:
         check_hook(hook_fn)
         hook_fn = self.frontend.as_python(hook_fn)
         if not isinstance(x, GraphTensor):
-            what = f"the Parameter '{x.name}'" if isinstance(x, Parameter) else "a tensor from outside"
+            what = (f"the Parameter '{x.name}'. Register hook for Parameter inside graph is not supported." if isinstance(x, Parameter)
+                    else "a tensor from outside")
             raise errors.REGISTERED_INSIDE.at(self.loc, f"a hook is registered on {what}", help="register it outside, once")
         registration = Registration(hook_fn)
         name = receiver(self.loc) or getattr(x.atom, "hint", "value")

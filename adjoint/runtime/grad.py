@@ -359,7 +359,7 @@ class GradOperation:
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
         for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             if not isinstance(value, bool):
-                raise TypeError(f"For 'GradOperation', the argument '{name}' should be bool, "
+                raise TypeError(f"For 'GradOperation', the '{name}' should be bool, "
                                 f"but got {value!r} of type {type(value).__name__}.")
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
