@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from adjoint.codegen.cache import Store, existing, size_limit
 
@@ -21,23 +22,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(chosen: argparse.Namespace) -> int:
     """Do it for the directory that kernels are kept in; the exit code."""
     refused: list[str] = []
+    try:
+        limit = size_limit()
+    except ValueError as mistake:
+        print(f"adjoint cache: {mistake}", file=sys.stderr)
+        return 2
     store = existing(refused)
     for reason in refused:
         print(f"not used: {reason}")
     if store is None:
         print("no compiled kernels are kept yet")
         return 0
-    return _TASKS[chosen.task](store)
+    return _TASKS[chosen.task](store, limit)
 
 
-def _info(store: Store) -> int:
+def _info(store: Store, limit: int) -> int:
     usage = store.usage()
-    print(f"{store.root}: {usage.kernels} kernels in {usage.libraries} libraries, {usage.bytes / 2**20:.1f} of {size_limit() // 2**20} MiB"
+    print(f"{store.root}: {usage.kernels} kernels in {usage.libraries} libraries, {usage.bytes / 2**20:.1f} of {limit // 2**20} MiB"
           + ("" if store.executable else "; mounted noexec, so they are loaded from memory"))
     return 0
 
 
-def _verify(store: Store) -> int:
+def _verify(store: Store, limit: int) -> int:
     damaged = store.damaged()
     for name in damaged:
         store.folder.remove(name)
@@ -46,7 +52,7 @@ def _verify(store: Store) -> int:
     return 1 if damaged else 0
 
 
-def _clear(store: Store) -> int:
+def _clear(store: Store, limit: int) -> int:
     before = store.usage().bytes
     store.clear()
     print(f"{store.root}: {before / 2**20:.1f} MiB removed")

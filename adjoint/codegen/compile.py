@@ -26,7 +26,7 @@ from adjoint.codegen import compiler_process, emit, headers, packs
 from adjoint.codegen.c_print import INNER
 from adjoint.codegen.compiler_process import CompilerError
 from adjoint.codegen.emit import Lowered
-from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop, stopping
+from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
 from adjoint.ir.types import DType
 
 __all__ = ["KernelCache", "stop_compiling"]
@@ -295,7 +295,6 @@ _caches: Final[weakref.WeakSet[KernelCache]] = weakref.WeakSet()
 
 def stop_compiling() -> None:
     """Ends compilers whose work nobody waits for any more; for the end of the process."""
-    stopping.set()
     for cache in list(_caches):
         cache._stop()
     compiler_process.end_all()

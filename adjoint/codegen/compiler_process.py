@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["READ_BY_COMPILERS", "CompilerError", "CompilerHangs", "Limit", "end_all", "environment", "forget_all", "run"]
+__all__ = ["READ_BY_COMPILERS", "CompilerError", "CompilerHangs", "Limit", "end_all", "environment", "forget_all", "run", "stopping"]
 
 NEEDED: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "CCACHE_DIR", "ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR",
@@ -90,6 +91,8 @@ class _Run:
 
 
 _running: set[_Run] = set()
+stopping: Final = threading.Event()
+"""Set when the process ends: no compiler is started any more, and what fails is nobody's fault."""
 
 
 def run(command: Sequence[str], folder: str, limit: Limit) -> None:
@@ -113,6 +116,8 @@ def run(command: Sequence[str], folder: str, limit: Limit) -> None:
     this = _Run(process, pipe)
     _running.add(this)
     try:
+        if stopping.is_set():
+            raise CompilerError(command, "the compilers were stopped")
         output = _output(process, command, limit)
     finally:
         this.end()
@@ -151,7 +156,8 @@ def _load() -> float:
 
 
 def end_all() -> None:
-    """End all compilers at work in this process."""
+    """End all compilers at work in this process, and start no more."""
+    stopping.set()
     for this in list(_running):
         this.end()
 

@@ -8,13 +8,10 @@ from typing import Any, Final
 
 from cffi import FFI
 
-from adjoint.codegen.compiler_process import CompilerError, Limit
+from adjoint.codegen.compiler_process import CompilerError
 from adjoint.codegen.loading import Library
 
-__all__ = ["PROBE_LIMIT", "check_arithmetic"]
-
-PROBE_LIMIT: Final = Limit(processor=15, waiting=15.0)
-"""How long a compiler may take for the probe; one that takes longer hangs."""
+__all__ = ["check_arithmetic"]
 
 ARGUMENTS: Final = (1.0, 3.0, 1e-20, 1 + 2.0**-30, 1 - 2.0**-30, math.inf, 2.0**-1022)
 

@@ -36,7 +36,7 @@ from typing import Final
 
 from adjoint.codegen.compiler_process import READ_BY_COMPILERS, Limit, environment, run
 
-__all__ = ["FLAGS", "LIMIT", "NoCompiler", "Toolchain", "machine_flags"]
+__all__ = ["FLAGS", "LIMIT", "PROBE_LIMIT", "NoCompiler", "Toolchain", "machine_flags"]
 
 FLAGS: Final = (
     "-std=c11",
@@ -51,6 +51,9 @@ FLAGS: Final = (
 
 LIMIT: Final = Limit(processor=300, waiting=600.0)
 """How long the compiler may take for one unit."""
+
+PROBE_LIMIT: Final = Limit(processor=15, waiting=15.0)
+"""How long it may take for the few lines of the probe; one that takes longer hangs."""
 
 _HARMLESS: Final = re.compile(
     r"-pthread|-pipe|-m64|-mcpu=baseline|-g\w*|-O[0-3sz]|-std=.*|-W(?![alp],).*|-fPIC|-fpic|-fuse-ld=.*|-f(no-)?diagnostics-.*|-f(no-)?color-.*"
@@ -136,6 +139,11 @@ class Toolchain:
     @property
     def flags(self) -> tuple[str, ...]:
         return (*FLAGS, *self.machine)
+
+    @property
+    def probe_limit(self) -> Limit:
+        """How long the compiler may take for the probe: zig compiles its own libraries first, when it is used for the first time."""
+        return LIMIT if os.path.basename(self.command[0]) == "zig" else PROBE_LIMIT
 
     @classmethod
     def candidates(cls, tried: list[str] | None = None) -> Iterator[Toolchain]:

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 from adjoint.codegen import emit, headers
 from adjoint.codegen.cache import Store, size_limit
-from adjoint.codegen.compiler_process import CompilerError, CompilerHangs, Limit
+from adjoint.codegen.compiler_process import CompilerError, CompilerHangs, Limit, stopping
 from adjoint.codegen.loading import Library, LoadError, load, table_text
 from adjoint.codegen.private_folder import UntrustedError
-from adjoint.codegen.probe import PROBE_LIMIT, check_arithmetic
+from adjoint.codegen.probe import check_arithmetic
 from adjoint.codegen.toolchain import LIMIT, NoCompiler, Toolchain
 from adjoint.diagnostics import InternalError, printed_as, warn
 
@@ -30,12 +30,14 @@ __all__ = ["CompilerFailure", "Workshop", "load_runtime", "open_workshop", "runt
 _DISK_PROBLEMS: Final = ("No space left on device", "Disk quota exceeded", "Read-only file system")
 """What a compiler says that could not write its output, which is no fault of what it compiled."""
 
+_LACKS: Final = (
+    "out of memory", "memory exhausted", "Cannot allocate memory", "Killed signal", "Resource temporarily unavailable",
+)
+"""What a compiler says that the system has denied something, which is no fault of what it compiled either."""
+
 PROBE: Final = "probe.c"
 RUNTIME: Final = "runtime.c"
 _INTERFACE: Final = re.compile(r"/\* interface begin.*?\*/(.*?)/\* interface end \*/", re.DOTALL)
-
-stopping: Final = threading.Event()
-"""Set when the process ends: what fails from then on is no fault of a directory."""
 
 
 @printed_as(InternalError)
@@ -61,6 +63,7 @@ class Workshop:
         self.store = store
         self._stores = stores
         self._broken: CompilerFailure | None = None
+        self._doubted = False
         self.forget_threads()
         start = "\0".join((toolchain.identity, *toolchain.flags, emit.INCLUDES))
         self._base = sha256(start.encode()).digest()
@@ -191,7 +194,7 @@ class Workshop:
             except UntrustedError as problem:
                 self._retreat(store, str(problem))
             except CompilerError as problem:
-                if (reason := _disk_problem(store, problem)) is None:
+                if stopping.is_set() or (reason := _disk_problem(store, problem)) is None:
                     raise
                 self._retreat(store, reason)
 
@@ -225,14 +228,19 @@ class Workshop:
     def failure(self, name: str, source: str, problem: CompilerError) -> CompilerFailure:
         """The exception for C that was refused; writes the report.
 
-        If the compiler refuses the probe as well by now, the fault is the compiler's, and it is not tried again.
+        If the compiler refuses the probe as well by now, the fault is the compiler's, and it is not tried again.  That is looked into
+        at the first failure, and when the compiler hangs.
         """
-        try:
-            _try_out(self.toolchain, self.store)
-        except (CompilerError, LoadError, OSError, UntrustedError) as fault:
-            compiler = " ".join(self.toolchain.command)
-            self._broken = CompilerFailure(f"The C compiler {compiler} does not work any more ({fault}).")
-            return self._broken
+        if not self._doubted or isinstance(problem, CompilerHangs):
+            self._doubted = True
+            try:
+                _try_out(self.toolchain, self.store)
+            except (CompilerError, LoadError, OSError, UntrustedError) as fault:
+                compiler = " ".join(self.toolchain.command)
+                self._broken = CompilerFailure(f"The C compiler {compiler} does not work any more ({fault}).")
+                return self._broken
+        if isinstance(problem, CompilerHangs) or any(words in problem.output for words in _LACKS):
+            return CompilerFailure(f"The C of {name} could not be compiled, for lack of memory, processes or time here ({problem}).")
         report = "\n".join(
             [
                 f"The C compiler refused {name}.",
@@ -279,7 +287,7 @@ def _compiled(
 
 def _try_out(toolchain: Toolchain, store: Store) -> None:
     """Compile the probe, load it, and see whether it computes what it must; CompilerError, LoadError, OSError."""
-    library = _compiled(toolchain, store, "probe", headers.text(PROBE) + table_text(()), limit=PROBE_LIMIT)
+    library = _compiled(toolchain, store, "probe", headers.text(PROBE) + table_text(()), limit=toolchain.probe_limit)
     loaded = load(store, library)
     if loaded is None:
         raise LoadError("the compiled probe has vanished")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from cffi import FFI
 from compilers import REAL, alive, ends, needs_compiler, script
 from toy_ops import Add, alone, lowered, vector
 
-from adjoint.codegen import compiler_process, toolchain, workshop
+from adjoint.codegen import compiler_process, toolchain
 from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.compiler_process import CompilerHangs, Limit
 from adjoint.codegen.toolchain import NoCompiler, Toolchain, flags_for
@@ -25,6 +26,9 @@ from adjoint.codegen.workshop import CompilerFailure, Workshop
 from adjoint.ir.types import F32, F64
 
 pytestmark = needs_compiler
+
+HOME = pwd.getpwuid(os.getuid()).pw_dir
+"""Where zig keeps what it compiles for itself at its first use."""
 
 
 # ---- finding one
@@ -43,7 +47,8 @@ def test_no_compiler(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_zig_wheel_is_enough(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ziglang")
-    monkeypatch.setenv("HOME", os.path.expanduser("~"))
+    monkeypatch.setenv("HOME", HOME)
+    monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("PATH", str(cache.parent))
     made = Workshop.open()
     assert made.toolchain.command[1:] == ("cc", "-mcpu=baseline")
@@ -212,10 +217,10 @@ def test_a_compiler_that_fails_the_runtime_library_gives_way(cache: Path, tmp_pa
 
 def test_a_compiler_that_hangs_is_given_up(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the time for a probe, once, and the next one is used."""
-    assert Limit(processor=15, waiting=15.0) == workshop.PROBE_LIMIT
+    assert Limit(processor=15, waiting=15.0) == toolchain.PROBE_LIMIT
     runs = tmp_path / "runs"
     monkeypatch.setenv("CC", str(script(tmp_path / "hung", f"echo run >> {runs}; exec sleep 60")))
-    monkeypatch.setattr(workshop, "PROBE_LIMIT", Limit(processor=15, waiting=0.5))
+    monkeypatch.setattr(toolchain, "PROBE_LIMIT", Limit(processor=15, waiting=0.5))
     monkeypatch.setattr(compiler_process, "_load", lambda: 1.0)
     limits: list[Limit] = []
     compile_ = Toolchain.compile
@@ -298,19 +303,25 @@ def test_a_compiler_that_stops_working_is_blamed_and_not_tried_again(cache: Path
     assert list((made.store.root / "report").iterdir()) == []
 
 
+@pytest.mark.parametrize("said", ["cc1: out of memory allocating 65536 bytes", "gcc: fatal error: Killed signal terminated program cc1"])
+def test_a_system_that_denies_memory_is_blamed(said: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", str(script(tmp_path / "cc", f'case "$*" in *toy*) echo "{said}" >&2; exit 1;; esac; exec {REAL} "$@"')))
+    kernels = KernelCache(FFI(), Workshop.open())
+    with pytest.raises(CompilerFailure, match=f"lack of memory, processes or time here .{said}.") as caught:
+        kernels.get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
+    assert caught.value.report is None
+
+
 # ---- one result
 
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 BITS = """
 import hashlib, numpy as np, adjoint as ms
-from adjoint import Tensor, nn, ops
+from adjoint import Tensor, ops
 draw = np.random.default_rng(3)
-x, w = (Tensor(draw.normal(size=(17, 17)), ms.float32) for _ in "xw")
-def f(x, w):
-    y = ops.softmax(ops.matmul(x, w)) * ops.tanh(x) + ops.exp(-x * x) / (1.5 + ops.sin(w))
-    return (ops.sqrt(ops.abs(y) + 1) * ops.erf(w)).sum() + ops.gelu(x).mean()
-value, gradients = ms.value_and_grad(f, (0, 1))(x, w)
+x, w = (Tensor(draw.normal(size=(37, 37)), ms.float32) for _ in "xw")
+value, gradients = ms.value_and_grad(lambda x, w: (ops.exp(ops.matmul(x, w) / 9) * ops.tanh(x)).sum(), (0, 1))(x, w)
 print(hashlib.sha256(b"".join(t.asnumpy().tobytes() for t in (value, *gradients))).hexdigest())
 """
 
@@ -321,8 +332,8 @@ def test_compilers_agree_to_the_bit(cache: Path, tmp_path: Path) -> None:
     commands = [*COMPILERS, *([str(Path(zig.origin).with_name("zig")) + " cc -mcpu=baseline"] if zig and zig.origin else [])]
     found = {}
     for number, command in enumerate(commands):
-        environment = {**os.environ, "HOME": os.path.expanduser("~root"), "CC": command, "ADJOINT_CACHE_DIR": str(tmp_path / str(number)),
-                       "ADJOINT_FORBID_INTERPRETER": "1"}
+        environment = {**os.environ, "HOME": HOME, "XDG_CACHE_HOME": f"{HOME}/.cache", "CC": command,
+                       "ADJOINT_CACHE_DIR": str(tmp_path / str(number)), "ADJOINT_FORBID_INTERPRETER": "1"}
         done = subprocess.run([sys.executable, "-W", "error", "-c", BITS], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         found[command] = done.stdout

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -165,3 +167,47 @@ print(ms.grad(lambda x: (dense(x) * dense(x)).sum())(Tensor(np.array([[1.0, 2.0,
     environment["ADJOINT_FORBID_INTERPRETER"] = "1"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1 and "compiler" in done.stderr
+
+
+LENET = """
+import json, numpy as np, adjoint as ms
+from adjoint import Tensor, nn, ops
+ms.set_seed(1)
+log = []
+def told(name):
+    return lambda cell, gradients, outputs: log.append([name, [g.shape for g in outputs], outputs[0].asnumpy().ravel()[:9].tolist()])
+net = nn.SequentialCell(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(), nn.Dense(64, 5), nn.Tanh(), nn.LayerNorm((5,)))
+for name, cell in net.cells_and_names():
+    cell.register_backward_hook(told(name))
+x = Tensor(np.random.default_rng(2).normal(size=(3, 1, 8, 8)), ms.float32)
+loss = lambda x: nn.CrossEntropyLoss()(net(x) + ops.gelu(net(x)), Tensor([1, 4, 0], ms.int32))
+value, gradients = ms.value_and_grad(loss, 0, net.trainable_params())(x)
+found = [value, gradients[0], *gradients[1]]
+print(json.dumps([log, [t.asnumpy().ravel().tolist() for t in found]]))
+"""
+
+
+def run_lenet(**settings):
+    done = subprocess.run([sys.executable, "-c", LENET], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **settings})
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_values_gradients_and_hooks_are_the_same_without_a_compiler(tmp_path):
+    """Within rounding, and the hooks in the same order.  So they are where every kernel fails, which is one warning."""
+    (log, numbers), said = run_lenet(ADJOINT_FORBID_INTERPRETER="1")
+    assert said == ""
+    (tmp_path / "ziglang.py").write_text("raise ImportError\n")
+    nothing = {"PATH": str(tmp_path), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    fails = tmp_path / "fails"
+    fails.write_text(f'#!/bin/sh\ncase "$*" in *probe*|*runtime*) exec {shutil.which("cc")} "$@";; esac\necho no vectors >&2\nexit 1\n')
+    fails.chmod(0o700)
+    for settings, reason in ((nothing, "No C compiler was found"), ({"CC": str(fails)}, "could not be compiled (no vectors)")):
+        (other_log, other_numbers), said = run_lenet(**settings)
+        assert said.count("Warning") == 1 and reason in said
+        assert [(name, shapes) for name, shapes, _ in other_log] == [(name, shapes) for name, shapes, _ in log]
+        for one, other in zip([*numbers, *(seen for *_, seen in log)], [*other_numbers, *(seen for *_, seen in other_log)], strict=True):
+            # Rounding errors of a dozen ops, each of a few units in the last place of the largest numbers.
+            np.testing.assert_allclose(other, one, rtol=0, atol=16 * np.finfo(np.float32).eps * max(map(abs, one)))

@@ -1,0 +1,80 @@
+"""`adjoint cache`: what it says of the kernels that are kept, and what it removes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adjoint.cli import main
+from adjoint.codegen.cache import Store
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ADJOINT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "cache"
+
+
+def filled() -> Store:
+    """A cache with one library and two kernels."""
+    store = next(Store.candidates())
+    store.folder.create("work/made", b"code")
+    name = store.add_library("unit", "work/made")
+    for key in ("a1", "b2"):
+        store.add_entry(key, name)
+    return store
+
+
+def test_nothing_is_made_where_nothing_is(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for task in ("info", "verify", "clear"):
+        assert main(["cache", task]) == 0
+        assert capsys.readouterr().out == "no compiled kernels are kept yet\n"
+    assert not directory.exists()
+
+
+def test_info(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    filled()
+    monkeypatch.setenv("ADJOINT_CACHE_MIB", "7")
+    assert main(["cache", "info"]) == 0
+    assert capsys.readouterr().out == f"{directory}/kernels: 2 kernels in 1 libraries, 0.0 of 7 MiB\n"
+
+
+def test_verify_removes_what_is_damaged(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = filled()
+    assert main(["cache", "verify"]) == 0
+    (store.root / "kernel/a1").write_text("nonsense")
+    capsys.readouterr()
+    assert main(["cache", "verify"]) == 1
+    assert capsys.readouterr().out == f"damaged, removed: kernel/a1\n{directory}/kernels: 1 kernels are whole, 1 files were damaged\n"
+    assert main(["cache", "verify"]) == 0
+    assert store.entry("b2") is not None
+
+
+def test_clear(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = filled()
+    assert main(["cache", "clear"]) == 0
+    assert store.usage().bytes == 0
+
+
+def test_a_directory_that_cannot_be_trusted_is_named(directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "kernels").mkdir(parents=True)
+    (directory / "kernels").chmod(0o755)
+    assert main(["cache", "info"]) == 0
+    assert capsys.readouterr().out == f"not used: {directory}/kernels: has mode 0755, must be 0700\nno compiled kernels are kept yet\n"
+
+
+def test_a_task_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["cache"])
+    assert left.value.code == 2
+    assert "info | verify | clear" in capsys.readouterr().err
+
+
+def test_a_limit_that_is_none(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    filled()
+    monkeypatch.setenv("ADJOINT_CACHE_MIB", "much")
+    assert main(["cache", "info"]) == 2
+    assert capsys.readouterr().err == "adjoint cache: ADJOINT_CACHE_MIB must be a positive number of MiB, but got 'much'.\n"
