@@ -218,6 +218,8 @@ def _sum(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @_for(map)
 def _map(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) < 2 or kwargs:
+        return map(*args, **kwargs)  # raises what Python raises
     function, *sequences = args
     return [on.call(function, items, {}) for items in zip(*(_items(on, s) for s in sequences))]
 
@@ -286,9 +288,10 @@ def _name_of(on: Lowerer, name: Any) -> Any:
 def _getattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name, *default = args
     _name_of(on, name)
-    if not on.world.is_dynamic(holder):
-        on.world.read_attribute(holder, name)
-    return getattr(holder, name, *default)
+    if on.world.is_dynamic(holder):
+        return getattr(holder, name, *default)
+    on.world.read_attribute(holder, name)
+    return on.outside.part(holder, name, getattr(holder, name, *default))
 
 
 @_for(hasattr)
@@ -305,7 +308,14 @@ def _setattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name, value = args
     _name_of(on, name)
     if not on.world.store_attribute(holder, name, value):
-        on.journal.write(AttributePlace(holder, name), value)
+        on.set_attribute(holder, name, value)
+
+
+@_for(delattr)
+def _delattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    holder, name = args
+    on.journal.touch(AttributePlace(holder, _name_of(on, name)))
+    delattr(holder, name)
 
 
 @_for(callable)

@@ -13,7 +13,7 @@ import inspect
 import sys
 import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +22,11 @@ import numpy as np
 from adjoint.diagnostics import CompileError, Note
 from adjoint.frontend import errors, purity
 from adjoint.frontend.aliases import MUTATORS
-from adjoint.frontend.branches import RETURN, Outcome
+from adjoint.frontend.branches import RETURN, Outcome, Unreachable
 from adjoint.frontend.builtins import PYTHON
 from adjoint.frontend.frame import UNBOUND, Closure, Frame
-from adjoint.frontend.journal import COLLECTIONS, CONTAINERS, ContentsPlace, NamesPlace, ObjectPlace
+from adjoint.frontend.journal import COLLECTIONS, CONTAINERS, AttributePlace, ContentsPlace, NamesPlace, ObjectPlace, is_as_before
+from adjoint.frontend.outside import beneath
 from adjoint.frontend.python_functions import python_function, refused
 from adjoint.frontend.scope import declared, local_names
 from adjoint.frontend.source import Source, definition_of
@@ -101,9 +102,10 @@ class Lowerer(Statements):
                 self._given(args, kwargs)
             return special(self, args, kwargs)
         if self.world.is_library(function):
-            return self.world.convert(function, args, kwargs) if isinstance(function, type) else self.native(function, args, kwargs)
+            return self._converted(function, args, kwargs) if isinstance(function, type) else self.native(function, args, kwargs)
         if isinstance(function, types.FunctionType):
             if purity.is_of_pure_module(function):
+                self._check_pure(function)
                 return self.native(function, args, kwargs)
             if purity.is_standard(function):
                 self._check_pure(function)
@@ -128,7 +130,9 @@ class Lowerer(Statements):
     def native(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call Python: functions of the user's among the arguments are parsed when they are called back."""
         owner = getattr(function, "__self__", None)
+        name = getattr(function, "__name__", "")
         if self.world.is_library(function):
+            self.world.check_call(function)
             self.used(*[x for x in (*args, *kwargs.values()) if self.world.is_tensor(x)])
             if not isinstance(function, types.FunctionType):
                 self.used(function)
@@ -136,26 +140,53 @@ class Lowerer(Statements):
             self._given(args, kwargs)
             self.used(owner)
             self._check_arguments(function, owner, args, kwargs)
-        if getattr(function, "__name__", "") in MUTATORS:
-            self.touched(args[0] if args and (owner is None or isinstance(owner, types.ModuleType)) else owner)
+        target = (owner, *args) if owner is not None and not isinstance(owner, types.ModuleType) else args
+        if name in MUTATORS and target:
+            self.touched(target[0])
+        elif name in ("__setattr__", "__delattr__") and len(target) > 1:
+            self.journal.touch(AttributePlace(target[0], target[1]))
         place = self.world.place(owner) if owner is not None else None
         if place is not None:
             self.journal.touch(place)
+        watched: list[tuple[ContentsPlace, Any]] = []
         if not self.world.is_library(function):
-            args = tuple(self._called_back(x) for x in args)
-            kwargs = {name: self._called_back(x) for name, x in kwargs.items()}
-            text = self._late_text(owner, getattr(function, "__name__", ""), args, kwargs)
+            if function is not functools.partial and (not isinstance(owner, CONTAINERS) or name == "sort"):
+                args = tuple(self._called_back(x) for x in args)
+                kwargs = {name: self._called_back(x) for name, x in kwargs.items()}
+            text = self._late_text(owner, name, args, kwargs)
             if text is not None:
                 return text
+            watched = self._outside_among((owner, *args, *kwargs.values()))
         found = function(*args, **kwargs)
+        for given, before in watched:
+            if not is_as_before(before, given.get()):
+                self.journal.note(given, lambda before=before: before)
         if isinstance(found, Iterator):
             self.iterators[id(found)] = found, (owner, *args)
-        if owner is not None and getattr(function, "__name__", "") in ("get", "setdefault", "__getitem__"):
-            self.outside.part(owner, found)
         if isinstance(found, Iterator) or (isinstance(function, type) and isinstance(found, COLLECTIONS)) \
                 or _is_new_array(found, function, (owner, *args, *kwargs.values())):
             self.journal.born(ContentsPlace(found))
         return found
+
+    def _outside_among(self, values: Sequence[Any]) -> list[tuple[ContentsPlace, Any]]:
+        """The containers from outside that a function of Python's or NumPy's is given, and might change, with what is in them."""
+        found: list[tuple[ContentsPlace, Any]] = []
+        for x in values:
+            if isinstance(x, tuple):
+                found += self._outside_among(x)
+            elif isinstance(x, CONTAINERS) and self.outside.holds(x):
+                place = ContentsPlace(x)
+                found.append((place, place.get()))
+            else:
+                found += self._outside_among(tuple(beneath(x)))
+        return found
+
+    def _converted(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A class of the library, called."""
+        made = self.world.convert(cls, args, kwargs)
+        if self.world.is_cell(made):
+            self.journal.born(ObjectPlace(made))
+        return made
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Python is called with these arguments, and may look into what is in them."""
@@ -177,18 +208,28 @@ class Lowerer(Statements):
         """Python's own may neither look a run-time number up, nor go on in an iterator from outside, unseen."""
         if args and isinstance(owner, (dict, set, frozenset)):
             self.check_key(args[0], self.world.loc)
+        if getattr(function, "__name__", "") in _GO_ON:
+            self.check_iterator(owner)
+        for x in (*args, *kwargs.values()):
+            self.check_iterator(x)
+            for item in x if type(x) in (list, tuple) else ():
+                self.check_iterator(item)
         for x in args:
             if function in _SETS:
                 for item in x if isinstance(x, (list, tuple)) else ():
                     self.check_key(item, self.world.loc)
-            self.check_iterator(x)
             if purity.changes_arguments(function) and isinstance(x, CONTAINERS):
                 self.journal.touch(ContentsPlace(x))
         if isinstance(kwargs.get("out"), CONTAINERS):
             self.journal.touch(ContentsPlace(kwargs["out"]))
 
     def _called_back(self, x: Any) -> Any:
-        if isinstance(x, types.FunctionType) and not self.world.is_library(x) and not purity.is_of_pure_module(x):
+        function = x
+        while isinstance(function, (functools.partial, types.MethodType)):
+            function = function.func if isinstance(function, functools.partial) else function.__func__
+        if isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(function.__self__, types.ModuleType):
+            return functools.partial(self._back, x)
+        if isinstance(function, types.FunctionType) and not self.world.is_library(function) and not purity.is_of_pure_module(function):
             return functools.partial(self._back, x)
         return x
 
@@ -207,14 +248,33 @@ class Lowerer(Statements):
             return self.native(cls, args, kwargs)
         if any(self.world.is_library(base) for base in cls.__mro__ if base is not object):
             raise errors.UNSUPPORTED.at(self.world.loc, f"a {cls.__name__} is made inside of the graph", help="make it outside, once")
-        init = cls.__init__
-        own_new = cls.__new__ is not object.__new__
-        if own_new or not isinstance(init, types.FunctionType) or hasattr(cls, "__dataclass_fields__") or type(cls) is not type:
+        new, init = self.special_of(cls, "__new__"), cls.__init__
+        if (cls.__new__ is not object.__new__ and new is None) or type(cls) is not type:
             return self.native(cls, args, kwargs)
-        made = object.__new__(cls)
+        made = object.__new__(cls) if new is None else self.call(new, (cls, *args), kwargs)
+        if not isinstance(made, cls):
+            return made
         self.journal.born(ObjectPlace(made))
-        self.call(init, (made, *args), kwargs)
+        if hasattr(cls, "__dataclass_fields__"):
+            self._filled(made, args, kwargs)
+        elif isinstance(init, types.FunctionType):
+            self.call(init, (made, *args), kwargs)
+        elif new is None:
+            return self.native(cls, args, kwargs)
         return made
+
+    def _filled(self, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Fill a dataclass's object by the `__init__` that Python wrote; a `__post_init__` of the user's is parsed."""
+        after = self.special(made, "__post_init__")
+        given: list[tuple[Any, ...]] = []
+        own = getattr(made, "__dict__", None)
+        if after is None or own is None:
+            self.native(type(made).__init__, (made, *args), kwargs)
+            return
+        own["__post_init__"] = lambda *rest: given.append(rest)
+        self.native(type(made).__init__, (made, *args), kwargs)
+        del own["__post_init__"]
+        self.call(after, (made, *given[0]), {})
 
     # -- the user's functions -----------------------------------------------------------------------------------------
     def closure(self, node: ast.Lambda | ast.FunctionDef) -> Closure:
@@ -250,6 +310,8 @@ class Lowerer(Statements):
         """Call a function of Python's by its tree."""
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
             self.world.read_attribute(function, name)
+        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self.outside.found(default)
         try:
             node, source = definition_of(function)
         except CompileError as mistake:
@@ -317,11 +379,11 @@ class Lowerer(Statements):
             self._check_generator(node, frame.source)
         with self._entered(frame, name):
             frame.names.update(bound.arguments)
-            if self.depth == 1:
-                self.outside.given(frame.names.values())
             for parameter in signature.parameters.values():
                 if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                     self.journal.born(ContentsPlace(frame.names[parameter.name]))
+            if self.depth == 1:
+                self.outside.given([*args, *kwargs.values()])
             frame.first = args[0] if args else None
             if isinstance(node, ast.Lambda):
                 return self.value(node.body)
@@ -357,10 +419,14 @@ class Lowerer(Statements):
         try:
             yield
             if self.depth == 1:
-                self.outside.check(self.journal, self.is_late)
+                self.outside.check(self.is_late)
+        except Unreachable:
+            if self.depth == 1:
+                self.outside.check(self.is_late)
+            raise
         except CompileError:
             if self.depth == 1:
-                self.outside.restore(self.journal, self.is_late)
+                self.outside.restore(lambda now: True)
             raise
         except RecursionError:
             raise errors.TOO_DEEP.at(loc, f"`{name}` calls itself too often",
@@ -376,6 +442,10 @@ def _hashable(x: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+_GO_ON = frozenset({"__next__", "send", "throw", "close"})
+"""The methods of iterators that go on, or end them."""
 
 
 _SETS = (set, frozenset, dict.fromkeys, Counter)

@@ -12,9 +12,9 @@ from adjoint.diagnostics import UNKNOWN, CompileError, Diagnostic, Loc, Note, So
 from adjoint.ir.errors import MISTAKES, Mistake
 
 __all__ = [
-    "BRANCHES_DIFFER", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH", "NUMBER_RANGE",
-    "ONE_OR_ANOTHER", "REGISTERED_INSIDE", "RETURNS_DIFFER", "SAME_NAME", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP", "UNSUPPORTED",
-    "VALUE_NEEDED", "GraphMistake", "moved",
+    "BRANCHES_DIFFER", "CHANGED_OUTSIDE", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH",
+    "NUMBER_RANGE", "ONE_OR_ANOTHER", "REGISTERED_INSIDE", "RETURNS_DIFFER", "SAME_NAME", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP",
+    "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake", "moved",
 ]
 
 
@@ -174,3 +174,15 @@ are named by their paths of attributes when it is called, so one Cell that holds
 
 `Parameter(..., name="...")` and `net.update_parameters_name("second.")` give other names. One Parameter may be read in many places.
 """, RuntimeError)
+
+CHANGED_OUTSIDE = _mistake("E217", "something outside of the function is changed", """
+A graph is made once and runs at each call, so what the body does to Python's objects would happen once. What it makes itself, it may
+change; what was there before, it may not: attributes of `self` and of other objects and classes, lists and dicts that a name, an object or
+an argument leads to, global names and names of a function around.
+
+    self.calls += 1           # E217, where `calls` is a Python number
+    history.append(2)         # E217, where `history` is a global name
+
+Let the value be a Parameter (`self.calls = Parameter(Tensor(0), requires_grad=False)`): a graph reads and writes it at each call. Or
+return the new value, and change the object outside of the function. A change that is taken back before the function returns is none.
+""", TypeError)

@@ -21,7 +21,7 @@ from adjoint.frontend.frame import UNBOUND, Frame, Unusable
 from adjoint.frontend.journal import COLLECTIONS, CONTAINERS, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace
 from adjoint.frontend.loops import Looping
 from adjoint.frontend.operators import BINARY, COMPARE, UNARY, Operators
-from adjoint.frontend.outside import Outside
+from adjoint.frontend.outside import Outside, beneath
 from adjoint.frontend.scope import assigned_names
 from adjoint.frontend.text import RunTimeText, interpolated
 from adjoint.frontend.world import World
@@ -37,7 +37,7 @@ class Expressions(Operators):
     def __init__(self, world: World):
         self.world = world
         self.journal = Journal(lambda: world.loc)
-        self.outside = Outside(world)
+        self.outside = Outside(world, self.journal)
         self.aliases = Aliases(world, lambda: self.frame)
         self.branching = Looping(world, self.journal, self.aliases)
         self.frame: Frame = None  # pyright: ignore[reportAttributeAccessIssue] - set for the time of each call
@@ -227,7 +227,7 @@ class Expressions(Operators):
             if name in ("name", "requires_grad"):
                 self.world.read_attribute(holder, name)
         with self.here(node):
-            return self.outside.part(holder, getattr(holder, name))
+            return self.outside.part(holder, name, getattr(holder, name))
 
     def _item(self, container: Any, index: Any, node: ast.AST) -> Any:
         self.used(container)
@@ -243,7 +243,7 @@ class Expressions(Operators):
                 return self._born(container[index])
             if self.world.is_tensor(container):
                 return container[self.world.index(index)]
-            return self.outside.part(container, self.called_special(container, "__getitem__", (index,), lambda: container[index]))
+            return self.called_special(container, "__getitem__", (index,), lambda: container[index])
 
     def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
         for node in nodes:
@@ -277,10 +277,16 @@ class Expressions(Operators):
         if isinstance(container, CONTAINERS):
             self.aliases.write(container)
             self.journal.touch(ContentsPlace(container))
+            return
+        place = self.world.place(container)
+        if place is not None:
+            self.journal.touch(place)
         elif isinstance(container, COLLECTIONS) and not self.journal.is_own(ContentsPlace(container)):
             name = type(container).__name__
             raise errors.UNSUPPORTED.at(self.world.loc, f"a {name} from before is changed where a tensor decides whether it is reached",
                                         help="use a list, a dict or a deque, or change it before")
+        for held in beneath(container):
+            self.touched(held)
 
     def check_iterator(self, x: Any) -> None:
         """CompileError for an iterator that would go on while parsing, and not when the graph runs, or not as Python's does."""
@@ -316,7 +322,7 @@ class Expressions(Operators):
             if self.world.is_dynamic(x):
                 raise TypeError(f"'{self.world.kind(x)}' object is not iterable")
             if isinstance(x, (list, tuple, dict, set, range, str)):
-                return [self.outside.part(x, item) for item in x]
+                return list(x)
             self.check_iterator(x)
             method = self.special(x, "__iter__")
             return iter(x) if method is None else self.iterated(self.call(method, (x,), {}), node)
@@ -445,6 +451,7 @@ class Expressions(Operators):
             return found if wanted else found.negated()
         if isinstance(container, (dict, set, frozenset)):
             self._key(item, node)
+        self.check_iterator(container)
         return (item in container) is wanted
 
     # -- comprehensions and text --------------------------------------------------------------------------------------
@@ -531,13 +538,8 @@ class Expressions(Operators):
             return any(self.is_late(item) for item in value.values())
         return self.world.is_dynamic(value) or isinstance(value, RunTimeText)
 
-    def called(self, node: ast.Call, alone: bool = False) -> Any:
-        """A call.  `alone`: it is a statement, nobody takes its result."""
-        since = self.world.read_count()
+    def called(self, node: ast.Call) -> Any:
         function = self.value(node.func)
-        if alone and getattr(function, "__name__", "") in _FILLS and isinstance(getattr(function, "__self__", None), (list, set)):
-            # What is in the container is not looked at: it is only filled.
-            self.world.unread(since, self.world.read_count())
         args = tuple(self._items(node.args))
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -555,7 +557,6 @@ class Expressions(Operators):
             return self.call(function, args, kwargs)
 
 
-_FILLS = frozenset({"append", "add", "extend", "update", "insert"})
 _INSTEAD: dict[type[ast.expr], str] = {
     ast.Await: "call an ordinary function", ast.Yield: "return a list", ast.YieldFrom: "return a list",
 }

@@ -1,11 +1,13 @@
 """What a branch changes: names, lists, attributes, tensors written in place.
 
 Both branches of an `if` on a tensor are lowered, one after the other, from the same state.  So each change inside a branch is noted
-with what was there before; at its end the changes are taken back, and are merged with those of the other branch.
+with what was there before; at its end the changes are taken back, and are merged with those of the other branch.  All changes of a
+lowering together say whether it has changed what was there before it (`adjoint.frontend.outside`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
 from collections import deque
 from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
@@ -129,7 +131,10 @@ class AttributePlace:
 
     def set(self, value: Any) -> None:
         if value is not MISSING:
-            setattr(self.holder, self.name, value)
+            try:
+                setattr(self.holder, self.name, value)
+            except dataclasses.FrozenInstanceError:
+                object.__setattr__(self.holder, self.name, value)
         elif hasattr(self.holder, self.name):
             delattr(self.holder, self.name)
 
@@ -194,6 +199,7 @@ class Journal:
     def __init__(self, where: Callable[[], Loc] = lambda: UNKNOWN) -> None:
         self._scopes: list[_Scope] = []
         self._where = where
+        self._made: dict[tuple[Any, ...], Place] = {}
         self.touched: dict[tuple[Any, ...], tuple[Place, Any, Loc]] = {}
 
     @property
@@ -203,8 +209,14 @@ class Journal:
 
     def born(self, place: Place) -> None:
         """`place` has just been made: changing it changes nothing for others."""
+        if not isinstance(place, NamesPlace):
+            self._made[place.key] = place
         if self._scopes:
             self._scopes[-1].born[place.key] = place
+
+    def has_made(self, x: object) -> bool:
+        """Whether a container or an object was made while lowering."""
+        return ("contents", id(x)) in self._made or ("object", id(x)) in self._made
 
     def is_own(self, place: Place) -> bool:
         """Whether changing `place` is seen on the path that is being lowered alone: it was made there, or no tensor decides."""
@@ -212,12 +224,17 @@ class Journal:
 
     def touch(self, place: Place) -> None:
         """To be called before `place` is changed."""
-        if place.key not in self.touched and not isinstance(place, NamesPlace):
-            self.touched[place.key] = (place, place.get(), self._where())
+        if not isinstance(place, NamesPlace):
+            self.note(place, place.get)
         if self._scopes:
             scope = self._scopes[-1]
             if place.key not in scope.notes and not scope.has_made(place):
                 scope.notes[place.key] = (place, place.get())
+
+    def note(self, place: Place, before: Callable[[], Any]) -> None:
+        """`place` is changed now, and held what `before` gives."""
+        if place.key not in self.touched:
+            self.touched[place.key] = (place, before(), self._where())
 
     def write(self, place: Place, value: Any) -> None:
         """Change a place, noting it in the scope that is open now."""
@@ -245,14 +262,25 @@ class Journal:
 
 
 def is_as_before(before: Any, after: Any) -> bool:
-    """Whether a place that was touched holds the very same things."""
+    """Whether a place that was touched holds the very same things, or equal numbers and strings."""
     if before is after:
         return True
     if isinstance(before, dict) and isinstance(after, dict):
-        return list(before) == list(after) and all(after[name] is value for name, value in before.items())
+        return list(before) == list(after) and all(_are_one(value, after[name]) for name, value in before.items())
     if isinstance(before, list) and isinstance(after, list):
-        return len(before) == len(after) and all(a is b for a, b in zip(before, after, strict=True))
-    if isinstance(before, bytes):
-        return before == after
+        return len(before) == len(after) and all(map(_are_one, before, after))
+    if isinstance(before, set) and isinstance(after, set):
+        return {id(x) for x in before} == {id(x) for x in after}
+    if _are_one(before, after):
+        return True
     atom = getattr(before, "atom", None)
     return atom is not None and atom is getattr(after, "atom", None)
+
+
+def _are_one(a: Any, b: Any) -> bool:
+    """Whether two values are one object, or cannot be told apart."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or not isinstance(a, (bool, int, float, complex, str, bytes)):
+        return False
+    return repr(a) == repr(b)

@@ -67,8 +67,11 @@ class Operators:
 
     def special(self, x: Any, name: str) -> types.FunctionType | None:
         """The special method that a class of the user's defines, if it is one to be parsed; None where Python calls its own."""
-        kind = type(x)
-        if kind.__module__ == "builtins" or self.world.is_dynamic(x):
+        return None if self.world.is_dynamic(x) else self.special_of(type(x), name)
+
+    def special_of(self, kind: type, name: str) -> types.FunctionType | None:
+        """The same of the objects of a class."""
+        if kind.__module__ == "builtins":
             return None
         method = getattr(kind, name, None)
         if not isinstance(method, types.FunctionType) or method.__code__.co_filename.startswith("<") or inspect.isgeneratorfunction(method):

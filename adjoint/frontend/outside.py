@@ -1,96 +1,188 @@
-"""What parsed code finds rather than makes: the lists, dicts and objects of the program around it.
+"""What parsed code comes upon rather than makes: the objects of the program around it, and those among the arguments.
 
-Changing such an object happens once, while the graph is built, like every change of Python's.  A tensor of the graph must not be
-left in one: its numbers are there only when the graph runs, and the object would not be changed then.
+A graph is made once and runs many times, so a change that the body makes to such an object would happen once.  It is refused where it is
+made; tensors and Parameters, which a graph reads and writes at each run, are not meant.
+
+    roots      what a global name, a name of a function around, an argument, or an attribute of one of these stands for
+    outside    a root, and all that can be reached from one
+    made       what the body itself has made (`Journal.has_made`): never outside
 """
 
 from __future__ import annotations
 
+import collections
+import gc
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from adjoint.diagnostics import Loc
+import numpy as np
+
 from adjoint.frontend import errors
-from adjoint.frontend.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, Place, is_as_before
+from adjoint.frontend.journal import CONTAINERS, AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, Place, is_as_before
 from adjoint.frontend.world import World
 
-__all__ = ["Outside"]
+__all__ = ["Outside", "beneath"]
 
-_PLAIN = (str, bytes, int, float, complex, type(None), types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_LEAVES = frozenset({str, bytes, int, float, complex, bool, type(None), type(...), types.CodeType, range})
+"""Types of what cannot be changed and refers to nothing that can."""
+
+_ALWAYS = (types.ModuleType, type, types.FunctionType)
+"""What no parsed code makes: its own functions are `Closure`s.  What belongs to these is found by its name, not by looking into them."""
+
+
+_PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
+"""Places of Python's objects."""
 
 
 class Outside:
-    """The objects that one lowering has found, and those among the arguments, which are copies of the caller's."""
+    """The objects that one lowering has come upon."""
 
-    def __init__(self, world: World):
-        self._world = world
-        self._found: dict[int, Any] = {}
+    def __init__(self, world: World, journal: Journal):
+        self._world, self._journal = world, journal
+        self._roots: list[Any] = []
+        self._reached: dict[int, Any] = {}
         self._given: dict[int, Any] = {}
 
+    # -- roots ------------------------------------------------------------------------------------------------------
     def found(self, x: Any) -> Any:
         """Note an object that stands in a global name, or in one of a function around; `x` itself."""
-        if not isinstance(x, _PLAIN) and not self._world.is_dynamic(x):
-            self._found[id(x)] = x
+        if type(x) not in _LEAVES and id(x) not in self._reached:
+            self._roots.append(x)
         return x
 
-    def part(self, holder: Any, x: Any) -> Any:
-        """Note what an object holds, if that was found itself; `x` itself."""
-        return self.found(x) if self._is_found(holder) else x
+    def part(self, holder: Any, name: str, x: Any) -> Any:
+        """Note an attribute of an object, if that is outside or the attribute stands in its class; `x` itself."""
+        if type(x) in _LEAVES or self._journal.has_made(x):
+            return x
+        if self.holds(holder) or any(vars(kind).get(name) is x for kind in type(holder).__mro__):
+            self.found(x)
+        return x
 
     def given(self, arguments: Iterable[Any]) -> None:
         """Note the arguments of the call from outside."""
         for x in arguments:
-            if type(x) in (list, dict):
+            if self._journal.has_made(x):
+                continue
+            self.found(x)
+            if isinstance(x, CONTAINERS):
                 self._given[id(x)] = x
+            if type(x) in (list, tuple, dict):
                 self.given(x.values() if isinstance(x, dict) else x)
-            elif isinstance(x, tuple):
-                self.given(x)
-            else:
-                self.found(x)
 
-    def check(self, journal: Journal, is_late: Callable[[Any], bool]) -> None:
-        """CompileError when a tensor of the graph was left in what was found, or a list of the caller's was changed."""
-        left = self.restore(journal, is_late)
-        for place, loc in left:
-            raise errors.STORED_TENSOR.at(loc, f"a value that the graph computes is left in {_described(place)}",
-                                          help="return it; or let it be a Parameter, which is written when the graph runs")
-        for place, before, loc in journal.touched.values():
-            if isinstance(place, ContentsPlace) and id(place.container) in self._given and not is_as_before(before, place.container):
-                raise errors.STORED_TENSOR.at(loc, f"a {type(place.container).__name__} among the arguments is changed",
-                                              help="change a copy of it, and return that")
+    # -- what can be reached ------------------------------------------------------------------------------------------
+    def holds(self, x: Any) -> bool:
+        """Whether `x` is outside."""
+        if self._journal.has_made(x):
+            return False
+        if isinstance(x, _ALWAYS):
+            return True
+        self._reach()
+        return id(x) in self._reached or any(map(self.holds, beneath(x)))
 
-    def restore(self, journal: Journal, is_late: Callable[[Any], bool]) -> list[tuple[Place, Loc]]:
-        """Take tensors of the graph out of what was found; where they were put in."""
-        left: list[tuple[Place, Loc]] = []
-        for place, before, loc in journal.touched.values():
-            if self._is_outside(place) and is_late(place.get()):
+    def _reach(self) -> None:
+        """Go through what the roots refer to, those that were noted since the last time."""
+        pending, reached = self._roots, self._reached
+        while pending:
+            x = pending.pop()
+            if id(x) not in reached:
+                reached[id(x)] = x
+                pending += [part for part in self._parts(x) if type(part) not in _LEAVES]
+
+    def _parts(self, x: Any) -> Iterable[Any]:
+        """What an object refers to."""
+        if isinstance(x, (*_ALWAYS, types.GeneratorType, types.FrameType)) or self._world.is_dynamic(x):
+            return ()
+        if isinstance(x, np.ndarray):
+            return x.ravel().tolist() if x.dtype.hasobject else ()
+        if not self._world.is_cell(x) and self._world.is_library(type(x)):
+            return ()
+        return gc.get_referents(x)
+
+    # -- changes ------------------------------------------------------------------------------------------------------
+    def check(self, is_late: Callable[[Any], bool]) -> None:
+        """CompileError when something outside has been changed; it is as it was before then."""
+        touched = [entry for entry in self._journal.touched.values() if self._is_outside(entry[0])]
+        changed = [(place, before, loc, isinstance(place, _PLACES) and not self._is_given(place) and is_late(after))
+                   for place, before, loc in touched if not is_as_before(before, after := place.get())]
+        for place, before, *_ in reversed(changed):
+            place.set(before)
+        # An attribute tells more than the cells that it is one of.
+        for place, _, loc, late in sorted(changed, key=lambda entry: not isinstance(entry[0], _PLACES)):
+            if late:
+                raise errors.STORED_TENSOR.at(loc, f"a value that the graph computes is left in {self._described(place)}",
+                                              help="return it; or let it be a Parameter, which is written when the graph runs")
+            raise errors.CHANGED_OUTSIDE.at(loc, f"{self._described(place)} is changed", help=self._remedy(place))
+        for place, *_ in touched:
+            self._look(place)
+
+    def restore(self, is_meant: Callable[[Any], bool]) -> None:
+        """Take back the changes of what is outside, where `is_meant` says so of what stands there now."""
+        for place, before, _ in reversed(self._journal.touched.values()):
+            if self._is_outside(place) and is_meant(place.get()):
                 place.set(before)
-                left.append((place, loc))
-        return left
 
-    def _is_found(self, x: Any) -> bool:
-        return id(x) in self._found or isinstance(x, (types.ModuleType, type)) or self._world.is_cell(x)
+    def _look(self, place: Place) -> None:
+        """Record that the graph depends on what stands in a place: the body wrote it, and left it as it was."""
+        match place:
+            case ItemPlace(holder=namespace, name=name):
+                self._world.read_name(namespace, name)
+            case CellPlace(cell=cell):
+                self._world.read_closure(cell)
+            case AttributePlace(holder=holder, name=name):
+                self._world.read_attribute(holder, name)
+            case _:
+                pass
 
     def _is_outside(self, place: Place) -> bool:
         match place:
             case ItemPlace() | CellPlace():
                 return True
             case AttributePlace(holder=holder):
-                return self._is_found(holder)
+                return self.holds(holder)
             case ContentsPlace(container=container):
-                return id(container) in self._found
+                return self.holds(container)
             case _:
-                return False
+                return self._world.is_outside(place)
+
+    def _is_given(self, place: Place) -> bool:
+        """Whether it is the contents of a list or its like among the arguments."""
+        return isinstance(place, ContentsPlace) and id(place.container) in self._given
+
+    def _described(self, place: Place) -> str:
+        match place:
+            case ItemPlace(name=name):
+                return f"the global name `{name}`"
+            case CellPlace():
+                return "a name of the function around"
+            case AttributePlace(holder=holder, name=name) if isinstance(holder, _ALWAYS):
+                return f"`{name}` of {getattr(holder, '__qualname__', holder.__name__).rpartition('<locals>.')[2]}"
+            case AttributePlace(holder=holder, name=name):
+                return f"`{name}` of a {type(holder).__name__} from outside"
+            case ContentsPlace(container=container):
+                return f"a {type(container).__name__} {'among the arguments' if self._is_given(place) else 'from outside'}"
+            case _:
+                return f"a {type(getattr(place, 'holder', place)).__name__} from outside"
+
+    def _remedy(self, place: Place) -> str:
+        match place:
+            case AttributePlace(holder=holder, name=name) if self._world.is_cell(holder):
+                return (f"let it be a Parameter, which is written at each call: `self.{name} = Parameter(...)` in `__init__`; "
+                        "or change it outside")
+            case ContentsPlace():
+                return "change a copy of it, and return that"
+            case _:
+                return "return the new value, and change it outside of the function"
 
 
-def _described(place: Place) -> str:
-    match place:
-        case ItemPlace(name=name):
-            return f"the global name `{name}`"
-        case AttributePlace(holder=holder, name=name):
-            return f"`{name}` of an object from outside, a {type(holder).__name__}"
-        case ContentsPlace(container=container):
-            return f"a {type(container).__name__} from outside"
+def beneath(x: Any) -> Iterable[Any]:
+    """What an object shows a part of, and writes into."""
+    match x:
+        case np.ndarray() | np.flatiter():
+            return () if x.base is None else (x.base,)
+        case memoryview():
+            return (x.obj,)
+        case collections.UserDict() | collections.UserList():
+            return (x.data,)
         case _:
-            return "a name of the function around"
+            return ()

@@ -93,7 +93,7 @@ class Patterns(Expressions):
         starred = next((i for i, pattern in enumerate(patterns) if isinstance(pattern, ast.MatchStar)), None)
         if len(subject) != len(patterns) if starred is None else len(subject) < len(patterns) - 1:
             return False
-        items = [self.outside.part(subject, item) for item in subject]
+        items = list(subject)
         if starred is not None:
             behind = len(items) - (len(patterns) - starred - 1)
             middle = items[starred:behind]
@@ -117,7 +117,7 @@ class Patterns(Expressions):
             with self.here(pattern):
                 if key not in subject:
                     return False
-                item = self.outside.part(subject, subject[key])
+                item = subject[key]
             held = self._both(held, self.matched(pattern, item, names))
             if held is False:
                 return False

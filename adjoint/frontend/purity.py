@@ -19,7 +19,8 @@ MODULES = frozenset({
 
 _IMPURE = frozenset({
     "input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "breakpoint", "__import__", "id",
-    "array.fromfile", "array.tofile",
+    "array.fromfile", "array.tofile", "setcontext", "seterr", "seterrcall", "setbufsize", "set_printoptions", "simplefilter",
+    "filterwarnings", "resetwarnings",
 })
 """Those of the built-in functions that are not like that."""
 
@@ -52,10 +53,10 @@ def depends_on_arguments_alone(function: Any) -> bool:
     module = getattr(function, "__module__", None)
     if not module and not isinstance(function, types.BuiltinFunctionType):
         module = type(function).__module__
-    if owner is not None and not isinstance(owner, types.ModuleType):
+    if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType)):
+        module = function.__objclass__.__module__
+    elif owner is not None and not isinstance(owner, types.ModuleType):
         called = getattr(function, "__name__", "")
         module = next((kind for kind in type(owner).__mro__ if called in vars(kind)), type(owner)).__module__
-    elif isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
-        module = function.__objclass__.__module__
     root = (module or "builtins").partition(".")[0]
     return root in MODULES and name not in _IMPURE and not (module or "").startswith("numpy.random")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -93,8 +94,6 @@ class Statements(Patterns):
     # -- dispatch ---------------------------------------------------------------------------------------------------
     def _statement(self, node: ast.stmt) -> Outcome | None:
         match node:
-            case ast.Expr(value=ast.Call() as call):
-                self.called(call, alone=True)
             case ast.Expr(value=value):
                 self.value(value)
             case ast.Assign(targets=targets, value=value):
@@ -196,17 +195,22 @@ class Statements(Patterns):
             if self.is_late(value) and self.world.is_cell(holder):
                 raise errors.STORED_TENSOR.at(self.place_of(node), f"`{name}` is no Parameter of {type(holder).__name__}",
                                               help=f"make it one: `self.{name} = Parameter(...)` in `__init__`, or return the tensor")
-            self.journal.write(AttributePlace(holder, name), value)
+            self.set_attribute(holder, name, value)
+
+    def set_attribute(self, holder: Any, name: str, value: Any) -> None:
+        """`holder.name = value`, no Parameter; by the property or the `__setattr__` of the user's class, if there is one."""
+        setter = getattr(getattr(type(holder), name, None), "fset", None)
+        if isinstance(setter, types.FunctionType) and not self.world.is_library(setter):
+            self.world.read_attribute(type(holder), name)
+            self.call(setter, (holder, value), {})
+        else:
+            self.called_special(holder, "__setattr__", (name, value), lambda: self.journal.write(AttributePlace(holder, name), value))
 
     def _set_item(self, container: Any, key: Any, value: Any, node: ast.AST) -> None:
         with self.here(node):
-            place = self.world.place(container)
-            if place is None:
-                if isinstance(container, dict):
-                    self.check_key(key, self.world.loc)
-                self.touched(container)
-            else:
-                self.journal.touch(place)
+            if isinstance(container, dict):
+                self.check_key(key, self.world.loc)
+            self.touched(container)
             if self.world.is_tensor(container):
                 container[self.world.index(key)] = value
             else:
@@ -214,7 +218,6 @@ class Statements(Patterns):
 
     def _augmented(self, node: ast.AugAssign) -> None:
         operation = IN_PLACE[type(node.op)]
-        since = self.world.read_count()
         container: Any = None
         key: Any = None
         match node.target:
@@ -226,11 +229,7 @@ class Statements(Patterns):
             case ast.Subscript(value=held, slice=key_node):
                 container, key = self.value(held), self.value(key_node)
                 before = self._item(container, key, node.target)
-        until = self.world.read_count()
         given = self.value(node.value)
-        if isinstance(before, (int, float, str)) and isinstance(given, (int, float, str)):
-            # Read only to be written: `self.count += 1` alone makes nothing depend on the count.
-            self.world.unread(since, until)
         self.touched(before)
         with self.here(node):
             found = self.in_place(operation, before, given)

@@ -99,7 +99,13 @@ class World(Protocol):
         ...
 
     def place(self, x: object) -> Any:
-        """What of a tensor an assignment in place replaces: something with `key`, `get` and `set`; None for other values."""
+        """What a change of `x` replaces, where `x` is a tensor of the graph, or an object of the library that its methods may change:
+        something with `key`, `get` and `set`.  None for other values.
+        """
+        ...
+
+    def is_outside(self, place: Any) -> bool:
+        """Whether what `place` has given belongs to the program around, and not to the graph."""
         ...
 
     # regions
@@ -124,6 +130,10 @@ class World(Protocol):
 
     def parsed_function(self, function: object) -> Any:
         """The function that a compiled one (`jit`) was made of; otherwise what was given."""
+        ...
+
+    def check_call(self, function: object) -> None:
+        """CompileError for a function of the library that does what a graph would not do again, such as setting a seed."""
         ...
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

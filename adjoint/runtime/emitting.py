@@ -27,6 +27,7 @@ from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import BOOL, F64, I64, U64, TensorType, scalar, tensor
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.changes import AtomPlace, CellsPlace
 from adjoint.runtime.graph import CellSite, Check, Registration
 from adjoint.runtime.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.guards import Guards
@@ -265,7 +266,10 @@ class Emitting:
         return [x[i] for i in range(x.shape[0])]
 
     def place(self, x: object) -> Any:
-        return _AtomPlace(x) if isinstance(x, GraphTensor) else None
+        return AtomPlace(x) if isinstance(x, GraphTensor) else CellsPlace(x) if isinstance(x, Cell) else None
+
+    def is_outside(self, place: Any) -> bool:
+        return isinstance(place, CellsPlace) and not any(place.holder is cell for cell in self.own_cells)
 
     # -- regions ----------------------------------------------------------------------------------------------------------
     def open(self) -> Builder:
@@ -381,23 +385,6 @@ class Emitting:
         """The mistake of registering or removing a hook of something that outlives the graph."""
         return errors.REGISTERED_INSIDE.at(self.loc, "a hook of a cell, a parameter or a tensor from outside is registered or removed",
                                            help="do it outside; a hook may also do it when it runs")
-
-
-class _AtomPlace:
-    """What an assignment into a tensor of the graph replaces."""
-
-    def __init__(self, x: GraphTensor):
-        self.tensor = x
-        self.key = ("atom", id(x))
-
-    def get(self) -> Any:
-        x = self.tensor
-        kept = GraphTensor(x.owner, x.atom, x.type)
-        kept.home = x.home
-        return kept
-
-    def set(self, value: Any) -> None:
-        self.tensor.atom, self.tensor.home, self.tensor.type = value.atom, value.home, value.type
 
 
 class _LateHandle:

@@ -176,7 +176,7 @@ class _Lock:
 
 
 lowering_lock = _Lock()
-"""Held while a function is made into a graph: parsed code may change Python's objects, and that happens once."""
+"""Held while a function is made into a graph: two threads that call it for the first time make one."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lowering_lock.anew)

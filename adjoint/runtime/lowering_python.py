@@ -13,7 +13,7 @@ from adjoint.ir.core import Atom, Literal
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.shape import Concat, Reshape
 from adjoint.ir.types import F32, tensor
-from adjoint.runtime import context
+from adjoint.runtime import checkpoint, context, random
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.emitting import Emitting
 from adjoint.runtime.graph_values import GraphNumber, GraphTensor
@@ -58,6 +58,11 @@ class PythonObjects(Emitting):
         while getattr(function, "__adjoint_jit__", False) and not isinstance(function, MethodType):
             function = function.__wrapped__
         return function
+
+    def check_call(self, function: object) -> None:
+        if function in _ONCE:
+            name = getattr(function, "__name__", "function")
+            raise errors.FROZEN_CALL.at(self.loc, f"`{name}` would be called once, while the graph is built", help="call it outside")
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if issubclass(cls, (Cell, Parameter)):
@@ -185,5 +190,8 @@ class PythonObjects(Emitting):
 def _of_package(module: str) -> bool:
     return module == _PACKAGE or module.startswith(_PACKAGE + ".")
 
+
+_ONCE = (context.set_context, checkpoint.load_param_into_net, checkpoint.save_checkpoint, checkpoint.load_checkpoint, random.set_seed)
+"""Functions of the library that are there for what they do to the program."""
 
 _PACKAGE = __name__.partition(".")[0]

@@ -117,15 +117,3 @@ def test_a_copy_of_a_list_from_outside_may_be_changed() -> None:
 
     assert f(Tensor([1.0])).item() == 4.0
     assert table == [1.0, 2.0]
-
-
-def test_python_values_may_be_left_outside() -> None:
-    seen: list[Any] = []
-
-    @adjoint.jit
-    def f(x):
-        seen.append(x.shape)
-        return x
-
-    f(Tensor([1.0]))
-    assert seen == [(1,)]

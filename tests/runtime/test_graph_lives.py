@@ -23,14 +23,12 @@ from adjoint.diagnostics import CompileError
 from adjoint.runtime import jit as graphs
 
 X = Tensor(np.ones((2, 3), np.float32))
-BUILT: list[int] = []
 
 
 @pytest.fixture(autouse=True)
 def by_reference_counting() -> Iterator[None]:
     gc.collect()
     gc.disable()
-    del BUILT[:]
     yield
     ms.set_context(mode=ms.PYNATIVE_MODE)
     gc.enable()
@@ -57,7 +55,6 @@ class Net(nn.Cell):
         self.scale = Parameter(Tensor(np.ones(1, np.float32)), name="scale")
         self.total = ops.ReduceSum(keep_dims=True)
         self.act: Any = nn.get_activation("relu")
-        self.count = 0
 
     def helper(self, x: Any) -> Any:
         return x * self.scale
@@ -67,8 +64,6 @@ class Net(nn.Cell):
         return self.rates[-1]
 
     def construct(self, x: Any) -> Any:
-        BUILT.append(1)
-        self.count += 1
         x = self.act(self.drop(self.norm(self.dense(x))))
         for layer in self.layers:
             x = layer(x)
@@ -269,16 +264,15 @@ def test_a_new_number_in_a_closure_each_step() -> None:
     assert size_of(function._graphs) <= 64
 
 
-def test_what_is_in_use_stays() -> None:
+def test_what_is_in_use_stays(built: list[Any]) -> None:
     @jit
     def function(x: Any, rate: float) -> Any:
-        BUILT.append(1)
         return x * rate
 
     for i in range(600):
         function(X, i / 8)
         function(X, -1.0)
-    assert len(BUILT) == 601
+    assert len(built) == 601
 
 
 def test_a_new_array_and_a_new_object_each_step() -> None:
@@ -364,23 +358,21 @@ def at_once(count: int, run: Callable[[int], Any]) -> list[Any]:
     return results
 
 
-def test_threads_call_a_function_for_the_first_time() -> None:
+def test_threads_call_a_function_for_the_first_time(built: list[Any]) -> None:
     for _ in range(5):
-        del BUILT[:]
+        del built[:]
 
         @jit
         def function(x: Any) -> Any:
-            BUILT.append(1)
             return (x * 2).sum() if x.sum() > 0 else x.sum()
 
         assert [float(r) for r in at_once(8, lambda i: function(X))] == [12.0] * 8
-        assert len(BUILT) == 1
+        assert len(built) == 1
 
 
-def test_threads_with_shapes_of_their_own() -> None:
+def test_threads_with_shapes_of_their_own(built: list[Any]) -> None:
     @jit
     def function(x: Any, rate: float) -> Any:
-        BUILT.append(1)
         for _ in range(3):
             x = x * rate
         return x.sum()
@@ -390,7 +382,7 @@ def test_threads_with_shapes_of_their_own() -> None:
 
     for i, found in enumerate(at_once(8, run)):
         assert found == [(i % 4 + 1) * 2 * float(i % 2 + 1) ** 3] * 20
-    assert len(BUILT) == 4
+    assert len(built) == 4
 
 
 def test_threads_with_a_cell_and_gradients() -> None:

@@ -4,7 +4,7 @@ A case is a generator.  It makes a function or a cell and yields it with argumen
 change, and after that change was taken back.  Every case runs as a jitted function, as a jitted method and as a cell in
 GRAPH_MODE, with its gradient too, beside the same in eager mode, to the bit.
 
-`BUILT` counts graphs: the bodies append to it, which happens when a body is parsed and not when its graph runs.
+What a body itself changes is in `tests/frontend/test_outside.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.diagnostics import CompileError
 
-BUILT: list[int] = []
 LOG: list[Any] = []
 Stage = tuple[Any, ...]
 Case = Callable[[], Iterator[Stage]]
@@ -53,7 +52,6 @@ class Holder:
 
     @jit
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        BUILT.append(1)
         return self.function(*args, **kwargs)
 
 
@@ -63,14 +61,12 @@ class Outer(nn.Cell):
         self.function = function
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        BUILT.append(1)
         return self.function(*args, **kwargs)
 
 
 def as_function(function: Any) -> Any:
     @jit
     def run(*args: Any, **kwargs: Any) -> Any:
-        BUILT.append(1)
         return function(*args, **kwargs)
 
     return run
@@ -111,7 +107,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("derived", [False, True], ids=["value", "gradient"])
-def test_as_eager(name: str, form: str, derived: bool) -> None:
+def test_as_eager(name: str, form: str, derived: bool, built: list[Any]) -> None:
     made, finds = CASES[name]
     run: Any = None
     counts: list[int] = []
@@ -122,10 +118,10 @@ def test_as_eager(name: str, form: str, derived: bool) -> None:
             run = FORMS[form](function)
         ours, eagers = (ms.grad(run), ms.grad(function)) if derived else (run, function)
         expected = outcome(eagers, args, kwargs, False)
-        del BUILT[:]
+        del built[:]
         for _ in range(3):
             assert outcome(ours, args, kwargs, form == "cell") == expected
-        counts.append(len(BUILT))
+        counts.append(len(built))
         outcomes.append(expected)
     assert outcomes[0] == outcomes[2] or not finds
     assert len(counts) == 3 and counts[0] >= 1 and max(counts[:2]) <= 2, counts
@@ -1091,118 +1087,10 @@ def function_differentiated_inside() -> Iterator[Stage]:
     yield function, (X,)
 
 
-# -- what a body changes ------------------------------------------------------------------------------------------------------
-COUNTER = {"n": 0}
-CALLS = 0
-SEEN: list[int] = []
-
-
-class Own:
-    def __init__(self) -> None:
-        self.count = 0
-        self.seen: list[int] = []
-
-
-class OwnCell(nn.Cell):
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def construct(self, x: Any) -> Any:
-        self.count += 1
-        return x * RATE
-
-
-def count_item(x: Any) -> Any:
-    COUNTER["n"] += 1
-    return x * RATE
-
-
-def count_global(x: Any) -> Any:
-    global CALLS
-    CALLS += 1
-    return x * RATE
-
-
-def count_list(x: Any) -> Any:
-    SEEN.append(1)
-    return x * RATE
-
-
-def count_attribute(own: Own) -> Callable[[Any], Any]:
-    def function(x: Any) -> Any:
-        own.count += 1
-        return x * RATE
-
-    return function
-
-
-def count_list_of_object(own: Own) -> Callable[[Any], Any]:
-    def function(x: Any) -> Any:
-        own.seen.append(1)
-        return x * RATE
-
-    return function
-
-
-def count_around() -> tuple[Any, Callable[[], int]]:
-    count = 0
-
-    def function(x: Any) -> Any:
-        nonlocal count
-        count += 1
-        return x * RATE
-
-    return function, lambda: count
-
-
-def counters() -> Iterator[tuple[str, Any, Callable[[], int]]]:
-    own, cell = Own(), OwnCell()
-    yield "item", count_item, lambda: COUNTER["n"]
-    yield "global", count_global, lambda: CALLS
-    yield "list", count_list, lambda: len(SEEN)
-    yield "attribute", count_attribute(own), lambda: own.count
-    yield "list of object", count_list_of_object(own), lambda: len(own.seen)
-    yield "cell", cell, lambda: cell.count
-    yield "around", *count_around()
-
-
-@pytest.mark.parametrize("which", range(7))
-def test_a_counter_in_a_body_moves_when_a_graph_is_built(which: int) -> None:
-    _, function, count = list(counters())[which]
-    run = jit(function)
-    begin = count()
-    for rate, expected in ((2.0, 1), (2.0, 1), (3.0, 2), (3.0, 2), (2.0, 2), (3.0, 2), (2.0, 2)):
-        set_global("RATE", rate)
-        try:
-            assert run(X).asnumpy().tolist() == (X.asnumpy() * np.float32(rate)).tolist()
-        finally:
-            set_global("RATE", 2.0)
-        assert count() - begin == expected
-
-
-def test_what_a_body_changes_and_reads_is_looked_at() -> None:
-    """The graph is of the number that stands there when the body ends; another one that comes from outside is seen."""
-    own = Own()
-
-    @jit
-    def function(x: Any) -> Any:
-        own.count += 1
-        return x * own.count
-
-    assert function(X).asnumpy()[0, 0] == 0.5 and own.count == 1
-    assert function(X).asnumpy()[0, 0] == 0.5 and own.count == 1
-    own.count = 10
-    assert function(X).asnumpy()[0, 0] == 5.5 and own.count == 11
-    assert function(X).asnumpy()[0, 0] == 5.5 and own.count == 11
-    own.count = 1
-    assert function(X).asnumpy()[0, 0] == 0.5 and own.count == 1
-
-
-def test_a_seed_is_no_part_of_a_graph() -> None:
+def test_a_seed_is_no_part_of_a_graph(built: list[Any]) -> None:
     drop = nn.Dropout(p=0.5).set_train()
     run = as_function(lambda x: drop(x))
-    del BUILT[:]
+    del built[:]
     found = []
     for seed in (1, 2, 1):
         ms.set_seed(seed)
@@ -1210,7 +1098,7 @@ def test_a_seed_is_no_part_of_a_graph() -> None:
         ms.set_seed(seed)
         found.append(run(X).asnumpy().tolist())
         assert found[-1] == expected
-    assert found[0] == found[2] and len(BUILT) == 1
+    assert found[0] == found[2] and len(built) == 1
 
 
 def test_depth_of_calls() -> None:

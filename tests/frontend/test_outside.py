@@ -1,0 +1,747 @@
+"""What a body changes outside of itself is refused at its line, and taken back; what it makes itself it may change.
+
+A case is a function that makes the body and something to look at, `shown`, that the body changes.  In the body, the line at which it is
+refused ends in `# here`.
+"""
+
+from __future__ import annotations
+
+import array
+import bisect
+import collections
+import copy
+import dataclasses
+import decimal
+import functools
+import heapq
+import itertools
+import linecache
+import operator
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Parameter, Tensor, jit, nn, ops
+from adjoint.diagnostics import CompileError
+
+X = Tensor(np.array([1.0, 2.0], np.float32))
+Made = tuple[Callable[..., Any], Callable[[], Any]]
+CHANGES: dict[str, tuple[Callable[[], Made], str]] = {}
+ALLOWED: dict[str, Callable[[], Callable[..., Any]]] = {}
+TOTAL, LIST, TABLE = 0, [3, 1, 2], {"rate": 2.0}
+
+
+@pytest.fixture(autouse=True)
+def eager() -> Iterator[None]:
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def changes(what: str) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
+    """A case of which the message says `what`."""
+
+    def note(made: Callable[[], Made]) -> Callable[[], Made]:
+        CHANGES[made.__name__] = made, what
+        return made
+
+    return note
+
+
+def allowed(made: Callable[[], Callable[..., Any]]) -> Callable[[], Callable[..., Any]]:
+    ALLOWED[made.__name__] = made
+    return made
+
+
+class Thing:
+    """An object of the user's."""
+
+    made = 0
+    table: dict[str, int] = {}
+
+    fresh: Any
+
+    def __init__(self, n: int = 0) -> None:
+        self.n = n
+        self.items = [1, [2], {"deep": [3]}]
+        self.hidden = 0
+
+    @property
+    def level(self) -> int:
+        return self.hidden
+
+    @level.setter
+    def level(self, to: int) -> None:
+        self.hidden = to  # here
+
+    def count(self) -> int:
+        self.n += 1  # here
+        return self.n
+
+    def __iadd__(self, other: int) -> Thing:
+        self.n += other  # here
+        return self
+
+    def __setitem__(self, name: str, to: int) -> None:
+        self.table[name] = to  # here
+
+    def __getitem__(self, name: str) -> int:
+        return self.table[name]
+
+
+@dataclasses.dataclass
+class Record:
+    values: list[int] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Numbered:
+    x: Any
+    scale: dataclasses.InitVar[int] = 2
+    number: int = 0
+
+    def __post_init__(self, scale: int) -> None:
+        self.number = scale * 3
+        if self.x is None:
+            LIST.append(4)  # here
+
+
+class Kept:
+    last: Any = None
+
+    def __new__(cls, x: Any) -> Kept:
+        cls.last = 5  # here
+        return super().__new__(cls)
+
+
+# -- attributes -----------------------------------------------------------------------------------------------------------------
+@changes("`n` of a Thing from outside is changed")
+def attribute() -> Made:
+    thing = Thing()
+
+    def body(x):
+        thing.n += 1  # here
+        return x * thing.n
+
+    return body, lambda: thing.n
+
+
+@changes("`n` of a Thing from outside is changed")
+def attribute_written_only() -> Made:
+    thing = Thing()
+
+    def body(x):
+        thing.n = x.ndim + 5  # here
+        return x
+
+    return body, lambda: thing.n
+
+
+@changes("`fresh` of a Thing from outside is changed")
+def attribute_that_was_not_there() -> Made:
+    thing = Thing()
+
+    def body(x):
+        setattr(thing, "fresh", 1)  # here  # noqa: B010 - the function is meant
+        return x
+
+    return body, lambda: hasattr(thing, "fresh")
+
+
+@changes("`n` of a Thing from outside is changed")
+def attribute_by_object_setattr() -> Made:
+    thing = Thing()
+
+    def body(x):
+        object.__setattr__(thing, "n", 4)  # here
+        return x * thing.n
+
+    return body, lambda: thing.n
+
+
+@changes("`n` of a Thing from outside is changed")
+def attribute_taken_away() -> Made:
+    thing = Thing()
+
+    def body(x):
+        delattr(thing, "n")  # here
+        return x
+
+    return body, lambda: hasattr(thing, "n")
+
+
+@changes("a dict from outside is changed")
+def attribute_by_dict() -> Made:
+    thing = Thing()
+
+    def body(x):
+        thing.__dict__["n"] = 7  # here
+        return x * thing.n
+
+    return body, lambda: thing.n
+
+
+@changes("`n` of a Thing from outside is changed")
+def attribute_in_a_method() -> Made:
+    thing = Thing()
+    return (lambda x: x * thing.count()), lambda: thing.n
+
+
+@changes("`hidden` of a Thing from outside is changed")
+def attribute_by_a_property() -> Made:
+    thing = Thing()
+
+    def body(x):
+        thing.level = 3
+        return x * thing.level
+
+    return body, lambda: thing.hidden
+
+
+@changes("`made` of Thing is changed")
+def attribute_of_a_class() -> Made:
+    def body(x):
+        Thing.made += 1  # here
+        return x * Thing.made
+
+    return body, lambda: Thing.made
+
+
+@changes("`made` of Thing is changed")
+def attribute_of_a_class_of_its_own_object() -> Made:
+    def body(x):
+        type(Thing()).made += 1  # here
+        return x
+
+    return body, lambda: Thing.made
+
+
+@changes("`calls` of helper is changed")
+def attribute_of_a_function() -> Made:
+    def helper(x):
+        helper.calls += 1  # type: ignore[attr-defined]  # here
+        return x * helper.calls  # type: ignore[attr-defined]
+
+    helper.calls = 0  # type: ignore[attr-defined]
+    return (lambda x: helper(x)), lambda: helper.calls  # type: ignore[attr-defined]
+
+
+@changes("`rate` of settings is changed")
+def attribute_of_a_module() -> Made:
+    settings: Any = types.ModuleType("settings")
+    settings.rate = 1
+
+    def body(x):
+        settings.rate *= 2  # here
+        return x * settings.rate
+
+    return body, lambda: settings.rate
+
+
+@changes("`prec` of a Context from outside is changed")
+def attribute_of_what_a_global_leads_to() -> Made:
+    context = {"of numbers": decimal.Context(prec=9)}
+
+    def body(x):
+        list(context.values())[0].prec = 20  # here  # noqa: RUF015 - the list is meant
+        return x
+
+    return body, lambda: context["of numbers"].prec
+
+
+# -- cells ------------------------------------------------------------------------------------------------------------------------
+class Counting(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = 0
+        self.seen: list[Any] = []
+        self.inner = nn.Dense(2, 2)
+
+    def construct(self, x):
+        self.n += 1  # here
+        return x * self.n
+
+
+class Shapes(Counting):
+    def construct(self, x):
+        self.seen.append(x.shape)  # here
+        return x
+
+
+class Evaluating(Counting):
+    def construct(self, x):
+        self.set_train(False)  # here
+        return x
+
+
+class Renaming(Counting):
+    def construct(self, x):
+        self.inner.weight.requires_grad = False  # here
+        return x
+
+
+class Growing(Counting):
+    def construct(self, x):
+        for cell in self.cells():
+            cell.factor = 2.0  # here
+        return x
+
+
+class ByDict(Counting):
+    def construct(self, x):
+        self.__dict__.update(n=5)  # here
+        return x * self.n
+
+
+class OwnSetattr(Counting):
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)  # here
+
+    def construct(self, x):
+        self.n = 8
+        return x
+
+
+CELLS: dict[type[Counting], tuple[Callable[[Any], Any], str]] = {
+    Counting: (lambda cell: cell.n, "`n` of a Counting from outside is changed"),
+    Shapes: (lambda cell: cell.seen, "a list from outside is changed"),
+    Evaluating: (lambda cell: (cell.training, cell.inner.training), "a Evaluating from outside is changed"),
+    Renaming: (lambda cell: cell.inner.weight.requires_grad, "`requires_grad` of a Parameter from outside is changed"),
+    Growing: (lambda cell: hasattr(cell.inner, "factor"), "`factor` of a Dense from outside is changed"),
+    ByDict: (lambda cell: cell.n, "a dict from outside is changed"),
+    OwnSetattr: (lambda cell: cell.n, "`n` of a OwnSetattr from outside is changed"),
+}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_a_cell_that_changes_itself(kind: type[Counting]) -> None:
+    look, what = CELLS[kind]
+    for form in ("jit", "mode", "gradient", "below"):
+        cell = kind().set_train()
+        before = copy.copy(look(cell))
+        run: Any = {"jit": jit(cell), "gradient": jit(ms.grad(lambda x, cell=cell: cell(x).sum())),
+                    "below": jit(nn.SequentialCell(nn.ReLU(), cell))}.get(form, cell)
+        ms.set_context(mode=ms.GRAPH_MODE if form == "mode" else ms.PYNATIVE_MODE)
+        for _ in range(2):
+            check_refused(lambda run=run: run(X), what)
+            assert look(cell) == before
+
+
+def test_parameters_and_tensors_are_written_at_each_call() -> None:
+    w, t = Parameter(Tensor(0.0), name="w"), Tensor([0.0, 0.0])
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w, self.t = w, t
+
+        def construct(self, x):
+            self.w += 1
+            self.t[0] = self.w * 2
+            ops.assign_add(self.w, Tensor(1.0))
+            return x * self.w + self.t
+
+    net = jit(Net())
+    assert [net(X).asnumpy().tolist() for _ in range(3)] == [[4.0, 4.0], [10.0, 8.0], [16.0, 12.0]]
+    assert float(w) == 6.0 and t.asnumpy().tolist() == [10.0, 0.0]
+
+
+# -- containers -------------------------------------------------------------------------------------------------------------------
+def container(change: Callable[[Any], Any], start: Any, what: str) -> None:
+    """A lambda that changes something like `start`, which a name of the function around stands for."""
+
+    def made() -> Made:
+        held = copy.deepcopy(start)
+
+        def body(x):
+            change(held)
+            return x
+
+        return body, lambda: repr(held)
+
+    CHANGES[f"container_{len(CHANGES)}"] = made, what
+
+
+for change, start in [
+    (lambda a: a.append(1), [1]), (lambda a: a.reverse(), [1, 2]), (lambda a: list.sort(a), [2, 1]), (lambda a: a.pop(), [1]),
+    (lambda a: operator.setitem(a, 0, 3), [1]), (lambda a: operator.iadd(a, [2]), [1]), (lambda a: heapq.heappush(a, 0), [1]),
+    (lambda a: bisect.insort(a, 0), [1]), (lambda a: a.extend(x for x in (1, 2)), [1]), (lambda a: a[1].append(2), [0, [1]]),
+    (lambda a: [row.append(0) for row in a], [[1]]), (lambda a: [row.append(0) for _, row in enumerate(a)], [[1]]),
+    (lambda a: next(iter(a)).append(0), [[1]]), (lambda a: list(a)[0].append(0), [[1]]), (lambda a: a[:][0].append(0), [[1]]),  # noqa: RUF015
+    (lambda a: max(a, key=len).clear(), [[1]]), (lambda a: [b.append(0) for b, _ in zip(a, (1,), strict=True)], [[1]]),
+    (lambda a: copy.copy(a)[0].append(0), [[1]]), (lambda a: operator.itemgetter(0)(a).append(0), [[1]]),
+    (lambda a: functools.partial(a.append, 0)(), [1]), (lambda a: a.sort(key=lambda b: -b), [1, 2]),
+    (lambda a: list(map(a.append, (1, 2))), [1]), (lambda a: [*itertools.starmap(a.insert, [(0, 1)])], [1]),
+]:
+    container(change, start, "a list from outside is changed")
+for change, start in [
+    (lambda a: a.update(b=1), {}), (lambda a: a.setdefault("b", 1), {}), (lambda a: operator.delitem(a, "b"), {"b": 1}),
+    (lambda a: dict.__setitem__(a, "b", 2), {"b": 1}), (lambda a: [inner.clear() for inner in a.values()], {"b": {"c": 1}}),
+    (lambda a: a.get("b").popitem(), {"b": {"c": 1}}), (lambda a: [inner.update(d=1) for _, inner in a.items()], {"b": {}}),
+]:
+    container(change, start, "a dict from outside is changed")
+for change, start, kind in [
+    (lambda a: a["b"].append(1), collections.defaultdict(list), "defaultdict"),
+    (lambda a: a["b"], collections.defaultdict(list), "defaultdict"), (lambda a: a.subtract(b=1), collections.Counter(b=2), "Counter"),
+    (lambda a: a.move_to_end("b"), collections.OrderedDict(b=1, c=2), "OrderedDict"),
+    (lambda a: a.rotate(), collections.deque([1, 2]), "deque"), (lambda a: a.add(2), {1}, "set"),
+    (lambda a: operator.ior(a, {2}), {1}, "set"),
+    (lambda a: a.extend(b"c"), bytearray(b"b"), "bytearray"), (lambda a: memoryview(a).__setitem__(0, 1), bytearray(b"b"), "bytearray"),
+    (lambda a: a.byteswap(), array.array("i", [1]), "array"), (lambda a: a.update(b=1), collections.UserDict(), "dict"),
+    (lambda a: a.append(1), collections.UserList(), "list"),
+]:
+    container(change, start, f"a {kind} from outside is changed")
+for change in [
+    lambda a: operator.setitem(a, 0, 9), lambda a: a.sort(), lambda a: a.fill(1), lambda a: operator.iadd(a, 1), lambda a: np.put(a, 0, 9),
+    lambda a: a.T.__setitem__(0, 9), lambda a: a.reshape(3, 1)[1:].fill(9), lambda a: a.flat.__setitem__(0, 9), lambda a: np.add(a, 1, a),
+    lambda a: np.add(a, 1, out=a), lambda a: np.add(a, 1, out=(a,)), lambda a: np.add.at(a, [0], 1), lambda a: np.cumsum(a, out=a[:]),
+    lambda a: np.copyto(a, 0), lambda a: setattr(a, "shape", (3, 1)), lambda a: a.partition(1),
+]:
+    container(change, np.array([3.0, 1.0, 2.0]), "from outside is changed")
+
+
+@changes("a list from outside is changed")
+def default() -> Made:
+    def helper(x, seen=[]):  # noqa: B006 - what is meant
+        seen.append(1)  # here
+        return x * len(seen)
+
+    return (lambda x: helper(x)), lambda: helper.__defaults__
+
+
+@changes("a list from outside is changed")
+def container_of_an_object() -> Made:
+    thing = Thing()
+
+    def body(x):
+        for item in thing.items:
+            if isinstance(item, dict):
+                item["deep"].append(4)  # here
+        return x
+
+    return body, lambda: thing.items
+
+
+@changes("a dict from outside is changed")
+def container_of_a_class() -> Made:
+    def body(x):
+        Thing().table["a"] = 1  # here
+        return x
+
+    return body, lambda: dict(Thing.table)
+
+
+@changes("a dict from outside is changed")
+def by_the_users_own_setitem() -> Made:
+    thing = Thing()
+
+    def body(x):
+        thing["a"] = 1
+        return x
+
+    return body, lambda: dict(thing.table)
+
+
+@changes("`n` of a Thing from outside is changed")
+def by_the_users_own_iadd() -> Made:
+    thing = Thing()
+
+    def body(x):
+        other = thing
+        other += 1
+        return x
+
+    return body, lambda: thing.n
+
+
+@changes("a list from outside is changed")
+def in_a_post_init() -> Made:
+    return (lambda x: (Numbered(None), x)[1]), lambda: LIST
+
+
+@changes("`last` of Kept is changed")
+def in_a_new() -> Made:
+    return (lambda x: (Kept(x), x)[1]), lambda: Kept.last
+
+
+# -- names ------------------------------------------------------------------------------------------------------------------------
+@changes("the global name `TOTAL` is changed")
+def global_name() -> Made:
+    def body(x):
+        global TOTAL
+        TOTAL += 1  # here
+        return x * TOTAL
+
+    return body, lambda: TOTAL
+
+
+@changes("a name of the function around is changed")
+def name_around() -> Made:
+    count = 0
+
+    def body(x):
+        nonlocal count
+        count = count + 1  # here
+        return x * count
+
+    return body, lambda: count
+
+
+@changes("a list from outside is changed")
+def global_list_reversed() -> Made:
+    def body(x):
+        LIST.reverse()  # here
+        return x, LIST
+
+    return body, lambda: LIST
+
+
+@changes("a dict from outside is changed")
+def in_a_branch_that_a_tensor_decides() -> Made:
+    def body(x):
+        if x.sum() > 0:
+            TABLE["rate"] = 3.0  # here
+        else:
+            TABLE["rate"] = 3.0
+        return x * TABLE["rate"]
+
+    return body, lambda: TABLE
+
+
+@changes("a list from outside is changed")
+def before_what_is_raised() -> Made:
+    def body(x):
+        LIST.append(1)  # here
+        raise ValueError("at each call")
+
+    return body, lambda: LIST
+
+
+@changes("a list from outside is changed")
+def in_a_gradient() -> Made:
+    def inner(x):
+        LIST.append(1)  # here
+        return (x * x).sum()
+
+    return (lambda x: ms.grad(inner)(x)), lambda: LIST
+
+
+def check_refused(run: Callable[[], Any], what: str) -> None:
+    """E217 at a line that ends in `# here`, or in a lambda."""
+    with pytest.raises(CompileError) as caught:
+        run()
+    found = caught.value.diagnostic
+    assert found.code == "E217" and what in found.label, str(caught.value)
+    assert found.help
+    loc: Any = found.loc
+    line = linecache.getline(loc.file, loc.line)
+    assert loc.file == __file__ and loc.column > 1 and ("# here" in line or "lambda" in line), line
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_outside_is_refused_and_taken_back(name: str) -> None:
+    made, what = CHANGES[name]
+    body, shown = made()
+    before = copy.deepcopy(shown())
+    run = jit(body)
+    for _ in range(2):
+        check_refused(lambda: run(X), what)
+        assert shown() == before if not isinstance(before, np.ndarray) else np.array_equal(shown(), before)
+
+
+@pytest.mark.parametrize("change", [lambda a: a.append(1), lambda a: a.sort(), lambda a: operator.setitem(a, 0, 2)])
+def test_a_list_among_the_arguments(change: Callable[[Any], Any]) -> None:
+    run = jit(lambda x, given: (change(given), x)[1])
+    check_refused(lambda: run(X, [3, 1]), "a list among the arguments is changed")
+
+
+def test_an_array_and_an_object_among_the_arguments() -> None:
+    given, thing = np.zeros(2), Thing()
+    run = jit(lambda x, a: (a.fill(1), x)[1])
+    check_refused(lambda: run(X, given), "a ndarray among the arguments is changed")
+    check_refused(lambda: jit(lambda x, a: x * a.count())(X, thing), "`n` of a Thing from outside is changed")
+    assert given.tolist() == [0, 0] and thing.n == 0
+
+
+# -- iterators --------------------------------------------------------------------------------------------------------------------
+def numbers() -> Iterator[int]:
+    yield from range(5)
+
+
+@pytest.mark.parametrize("go_on", [
+    lambda it: next(it), lambda it: it.__next__(), lambda it: [*it], lambda it: 3 in it, lambda it: sum(a for a in it),
+    lambda it: list(itertools.chain.from_iterable([it])), lambda it: dict(enumerate(iterable=it)), lambda it: list(map(next, [it])),
+    lambda it: [].extend(it),
+])
+@pytest.mark.parametrize("begin", [numbers, lambda: iter([1, 2, 3]), itertools.count], ids=["generator", "list", "count"])
+def test_an_iterator_from_outside_does_not_go_on(begin: Callable[[], Any], go_on: Callable[[Any], Any]) -> None:
+    it = begin()
+    run = jit(lambda x: (go_on(it), x)[1])
+    with pytest.raises(CompileError, match="an iterator from outside"):
+        run(X)
+    assert next(it) in (0, 1) and next(it) in (1, 2)
+
+
+def test_a_generator_is_not_sent_to() -> None:
+    it = numbers()
+    with pytest.raises(CompileError, match="an iterator from outside"):
+        jit(lambda x: x * it.send(None))(X)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("call, name", [
+    (lambda: ms.set_seed(3), "set_seed"), (lambda: ms.set_context(mode=ms.GRAPH_MODE), "set_context"),
+    (lambda: np.seterr(all="raise"), "np.seterr"), (lambda: decimal.setcontext(decimal.Context()), "decimal.setcontext"),
+])
+def test_settings_are_made_outside(call: Callable[[], Any], name: str) -> None:
+    with pytest.raises(CompileError, match=f"`{name}` would be called once"):
+        jit(lambda x: (call(), x)[1])(X)
+
+
+# -- what may be changed ------------------------------------------------------------------------------------------------------------
+@allowed
+def own_containers() -> Callable[..., Any]:
+    def body(x):
+        items, table, seen, queue, grid = [1], {"a": [x]}, {1}, collections.deque([x]), np.zeros(2)
+        items.append(2)
+        items[0] += 1
+        table["a"].append(x * 2)
+        table.setdefault("b", []).append(x * 3)
+        seen.add(3)
+        queue.appendleft(x)
+        grid[0] = 5
+        np.add(grid, 1, out=grid)
+        heapq.heappush(items, 0)
+        rows = [[a] for a in items]
+        for i, row in enumerate(rows):
+            row.append(i)
+        copied = copy.deepcopy(LIST)
+        copied.reverse()
+        other = [*LIST]
+        other.sort()
+        return x * sum(items) + sum(table["a"]) + table["b"][0], queue[0] * len(seen) * float(grid[0]), rows[1][1], copied, other
+
+    return body
+
+
+@allowed
+def own_objects() -> Callable[..., Any]:
+    def body(x):
+        thing, record = Thing(2), Record()
+        thing.n += 1
+        thing.items[1].append(4)
+        thing.level = 4
+        thing += 2
+        thing.fresh = x * 2
+        record.values.append(thing.count())
+        numbered = Numbered(x, scale=4)
+        numbered.number += 1
+        return x * thing.n * thing.level + thing.fresh * numbered.number, record.values[0], len(thing.items[1])
+
+    return body
+
+
+@allowed
+def keyword_arguments() -> Callable[..., Any]:
+    def inner(x, **options):
+        return x * options.pop("scale", 1) + len(options)
+
+    def body(x, **options):
+        options.setdefault("scale", 3)
+        return inner(x, **options) * options.pop("scale")
+
+    return body
+
+
+@allowed
+def names_around_of_its_own() -> Callable[..., Any]:
+    def body(x):
+        count = 0
+
+        def step(y):
+            nonlocal count
+            count += 1
+            return y * count
+
+        return step(step(x)) + count
+
+    return body
+
+
+@allowed
+def a_change_that_is_taken_back() -> Callable[..., Any]:
+    thing = Thing(1)
+
+    def body(x):
+        thing.n += 1
+        LIST.append(5)
+        y = x * thing.n * len(LIST)
+        LIST.pop()
+        thing.n -= 1
+        return y
+
+    return body
+
+
+@allowed
+def the_same_again() -> Callable[..., Any]:
+    thing = Thing(1)
+
+    def body(x):
+        thing.n = 1
+        TABLE["rate"] = 2.0
+        return x * thing.n * TABLE["rate"]
+
+    return body
+
+
+@allowed
+def copies_and_parts() -> Callable[..., Any]:
+    held = {"a": [1, 2], "b": np.arange(3)}
+
+    def body(x):
+        a = list(held["a"])
+        a.append(3)
+        b = held["b"].copy()
+        b[0] = 4
+        c = dict(held)
+        c["a"] = 7
+        d = held["b"] * 2
+        d += 1
+        return x * sum(a) * int(b.sum()) * c["a"] * int(d[0])
+
+    return body
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_what_a_body_makes_it_may_change(name: str) -> None:
+    body = ALLOWED[name]()
+    run = jit(body)
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return [plain(item) for item in value]
+        return value.asnumpy().tolist() if isinstance(value, Tensor) else value
+
+    for _ in range(3):
+        assert plain(run(X)) == plain(body(X))
+
+
+def test_what_is_written_and_left_as_it_was_is_looked_at() -> None:
+    """Another value from outside would not be written again by the graph that is there."""
+    thing = Thing(1)
+
+    @jit
+    def body(x):
+        thing.n = 1
+        return x
+
+    body(X)
+    thing.n = 5
+    with pytest.raises(CompileError, match="`n` of a Thing from outside is changed"):
+        body(X)
+    assert thing.n == 5
+    thing.n = 1
+    assert body(X).asnumpy().tolist() == [1.0, 2.0]
