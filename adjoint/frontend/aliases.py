@@ -21,7 +21,7 @@ from adjoint.frontend.frame import UNBOUND, Closure, Frame
 from adjoint.frontend.journal import CONTAINERS
 from adjoint.frontend.world import World
 
-__all__ = ["MUTATORS", "Aliases"]
+__all__ = ["MUTATORS", "Aliases", "is_full"]
 
 MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
@@ -107,7 +107,7 @@ class Aliases:
     def _parts(self, x: Any) -> Iterable[tuple[Any, str]]:
         match x:
             case Frame():
-                cells = [(cell.cell_contents, f"`{name}`") for name, cell in x.cells.items() if _is_full(cell)]
+                cells = [(cell.cell_contents, f"`{name}`") for name, cell in x.cells.items() if is_full(cell)]
                 own = [(value, f"`{name}`") for name, value in x.names.items()]
                 return [*own, *cells, *([] if x.outer is None else [(x.outer, "")])]
             case Closure():
@@ -125,7 +125,8 @@ class Aliases:
         return [(item, "") for item in getattr(x, "__dict__", {}).values()]
 
 
-def _is_full(cell: types.CellType) -> bool:
+def is_full(cell: types.CellType) -> bool:
+    """Whether a variable of a function around has a value."""
     try:
         return cell.cell_contents is not None
     except ValueError:

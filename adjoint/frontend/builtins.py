@@ -221,7 +221,12 @@ def _map(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) < 2 or kwargs:
         return map(*args, **kwargs)  # raises what Python raises
     function, *sequences = args
-    return [on.call(function, items, {}) for items in zip(*(_items(on, s) for s in sequences))]
+    found = [on.call(function, items, {}) for items in zip(*(_items(on, s) for s in sequences))]
+    return on.begun(map(_itself, found))
+
+
+def _itself(x: Any) -> Any:
+    return x
 
 
 @_for(filter)
@@ -235,7 +240,7 @@ def _filter(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                                          help="use `ops.where`, or keep all items and weigh them")
         if known:
             kept.append(item)
-    return kept
+    return on.begun(filter(lambda item: True, kept))
 
 
 @_for(functools.reduce)

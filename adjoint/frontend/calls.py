@@ -54,8 +54,6 @@ def _is_new_array(found: Any, function: Any, given: tuple[Any, ...]) -> bool:
 class Lowerer(Statements):
     """Runs a function on its tree."""
 
-    depth = 0
-
     def __init__(self, world: World):
         super().__init__(world)
         self.frames: list[Frame] = []
@@ -148,6 +146,9 @@ class Lowerer(Statements):
         place = self.world.place(owner) if owner is not None else None
         if place is not None:
             self.journal.touch(place)
+        if args and isinstance(args[0], Iterator) and (name == "join" or function in _SETS):
+            args = (list(args[0]), *args[1:])  # what is in it is looked at here
+            self._check_arguments(function, owner, args, kwargs)
         watched: list[tuple[ContentsPlace, Any]] = []
         if not self.world.is_library(function):
             if function is not functools.partial and (not isinstance(owner, CONTAINERS) or name == "sort"):
@@ -228,12 +229,13 @@ class Lowerer(Statements):
         while isinstance(function, (functools.partial, types.MethodType)):
             function = function.func if isinstance(function, functools.partial) else function.__func__
         if isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(function.__self__, types.ModuleType):
-            return functools.partial(self._back, x)
+            return functools.partial(self.call_back, x)
         if isinstance(function, types.FunctionType) and not self.world.is_library(function) and not purity.is_of_pure_module(function):
-            return functools.partial(self._back, x)
+            return functools.partial(self.call_back, x)
         return x
 
-    def _back(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+    def call_back(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call a function that Python was given as an argument, parsed."""
         return self.call(function, args, kwargs)
 
     def _check_pure(self, function: Any) -> None:
@@ -333,10 +335,7 @@ class Lowerer(Statements):
         if not isinstance(function, Closure):
             return function
         node, frame = function.node, function.frame
-        if isinstance(node, ast.FunctionDef) and declared(node.body, ast.Nonlocal):
-            raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook `{function.__name__}` assigns a name of the function around it",
-                                        help="keep what it counts in a list or an object of the outer program")
-        names = self._free_names(node, frame)
+        names = self.names_around(function, f"the hook `{function.__name__}`")
         for name, value in names.items():
             if self.is_late(value):
                 raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook uses `{name}`, a tensor that the graph computes",
@@ -344,8 +343,12 @@ class Lowerer(Statements):
         return python_function(node, frame, {name: self.as_python(value) for name, value in names.items()}, function.signature)
 
     @staticmethod
-    def _free_names(node: ast.Lambda | ast.FunctionDef, frame: Frame) -> dict[str, Any]:
-        """The names of the functions around that a function uses, with what they stand for now."""
+    def names_around(function: Closure, what: str) -> dict[str, Any]:
+        """The names of the functions around that a function uses, with what they stand for now.  CompileError when it assigns one."""
+        node, frame = function.node, function.frame
+        if isinstance(node, ast.FunctionDef) and declared(node.body, ast.Nonlocal):
+            raise errors.UNSUPPORTED.at(frame.source.at(node), f"{what} assigns a name of the function around it",
+                                        help="keep what it counts in a list or an object of the outer program")
         own = local_names(node)
         found: dict[str, Any] = {}
         for inner in ast.walk(node):
@@ -386,6 +389,7 @@ class Lowerer(Statements):
                 self.outside.given([*args, *kwargs.values()])
             frame.first = args[0] if args else None
             if isinstance(node, ast.Lambda):
+                self.returns_at(node.body)
                 return self.value(node.body)
             outcome = self.block(node.body)
             return self._returned(outcome, node)

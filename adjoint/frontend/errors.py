@@ -14,7 +14,7 @@ from adjoint.ir.errors import MISTAKES, Mistake
 __all__ = [
     "BRANCHES_DIFFER", "CHANGED_OUTSIDE", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH",
     "NUMBER_RANGE", "ONE_OR_ANOTHER", "REGISTERED_INSIDE", "RETURNS_DIFFER", "SAME_NAME", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP",
-    "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake", "moved",
+    "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake", "moved", "with_article",
 ]
 
 
@@ -31,6 +31,11 @@ class GraphMistake(Mistake):
            kind: type[Exception] | None = None) -> CompileError:
         """The exception that shows this mistake at a place; `kind` where it differs from case to case."""
         return compile_error(self.kinds if kind is None else (kind,))(Diagnostic(self.code, self.title, label, loc, notes, help, source))
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with "a" or "an" before it."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def moved(mistake: CompileError, loc: Loc) -> CompileError:

@@ -45,8 +45,17 @@ class Expressions(Operators):
         """By id, those that parsed code has made, with what of."""
         self._looped: set[int] = set()
         """Those of them that a `for` goes through, which takes all their items at once."""
+        self.depth = 0
+        """How many calls of parsed functions are open."""
+        self.returned_at = world.loc
+        """Where the outermost of them returned last."""
         self.called_as = ""
         """How the function that is being called is written."""
+
+    def returns_at(self, node: ast.AST) -> None:
+        """Note where the function that is made into a graph returns."""
+        if self.depth == 1:
+            self.returned_at = self.place_of(node)
 
     def closure(self, node: ast.Lambda | ast.FunctionDef) -> Any:
         raise NotImplementedError
@@ -129,7 +138,8 @@ class Expressions(Operators):
             case ast.ListComp(elt=elt, generators=generators):
                 return self._born([self.value(elt) for _ in self._generated(generators, node)])
             case ast.GeneratorExp(elt=elt, generators=generators):
-                return self._born([self.value(elt) for _ in self._generated(generators, node)])
+                items = [self.value(elt) for _ in self._generated(generators, node)]
+                return self.begun(item for item in items)
             case ast.SetComp(elt=elt, generators=generators):
                 return self._born({self._key(self.value(elt), elt) for _ in self._generated(generators, node)})
             case ast.DictComp(key=key, value=value, generators=generators):
@@ -308,6 +318,11 @@ class Expressions(Operators):
             self._looped.add(id(x))
             for part in self.iterators[id(x)][1]:
                 self.looped(part)
+
+    def begun(self, iterator: Iterator[Any]) -> Iterator[Any]:
+        """An iterator that parsed code has made, of what is known already."""
+        self.iterators[id(iterator)] = iterator, ()
+        return self._born(iterator)
 
     def _born(self, container: Any) -> Any:
         self.journal.born(ContentsPlace(container))

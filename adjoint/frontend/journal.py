@@ -21,7 +21,7 @@ from adjoint.diagnostics import UNKNOWN, Loc
 
 __all__ = [
     "COLLECTIONS", "CONTAINERS", "AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace",
-    "ObjectPlace", "Place", "is_as_before",
+    "ObjectPlace", "Place", "are_one", "is_as_before",
 ]
 
 
@@ -266,18 +266,18 @@ def is_as_before(before: Any, after: Any) -> bool:
     if before is after:
         return True
     if isinstance(before, dict) and isinstance(after, dict):
-        return list(before) == list(after) and all(_are_one(value, after[name]) for name, value in before.items())
+        return list(before) == list(after) and all(are_one(value, after[name]) for name, value in before.items())
     if isinstance(before, list) and isinstance(after, list):
-        return len(before) == len(after) and all(map(_are_one, before, after))
+        return len(before) == len(after) and all(map(are_one, before, after))
     if isinstance(before, set) and isinstance(after, set):
         return {id(x) for x in before} == {id(x) for x in after}
-    if _are_one(before, after):
+    if are_one(before, after):
         return True
     atom = getattr(before, "atom", None)
     return atom is not None and atom is getattr(after, "atom", None)
 
 
-def _are_one(a: Any, b: Any) -> bool:
+def are_one(a: Any, b: Any) -> bool:
     """Whether two values are one object, or cannot be told apart."""
     if a is b:
         return True

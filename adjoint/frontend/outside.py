@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.frontend import errors
-from adjoint.frontend.journal import CONTAINERS, AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, Place, is_as_before
+from adjoint.frontend.aliases import is_full
+from adjoint.frontend.journal import CONTAINERS, AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, Place, are_one, is_as_before
 from adjoint.frontend.world import World
 
 __all__ = ["Outside", "beneath"]
@@ -28,7 +29,7 @@ _LEAVES = frozenset({str, bytes, int, float, complex, bool, type(None), type(...
 """Types of what cannot be changed and refers to nothing that can."""
 
 _ALWAYS = (types.ModuleType, type, types.FunctionType)
-"""What no parsed code makes: its own functions are `Closure`s.  What belongs to these is found by its name, not by looking into them."""
+"""What no parsed code makes: its own functions are `Closure`s."""
 
 
 _PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
@@ -75,7 +76,7 @@ class Outside:
         """Whether `x` is outside."""
         if self._journal.has_made(x):
             return False
-        if isinstance(x, _ALWAYS):
+        if isinstance(x, _ALWAYS) or self._world.is_cell(x):
             return True
         self._reach()
         return id(x) in self._reached or any(map(self.holds, beneath(x)))
@@ -87,24 +88,33 @@ class Outside:
             x = pending.pop()
             if id(x) not in reached:
                 reached[id(x)] = x
-                pending += [part for part in self._parts(x) if type(part) not in _LEAVES]
+                pending += self.parts(x)
+
+    def is_given(self, x: Any) -> bool:
+        """Whether `x` is a container among the arguments."""
+        return id(x) in self._given
+
+    def parts(self, x: Any) -> list[Any]:
+        """What an object refers to and may be changed."""
+        return [part for part in self._parts(x) if type(part) not in _LEAVES]
 
     def _parts(self, x: Any) -> Iterable[Any]:
-        """What an object refers to."""
-        if isinstance(x, (*_ALWAYS, types.GeneratorType, types.FrameType)) or self._world.is_dynamic(x):
+        if isinstance(x, types.FunctionType):
+            around = [cell.cell_contents for cell in x.__closure__ or () if is_full(cell)]
+            return [*around, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values(), *vars(x).values()]
+        if isinstance(x, (types.ModuleType, type, types.GeneratorType, types.FrameType)) or self._world.is_dynamic(x):
             return ()
         if isinstance(x, np.ndarray):
             return x.ravel().tolist() if x.dtype.hasobject else ()
-        if not self._world.is_cell(x) and self._world.is_library(type(x)):
-            return ()
-        return gc.get_referents(x)
+        parsed = self._world.parsed_function(x)
+        return gc.get_referents(x) if parsed is x else (parsed,)
 
     # -- changes ------------------------------------------------------------------------------------------------------
     def check(self, is_late: Callable[[Any], bool]) -> None:
         """CompileError when something outside has been changed; it is as it was before then."""
         touched = [entry for entry in self._journal.touched.values() if self._is_outside(entry[0])]
         changed = [(place, before, loc, isinstance(place, _PLACES) and not self._is_given(place) and is_late(after))
-                   for place, before, loc in touched if not is_as_before(before, after := place.get())]
+                   for place, before, loc in touched if not _is_left(place, before, after := place.get())]
         for place, before, *_ in reversed(changed):
             place.set(before)
         # An attribute tells more than the cells that it is one of.
@@ -147,7 +157,7 @@ class Outside:
 
     def _is_given(self, place: Place) -> bool:
         """Whether it is the contents of a list or its like among the arguments."""
-        return isinstance(place, ContentsPlace) and id(place.container) in self._given
+        return isinstance(place, ContentsPlace) and self.is_given(place.container)
 
     def _described(self, place: Place) -> str:
         match place:
@@ -158,11 +168,12 @@ class Outside:
             case AttributePlace(holder=holder, name=name) if isinstance(holder, _ALWAYS):
                 return f"`{name}` of {getattr(holder, '__qualname__', holder.__name__).rpartition('<locals>.')[2]}"
             case AttributePlace(holder=holder, name=name):
-                return f"`{name}` of a {type(holder).__name__} from outside"
+                return f"`{name}` of {errors.with_article(type(holder).__name__)} from outside"
             case ContentsPlace(container=container):
-                return f"a {type(container).__name__} {'among the arguments' if self._is_given(place) else 'from outside'}"
+                where = "among the arguments" if self._is_given(place) else "from outside"
+                return f"{errors.with_article(type(container).__name__)} {where}"
             case _:
-                return f"a {type(getattr(place, 'holder', place)).__name__} from outside"
+                return f"{errors.with_article(type(getattr(place, 'holder', place)).__name__)} from outside"
 
     def _remedy(self, place: Place) -> str:
         match place:
@@ -173,6 +184,11 @@ class Outside:
                 return "change a copy of it, and return that"
             case _:
                 return "return the new value, and change it outside of the function"
+
+
+def _is_left(place: Place, before: Any, after: Any) -> bool:
+    """Whether a place holds what it held: what stands under a name is an object, the contents of a container are many."""
+    return are_one(before, after) if isinstance(place, (AttributePlace, ItemPlace, CellPlace)) else is_as_before(before, after)
 
 
 def beneath(x: Any) -> Iterable[Any]:

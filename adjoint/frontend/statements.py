@@ -106,6 +106,7 @@ class Statements(Patterns):
             case ast.AugAssign():
                 self._augmented(node)
             case ast.Return(value=value):
+                self.returns_at(node if value is None else value)
                 return Outcome(RETURN, None if value is None else self.value(value))
             case ast.For():
                 return self._for(node)

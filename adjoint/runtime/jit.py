@@ -42,7 +42,8 @@ class _Entry:
     """A graph, bound; `nbytes` is an estimate of what it takes."""
 
     def __init__(self, lowered: Any):
-        from adjoint.runtime.walk import bind  # loaded with the first graph
+        from adjoint.runtime.outline import slots_of  # these are loaded with the first graph
+        from adjoint.runtime.walk import bind
 
         self.lowered = lowered
         self.walk = bind(lowered.graph)
@@ -51,6 +52,7 @@ class _Entry:
         nodes = [*walk(lowered.graph.function.body)]
         self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], Check) for node in nodes)
         self.nbytes = _GRAPH + _NODE * len(nodes) + _GUARD * lowered.guards.count()
+        self.slots = slots_of(lowered.outline)
         self.direct = _is_slot(lowered.outline) and not lowered.written and not self.logs
 
 
@@ -222,10 +224,9 @@ def _check_written(entry: _Entry, named: Any, tensors: Sequence[Tensor]) -> None
 
 def _returned(entry: _Entry, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
     """What the function returns; the arguments that it wrote in place are written."""
-    from adjoint.runtime.outline import filled, slots_of
+    from adjoint.runtime.outline import filled
 
-    lowered = entry.lowered
-    slots = slots_of(lowered.outline)
+    lowered, slots = entry.lowered, entry.slots
     for i, value in zip(lowered.written, results[len(slots) :], strict=True):
         tensors[i].overwrite(value)
     leaves = [x if slot.category == "tensor" else _NUMBERS[slot.category](x.item()) for slot, x in zip(slots, results, strict=False)]

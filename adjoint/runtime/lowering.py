@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 from adjoint.diagnostics import Loc
-from adjoint.frontend import errors
 from adjoint.frontend.branches import Unreachable
-from adjoint.frontend.frame import Closure
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Function, Module, Region, Value, tensor_type
 from adjoint.runtime.emitting import value_slot
@@ -23,9 +20,9 @@ from adjoint.runtime.escapes import with_escapes
 from adjoint.runtime.graph import Graph
 from adjoint.runtime.guards import Guards
 from adjoint.runtime.lowering_gradients import Gradients
-from adjoint.runtime.outline import Slot, outlined
+from adjoint.runtime.outline import outlined
+from adjoint.runtime.returned import Returned
 from adjoint.runtime.state import state
-from adjoint.runtime.structure import mapped
 from adjoint.runtime.templates import Template
 
 __all__ = ["Lowered", "Lowering", "lowered"]
@@ -95,8 +92,7 @@ class Lowering(Gradients):
             result = call(self, args, kwargs)
         except Unreachable:
             result = None
-        outline, found = outlined(self._with_functions(result), value_slot)
-        self._check_outline(outline)
+        outline, found = outlined(Returned(self.frontend).taken(result), value_slot)
         written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
         results = [self.atom(x) for x in (*found, *(leaves[i] for i in written))]
         body = Region(tuple(params), tuple(self.builder.nodes), tuple(results))
@@ -106,31 +102,6 @@ class Lowering(Gradients):
         graph = Graph(module, self.symbol, self.state, self.hosts, self.cell_sites, tuple(self.own_cells))
         self.guards.freeze()
         return Lowered(graph, self.guards, outline, written, self.taken, self.hook_sites)
-
-    def _check_outline(self, outline: Any) -> None:
-        """CompileError when there are values of the graph in a result where no slot can be: in a set, or in an object."""
-        inside: list[Any] = [outline]
-        seen: set[int] = set()
-        while inside:
-            x = inside.pop()
-            if id(x) in seen or isinstance(x, (type, ModuleType, Slot)) or self.is_cell(x) or self.is_library(x):
-                continue
-            seen.add(id(x))
-            if isinstance(x, (list, tuple)):
-                inside += x
-                continue
-            if isinstance(x, dict):
-                parts = [*x, *x.values()]
-            else:
-                parts = list(x) if isinstance(x, (set, frozenset)) else [*getattr(x, "__dict__", {}).values()]
-            if any(map(self.frontend.is_late, parts)):
-                raise errors.STORED_TENSOR.at(self.start, f"values that the graph computes are returned inside of a {type(x).__name__}",
-                                              help="return them themselves, or in tuples, lists and dicts")
-            inside += parts
-
-    def _with_functions(self, result: Any) -> Any:
-        """A result with Python's own functions in the places of those that parsed code has defined."""
-        return mapped(result, lambda leaf: self.frontend.as_python(leaf) if isinstance(leaf, Closure) else leaf)
 
     def end(self) -> None:
         """Let go of everything: what a lowering refers to is freed at once, cells among it.

@@ -308,11 +308,11 @@ class OwnSetattr(Counting):
 CELLS: dict[type[Counting], tuple[Callable[[Any], Any], str]] = {
     Counting: (lambda cell: cell.n, "`n` of a Counting from outside is changed"),
     Shapes: (lambda cell: cell.seen, "a list from outside is changed"),
-    Evaluating: (lambda cell: (cell.training, cell.inner.training), "a Evaluating from outside is changed"),
+    Evaluating: (lambda cell: (cell.training, cell.inner.training), "an Evaluating from outside is changed"),
     Renaming: (lambda cell: cell.inner.weight.requires_grad, "`requires_grad` of a Parameter from outside is changed"),
     Growing: (lambda cell: hasattr(cell.inner, "factor"), "`factor` of a Dense from outside is changed"),
     ByDict: (lambda cell: cell.n, "a dict from outside is changed"),
-    OwnSetattr: (lambda cell: cell.n, "`n` of a OwnSetattr from outside is changed"),
+    OwnSetattr: (lambda cell: cell.n, "`n` of an OwnSetattr from outside is changed"),
 }
 
 
@@ -393,7 +393,7 @@ for change, start, kind in [
     (lambda a: a.byteswap(), array.array("i", [1]), "array"), (lambda a: a.update(b=1), collections.UserDict(), "dict"),
     (lambda a: a.append(1), collections.UserList(), "list"),
 ]:
-    container(change, start, f"a {kind} from outside is changed")
+    container(change, start, f"{kind} from outside is changed")
 for change in [
     lambda a: operator.setitem(a, 0, 9), lambda a: a.sort(), lambda a: a.fill(1), lambda a: operator.iadd(a, 1), lambda a: np.put(a, 0, 9),
     lambda a: a.T.__setitem__(0, 9), lambda a: a.reshape(3, 1)[1:].fill(9), lambda a: a.flat.__setitem__(0, 9), lambda a: np.add(a, 1, a),

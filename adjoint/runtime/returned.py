@@ -1,0 +1,251 @@
+"""What parsed code returns, as what each run of the graph can make anew.
+
+Parsed code is run once, its graph many times.  An object that it made and returns is therefore a pattern: at each call there is another
+one, of the same type, with the values of that call in it.  What was there before the function ran goes out as it is.
+
+    zip(xs, ys)              Remade(parts=[(x0, y0), (x1, y1)], end=...)     a fresh iterator at each call
+    Net.Output(loss, y)      Remade(parts={"loss": .., "y": ..}, ...)        a fresh object
+    lambda: x + 1            Remade(parts=(x, ..), ...)                      a function of Python's with that call's `x`
+
+An object that holds a value of the graph and that is not known here is refused: it would hold a tensor without numbers.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import functools
+import gc
+import itertools
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint.diagnostics import CompileError
+from adjoint.frontend import errors
+from adjoint.frontend.calls import Lowerer
+from adjoint.frontend.frame import UNBOUND, Closure, Unusable
+from adjoint.frontend.python_functions import python_function
+from adjoint.frontend.text import RunTimeText
+from adjoint.runtime.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.outline import Remade
+from adjoint.runtime.structure import items, like
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["Returned"]
+
+_MOST_ITEMS = 1_000_000
+"""How many items an iterator that is returned may have left."""
+
+_Item = TypeVar("_Item")
+
+
+def _itself(x: _Item) -> _Item:
+    return x
+
+
+def _generated(items: Iterable[_Item]) -> Iterator[_Item]:
+    yield from items
+
+
+def _zipped(items: list[tuple[Any, ...]]) -> Iterator[Any]:
+    return zip(*zip(*items, strict=True), strict=True)
+
+
+def _counted(items: list[tuple[int, Any]]) -> Iterator[Any]:
+    return enumerate([x for _, x in items], items[0][0] if items else 0)
+
+
+def _backwards(items: list[_Item]) -> Iterator[_Item]:
+    items.reverse()
+    return reversed(items)
+
+
+_ITERATORS: dict[type, Callable[[list[Any]], Iterator[Any]]] = {
+    zip: _zipped, enumerate: _counted, map: lambda items: map(_itself, items), filter: lambda items: filter(lambda x: True, items),
+    type(iter([])): iter, type(iter(())): lambda items: iter(tuple(items)), types.GeneratorType: _generated,
+    type(reversed([])): _backwards, itertools.chain: itertools.chain,
+    itertools.islice: lambda items: itertools.islice(items, None),
+}
+"""For each type of iterators, how one is made that gives these items."""
+
+_VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
+_VIEWS |= {type(getattr(collections.OrderedDict(), name)()): name for name in ("keys", "values", "items")}
+
+_CONSTANT = (
+    type, types.ModuleType, types.FunctionType, types.CodeType, str, bytes, int, float, complex, type(None), range, np.generic, np.dtype,
+)
+_LATE = (GraphTensor, GraphNumber, RunTimeText)
+
+
+class Returned:
+    """Takes the result of one lowering apart."""
+
+    def __init__(self, frontend: Lowerer):
+        self._on = frontend
+        self._known: dict[int, tuple[Any, Any]] = {}
+        """By id, each object with what stands for it; None as long as that is being made."""
+
+    def taken(self, x: Any) -> Any:
+        """Return what stands for a value: itself, a structure of such, or what is made anew.
+
+        CompileError for an object that holds a value of the graph where it cannot be replaced.
+        """
+        if isinstance(x, (*_CONSTANT, *_LATE, Tensor)):
+            return x
+        if id(x) not in self._known:
+            self._known[id(x)] = x, None
+            self._known[id(x)] = x, self._taken(x)
+        found = self._known[id(x)][1]
+        if found is None:
+            raise self._refused(x, "which contains itself")
+        return found
+
+    def _taken(self, x: Any) -> Any:
+        if isinstance(x, Closure):
+            return self._function(x)
+        outside = self._on.outside
+        if not isinstance(x, (tuple, slice)) and outside.holds(x) and not (type(x) in (list, dict) and outside.is_given(x)):
+            return Remade(begin=lambda: x)
+        parts = items(x)
+        if parts is None:
+            return self._object(x)
+        if isinstance(x, dict) and any(map(self._holds_late, x)):
+            raise self._refused(x, "as keys of it")
+        return like(x, [self.taken(part) for part in parts])
+
+    def _object(self, x: Any) -> Any:
+        kind = type(x)
+        if kind in (set, frozenset):
+            return self._of_items(x, kind)
+        if isinstance(x, np.ndarray):
+            shape = x.shape
+            return self._of_items(x.ravel().tolist(), lambda parts: _array(parts, shape)) if x.dtype.hasobject else Remade(begin=x.copy)
+        if kind in (bytearray, array.array):
+            return Remade(begin=lambda: x[:])
+        if kind in _VIEWS or kind is types.MappingProxyType:
+            (mapping,) = gc.get_referents(x)
+            name = _VIEWS.get(kind)
+            return Remade(self.taken(mapping), end=lambda _, held: getattr(held, name)() if name else types.MappingProxyType(held))
+        if isinstance(x, functools.partial):
+            if getattr(x.func, "__func__", None) is Lowerer.call_back:
+                return self.taken(x.args[0])
+            return Remade(self.taken((x.func, x.args, {**x.keywords})), end=lambda _, parts: kind(parts[0], *parts[1], **parts[2]))
+        if isinstance(x, types.MethodType):
+            return Remade(self.taken((x.__func__, x.__self__)), end=lambda _, parts: types.MethodType(*parts))
+        if isinstance(x, (types.BuiltinMethodType, types.MethodWrapperType)):
+            name = x.__name__
+            return Remade(self.taken((x.__self__,)), end=lambda _, parts: getattr(parts[0], name))
+        if isinstance(x, Iterator) and id(x) in self._on.iterators:
+            return self._iterator(x)
+        if self._is_plain(x):
+            return self._instance(x)
+        if self._holds_late(x):
+            raise self._refused(x)
+        return Remade(begin=lambda: x)
+
+    def _of_items(self, parts: Iterable[Any], make: Callable[[list[Any]], Any]) -> Remade:
+        return Remade([self.taken(part) for part in parts], end=lambda _, parts: make(parts))
+
+    def _iterator(self, x: Iterator[Any]) -> Remade:
+        """What an iterator that parsed code has made has left."""
+        make = _ITERATORS.get(type(x))
+        if make is None:
+            raise self._refused(x)
+        left = list(itertools.islice(x, _MOST_ITEMS + 1))
+        if len(left) > _MOST_ITEMS:
+            raise self._refused(x, "which does not seem to end")
+        return self._of_items(left, make)
+
+    def _is_plain(self, x: Any) -> bool:
+        """Whether an object is nothing but its attributes."""
+        kind = type(x)
+        if self._on.world.is_cell(x) or self._on.world.is_library(kind) or isinstance(x, BaseException):
+            return False
+        try:
+            object.__new__(kind)
+        except TypeError:
+            return False
+        return kind.__flags__ & _HEAP_TYPE != 0
+
+    def _instance(self, x: Any) -> Remade:
+        """An instance of the user's class: another one with such attributes."""
+        kind = type(x)
+        made = Remade(begin=lambda: object.__new__(kind), end=_with_attributes)
+        self._known[id(x)] = x, made  # its attributes may lead to it
+        own = dict(getattr(x, "__dict__", {}))
+        for base in kind.__mro__:
+            for name, member in vars(base).items():
+                if isinstance(member, types.MemberDescriptorType) and hasattr(x, name):
+                    own[name] = getattr(x, name)
+        made.parts = {name: self.taken(value) for name, value in own.items()}
+        return made
+
+    # -- functions --------------------------------------------------------------------------------------------------
+    def _function(self, function: Closure) -> Remade:
+        """A function that parsed code has defined, as Python's own, with the values around it of each run."""
+        names = {name: value for name, value in self._on.names_around(function, f"`{function.__name__}`, which is returned,").items()
+                 if value is not UNBOUND and not isinstance(value, Unusable)}
+        pattern = python_function(function.node, function.frame, dict.fromkeys(names), function.signature)
+        free, defaults = pattern.__code__.co_freevars, (pattern.__defaults__, pattern.__kwdefaults__)
+        pattern.__defaults__ = pattern.__kwdefaults__ = None
+
+        def begin() -> Any:
+            around = tuple([types.CellType() for _ in free])
+            return types.FunctionType(pattern.__code__, pattern.__globals__, pattern.__name__, None, around)
+
+        def end(made: Any, parts: tuple[dict[str, Any], Any, Any]) -> Any:
+            values, made.__defaults__, made.__kwdefaults__ = parts
+            for name, cell in zip(free, made.__closure__ or (), strict=True):
+                cell.cell_contents = values[name]
+            made.__doc__, made.__qualname__, made.__module__ = pattern.__doc__, pattern.__qualname__, pattern.__module__
+            return made
+
+        made = Remade(begin=begin, end=end)
+        self._known[id(function)] = function, made  # it may call itself
+        made.parts = {name: self.taken(names[name]) for name in free}, *map(self.taken, defaults)
+        return made
+
+    # -- what is refused ----------------------------------------------------------------------------------------------
+    def _holds_late(self, x: Any) -> bool:
+        """Whether a value of the graph, or a function that parsed code has defined, can be reached from an object."""
+        outside, pending, seen = self._on.outside, [x], set[int]()
+        while pending:
+            part = pending.pop()
+            if isinstance(part, (*_LATE, Closure)):
+                return True
+            if id(part) not in seen and not outside.holds(part):
+                seen.add(id(part))
+                pending += outside.parts(part)
+        return False
+
+    def _refused(self, x: Any, how: str = "") -> CompileError:
+        kind = errors.with_article(type(x).__name__)
+        what = f"values that the graph computes are returned inside of {kind}{f', {how}' if how else ''}"
+        instead = "return a list of what it gives: `list(..)`" if isinstance(x, Iterator) \
+            else "return them themselves, or in tuples, lists and dicts"
+        return errors.STORED_TENSOR.at(self._on.returned_at, what, help=instead)
+
+
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that a `class` statement has made."""
+
+
+def _with_attributes(made: Any, attributes: dict[str, Any]) -> Any:
+    own = getattr(made, "__dict__", None)
+    for name, value in attributes.items():
+        if own is None or isinstance(getattr(type(made), name, None), types.MemberDescriptorType):
+            object.__setattr__(made, name, value)
+        else:
+            own[name] = value
+    return made
+
+
+def _array(parts: list[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array of objects."""
+    made = np.empty(len(parts), object)
+    for i, part in enumerate(parts):
+        made[i] = part
+    return made.reshape(shape)

@@ -1,0 +1,242 @@
+"""What a graph returns: at each call an object of its own, of Python's type, with the values of that call."""
+
+from __future__ import annotations
+
+import array
+import collections
+import collections.abc
+import dataclasses
+import functools
+import itertools
+import operator
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from adjoint import Parameter, Tensor, jit, nn, ops
+from adjoint.diagnostics import CompileError
+
+X, Y = Tensor(np.array([1.0, 2.0], np.float32)), Tensor(np.array([3.0, 5.0], np.float32))
+TABLE, ROW, ARRAY = {"a": 1}, [1, 2], np.arange(4)
+WEIGHT, RELU = Parameter(Tensor([2.0]), name="weight"), nn.ReLU()
+
+
+class Thing:
+    kind = "thing"
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+        self.parts = [x * 2, {"sum": x.sum()}]
+
+    def scaled(self, by: Any) -> Any:
+        return self.x * by
+
+
+class Slotted:
+    __slots__ = ("x", "y")
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    x: Any
+    n: int = 3
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+class Mine(dict):
+    pass
+
+
+def linked(x: Any) -> Any:
+    parent, child = Thing(x), Thing(x + 1)
+    parent.child, child.parent = child, parent  # type: ignore[attr-defined]
+    return parent
+
+
+def with_slots(x: Any) -> Any:
+    made = Slotted(x)
+    made.y = [x * 3]
+    return made
+
+
+def function_of_names(x: Any) -> Any:
+    y = x * 2
+    counts = [1]
+
+    def inner(z: Any, w: Any = x + 1, *, v: Any = 2) -> Any:
+        counts.append(len(counts))
+        return y * z + w * v + len(counts)
+
+    return inner
+
+
+def recursive(x: Any) -> Any:
+    def power(n: int) -> Any:
+        return x if n == 0 else power(n - 1) * x
+
+    return power
+
+
+def with_attributes(x: Any) -> Any:
+    made = Mine(a=x)
+    made["b"] = x + 1
+    return made
+
+
+def begun(x: Any) -> Any:
+    it = zip([x, x + 1, x + 2], "abc", strict=True)
+    next(it)
+    return it
+
+
+RETURNED: dict[str, Callable[[Any], Any]] = {
+    "values": lambda x: {"a": x + 1}.values(), "items": lambda x: {"a": x, "b": 2}.items(), "keys": lambda x: {"a": x}.keys(),
+    "ordered_values": lambda x: collections.OrderedDict(a=x, b=x + 1).values(), "proxy": lambda x: types.MappingProxyType({"a": x}),
+    "zip": lambda x: zip([x, x * 2], [1, 2], strict=True), "zip_of_nothing": lambda x: zip(), "begun": begun,
+    "enumerate": lambda x: enumerate([x, x + 1], 5), "reversed": lambda x: reversed([x, x + 1]), "iter": lambda x: iter([x]),
+    "iter_of_tuple": lambda x: iter((x, x * 2)), "map": lambda x: map(operator.neg, [x, x + 1]),
+    "chain": lambda x: itertools.chain([x], [1]),
+    "filter": lambda x: filter(lambda a: a is not None, [x, None]), "generator": lambda x: (a * 2 for a in (x, x + 1)),
+    "islice": lambda x: itertools.islice([x, x, x], 2),
+    "set": lambda x: {x + 1}, "set_of_numbers": lambda x: {1, 2}, "frozenset": lambda x: frozenset([x]),
+    "deque": lambda x: collections.deque([x, 1], 4),
+    "deque_in_a_list": lambda x: [collections.deque([x])], "counter": lambda x: collections.Counter("aab"),
+    "default": lambda x: collections.defaultdict(list, a=[x]), "bytearray": lambda x: bytearray(b"ab"),
+    "array": lambda x: array.array("i", [1]),
+    "ndarray": lambda x: np.zeros(2), "ndarray_of_objects": lambda x: np.array([None, "a", {"b": x}], object),
+    "object": Thing, "linked": linked, "slots": with_slots, "frozen": Frozen, "pair": lambda x: Pair(x, [x + 1]), "mine": with_attributes,
+    "same_twice": lambda x: (lambda thing: (thing, [thing]))(Thing(x)), "partial": lambda x: functools.partial(ops.add, x + 1),
+    "partial_of_a_lambda": lambda x: functools.partial(lambda a, b: a - b * x, b=x), "method": lambda x: Thing(x).scaled,
+    "method_of_a_list": lambda x: [x].index, "lambda": lambda x: lambda y: y + x, "function": function_of_names, "recursive": recursive,
+    "functions_in_a_dict": lambda x: {"f": lambda: x, "g": lambda: x * 2}, "number": lambda x: (float(x[0]), [int(x[1])]),
+    "text": lambda x: Frozen(f"it is {x[0]}"), "none": lambda x: None,
+}
+
+
+def plain(x: Any, depth: int = 0) -> Any:
+    """What an object is and holds, to be compared; iterators are gone through, functions called."""
+    if depth > 6:
+        return type(x)
+    if isinstance(x, Tensor):
+        return str(x.dtype), x.asnumpy().tolist()
+    if isinstance(x, Iterator):
+        return type(x).__name__, [plain(item, depth + 1) for item in x]
+    if isinstance(x, np.ndarray):
+        return x.dtype, [plain(item, depth + 1) for item in x.tolist()]
+    if isinstance(x, collections.abc.Mapping):
+        return type(x), [(plain(name), plain(item, depth + 1)) for name, item in x.items()]
+    if isinstance(x, (tuple, list, set, frozenset, collections.deque, collections.abc.ValuesView, collections.abc.ItemsView)):
+        return type(x), getattr(x, "maxlen", 0), [plain(item, depth + 1) for item in x]
+    if isinstance(x, types.BuiltinMethodType):
+        return x.__name__, plain(x.__self__, depth + 1)
+    if callable(x) and not isinstance(x, type):
+        takes_number = getattr(x, "__name__", "") in ("power", "index")
+        given = (2,) if takes_number else () if getattr(x, "__code__", None) and not x.__code__.co_argcount else (Y,)
+        return type(x), [plain(x(*given), depth + 1) for _ in range(2)]
+    own = {**getattr(x, "__dict__", {}), **{name: getattr(x, name) for name in getattr(type(x), "__slots__", ()) if hasattr(x, name)}}
+    return (type(x), [(name, plain(item, depth + 1)) for name, item in own.items()]) if own else (type(x), repr(x))
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_as_eager(name: str) -> None:
+    function = RETURNED[name]
+    run = jit(lambda x: function(x))
+    for x in (X, Y, X):
+        for _ in range(2):
+            assert plain(run(x)) == plain(function(x))
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_each_call_gives_another(name: str) -> None:
+    run = jit(lambda x: RETURNED[name](x))
+    a, b = run(X), run(X)
+    if not isinstance(a, (tuple, type(None))):
+        assert a is not b
+
+
+def test_what_a_caller_changes_is_not_in_the_next_result() -> None:
+    @jit
+    def f(x):
+        return {1}, np.zeros(1), bytearray(b"a"), Thing(x), [1], Frozen([2])
+
+    numbers, grid, text, thing, items, frozen = f(X)
+    numbers.add(2)
+    grid[0] = 5
+    text.append(1)
+    thing.n = 1
+    thing.parts.clear()
+    items.append(2)
+    frozen.x.append(3)
+    again = f(X)
+    assert again[0] == {1} and again[1][0] == 0 and again[2] == b"a" and again[4] == [1] and again[5].x == [2]
+    assert not hasattr(again[3], "n") and len(again[3].parts) == 2
+
+
+def test_objects_keep_who_they_are_to_each_other() -> None:
+    parent = jit(linked)(X)
+    assert parent.child.parent is parent
+    thing, (other,) = jit(RETURNED["same_twice"])(X)
+    assert thing is other
+    seen = jit(function_of_names)
+    assert seen(X)(1).asnumpy().tolist() == seen(X)(1).asnumpy().tolist()
+
+
+def test_what_was_there_before_goes_out_as_it_is() -> None:
+    @jit
+    def f(x):
+        return TABLE, ROW, ARRAY, WEIGHT, RELU, Thing, TABLE.values(), operator.add, ARRAY[1:]
+
+    found = f(X)
+    assert all(a is b for a, b in zip(found, (TABLE, ROW, ARRAY, WEIGHT, RELU, Thing), strict=False))
+    assert list(found[6]) == [1] and found[7] is operator.add and found[8].base is ARRAY
+
+
+def test_arguments_come_back_as_copies() -> None:
+    run = jit(lambda x, items, thing: (items, thing, x))
+    items, thing = [X, 1], Thing(X)
+    first, same, _ = run(X, items, thing)
+    assert first == items and first is not items and same is thing
+    assert run(X, items, thing)[0] is not first
+
+
+class Cell(nn.Cell):
+    def construct(self, x):
+        return zip([x], [x + 1], strict=True)
+
+
+def test_a_cell_that_returns_an_iterator() -> None:
+    cell = jit(Cell())
+    for _ in range(2):
+        ((a, b),) = cell(X)
+        assert (b - a).asnumpy().tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: itertools.cycle([x]), lambda x: itertools.repeat(x), lambda x: itertools.accumulate([x]), lambda x: ValueError(x),
+    lambda x: itertools.pairwise([x, x]), lambda x: {x: 1}, lambda x: functools.lru_cache(lambda: x), lambda x: [itertools.tee([x])],
+])
+def test_what_holds_a_value_that_cannot_be_replaced_is_refused(function: Callable[[Any], Any]) -> None:
+    with pytest.raises(CompileError) as caught:
+        jit(lambda x: function(x))(X)
+    found = caught.value.diagnostic
+    assert found.code == "E209" and "returned inside of" in found.label and found.help, str(caught.value)
+
+
+def test_iterators_go_on_once_in_the_body_too() -> None:
+    @jit
+    def f(x):
+        generated, mapped, kept = (a * 2 for a in [x, x]), map(operator.neg, [x]), filter(None, [1, 0])
+        first = next(generated)
+        return first, len(list(generated)), len(list(generated)), len(list(mapped)), len(list(mapped)), [*kept, *kept]
+
+    assert f(X)[1:] == (1, 0, 1, 0, [1])
