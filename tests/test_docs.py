@@ -6,12 +6,14 @@ Blocks marked `python` run in order, in one namespace a file; a block marked `te
 
 from __future__ import annotations
 
+import code
 import contextlib
 import io
 import linecache
 import os
 import re
 import runpy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +37,12 @@ def run(document: str, name: str) -> list[tuple[int, int, str]]:
             line = document.count("\n", 0, block.start(2))
             # Padded, so that places in the output are lines of the document.
             source = "\n" * line + block[2]
-            code = compile(source, name, "exec", dont_inherit=True)
+            compiled = compile(source, name, "exec", dont_inherit=True)
             # What `jit` parses.
             linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
             stream = io.StringIO()
             with contextlib.redirect_stdout(stream):
-                exec(code, space)  # our own documents
+                exec(compiled, space)  # our own documents
             printed = stream.getvalue()
             after_python = True
         elif after_python:
@@ -75,6 +77,32 @@ def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest, mo
         return
     for start, end, text in outputs:
         assert document[start:end] == text, f"{path.name}:{document.count(chr(10), 0, start) + 1}"
+
+
+_PLACE = re.compile(r" +at .*$|(?<=@)\w+(?=\.hook)", re.MULTILINE)
+"""Where something stands in the document, and a name that was read there: at a prompt they are others."""
+
+
+def test_the_lesson_can_be_pasted_into_a_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Line by line, an empty line ending what is indented; it prints the same but for the places."""
+    document = (ROOT / "docs" / "lesson.md").read_text(encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "displayhook", lambda value: None)
+    ops, prompt, printed, complaints = dict(registry()), code.InteractiveConsole(), "", io.StringIO()
+    try:
+        for block in _BLOCK.finditer(document):
+            if block[1] == "text":
+                assert _PLACE.sub("", printed).rstrip() == _PLACE.sub("", block[2]).rstrip()
+                continue
+            with contextlib.redirect_stdout(io.StringIO()) as stream, contextlib.redirect_stderr(complaints):
+                for line in (*block[2].splitlines(), ""):
+                    prompt.push(line)
+            printed = stream.getvalue()
+            assert not complaints.getvalue(), block[2]
+    finally:
+        for name in set(registry()) - set(ops):
+            del registry()[name]  # type: ignore[attr-defined]
 
 
 def test_an_untrue_output_is_noticed() -> None:
