@@ -339,6 +339,17 @@ def test_gradient_agrees_with_finite_differences(name: str) -> None:
                 check_gradient(module_of(case, i), case, orders=1)
 
 
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_operands_are_broadcast_in_square_samples(name: str) -> None:
+    """[n, n] beside [n]: a gradient summed along the wrong axis has the right shape there, and only its numbers are wrong."""
+    smooth = [sample for sample in samples_of(registry()[name]) if sample.smooth]
+    if not smooth or len(smooth[0].operands) == 1 or not list(gradient_cases(name)):
+        return
+    for place, type_ in enumerate(smooth[0].operands):
+        rows = [sample for sample in smooth if sample.operands[place].shape == (3,)]
+        assert not type_.dtype.is_float or any(t.shape == (3, 3) for sample in rows for t in sample.operands), f"operand {place}"
+
+
 def check_gradient(module: Module, case: Case, orders: int) -> None:
     """Compare the gradient with a finite difference along a random direction; then the gradient's own gradient."""
     rng = np.random.default_rng(len(case.name))

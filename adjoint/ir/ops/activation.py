@@ -22,6 +22,7 @@ from adjoint.ir.ops.pointwise import (
     dtype_of,
     on_integers,
     smooth_unary,
+    square,
 )
 from adjoint.ir.ops.transcendental import error_function
 from adjoint.ir.types import F32, F64, I32, U8, DType, TensorType, tensor
@@ -71,7 +72,11 @@ class SigmoidGradient(Binary):
     takes = ("y", "ct")
     pack = "activation"
     forms = ((FULL, FULL),)
-    samples = (sample(F32_23, F32_23, domain=(0.1, 0.9)), sample(tensor(F32), tensor(F32), domain=(0.1, 0.9)))
+    samples = (
+        sample(F32_23, F32_23, domain=(0.1, 0.9)),
+        sample(tensor(F32), tensor(F32), domain=(0.1, 0.9)),
+        *square(2, (0.1, 0.9), (0.1, 0.9)),
+    )
 
     def reference(self, y: Array, ct: Array) -> Array:
         return ct * (y * (1 - y))
@@ -159,6 +164,7 @@ class ReluGradient(Binary):
     samples = (
         sample(F32_23, F32_23, domain=((0.5, 2.0), (-2.0, 2.0))),
         sample(F32_23, F32_23, domain=((-2.0, -0.5), (-2.0, 2.0))),
+        *square(2, (0.5, 2.0), (-2.0, 2.0)),
         sample(tensor(F32, (4,)), tensor(F32, (4,)), values={0: [0.0, -0.0, -1.0, math.nan]}, smooth=False, note="kink at 0"),
     )
 
@@ -196,6 +202,7 @@ class LeakyRelu(Binary):
     forms = ((FULL, ONE),)
     samples = (
         sample(F32_23, F32_23, domain=((0.5, 2.0), (-0.5, 1.5))),
+        *square(2, (-2.0, -0.5), (-0.5, 1.5)),
         sample(F32_23, tensor(F32, (3,)), domain=((-2.0, -0.5), (-0.5, 1.5))),
         sample(F32_23, tensor(F32), domain=((-2.0, -0.5), (0.1, 0.4)), at_zero="slope"),
         sample(tensor(F64, (5,)), tensor(F64), domain=((-2.0, -0.5), (0.1, 0.4))),
@@ -243,6 +250,7 @@ class LeakyReluGradient(Elementwise):
     forms = ((FULL, ONE, FULL),)
     samples = (
         sample(F32_23, F32_23, F32_23, domain=((0.5, 2.0), (-0.5, 1.5), (-2.0, 2.0))),
+        *square(3, (-2.0, -0.5), (-0.5, 1.5), (-2.0, 2.0)),
         sample(F32_23, tensor(F32), F32_23, domain=((-2.0, -0.5), (-0.5, 1.5), (-2.0, 2.0))),
         sample(tensor(F64, (5,)), tensor(F64), tensor(F64, (5,)), domain=((-2.0, -0.5), (0.1, 0.4), (-2.0, 2.0)), at_zero="slope"),
         *(sample(tensor(F32, (4,)), tensor(F32), tensor(F32, (4,)), values={0: [0.0, -0.0, -1.0, math.nan]}, smooth=False,
@@ -353,7 +361,7 @@ class GeluGradient(Binary):
     takes = ("x", "ct")
     cost = 24
     pack = "gelu"
-    samples = (sample(F32_23, F32_23), sample(F32_23, F32_23, approximation="tanh"))
+    samples = (sample(F32_23, F32_23), sample(F32_23, F32_23, approximation="tanh"), *square(2))
 
     def infer(self, *operands: Any) -> TensorType:
         _check_approximation(self, self.approximation)

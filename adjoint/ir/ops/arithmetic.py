@@ -23,6 +23,7 @@ from adjoint.ir.ops.pointwise import (
     on_integers,
     smooth_binary,
     smooth_unary,
+    square,
 )
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, tensor
 
@@ -205,6 +206,7 @@ class Mod(Binary):
     samples = (
         sample(F32_23, F32_23, domain=((0.1, 0.9), (1.0, 2.0))),
         sample(F32_23, tensor(F32), domain=((1.1, 1.4), (-1.0, -0.9))),
+        *square(2, (0.1, 0.9), (1.0, 2.0)),
         sample(F32_23, tensor(F32, (3,)), domain=((-9.0, 9.0), (-2.0, -1.0)), smooth=False, note="steps at multiples of y"),
         sample(tensor(F32), F32_23, values={1: [[0.0, -0.0, 1.0], [0.1, -3.0, 2.0]]}, smooth=False, note="y = 0"),
         sample(I32_23, I32_23, values={0: [[5, -5, 5], [-5, -(2**31), 3]], 1: [[3, 3, -3], [0, -1, 0]]},
@@ -250,6 +252,7 @@ class Fmod(Binary):
     samples = (
         sample(F32_23, F32_23, domain=((0.1, 0.9), (1.0, 2.0))),
         sample(F32_23, tensor(F32), domain=((1.1, 1.4), (-1.0, -0.9))),
+        *square(2, (0.1, 0.9), (1.0, 2.0)),
         sample(F32_23, tensor(F32, (3,)), domain=((-9.0, 9.0), (-2.0, -1.0)), smooth=False, note="steps at multiples of y"),
         sample(tensor(F32), F32_23, values={1: [[0.0, -0.0, 1.0], [math.inf, -3.0, 2.0]]}, smooth=False, note="y = 0"),
         sample(tensor(F32, (3,)), tensor(F32, (3,)), values={0: [1e30, -3e38, 7.0], 1: [0.3, 7e-30, 1e-45]}, smooth=False,

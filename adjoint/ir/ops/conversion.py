@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -57,6 +58,7 @@ class Select(Elementwise):
         sample(BOOL_23, tensor(F32), F32_23),
         sample(tensor(BOOL, (3,)), tensor(F32, (2, 1)), tensor(F32)),
         sample(tensor(BOOL), F32_23, tensor(F32, (3,))),
+        *(sample(tensor(BOOL, (3, 3)), *pair) for pair in itertools.permutations((tensor(F32, (3, 3)), tensor(F32, (3,))))),
         sample(tensor(BOOL, (0, 3)), tensor(F32, (3,)), tensor(F32)),
         sample(BOOL_23, I32_23, I32_23, smooth=False, note="integers"),
         sample(BOOL_23, BOOL_23, BOOL_23, smooth=False, note="bools"),

@@ -158,7 +158,13 @@ def smooth_binary(*domain: tuple[float, float]) -> tuple[Sample, ...]:
     shapes = (((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 3), ()), ((), (2, 3)), ((2, 1), (1, 3)), ((0, 3), (1, 3)), ((), ()),
               ((2, 3, 2, 2), (1, 3, 1, 1)))
     drawn = domain or ((-2.0, 2.0),)
-    return tuple(sample(tensor(F32, s), tensor(F32, t), domain=drawn) for s, t in shapes)
+    return (*(sample(tensor(F32, s), tensor(F32, t), domain=drawn) for s, t in shapes), *square(2, *domain))
+
+
+def square(count: int, *domain: tuple[float, float]) -> tuple[Sample, ...]:
+    """Samples of matrices [n, n] in which one operand, each in its turn, is a row [n]: no shape tells along which axis."""
+    matrix, row = tensor(F32, (3, 3)), tensor(F32, (3,))
+    return tuple(sample(*(row if i == place else matrix for i in range(count)), domain=domain or ((-2.0, 2.0),)) for place in range(count))
 
 
 def on_integers(count: int, *dtypes: DType, domain: tuple[float, float] = (-5.0, 5.0)) -> tuple[Sample, ...]:

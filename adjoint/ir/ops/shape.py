@@ -150,6 +150,7 @@ class Broadcast(Op):
         sample(tensor(F32), to=F32_23),
         sample(tensor(F32, (3,)), to=F32_23),
         sample(tensor(F32, (2, 1)), to=F32_23),
+        sample(tensor(F32, (3,)), to=tensor(F32, (3, 3))),
         sample(F32_23, to=F32_23),
         sample(tensor(F32, (1, 3, 1)), to=F32_234),
         sample(tensor(F32, (1, 3)), to=tensor(F32, (0, 3))),

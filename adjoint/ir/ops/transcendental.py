@@ -19,6 +19,7 @@ from adjoint.ir.ops.pointwise import (
     dtype_of,
     smooth_binary,
     smooth_unary,
+    square,
 )
 from adjoint.ir.types import F32, tensor
 
@@ -552,7 +553,11 @@ class TanhGradient(Binary):
     takes = ("y", "ct")
     pack = "activation"
     forms = ((FULL, FULL),)
-    samples = (sample(F32_23, F32_23, domain=(-0.9, 0.9)), sample(tensor(F32), tensor(F32), domain=(-0.9, 0.9)))
+    samples = (
+        sample(F32_23, F32_23, domain=(-0.9, 0.9)),
+        sample(tensor(F32), tensor(F32), domain=(-0.9, 0.9)),
+        *square(2, (-0.9, 0.9), (-0.9, 0.9)),
+    )
 
     def reference(self, y: Array, ct: Array) -> Array:
         return ct * (1 - y * y)
