@@ -11,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from adjoint.cli.explain import MISTAKES
+from adjoint.codegen.accuracy import ULP
 from adjoint.ir import ops
 from adjoint.ir.errors import Mistake
 from adjoint.ir.op import registry
+from adjoint.ir.ops.reduce import rounding_steps
 
 PARTS = (
     (100, 120, "The text of the IR", "What the parser finds in a text: a `.ir` file, or a string."),
@@ -27,6 +29,44 @@ PARTS = (
 """Codes from, and up to, with title and sentence."""
 
 
+def float_errors() -> str:
+    """The section on errors of floats, with the numbers that the kernels are built and tested with."""
+    rows = "\n".join(f"| {name} | {ULP[name, 'f32']:g} | {ULP[name, 'f64']:g} |" for name in sorted({name for name, _ in ULP}))
+    steps = ", ".join(f"{rounding_steps(n)} for n = {n}" for n in (10, 2048, 10**6, 10**9))
+    return ERRORS.format(rows=rows, steps=steps)
+
+
+ERRORS = """\
+## Errors of floats
+
+**Functions.** The largest error, in units in the last place of the exact result, of the functions that `ops` and `Tensor` have under
+these names, for every argument: large, small, subnormal, of either sign. `add`, `sub`, `mul`, `div`, `sqrt`, `fmod` and comparisons are
+exact but for the rounding of their result. Two-byte floats are computed in float32 and rounded once more: 0.501 units.
+
+| | float32 | float64 |
+|---|---|---|
+{rows}
+
+Functions of several steps (`silu`, `mish`, `gelu`, `selu`, `softsign`, `tanhshrink`, `%`, ...) have the errors of their steps:
+`tanhshrink(x)`, x - tanh(x), is off by some units in the last place of x, not of its small result; `silu(x)`, where sigmoid(x) is
+subnormal, by |x| times the least subnormal number.
+
+**Sums.** A sum of n floats differs from the exact one by less than s(n) * u * (the sum of their sizes), where u is half the distance
+from 1 to the next number, 2**-24 for float32, and s(n) counts roundings: {steps}.
+Blocks of 2048 elements that lie side by side, or of 64 rows, are added, and their totals combined as a balanced tree. It holds along
+any axis, for `mean`, for the sums in `softmax` and losses, for gradients of biases and of what was broadcast. Where a sum has two
+stages, over axes that are not neighbours or, in `batch_norm`, over an image and then the batch, s of both adds up. Two-byte floats are
+added in float32. `cumsum` adds in order: n * u. The order depends on the shape alone: the bits are the same for any number of threads.
+
+**Products of matrices.** An element over k terms differs from the exact one by less than (min(k, 512) + k / 512 + 1) * u * (the sum of
+the sizes of its terms): chains of 512 multiplications and additions, added in order. An element of a convolution, of its gradient by the
+images and of its gradient by the filters differs by less than t * u * (the sum of the sizes of its terms), where t counts the terms:
+channels times taps, for the filters images times places. How the places are cut depends on the shape alone, too.
+
+Without a C compiler NumPy computes: sums in float64, rounded once, functions with its own errors.
+"""
+
+
 def ops_page() -> str:
     """The text of ops.md."""
     lines = [
@@ -36,6 +76,7 @@ def ops_page() -> str:
         "`ct` the cotangent of the result. How they are written in text is said in [ir.md](ir.md), how to add one in",
         "[adding-an-op.md](adding-an-op.md).",
         "",
+        float_errors(),
     ]
     for module in ops.__all__:
         found = [op for op in registry().values() if op.__module__.rpartition(".")[2] == module]

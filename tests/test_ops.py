@@ -339,15 +339,21 @@ def test_gradient_agrees_with_finite_differences(name: str) -> None:
                 check_gradient(module_of(case, i), case, orders=1)
 
 
+def tensor_of(type_: Any) -> TensorType:
+    assert isinstance(type_, TensorType)
+    return type_
+
+
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_operands_are_broadcast_in_square_samples(name: str) -> None:
     """[n, n] beside [n]: a gradient summed along the wrong axis has the right shape there, and only its numbers are wrong."""
     smooth = [sample for sample in samples_of(registry()[name]) if sample.smooth]
     if not smooth or len(smooth[0].operands) == 1 or not list(gradient_cases(name)):
         return
-    for place, type_ in enumerate(smooth[0].operands):
-        rows = [sample for sample in smooth if sample.operands[place].shape == (3,)]
-        assert not type_.dtype.is_float or any(t.shape == (3, 3) for sample in rows for t in sample.operands), f"operand {place}"
+    shapes = [[(tensor_of(t).dtype, tensor_of(t).shape) for t in sample.operands] for sample in smooth]
+    for place, (dtype, _) in enumerate(shapes[0]):
+        rows = [operands for operands in shapes if operands[place][1] == (3,)]
+        assert not dtype.is_float or any(shape == (3, 3) for operands in rows for _, shape in operands), f"operand {place}"
 
 
 def check_gradient(module: Module, case: Case, orders: int) -> None:

@@ -25,7 +25,7 @@ from adjoint.ops.arguments import (
     seed_argument,
     wrong,
 )
-from adjoint.ops.arithmetic import abs, clip_by_value, exp, expm1, greater, less, less_equal, log1p, minimum, where
+from adjoint.ops.arithmetic import abs, clip_by_value, expm1, greater, less, less_equal, where
 from adjoint.ops.parts import parted
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.host_checks import is_run_time_number
@@ -39,7 +39,7 @@ __all__ = [
     "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
 ]
 
-_RELU, _SIGMOID, _TANH = ew.Relu(), ew.Sigmoid(), ew.Tanh()
+_RELU, _SIGMOID, _SOFTPLUS, _TANH = ew.Relu(), ew.Sigmoid(), ew.Softplus(), ew.Tanh()
 _LEAKY, _LEARNED = ew.LeakyRelu("mean"), ew.LeakyRelu("slope")
 _GELU = {name: ew.Gelu(name) for name in ("none", "tanh")}
 _IDENTITY, _SELECT = ew.Identity(), ew.Select()
@@ -155,7 +155,7 @@ def sigmoid(input: Any) -> Tensor:
 def logsigmoid(x: Any) -> Tensor:
     """log(sigmoid(x))."""
     x = _float_operand("LogSigmoid", x, "x")
-    return minimum(x, constant(0.0, x.dtype)) - log1p(exp(-abs(x)))
+    return 0.0 - apply(_SOFTPLUS, -x)
 
 
 def tanh(input: Any) -> Tensor:
@@ -169,7 +169,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
     steep = number("Softplus", "beta", beta)
     scaled = x if steep == 1 else x * steep
     straight = greater(scaled, float(number("Softplus", "threshold", threshold)))
-    bent = log1p(exp(where(straight, constant(0.0, x.dtype), scaled)))
+    bent = apply(_SOFTPLUS, where(straight, constant(0.0, x.dtype), scaled))
     return where(straight, x, bent if steep == 1 else bent / steep)
 
 

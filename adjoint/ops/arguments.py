@@ -16,15 +16,15 @@ import numpy as np
 from adjoint.diagnostics import printed_as
 from adjoint.ir.op import Op, mistake
 from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.types import F32, DType
+from adjoint.ir.types import BF16, F16, F32, F64, DType
 from adjoint.runtime.host_checks import is_run_time_number
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant, dtype_argument
 
 __all__ = [
     "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "channels_first", "choice", "dimension", "dtype_argument",
-    "filler", "flag", "floating", "integer", "number", "only", "operand", "pair", "real", "seed_argument", "sizes_argument",
-    "tensors_argument", "whole", "wrong",
+    "filler", "flag", "floating", "integer", "number", "only", "operand", "pair", "real", "roomy", "seed_argument", "single",
+    "sizes_argument", "tensors_argument", "whole", "wrong",
 ]
 
 
@@ -63,6 +63,17 @@ def tensors_argument(op: Op | str, argument: str, tensors: Any) -> tuple[Tensor,
 def floating(x: Tensor) -> Tensor:
     """`x` in floating point: integers and bools become Float32."""
     return x if x.dtype.is_float else apply(made(Cast, F32), x)
+
+
+def single(x: Tensor) -> Tensor:
+    """`x`, two-byte floats in Float32."""
+    return apply(made(Cast, F32), x) if x.dtype in (F16, BF16) else x
+
+
+def roomy(x: Tensor) -> Tensor:
+    """`x` in a dtype that has room for the squares of its numbers: Float16 in Float32, BFloat16 and Float32 in Float64."""
+    to = {F16: F32, BF16: F64, F32: F64}.get(x.dtype, x.dtype)
+    return x if x.dtype is to else apply(made(Cast, to), x)
 
 
 def integer(op: Op | str, argument: str, value: Any) -> int:

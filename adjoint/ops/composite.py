@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.ops.arguments import flag, number, tensors_argument, wrong
+from adjoint.ops.arguments import flag, number, single, tensors_argument, wrong
 from adjoint.ops.arithmetic import maximum, sqrt, square
 from adjoint.ops.reduction import sum
 from adjoint.runtime.grad import GradOperation
@@ -141,11 +141,11 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
     if limit <= 0:
         raise wrong("clip_by_global_norm", "clip_norm", "more than 0", limit)
     factor = limit / maximum(_length(x), limit)
-    return tuple(item * factor for item in x)
+    return tuple((single(item) * factor).astype(item.dtype, copy=False) if item.dtype.is_float else item * factor for item in x)
 
 
 def _length(items: Sequence[Tensor]) -> Tensor:
-    total = sum(square(items[0]))
+    total = sum(square(single(items[0])))
     for item in items[1:]:
-        total = total + sum(square(item))
+        total = total + sum(square(single(item)))
     return sqrt(total)

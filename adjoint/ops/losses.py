@@ -15,13 +15,14 @@ from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
-from adjoint.ops.arguments import IndexMistake, choice, floating, number, operand, real, whole, wrong
+from adjoint.ops.arguments import IndexMistake, choice, floating, number, operand, real, roomy, whole, wrong
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import mean, sum
 from adjoint.ops.shapes import moveaxis, reshape, squeeze
 from adjoint.runtime.host_checks import checked_on_host, explained
 from adjoint.runtime.interned import made
+from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -296,9 +297,11 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
     for name, x in (("x1", a), ("x2", b)):
         if not x.dtype.is_float:
             raise wrong(op, name, "a Tensor of a floating point type", x, TypeError)
-    least = constant(float(number(op, "eps", eps)) ** 2, a.dtype)
+    dtype = common_dtype(a.dtype, b.dtype)
+    a, b = roomy(a), roomy(b)
+    least = float(number(op, "eps", eps)) ** 2
     lengths = [sqrt(maximum(sum(square(x), dim), least)) for x in (a, b)]  # not the root of 0, which has no gradient
-    return sum(a * b, dim) / (lengths[0] * lengths[1])
+    return (sum(a * b, dim) / lengths[0] / lengths[1]).astype(dtype, copy=False)
 
 
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
@@ -306,7 +309,9 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     op = "CosineEmbeddingLoss"
     kind = _reduction(op, reduction)
     a, b, wanted = operand(op, input1, "input1"), operand(op, input2, "input2"), operand(op, target, "target")
-    cosine = sum(a * b, 1) / norm_product(a, b)
+    dtype = common_dtype(a.dtype, b.dtype)
+    a, b = roomy(a), roomy(b)
+    cosine = (sum(a * b, 1) / norm_product(a, b)).astype(dtype, copy=False)
     zero = constant(0.0, cosine.dtype)
     losses = where(wanted == 1, 1.0 - cosine, where(wanted == -1, maximum(cosine - real(op, "margin", margin), zero), zero))
     return reduced(losses, kind)

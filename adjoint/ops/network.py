@@ -12,7 +12,7 @@ from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.reduce import Mean, Sum
-from adjoint.ops.arguments import flag, integer, number, only, operand, pair, sizes_argument, whole, wrong
+from adjoint.ops.arguments import flag, integer, number, only, operand, pair, single, sizes_argument, whole, wrong
 from adjoint.ops.arithmetic import rsqrt, square, stop_gradient, where
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import Pairs, same_padding
@@ -183,7 +183,8 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-06) -> tuple[Tensor, Tensor
     if not scale.ndim or x.shape[x.ndim - scale.ndim :] != scale.shape:
         raise wrong("RmsNorm", "gamma", f"of a shape that {x.shape} ends with", scale)
     axes = tuple(range(x.ndim - scale.ndim, x.ndim))
-    inverse = rsqrt(apply(made(Mean, axes, True), square(x)) + float(number("RmsNorm", "epsilon", epsilon)))
+    inverse = rsqrt(apply(made(Mean, axes, True), square(single(x))) + float(number("RmsNorm", "epsilon", epsilon)))
+    inverse = inverse.astype(x.dtype, copy=False)
     return x * inverse * scale, inverse
 
 

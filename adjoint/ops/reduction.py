@@ -14,7 +14,7 @@ from typing import Any
 from adjoint.ir.ops.along import ArgMax, ArgMin, CumSum
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, ReduceMax, ReduceMin, Sum
-from adjoint.ir.types import BOOL, F64, I32, I64, U8, U16, U32, U64, DType
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, U16, U32, U64, DType
 from adjoint.ops.arguments import (
     axes_argument,
     axis_argument,
@@ -23,6 +23,8 @@ from adjoint.ops.arguments import (
     floating,
     integer,
     operand,
+    roomy,
+    single,
     wrong,
 )
 from adjoint.ops.arithmetic import abs, exp, isfinite, log, maximum, minimum, pow, sqrt, square, stop_gradient, where
@@ -183,8 +185,8 @@ def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: DType 
 
 
 def _moments(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tuple[Tensor, Tensor]:
-    """Variance and mean over axes, divided by the count less `ddof`."""
-    x = floating(operand(name, input))
+    """Variance and mean over axes, the square distances divided by the count less `ddof`; of halves in Float32."""
+    x = single(floating(operand(name, input)))
     axes, keep = axes_argument(name, axis, x.ndim), flag(name, "keepdims", keepdims)
     correction = int(ddof) if isinstance(ddof, bool) else integer(name, "ddof", ddof)
     center = apply(made(Mean, axes, True), x)
@@ -194,25 +196,37 @@ def _moments(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tupl
     return variance, center if keep else reshape(center, variance.shape)
 
 
+def _deviation(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean over axes: no square overflows or vanishes where the deviation does not."""
+    variance, center = _moments(name, roomy(floating(operand(name, input))), axis, ddof, keepdims)
+    return sqrt(variance), center
+
+
+def _like(given: Tensor, result: Tensor) -> Tensor:
+    """A result in the dtype of the operand that it is of; of integers in Float32."""
+    return result.astype(given.dtype if given.dtype.is_float else F32, copy=False)
+
+
 def var(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """The variance over axes: the mean square distance from the mean, divided by the count less `ddof`."""
-    return _moments("Var", input, axis, ddof, keepdims)[0]
+    return _like(input, _moments("Var", input, axis, ddof, keepdims)[0])
 
 
 def std(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """The standard deviation over axes, the square root of `var`."""
-    return sqrt(_moments("Std", input, axis, ddof, keepdims)[0])
+    return _like(input, _deviation("Std", input, axis, ddof, keepdims)[0])
 
 
 def var_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The variance and the mean over axes."""
-    return _moments("VarMean", input, axis, ddof, keepdims)
+    variance, center = _moments("VarMean", input, axis, ddof, keepdims)
+    return _like(input, variance), _like(input, center)
 
 
 def std_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over axes."""
-    variance, center = _moments("StdMean", input, axis, ddof, keepdims)
-    return sqrt(variance), center
+    deviation, center = _deviation("StdMean", input, axis, ddof, keepdims)
+    return _like(input, deviation), _like(input, center)
 
 
 def ptp(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -235,7 +249,7 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     whole = dtype is None and not given.dtype.is_float
     axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)
     if (isinstance(ord, str) and ord == "fro") or ord is None:
-        return sqrt(apply(made(Sum, axes, keep), square(x)))
+        return _length(x, axes, keep)
     if isinstance(ord, (bool, str)) or not isinstance(ord, (int, float)):
         raise wrong("Norm", "ord", "None, 'fro' or a number", repr(ord), ValueError if isinstance(ord, str) else TypeError)
     if len(axes) == 2 and (dim is not None or x.ndim == 2):
@@ -245,12 +259,17 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     if ord in (math.inf, -math.inf):
         return apply(made(ReduceMax if ord > 0 else ReduceMin, axes, keep), abs(given if whole and given.dtype.is_integer else x))
     if ord == 2:
-        return sqrt(apply(made(Sum, axes, keep), square(x)))
+        return _length(x, axes, keep)
     if ord == 0:
         return apply(made(Sum, axes, keep), apply(made(Cast, I64 if whole else x.dtype), apply(made(Cast, BOOL), x)))
     if ord == 1:
         return apply(made(Sum, axes, keep), abs(x))
-    return pow(apply(made(Sum, axes, keep), pow(abs(x), float(ord))), 1.0 / ord)
+    return _like(x, pow(apply(made(Sum, axes, keep), pow(abs(roomy(x)), float(ord))), 1.0 / ord))
+
+
+def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """The root of the sum of squares; no square overflows or vanishes where the length does not."""
+    return _like(x, sqrt(apply(made(Sum, axes, keep), square(roomy(x)))))
 
 
 def _matrix_norm(x: Tensor, ord: float, axes: tuple[int, ...], keep: bool) -> Tensor:

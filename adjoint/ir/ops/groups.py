@@ -4,7 +4,7 @@ A group is a row (`Rows`: its elements lie side by side) or a column among other
 computed at once).  Both have the same methods, so that a kernel is written once for either; what is computed once per
 group is handed around as a function that gives its value where it is asked for.
 
-The terms of a row are added in blocks of BLOCK, the n terms of a block in lanes, which is what vector instructions do:
+The terms of a row are added in blocks of 32 chunks, the n terms of a block in lanes, which is what vector instructions do:
 
     1  as many whole chunks of `lanes` terms as there are: term j of a chunk is added to lane j, chunk after chunk;
        the lanes are added in halves (l and l + lanes/2, then l and l + lanes/4, ...) down to SHORT of them
@@ -37,9 +37,10 @@ LONG = 64
 SHORT = 16
 COLUMNS = 128
 """Neighbouring columns that are computed together."""
-BLOCK = 2048
+CHUNKS = 32
+"""Chunks of terms of a row that are added before others join: their number times that of the lanes makes a block."""
 ROWS = 64
-"""Terms of a row, and of a column, that are added before others join."""
+"""Terms of a column that are added before others join."""
 
 Array = np.ndarray[Any, Any]
 Term = Callable[[Any], Any]
@@ -85,7 +86,8 @@ class Rows:
     ) -> list[Given]:
         k = self.k
         totals = [k.local(start, name, dtype) for name in names]
-        if self.most <= BLOCK:
+        length = CHUNKS * lanes
+        if self.most <= length:
             self._block(dtype, terms, names, lanes, start, combine, totals)
         else:
             kept = [k.array(dtype, trees.LEVELS, f"{name}_kept") for name in names]
@@ -102,21 +104,21 @@ class Rows:
                 for total, array in zip(totals, kept, strict=True):
                     k.set(total, array[level])
 
-            with k.loop(0, self.n, "at", step=BLOCK) as at:
+            with k.loop(0, self.n, "at", step=length) as at:
                 for total in totals:
                     k.set(total, start)
-                rest = k.let(k.minimum_of(self.n - at, k.literal(BLOCK, I64)), "in_block")
+                rest = k.let(k.minimum_of(self.n - at, k.literal(length, I64)), "in_block")
                 begin = k.let(self.first + at, "begin")
-                Rows(k, begin, rest, BLOCK)._block(dtype, terms, names, lanes, start, combine, totals)
-                trees.pushed(k, at / BLOCK, merge, keep)
-            trees.collected(k, (self.n + (BLOCK - 1)) / BLOCK, take, merge)
+                Rows(k, begin, rest, length)._block(dtype, terms, names, lanes, start, combine, totals)
+                trees.pushed(k, at / length, merge, keep)
+            trees.collected(k, (self.n + (length - 1)) / length, take, merge)
         return [lambda total=total: total for total in totals]
 
     def _block(
         self, dtype: DType, terms: Callable[[Any], Sequence[Any]], names: Sequence[str], lanes: int, start: float,
         combine: Callable[[Any, Any], Any], totals: Sequence[Expr],
     ) -> None:
-        """Combine at most BLOCK terms into `totals`, which hold `start`."""
+        """Combine the terms of one block into `totals`, which hold `start`."""
         k = self.k
         with k.when(k.greater_equal(self.n, SHORT)):
             self._chunks(dtype, terms, names, lanes, start, combine, totals)

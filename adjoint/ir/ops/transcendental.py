@@ -354,7 +354,12 @@ class Atan(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        return (b.div(ct, b.add(b.square(x), b.constant(1.0, dtype_of(x)))),)
+        one = b.constant(1.0, dtype_of(x))
+        # Beyond 1 it is (ct / x) / (x + 1 / x): the square of a number whose result is not 0 may be infinite.
+        large = b.greater(b.abs(x), one)
+        near, far = b.select(large, one, x), b.select(large, x, one)
+        beyond = b.div(b.div(ct, far), b.add(far, b.div(one, far)))
+        return (b.select(large, beyond, b.div(ct, b.add(b.square(near), one))),)
 
 
 @operation
@@ -512,8 +517,11 @@ class Atan2(Binary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         y, x = node.operands
-        scaled = b.div(ct, b.add(b.square(x), b.square(y)))
-        return b.unbroadcast(b.mul(scaled, x), to=y.type), b.unbroadcast(b.neg(b.mul(scaled, y)), to=x.type)
+        # Both are divided by the larger one first, so that no square overflows or vanishes.
+        size = b.stop_gradient(b.maximum(b.abs(x), b.abs(y)))
+        u, v = b.div(x, size), b.div(y, size)
+        scaled = b.div(b.div(ct, size), b.add(b.square(u), b.square(v)))
+        return b.unbroadcast(b.mul(scaled, u), to=y.type), b.unbroadcast(b.neg(b.mul(scaled, v)), to=x.type)
 
 
 @operation
