@@ -38,7 +38,7 @@ from typing import Final
 from adjoint.codegen.private_folder import PrivateFolder, UntrustedError
 from adjoint.codegen.scratch import Scratch
 
-__all__ = ["Store", "Usage", "existing", "size_limit"]
+__all__ = ["Store", "Stores", "Usage", "existing", "size_limit"]
 
 FOLDERS: Final = ("library", "kernel", "toolchain", "report")
 SIZE_LIMIT: Final = 512 * 2**20
@@ -46,7 +46,7 @@ SIZE_LIMIT: Final = 512 * 2**20
 KEPT_AFTER_TRIMMING: Final = 0.8
 """Share of the limit that is kept when it was exceeded, so that trimming is rare."""
 HOUR: Final = 3600.0
-ROOM: Final = 2**20
+ROOM: Final = 2**22
 """Bytes that a directory must be able to take before a compiler is blamed for what fails in it."""
 
 
@@ -162,7 +162,7 @@ class Store:
         return self.root / name
 
     def check_room(self) -> None:
-        """OSError if a file of one MiB cannot be written: then it is not the compiler's fault that one could not be."""
+        """OSError if a file of the size of ROOM cannot be written: then the compiler is not to blame for having written none."""
         with self.scratch.new_folder() as work:
             self.folder.create(f"{work}/room", os.urandom(ROOM))
 
@@ -223,6 +223,21 @@ class Store:
             *(f"library/{name}" for name, whole in libraries.items() if not whole),
             *(f"toolchain/{key}" for key in names("toolchain") if self.accepted_flags(key) is None),
         ]
+
+
+class Stores:
+    """The directories that can be used, opened as they are needed; `refused` gets those that cannot, with the reason."""
+
+    def __init__(self, refused: list[str]):
+        self._found: list[Store] = []
+        self._more = Store.candidates(refused)
+
+    def after(self, store: Store | None) -> Store | None:
+        """The next one, the first after None; None if there is none."""
+        position = 0 if store is None else self._found.index(store) + 1
+        if position == len(self._found):
+            self._found += [following] if (following := next(self._more, None)) is not None else []
+        return self._found[position] if position < len(self._found) else None
 
 
 def _bases() -> Iterator[Path]:

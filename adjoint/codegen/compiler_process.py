@@ -59,10 +59,11 @@ class Limit:
 
 
 class CompilerError(Exception):
-    """The compiler refused, crashed, or took too long; `output` is what it said."""
+    """The compiler refused, crashed, or took too long; `output` is what it said, of which the first error is the message."""
 
     def __init__(self, command: Sequence[str], output: str):
-        super().__init__(output.strip().partition("\n")[0] or "the compiler failed")
+        lines = output.strip().splitlines()
+        super().__init__(next((line for line in lines if "error:" in line), lines[0] if lines else "the compiler failed"))
         self.command = list(command)
         self.output = output
 
@@ -97,7 +98,10 @@ stopping: Final = threading.Event()
 
 def run(command: Sequence[str], folder: str, limit: Limit) -> None:
     """Run a compiler in a folder, where it also keeps its temporary files; a CompilerError if that fails or takes too long."""
-    reading, pipe = os.pipe()
+    try:
+        reading, pipe = os.pipe()
+    except OSError as problem:
+        raise CompilerError(command, f"the compiler could not be started: {problem}") from problem
     try:
         process = subprocess.Popen(
             ["/bin/sh", "-c", _GUARD, "adjoint", str(limit.processor), *command],

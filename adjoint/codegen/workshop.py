@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from adjoint.codegen import emit, headers
-from adjoint.codegen.cache import Store, size_limit
+from adjoint.codegen.cache import Store, Stores, size_limit
 from adjoint.codegen.compiler_process import CompilerError, CompilerHangs, Limit, stopping
 from adjoint.codegen.loading import Library, LoadError, load, table_text
 from adjoint.codegen.private_folder import UntrustedError
@@ -27,13 +27,11 @@ from adjoint.diagnostics import InternalError, printed_as, warn
 
 __all__ = ["CompilerFailure", "Workshop", "load_runtime", "open_workshop", "runtime_interface"]
 
-_DISK_PROBLEMS: Final = ("No space left on device", "Disk quota exceeded", "Read-only file system")
-"""What a compiler says that could not write its output, which is no fault of what it compiled."""
-
 _LACKS: Final = (
     "out of memory", "memory exhausted", "Cannot allocate memory", "Killed signal", "Resource temporarily unavailable",
+    "No space left on device", "Disk quota exceeded", "Read-only file system",
 )
-"""What a compiler says that the system has denied something, which is no fault of what it compiled either."""
+"""What a compiler says that the system has denied something, which is no fault of what it compiled."""
 
 PROBE: Final = "probe.c"
 RUNTIME: Final = "runtime.c"
@@ -50,13 +48,13 @@ class CompilerFailure(InternalError):
 
 
 class Workshop:
-    """A compiler that works, and a store that its libraries can be loaded from.
+    """A compiler that works, and a store that its libraries can be loaded from; another one takes its place when it is full.
 
     tried    compilers that were not there or did not work, with the reason
     refused  directories that could not be used, with the reason
     """
 
-    def __init__(self, toolchain: Toolchain, store: Store, tried: list[str], refused: list[str], stores: Iterator[Store]):
+    def __init__(self, toolchain: Toolchain, store: Store, tried: list[str], refused: list[str], stores: Stores):
         self.toolchain = toolchain
         self.tried = tried
         self.refused = refused
@@ -64,6 +62,7 @@ class Workshop:
         self._stores = stores
         self._broken: CompilerFailure | None = None
         self._doubted = False
+        self._open = False
         self.forget_threads()
         start = "\0".join((toolchain.identity, *toolchain.flags, emit.INCLUDES))
         self._base = sha256(start.encode()).digest()
@@ -73,32 +72,31 @@ class Workshop:
     @classmethod
     def candidates(cls, tried: list[str], refused: list[str]) -> Iterator[Workshop]:
         """Each compiler that compiles the probe, with the first directory that works with it."""
-        known: list[Store] = []
-        stores = Store.candidates(refused)
-
-        def all_stores() -> Iterator[Store]:
-            yield from known
-            for store in stores:
-                known.append(store)
-                yield store
-
+        stores = Stores(refused)
         for candidate in Toolchain.candidates(tried):
-            for store in all_stores():
+            compiler = " ".join(candidate.command)
+            store = stores.after(None)
+            while store is not None:
                 try:
                     ready = _accepted(candidate, store)
                 except CompilerError as problem:
-                    tried.append(f"{' '.join(candidate.command)}: {problem}")
+                    tried.append(f"{compiler}: {problem}")
                     break
                 except LoadError as problem:
-                    refused.append(f"{store.root}: {problem}")
+                    if store.executable:
+                        tried.append(f"{compiler}: what it makes cannot be loaded ({problem})")
+                        break
+                    reason = str(problem)
                 except OSError as problem:
-                    refused.append(f"{store.root}: {problem.strerror or problem}")
+                    reason = problem.strerror or str(problem)
                 except UntrustedError as problem:
-                    refused.append(str(problem))
+                    reason = str(problem)
                 else:
                     store.scratch.sweep()
                     yield cls(ready, store, tried, refused, stores)
                     break
+                _refuse(refused, store, reason)
+                store = stores.after(store)
 
     @classmethod
     def open(cls, *, with_runtime: bool = False) -> Workshop:
@@ -120,6 +118,7 @@ class Workshop:
 
     def _tell(self) -> None:
         """Warn, once, of what is not as the user has chosen it."""
+        self._open = True
         said: list[str] = []
         chosen = os.environ.get("CC", "").strip()
         broken = [reason for reason in self.tried if chosen or not reason.endswith(": not found")]
@@ -193,8 +192,8 @@ class Workshop:
                 self._retreat(store, problem.strerror or str(problem))
             except UntrustedError as problem:
                 self._retreat(store, str(problem))
-            except CompilerError as problem:
-                if stopping.is_set() or (reason := _disk_problem(store, problem)) is None:
+            except CompilerError:
+                if stopping.is_set() or (reason := _disk_problem(store)) is None:
                     raise
                 self._retreat(store, reason)
 
@@ -216,13 +215,13 @@ class Workshop:
         with self._lock:
             if self.store is not store:
                 return
-            self.refused.append(f"{store.root}: {reason}")
-            following = next(self._stores, None)
+            _refuse(self.refused, store, reason)
+            following = self._stores.after(store)
             if following is None:
                 self._broken = CompilerFailure(f"There is no directory left for compiled kernels: {'; '.join(self.refused)}.")
                 raise self._broken
             self.store = following
-            if problem := _problem_of(self.store, self.refused):
+            if self._open and (problem := _problem_of(self.store, self.refused)):
                 warn(problem)
 
     def failure(self, name: str, source: str, problem: CompilerError) -> CompilerFailure:
@@ -240,7 +239,7 @@ class Workshop:
                 self._broken = CompilerFailure(f"The C compiler {compiler} does not work any more ({fault}).")
                 return self._broken
         if isinstance(problem, CompilerHangs) or any(words in problem.output for words in _LACKS):
-            return CompilerFailure(f"The C of {name} could not be compiled, for lack of memory, processes or time here ({problem}).")
+            return CompilerFailure(f"The C of {name} could not be compiled, for lack of memory, space, processes or time here ({problem}).")
         report = "\n".join(
             [
                 f"The C compiler refused {name}.",
@@ -280,6 +279,8 @@ def _compiled(
     with store.scratch.new_folder() as work:
         folder.create(f"{work}/{unit}.c", text.encode())
         toolchain.compile(f"{unit}.c", f"{unit}.so", extra, folder=folder.place(work), limit=limit)
+        if folder.status(f"{work}/{unit}.so") is None:
+            raise CompilerError(toolchain.command, "it reports success and has written nothing")
         library = store.add_library(unit, f"{work}/{unit}.so")
         folder.rename(f"{work}/{unit}.c", f"library/{unit}.c")
     return library
@@ -317,24 +318,28 @@ def _accepted(candidate: Toolchain, store: Store) -> Toolchain:
             ready = candidate.without_machine()
             _try_out(ready, store)
     except CompilerError as problem:
-        if (reason := _disk_problem(store, problem)) is not None:
+        if (reason := _disk_problem(store)) is not None:
             raise OSError(reason) from problem
         raise
     store.accept_flags(key, ready.machine)
     return ready
 
 
-def _disk_problem(store: Store, problem: CompilerError) -> str | None:
+def _disk_problem(store: Store) -> str | None:
     """Why the directory is to blame for what the compiler could not do; None if it is not."""
-    said = next((words for words in _DISK_PROBLEMS if words in problem.output), None)
-    if said is None:
-        try:
-            store.check_room()
-        except OSError as refusal:
-            return refusal.strerror or str(refusal)
-        except UntrustedError as refusal:
-            return str(refusal)
-    return said
+    try:
+        store.check_room()
+    except OSError as refusal:
+        return refusal.strerror or str(refusal)
+    except UntrustedError as refusal:
+        return str(refusal)
+    return None
+
+
+def _refuse(refused: list[str], store: Store, reason: str) -> None:
+    """Note why a directory cannot be used, once."""
+    if (said := f"{store.root}: {reason}") not in refused:
+        refused.append(said)
 
 
 def _problem_of(store: Store, refused: list[str]) -> str:

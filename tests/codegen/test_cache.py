@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cffi import FFI
-from compilers import needs_compiler
+from compilers import REAL, needs_compiler, script
 from toy_ops import Add, alone, lowered, vector
 
 from adjoint.codegen.cache import Store, size_limit
@@ -358,6 +358,18 @@ def test_a_directory_that_fills_up_means_another(mounted: Any, cache: Path, tmp_
         (place / "filler").write_bytes(bytes(2**21))
     with pytest.warns(UserWarning, match="ADJOINT_CACHE_DIR is not used.*: No space left on device"):
         use(workshop)
+    assert workshop.store.root == tmp_path / "xdg/adjoint/kernels"
+
+
+@needs_compiler
+def test_one_that_fills_up_under_the_first_compiler(mounted: Any, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second compiler finds the directory that the first one went on to; one warning says all of it."""
+    place = mounted("cache", "size=1m")
+    fill = f"head -c 2000000 /dev/zero > {place}/filler 2> {tmp_path}/said; echo no >&2; exit 1"
+    monkeypatch.setenv("CC", str(script(tmp_path / "fills", f'case "$*" in *runtime*) {fill};; esac; exec {REAL} "$@"')))
+    with pytest.warns(UserWarning, match=r"fills: it cannot compile .* \(no\).*ADJOINT_CACHE_DIR is not used.*No space") as said:
+        workshop = Workshop.open(with_runtime=True)
+    assert len(said) == 1
     assert workshop.store.root == tmp_path / "xdg/adjoint/kernels"
 
 

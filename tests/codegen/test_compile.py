@@ -21,7 +21,7 @@ from compilers import REAL, CountedCompiler, alive, needs_compiler, script
 from toy_ops import Add, Broken, Scale, Sum, alone, lowered, vector
 
 from adjoint.codegen import packs
-from adjoint.codegen.cache import Store
+from adjoint.codegen.cache import Store, Stores
 from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.emit import Lowered
 from adjoint.codegen.toolchain import Toolchain
@@ -187,7 +187,7 @@ def test_another_compiler_or_other_flags_are_another_kernel(cache: Path, monkeyp
     assert toolchain_ is not None
     store = next(Store.candidates())
     other = Toolchain(toolchain_.command, toolchain_.identity + "x", toolchain_.machine)
-    keys = {Workshop(t, store, [], [], iter(())).key("text") for t in (toolchain_, other, toolchain_.without_machine())}
+    keys = {Workshop(t, store, [], [], Stores([])).key("text") for t in (toolchain_, other, toolchain_.without_machine())}
     assert len(keys) == (3 if toolchain_.machine else 2)
 
 

@@ -192,11 +192,17 @@ def test_temporary_files_are_in_the_cache(cache: Path, tmp_path: Path, monkeypat
 # ---- compilers that do not work
 
 
-def test_a_broken_compiler_gives_way_to_the_next(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", str(script(tmp_path / "broken", "echo out of order >&2; exit 1")))
-    with pytest.warns(UserWarning, match="is used, after others: .*out of order") as said:
+@pytest.mark.parametrize(("body", "reason"), [
+    ("echo out of order >&2; exit 1", "out of order"),
+    ("exit 0", "reports success and has written nothing"),
+    ('while [ "$1" != -o ]; do shift; done; echo nonsense > "$2"', "what it makes cannot be loaded"),
+])
+def test_a_broken_compiler_gives_way(body: str, reason: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", str(script(tmp_path / "broken", body)))
+    with pytest.warns(UserWarning, match=f"is used, after others: .*/broken: .*{reason}") as said:
         made = Workshop.open()
     assert len(said) == 1
+    assert made.refused == []
     assert made.toolchain.command != (str(tmp_path / "broken"),)
     KernelCache(FFI(), made).get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
 
@@ -303,11 +309,12 @@ def test_a_compiler_that_stops_working_is_blamed_and_not_tried_again(cache: Path
     assert list((made.store.root / "report").iterdir()) == []
 
 
-@pytest.mark.parametrize("said", ["cc1: out of memory allocating 65536 bytes", "gcc: fatal error: Killed signal terminated program cc1"])
-def test_a_system_that_denies_memory_is_blamed(said: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("said", ["cc1: out of memory allocating 65536 bytes", "gcc: fatal error: Killed signal terminated program cc1",
+                                  "ccache: error: No space left on device"])
+def test_a_system_that_denies_what_it_needs_is_blamed(said: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", str(script(tmp_path / "cc", f'case "$*" in *toy*) echo "{said}" >&2; exit 1;; esac; exec {REAL} "$@"')))
     kernels = KernelCache(FFI(), Workshop.open())
-    with pytest.raises(CompilerFailure, match=f"lack of memory, processes or time here .{said}.") as caught:
+    with pytest.raises(CompilerFailure, match=f"lack of memory, space, processes or time here .{said}.") as caught:
         kernels.get(alone(lowered(Add(), vector(F32, 3), vector(F32, 3))))
     assert caught.value.report is None
 
