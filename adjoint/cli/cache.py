@@ -38,7 +38,7 @@ def act(chosen: argparse.Namespace) -> int:
 
 def _info(store: Store, limit: int) -> int:
     usage = store.usage()
-    print(f"{store.root}: {usage.kernels} kernels in {usage.libraries} libraries, {usage.bytes / 2**20:.1f} of {limit // 2**20} MiB"
+    print(f"{store.root}: {usage.kernels} kernels in {usage.libraries} libraries, {usage.bytes / 1e6:.1f} of {limit / 1e6:.1f} MB"
           + ("" if store.executable else "; mounted noexec, so they are loaded from memory"))
     return 0
 
@@ -55,7 +55,7 @@ def _verify(store: Store, limit: int) -> int:
 def _clear(store: Store, limit: int) -> int:
     before = store.usage().bytes
     store.clear()
-    print(f"{store.root}: {before / 2**20:.1f} MiB removed")
+    print(f"{store.root}: {before / 1e6:.1f} MB removed")
     return 0
 
 

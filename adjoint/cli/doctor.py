@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from rich.table import Table
 
 import adjoint
 from adjoint.cli.console import Output
-from adjoint.codegen.toolchain import NoCompiler, Toolchain, machine_flags
+from adjoint.codegen.cache import size_limit
+from adjoint.codegen.toolchain import NoCompiler, machine_flags
 from adjoint.codegen.workshop import open_workshop
 from adjoint.runtime.context import get_context
 
@@ -27,7 +27,7 @@ __all__ = ["SETTINGS", "act", "configure"]
 
 SETTINGS = {
     "ADJOINT_CACHE_DIR": "where compiled kernels are kept",
-    "ADJOINT_CACHE_MIB": "how much of them, in MiB",
+    "ADJOINT_CACHE_BYTES": "bytes of compiled kernels that are kept",
     "ADJOINT_NUM_THREADS": "threads of the kernels",
     "ADJOINT_PROGRAM_CACHE_BYTES": "bytes of recorded gradients, graphs and plans that a process keeps",
     "ADJOINT_HOOK_SIGNATURE": "cell or cell_id (the older manual's hooks)",
@@ -78,21 +78,27 @@ def _versions() -> dict[str, Any]:
 
 
 def _compiler() -> dict[str, Any]:
-    tried: list[str] = []
-    found = Toolchain.find(tried)
-    features = " ".join(machine_flags()) or "none"
-    if found is None:
-        return {"found": "none", "tried": "; ".join(tried), "CPU features": features}
-    return {"found": " ".join(found.command), "version": found.version(), "flags": " ".join(found.flags), "CPU features": features}
+    features = {"CPU features": " ".join(machine_flags()) or "none"}
+    try:
+        workshop = open_workshop()
+    except NoCompiler as reason:
+        return {"found": "none", "not used": "; ".join(reason.tried), **features}
+    used = workshop.toolchain
+    return {"found": " ".join(used.command), "version": used.version(), "flags": " ".join(used.flags), **features,
+            **({"left out of CC": " ".join(used.left_out)} if used.left_out else {}),
+            **({"not used": "; ".join(workshop.tried)} if workshop.tried else {})}
 
 
 def _cache() -> dict[str, Any]:
     try:
-        store = open_workshop().store
-    except NoCompiler:
-        return {"directory": "not used: there is no compiler"}
+        workshop = open_workshop()
+    except NoCompiler as reason:
+        return {"directory": "; ".join(["not used: nothing can be compiled", *reason.refused])}
+    store = workshop.store
     usage = store.usage()
-    return {"directory": store.root, "libraries": usage.libraries, "kernels": usage.kernels, "bytes": usage.bytes}
+    return {"directory": store.root, "libraries": usage.libraries, "kernels": usage.kernels, "bytes": usage.bytes, "at most": size_limit(),
+            **({} if store.executable else {"loaded from": "memory: the directory is mounted noexec"}),
+            **({"passed over": "; ".join(workshop.refused)} if workshop.refused else {})}
 
 
 def _self_test() -> dict[str, Any]:
@@ -111,7 +117,6 @@ def _self_test() -> dict[str, Any]:
 
 def _check() -> int:
     """What the self test runs."""
-    warnings.simplefilter("error")
     x = np.linspace(-3, 3, 1000, dtype=np.float32)
     result = (adjoint.Tensor(x) + adjoint.Tensor(x)).asnumpy()
     return 0 if np.array_equal(result, x + x) else 1

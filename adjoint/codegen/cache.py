@@ -41,8 +41,8 @@ from adjoint.codegen.scratch import Scratch
 __all__ = ["Store", "Stores", "Usage", "existing", "size_limit"]
 
 FOLDERS: Final = ("library", "kernel", "toolchain", "report")
-SIZE_LIMIT: Final = 512 * 2**20
-"""Bytes that a cache may hold, unless ADJOINT_CACHE_MIB says otherwise."""
+SIZE_LIMIT: Final = 500_000_000
+"""Bytes that a cache may hold, unless ADJOINT_CACHE_BYTES says otherwise."""
 KEPT_AFTER_TRIMMING: Final = 0.8
 """Share of the limit that is kept when it was exceeded, so that trimming is rare."""
 HOUR: Final = 3600.0
@@ -254,13 +254,13 @@ def _bases() -> Iterator[Path]:
 
 
 def size_limit() -> int:
-    """The bytes that a cache may hold: ADJOINT_CACHE_MIB, in MiB; ValueError if that is no positive number."""
-    text = os.environ.get("ADJOINT_CACHE_MIB", "")
+    """The bytes that a cache may hold; ValueError if ADJOINT_CACHE_BYTES is no positive number."""
+    text = os.environ.get("ADJOINT_CACHE_BYTES", "")
     if not text:
         return SIZE_LIMIT
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ValueError(f"ADJOINT_CACHE_MIB must be a positive number of MiB, but got {text!r}.")
-    return int(text) * 2**20
+        raise ValueError(f"ADJOINT_CACHE_BYTES must be a positive number of bytes, but got {text!r}.")
+    return int(text)
 
 
 def existing(refused: list[str]) -> Store | None:

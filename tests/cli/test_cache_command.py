@@ -37,9 +37,9 @@ def test_nothing_is_made_where_nothing_is(directory: Path, capsys: pytest.Captur
 
 def test_info(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     filled()
-    monkeypatch.setenv("ADJOINT_CACHE_MIB", "7")
+    monkeypatch.setenv("ADJOINT_CACHE_BYTES", "7000000")
     assert main(["cache", "info"]) == 0
-    assert capsys.readouterr().out == f"{directory}/kernels: 2 kernels in 1 libraries, 0.0 of 7 MiB\n"
+    assert capsys.readouterr().out == f"{directory}/kernels: 2 kernels in 1 libraries, 0.0 of 7.0 MB\n"
 
 
 def test_verify_removes_what_is_damaged(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +75,6 @@ def test_a_task_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_limit_that_is_none(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     filled()
-    monkeypatch.setenv("ADJOINT_CACHE_MIB", "much")
+    monkeypatch.setenv("ADJOINT_CACHE_BYTES", "much")
     assert main(["cache", "info"]) == 2
-    assert capsys.readouterr().err == "adjoint cache: ADJOINT_CACHE_MIB must be a positive number of MiB, but got 'much'.\n"
+    assert capsys.readouterr().err == "adjoint cache: ADJOINT_CACHE_BYTES must be a positive number of bytes, but got 'much'.\n"

@@ -176,18 +176,18 @@ def test_what_was_not_used_for_longest_goes_first(cache: Path) -> None:
 
 
 def test_the_limit_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert size_limit() == 512 * 2**20
-    monkeypatch.setenv("ADJOINT_CACHE_MIB", "3")
-    assert size_limit() == 3 * 2**20
+    assert size_limit() == 500_000_000
+    monkeypatch.setenv("ADJOINT_CACHE_BYTES", "3000000")
+    assert size_limit() == 3_000_000
     for text in ("0", "-1", "much", "1.5", "²"):
-        monkeypatch.setenv("ADJOINT_CACHE_MIB", text)
-        with pytest.raises(ValueError, match="ADJOINT_CACHE_MIB must be a positive number of MiB, but got"):
+        monkeypatch.setenv("ADJOINT_CACHE_BYTES", text)
+        with pytest.raises(ValueError, match="ADJOINT_CACHE_BYTES must be a positive number of bytes, but got"):
             size_limit()
 
 
 @needs_compiler
 def test_the_limit_holds_while_kernels_are_made(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ADJOINT_CACHE_MIB", "1")
+    monkeypatch.setenv("ADJOINT_CACHE_BYTES", str(2**20))
     store = first()
     old = add(store, "old", os.urandom(2**20), "a1")
     os.utime(store.root / "library" / old, (1, 1))
