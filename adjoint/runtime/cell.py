@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 from adjoint.diagnostics import check_flag
 from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime import graphs
+from adjoint.runtime.attributes import Attributes
 from adjoint.runtime.boundary import shown, top_level, with_top_level
 from adjoint.runtime.custom_bprop import Rule
 from adjoint.runtime.epoch import epoch
@@ -54,6 +55,11 @@ class Cell:
 
     _watched: bool = False
     """Whether a graph depends on this cell: then the epoch moves when an attribute changes."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls)
+        object.__setattr__(made, "__dict__", Attributes())
+        return made
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
         own = self.__dict__
@@ -184,7 +190,7 @@ class Cell:
             if "_params" not in self.__dict__:
                 raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
             self._name_apart()
-            self.__dict__.update(_called=True, _direct=self._hooks is None and self._compute is None)
+            dict.update(self.__dict__, _called=True, _direct=self._hooks is None and self._compute is None)
         if graphs.mode:
             return graphs.run_cell(self, args, kwargs)
         hooks = self._hooks
@@ -286,7 +292,7 @@ class Cell:
         self._need_init("_cells", "hook")
         if self._hooks is None:
             self._hooks = CellHooks()
-            self.__dict__["_direct"] = False
+            object.__setattr__(self, "_direct", False)  # past the epoch: no graph depends on it
         return self._hooks
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
@@ -476,7 +482,7 @@ class Cell:
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
         for _, cell in self.cells_and_names():
             cell._compute = dst_type
-            cell.__dict__["_direct"] = False
+            object.__setattr__(cell, "_direct", False)
             if not cell.keeps_parameters:
                 # Looked for by `__getattr__`: what it finds depends on who asks.
                 for name, parameter in cell._params.items():
@@ -533,7 +539,7 @@ class Cell:
     def __getstate__(self) -> dict[str, Any]:
         if self._hooks is not None:
             self._hooks.check_pickling(self)
-        return self.__dict__
+        return dict(self.__dict__)
 
     def __setstate__(self, state_: dict[str, Any]) -> None:
         self.__dict__.update(state_)

@@ -5,8 +5,8 @@ global, a closure, an attribute, a cell whose Python ran as it is (`adjoint.runt
 snapshot of what stands there (`adjoint.runtime.values` says which values are the same), `holds` compares.
 
 How often a place is looked at depends on who would notice a change.  What stands in a cell, its hook slots and the
-types of tensors are compared when the epoch has moved; a cell's own `__dict__`, written to past `__setattr__`, is not
-watched.  Everything else is compared at every call: what can be told by its identity by one pass over the ids of all such
+types of tensors are compared when the epoch has moved; what `object.__setattr__` writes into a cell is not seen.
+Everything else is compared at every call: what can be told by its identity by one pass over the ids of all such
 places, containers, arrays and computed attributes item by item.
 
 Guards keep alive what they mean by identity only where Python has no weak references to it.  A graph that hangs on a

@@ -340,7 +340,8 @@ def _is_computed(static: Any, own: bool) -> bool:
 
 def watch_cell(cell: Cell) -> None:
     """From now on a change of the cell moves the epoch."""
-    cell.__dict__["_watched"] = True
+    own: Any = cell.__dict__
+    own.watch()
 
 
 class OwnAttribute(_Named):

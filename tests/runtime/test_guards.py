@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import math
+import operator
+import pickle
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -405,14 +407,32 @@ def test_the_epoch_stands_still(net: Net) -> None:
 
 
 def test_comparisons_while_the_epoch_stands_still(net: Net) -> None:
-    """What stands in a cell's own `__dict__` is compared when the epoch moves, and only then."""
+    """What stands in a cell is compared when the epoch moves, and only then; `object.__setattr__` does not move it."""
     guards = read("rate")(net)
-    net.__dict__["rate"] = 0.2
+    object.__setattr__(net, "rate", 0.2)
     assert guards.holds()
     epoch.move()
     assert not guards.holds() and not guards.holds()
-    net.__dict__["rate"] = 0.1
+    net.rate = 0.1
     assert guards.holds()
+
+
+@pytest.mark.parametrize("write", [
+    lambda own: own.update(rate=0.2), lambda own: own.__setitem__("rate", 0.2), lambda own: own.pop("rate"),
+    lambda own: own.__delitem__("rate"), lambda own: own.setdefault("rate_of_all", 1), lambda own: operator.ior(own, {"rate": 0.2}),
+    lambda own: vars(own["act"]).update(slope=1),
+])
+def test_writes_through_the_dict_of_a_cell(net: Net, write: Callable[[dict[str, Any]], Any]) -> None:
+    guards = guards_of(lambda g: [g.of_cell(net), g.of_cell(net.act)])
+    state, before = pickle.dumps(net.act), epoch.now
+    write(net.__dict__)
+    assert epoch.now != before and not guards.holds() and guards.broken()
+    other = pickle.loads(state)
+    before = epoch.now
+    other.__dict__.update(slope=2)
+    copy.deepcopy(net.act)
+    assert type(other.__dict__) is type(net.__dict__) and type(other.__getstate__()) is dict
+    assert b"Attributes" not in state
 
 
 def test_no_number_of_the_epoch_comes_twice() -> None:

@@ -888,6 +888,17 @@ for title, (forth, back) in NETS.items():
 
 
 @case
+def cell_written_through_its_dict() -> Iterator[Stage]:
+    net = Net()
+    yield net, (X,)
+    before = net.inner.rate
+    net.inner.__dict__.update(rate=7.0)
+    yield net, (X,)
+    net.inner.__dict__["rate"] = before
+    yield net, (X,)
+
+
+@case
 def net_to_float() -> Iterator[Stage]:
     net = nn.SequentialCell(nn.Dense(3, 3, weight_init="one"), Inner())
     yield net, (X,)
