@@ -34,8 +34,11 @@ demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, it
 test: .venv/.test        ## the whole test suite; an op that would fall back to NumPy is an error
 	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest
 
-fuzz: .venv/.test        ## control flow made up by hypothesis, other programs each time: make fuzz N=2000
-	ADJOINT_FUZZ=$(or $(N),500) $(BIN)/python -m pytest tests/test_control_flow.py
+fuzz: .venv/.test        ## control flow and hostile calls made up, others each time: make fuzz N=2000
+	ADJOINT_FUZZ=$(or $(N),500) $(BIN)/python -m pytest tests/test_control_flow.py tests/test_hostile_calls.py
+
+sanitize: .venv/.test    ## kernels under AddressSanitizer and UBSan: ops, programs, hostile calls; make sanitize TESTS=tests/nn
+	$(BIN)/python tests/sanitized.py $(TESTS)
 
 check: .venv/.dev        ## ruff and pyright
 	$(BIN)/ruff check adjoint tests examples benchmarks docs
@@ -53,4 +56,4 @@ docs: .venv/.test        ## write the generated pages of docs/
 clean:           ## remove the environment and what was built
 	rm -rf .venv build dist *.egg-info out
 
-.PHONY: help demo test fuzz check golden bench docs clean
+.PHONY: help demo test fuzz sanitize check golden bench docs clean

@@ -1,0 +1,190 @@
+"""Calls with arguments that nobody means: kernels and the interpreter agree, errors are ours, and the next call is right.
+
+A call is a right one of `good_calls` with an argument replaced: by a tensor of any dtype and shape, of NaN, infinities, limits of
+integers, or by a value of `test_wrong_arguments`.  Every operator that runs meanwhile, in gradients too, runs twice, by its kernel
+and by its NumPy reference, which must agree within the operator's stated error, or both refuse.
+
+    ADJOINT_FUZZ=5000 pytest tests/test_hostile_calls.py     other calls each time, as many as wanted: `make fuzz N=5000`
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import good_calls
+import numpy as np
+import pytest
+from op_cases import Case
+from test_ops import assert_agree, expected_of, needs_compiler
+from test_wrong_arguments import PROTOCOLS, VALUES, Call, _settings, calls, evaluated, fault, right
+
+import adjoint as ms
+from adjoint import Tensor
+from adjoint.budget import budget
+from adjoint.diagnostics import CompileError
+from adjoint.ir.op import Op
+from adjoint.ir.types import DTYPES, DType, TensorType
+from adjoint.runtime import plans
+from adjoint.runtime.machine import array_of
+from adjoint.runtime.state import state
+
+assert _settings  # the fixture: settings and warnings are as they were
+
+FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
+"""How many calls are tried; 0: the same thousand each time."""
+COUNT, TOGETHER = FUZZ or 1000, 50
+START = random.SystemRandom().randrange(2**40) if FUZZ else 0
+
+SECONDS = 30
+"""After which a call counts as one that does not end."""
+
+TEXTS = [
+    text for area in ("functions", "primitives", "layers", "methods") for text in good_calls.CALLS[area]
+    if "Print" not in text and not any(f".{method}(" in text for method in PROTOCOLS)
+]
+
+MINDSPORES = "Type implicit conversion between "
+"""How MindSpore's own message about dtypes begins; it names the dtypes, and no operator."""
+
+SHAPES = [(), (0,), (1,), (3,), (2, 3), (1, 3), (2, 1), (7, 5), (2, 2, 2), (1, 1, 4, 4), (0, 3), (1,) * 8, (2, 1, 3, 3)]
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -7.0, 1e4, 1e-40, np.nan, np.inf, -np.inf]
+
+
+def hostile_tensor(rng: random.Random, like: Any) -> Tensor:
+    """A tensor of any dtype; of the shape of the argument that it replaces, half of the time."""
+    dtype: DType = rng.choice(list(DTYPES.values()))
+    shape = like.shape if isinstance(like, Tensor) and rng.random() < 0.5 else rng.choice(SHAPES)
+    count = int(np.prod(shape))
+    if dtype.is_float:
+        numbers: list[Any] = [rng.choice(FLOATS) for _ in range(count)]
+        return Tensor(np.array(numbers, np.float64).reshape(shape)).astype(dtype)
+    if dtype.kind == "b":
+        return Tensor(np.array([rng.random() < 0.5 for _ in range(count)], bool).reshape(shape))
+    limits = np.iinfo(dtype.array)
+    numbers = [rng.choice([0, 1, 2, 5, limits.max, limits.max - 1, limits.min, limits.min // 2]) for _ in range(count)]
+    return Tensor(np.array(numbers, dtype.array).reshape(shape))
+
+
+# Every operator twice --------------------------------------------------------------------------------------------------------
+
+
+def compared(op: Op, types: Sequence[TensorType]) -> plans.Plan:
+    """A plan that runs the op by its kernel, and complains when the reference gives something else."""
+    plan = made(op, types)
+    if getattr(op, "aliases", False) or not op.can_lower:
+        return plan
+    case = Case(op, None, tuple(types), plan.types, op.name)  # type: ignore[arg-type]
+
+    def checked(run: Callable[..., Any], memories: Sequence[Any], results: Callable[[Any], Sequence[Any]]) -> Any:
+        operands = [array_of(memory, type_).copy() for memory, type_ in zip(memories, types, strict=True)]
+        try:
+            answer = run()
+        except Exception as failure:
+            try:
+                expected_of(case, operands)
+            except Exception:
+                raise failure from None
+            raise AssertionError(f"{op} {types}: the kernel fails with {failure!r}, the reference does not") from None
+        for memory, expected, type_ in zip(results(answer), expected_of(case, operands), plan.types, strict=True):
+            assert_agree(case, array_of(memory, type_), expected, type_)
+        return answer
+
+    def run(*memories: Any) -> Any:
+        return checked(lambda: plan.run(*memories), memories, lambda answer: answer if len(plan.types) > 1 else (answer,))
+
+    def into(memories: Sequence[Any], results: Sequence[Any]) -> None:
+        checked(lambda: plan.into(memories, results), memories, lambda _: results)
+
+    return plans.Plan(plan.types, run, into)
+
+
+made = plans._made
+
+
+def forget() -> None:
+    """Evict everything: what was planned with or without comparing is planned anew."""
+    for cache in budget.caches:
+        cache.begin_period()
+        list(cache.sizes())
+        cache.evict(budget.period)
+
+
+@pytest.fixture
+def comparing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """While this lasts, operators run twice."""
+    forget()
+    monkeypatch.setattr(plans, "_made", compared)
+    yield
+    monkeypatch.undo()
+    forget()
+
+
+# Making calls ----------------------------------------------------------------------------------------------------------------
+
+
+class Stuck(BaseException):
+    """A call that does not end."""
+
+
+def mistake_of(number: int) -> str | None:
+    """Make the call of this number; what is wrong with what came of it, or None."""
+    rng = random.Random(START + number)
+    call: Call = rng.choice(list(calls(rng.choice(TEXTS))))
+    places = call.places()
+    if not places:
+        return None
+    place = rng.choice(places)
+    space = good_calls.values()
+    given = evaluated(call.node.args[place], space) if isinstance(place, int) else None
+    if isinstance(given, Tensor) or rng.random() < 0.3:
+        value: Any = hostile_tensor(rng, given)
+        label = f"{value.dtype} {value.shape} {value.tolist()!r}"
+    else:
+        label = rng.choice(list(VALUES))
+        value = VALUES[label]()
+    derived = isinstance(value, Tensor) and rng.random() < 0.5
+    try:
+        if derived:
+            ms.grad(lambda x: call.made(place, x))(value)
+        else:
+            call.made(place, value)
+    except Stuck:
+        wrong: str | None = f"does not end in {SECONDS} s"
+    except AssertionError as disagreement:
+        wrong = str(disagreement)
+    except CompileError:
+        wrong = None
+    except BaseException as error:
+        wrong = None if str(error).startswith(MINDSPORES) else fault(error, call.name)
+        wrong = wrong and f"{wrong}: {type(error).__name__}: {error}"
+    else:
+        wrong = None
+    if state.tape is not None:
+        wrong, state.tape = "leaves a tape", None
+    return wrong and f"call {START + number}{' (gradient)' if derived else ''}: {call.text}, {call.named(place)} = {label}: {wrong}"[:1000]
+
+
+@needs_compiler
+@pytest.mark.parametrize("first", range(0, COUNT, TOGETHER))
+def test_kernels_and_interpreter_agree(first: int, comparing: None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a text may name a file that is written
+
+    def stop(*_: Any) -> None:
+        raise Stuck
+
+    before = signal.signal(signal.SIGALRM, stop)
+    mistakes: list[str] = []
+    try:
+        for number in range(first, min(first + TOGETHER, COUNT)):
+            signal.alarm(SECONDS)
+            if (wrong := mistake_of(number)) is not None:
+                mistakes.append(wrong)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert not mistakes, "\n".join(mistakes)
+    assert right("ops.add(x, y)")[2] == (good_calls.values()["x"].asnumpy() + good_calls.values()["y"].asnumpy()).tobytes()
