@@ -122,6 +122,9 @@ def uniform(shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype
     chosen = dtype_or("Uniform", dtype, F32)
     sizes = _broadcast("Uniform", shape, minval, maxval)
     if not chosen.is_float:
+        for name, value in (("minval", minval), ("maxval", maxval)):
+            if isinstance(value, Tensor) and value.size != 1:
+                raise wrong("Uniform", name, f"a Tensor of one element for integers of {chosen}", value)
         low, high = (v.item() if isinstance(v, Tensor) else v for v in (minval, maxval))
         return _integers("Uniform", low, high, sizes, seed, chosen)
     for name, value in (("minval", minval), ("maxval", maxval)):

@@ -136,3 +136,9 @@ def test_parameters_of_a_distribution_receive_gradients() -> None:
     mean, deviation = adjoint.grad(lambda m, s: ops.normal((5,), m, s).sum(), (0, 1))(Tensor([1.0]), Tensor([2.0]))
     assert mean.tolist() == [5.0]
     np.testing.assert_allclose(deviation.asnumpy(), [drawn.sum()], rtol=1e-5)
+
+
+def test_limits_of_integers_are_single_numbers() -> None:
+    assert P.UniformInt()((4,), Tensor([3]), Tensor(4)).tolist() == [3, 3, 3, 3]
+    with pytest.raises(ValueError, match="For 'Uniform', the argument 'maxval' must be a Tensor of one element"):
+        P.UniformInt()((2,), 0, Tensor([1, 2]))
