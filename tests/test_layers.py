@@ -1,6 +1,6 @@
 """Imports obey the layers: a module imports from its own layer and from those below it.
 
-    {budget, diagnostics, tracebacks} <- ir <- {passes, codegen, frontend} <- runtime <- ops <- nn <- compat <- cli
+    {budget, diagnostics, settings, tracebacks} <- ir <- {passes, codegen, frontend} <- runtime <- ops <- nn <- compat <- cli
 
 passes, codegen and frontend do not import each other.  Imports under TYPE_CHECKING name types only and are free.
 """
@@ -18,7 +18,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "adjoint"
 
-ORDER = (("budget", "diagnostics", "tracebacks"), "ir", ("passes", "codegen", "frontend"), "runtime", "ops", "nn", "compat", "cli")
+ORDER = (("budget", "diagnostics", "settings", "tracebacks"), "ir", ("passes", "codegen", "frontend"), "runtime", "ops", "nn", "compat",
+         "cli")
 LEVEL = {
     layer: level
     for level, layers in enumerate(ORDER)

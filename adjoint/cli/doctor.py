@@ -21,23 +21,9 @@ from adjoint.cli.console import Output
 from adjoint.codegen.cache import size_limit
 from adjoint.codegen.toolchain import NoCompiler, machine_flags
 from adjoint.codegen.workshop import open_workshop
-from adjoint.runtime.context import get_context
+from adjoint.runtime.context import in_force
 
-__all__ = ["SETTINGS", "act", "configure"]
-
-SETTINGS = {
-    "ADJOINT_CACHE_DIR": "where compiled kernels are kept",
-    "ADJOINT_CACHE_BYTES": "bytes of compiled kernels that are kept",
-    "ADJOINT_NUM_THREADS": "threads of the kernels",
-    "ADJOINT_PROGRAM_CACHE_BYTES": "bytes of recorded gradients, graphs and plans that a process keeps",
-    "ADJOINT_HOOK_SIGNATURE": "cell or cell_id (the older manual's hooks)",
-    "ADJOINT_FORBID_INTERPRETER": "1: an op without a compiled kernel raises",
-    "ADJOINT_FULL_TRACEBACK": "1: errors are shown with the frames of adjoint too",
-    "CC": "the C compiler to try first",
-    "XDG_CACHE_HOME": "the user's cache directory",
-    "NO_COLOR": "no colour on terminals",
-}
-"""Environment variables that are read, and what they say."""
+__all__ = ["act", "configure"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +41,7 @@ def act(chosen: argparse.Namespace) -> int:
         "versions": _versions(),
         "compiler": _compiler(),
         "cache": _cache(),
-        "settings": {name: os.environ.get(name, "not set") for name in SETTINGS} | {"threads": get_context("num_threads")},
+        "settings": _settings(),
         "self test": test,
     }
     if chosen.json:
@@ -64,8 +50,9 @@ def act(chosen: argparse.Namespace) -> int:
     console = Output(highlight=False)
     for title, part in report.items():
         table = Table(title=title, title_justify="left", show_header=False, box=None, title_style="bold")
+        table.add_column(no_wrap=True)
         for key, value in part.items():
-            table.add_row(key, str(value))
+            table.add_row(key, *([str(value["value"]), f"from {value['from']}"] if isinstance(value, dict) else [str(value)]))
         console.print(table)
         console.print()
     return 0 if test["passed"] else 1
@@ -99,6 +86,10 @@ def _cache() -> dict[str, Any]:
     return {"directory": store.root, "libraries": usage.libraries, "kernels": usage.kernels, "bytes": usage.bytes, "at most": size_limit(),
             **({} if store.executable else {"loaded from": "memory: the directory is mounted noexec"}),
             **({"passed over": "; ".join(workshop.refused)} if workshop.refused else {})}
+
+
+def _settings() -> dict[str, Any]:
+    return {setting.name: {"value": value, "from": origin, "about": setting.about} for setting, value, origin in in_force()}
 
 
 def _self_test() -> dict[str, Any]:

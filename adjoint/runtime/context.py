@@ -15,8 +15,9 @@ from adjoint.budget import budget
 from adjoint.runtime import graphs
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.state import state
+from adjoint.settings import SETTINGS, Setting
 
-__all__ = ["GRAPH_MODE", "PYNATIVE_MODE", "call_depth", "get_context", "hook_signature", "set_context"]
+__all__ = ["GRAPH_MODE", "PYNATIVE_MODE", "call_depth", "get_context", "hook_signature", "in_force", "set_context"]
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
@@ -55,6 +56,8 @@ _ACCEPTED: dict[str, Any] = {
 
 _settings: dict[str, Any] = dict(_KNOWN)
 _accepted: dict[str, Any] = dict(_ACCEPTED)
+_given: set[str] = set()
+"""The settings that `set_context` was called with."""
 _warned: set[str] = set()
 
 
@@ -95,6 +98,7 @@ def set_context(**settings: Any) -> None:
         if name == "device_target" and value != "CPU":
             _warn("device_target", f"device_target={value!r}: there is no such device here, everything runs on the CPU.")
         _settings[name] = value
+        _given.add(name)
         if name == "program_cache_bytes":
             budget.limit = int(value)
         if name == "num_threads":
@@ -189,6 +193,25 @@ def _setting(name: str) -> Any:
     close = difflib.get_close_matches(name, [*_KNOWN, *_ACCEPTED], 1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(f"For 'get_context', the argument {name!r} is not recognized.{hint}")
+
+
+def in_force() -> list[tuple[Setting, Any, str]]:
+    """Return every setting with its value and where that comes from: `set_context`, its environment variable, or `default`.
+
+    The value of one that the environment sets to nonsense is what is wrong with it.
+    """
+    found: list[tuple[Setting, Any, str]] = []
+    for setting in SETTINGS:
+        text = os.environ.get(setting.variable, "") if setting.variable else ""
+        origin = "set_context" if setting.context in _given else setting.variable if text else "default"
+        value: Any = text or setting.default
+        if setting.context:
+            try:
+                value = _setting(setting.context)
+            except ValueError as wrong:
+                value = str(wrong)
+        found.append((setting, value, origin))
+    return found
 
 
 def call_depth() -> int:

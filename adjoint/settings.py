@@ -1,0 +1,60 @@
+"""Every setting there is: environment variables that are read, and what `set_context` knows.
+
+`adjoint doctor` shows them with what is in force, `docs/settings.md` is generated from them, and a test holds that nothing reads a
+variable that is not listed here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SETTINGS", "Setting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting; what `set_context` says counts before the environment.
+
+    context   its name in `set_context` and `get_context`; "" for none
+    variable  the environment variable that sets it; "" for none
+    values    what it may be
+    default   what it is when nothing sets it
+    about     what it does
+    """
+
+    context: str
+    variable: str
+    values: str
+    default: str
+    about: str
+
+    @property
+    def name(self) -> str:
+        """What it is called: in `set_context`, else in the environment."""
+        return self.context or self.variable
+
+
+SETTINGS = (
+    Setting("mode", "", "PYNATIVE_MODE (1) or GRAPH_MODE (0)", "1",
+            "whether cells, and functions whose gradient is taken, run as Python or as graphs"),
+    Setting("hook_signature", "ADJOINT_HOOK_SIGNATURE", "cell or cell_id", "cell",
+            "what backward hooks of cells are given: the cell, or as in the older manual its name"),
+    Setting("num_threads", "ADJOINT_NUM_THREADS", "a positive number", "the CPUs this process may use", "threads of the kernels"),
+    Setting("program_cache_bytes", "ADJOINT_PROGRAM_CACHE_BYTES", "a number of bytes", "100000000",
+            "how much of recorded gradients, graphs and plans a process keeps"),
+    Setting("save_graphs", "", "0, 1, 2 or 3", "0", "which stages of each graph are written to files"),
+    Setting("save_graphs_path", "", "a directory", ".", "where they are written"),
+    Setting("max_call_depth", "", "a positive number", "1000", "how deep calls of parsed functions may be nested"),
+    Setting("device_target", "", "CPU, GPU or Ascend", "CPU", "accepted: everything runs on the CPU"),
+    Setting("device_id", "", "0 or more", "0", "accepted: there is one CPU"),
+    Setting("deterministic", "", "ON or OFF", "ON", "accepted: the same input always gives the same bits"),
+    Setting("pynative_synchronize", "", "True or False", "False", "accepted: operators always run at once"),
+    Setting("", "ADJOINT_CACHE_DIR", "a directory", "~/.cache/adjoint", "where compiled kernels are kept"),
+    Setting("", "ADJOINT_CACHE_BYTES", "a number of bytes", "500000000", "how much of them is kept"),
+    Setting("", "ADJOINT_CPU", "native or baseline", "native", "whether kernels use what this processor has beyond others of its family"),
+    Setting("", "ADJOINT_FORBID_INTERPRETER", "0 or 1", "0", "1: an operator without a compiled kernel raises"),
+    Setting("", "ADJOINT_FULL_TRACEBACK", "0 or 1", "0", "1: errors are shown with the frames of adjoint too"),
+    Setting("", "CC", "a command", "cc, gcc, clang, the zig wheel", "the C compiler to try first"),
+    Setting("", "XDG_CACHE_HOME", "a directory", "~/.cache", "the user's cache directory: kernels are kept in `adjoint` in it"),
+    Setting("", "NO_COLOR", "anything", "not set", "no colours on terminals"),
+)
