@@ -35,6 +35,14 @@ MODULES = {
 """Modules whose place in MindSpore is not the one of what answers for them here."""
 
 
+PUBLIC = (
+    "mindspore.amp", "mindspore.common", "mindspore.common.dtype", "mindspore.common.initializer", "mindspore.common.parameter",
+    "mindspore.common.tensor", "mindspore.context", "mindspore.dtype", "mindspore.nn", "mindspore.ops", "mindspore.ops.composite",
+    "mindspore.ops.functional", "mindspore.ops.operations",
+)
+"""Modules that stand here under the same name.  All others at the top, `adjoint.ir` and its like, are none of MindSpore's."""
+
+
 def target_of(name: str) -> str:
     """Our module that stands for a module of MindSpore's."""
     return MODULES.get(name, "adjoint" + name.removeprefix("mindspore"))
@@ -47,16 +55,14 @@ class _StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if fullname.partition(".")[0] != "mindspore":
             return None
         ours = target_of(fullname)
+        if fullname not in MODULES and fullname.count(".") == 1 and fullname not in PUBLIC:
+            raise _unknown(fullname)
         try:
             importlib.import_module(ours)
         except ModuleNotFoundError as missing:
             if missing.name is None or not ours.startswith(missing.name):
                 raise
-            known = [m.replace("adjoint", "mindspore", 1) for m in sys.modules if m.partition(".")[0] == "adjoint" and "._" not in m]
-            close = difflib.get_close_matches(fullname, [*known, *MODULES], 1)
-            way_out = adjoint.INSTEAD.get(fullname.partition(".")[2].partition(".")[0])
-            hint = f" Instead: {way_out}." if way_out else f" Close to it is {close[0]!r}." if close else ""
-            raise ModuleNotFoundError(f"adjoint has no module that stands for {fullname!r}.{hint}", name=fullname) from None
+            raise _unknown(fullname) from None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
@@ -70,6 +76,14 @@ class _StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__spec__, module.__loader__ = spec, loader
         if path is not None:
             module.__path__ = path
+
+
+def _unknown(name: str) -> ModuleNotFoundError:
+    """The exception for a module of MindSpore's that we lack, with what to write instead or what is close."""
+    close = difflib.get_close_matches(name, [*PUBLIC, *MODULES], 1)
+    way_out = adjoint.INSTEAD.get(name.split(".")[1])
+    hint = f" Instead: {way_out}." if way_out else f" Close to it is {close[0]!r}." if close else ""
+    return ModuleNotFoundError(f"adjoint has no module that stands for {name!r}.{hint}", name=name)
 
 
 def install() -> None:

@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
-    "beginning", "check_flag", "compile_error", "is_ours", "missing_name", "noted", "placed", "printed_as", "user_place", "warn",
+    "beginning", "check_flag", "compile_error", "float_of", "integer_text", "is_ours", "missing_name", "noted", "placed",
+    "printed_as", "user_place", "warn",
 ]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
@@ -275,6 +276,20 @@ def check_flag(entry: str, argument: str, value: object) -> None:
     """TypeError for what is no bool, naming the public entry and its argument."""
     if not isinstance(value, bool):
         raise TypeError(f"For '{entry}', the argument '{argument}' must be a bool, but got {value!r} of type {type(value).__name__}.")
+
+
+def float_of(entry: str, argument: str, value: Any) -> float:
+    """A number as a float; ValueError for an int beyond what a float can hold, naming the public entry and its argument."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"For '{entry}', the argument '{argument}' must be a number that a float can hold, "
+                         f"but got an int {integer_text(int(value))}.") from None
+
+
+def integer_text(number: int) -> str:
+    """An int as it stands in a message: one that is very long by its bits, since Python writes none beyond some thousand digits."""
+    return str(number) if abs(number) < 2**128 else f"of {number.bit_length()} bits"
 
 
 def missing_name(module: str, name: str, present: Mapping[str, Any]) -> Exception:

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Parameter, Tensor, nn, ops
+from adjoint import Parameter, Tensor, jit, nn, ops
 
 sys.path.insert(0, str(Path(__file__).parent / "ops"))
 asked = importlib.import_module("asked")
@@ -39,25 +39,30 @@ class Thing:
         return "Thing()"
 
 
-NO_NUMBERS = ["text", None, [], {}, Thing(), math.nan, 1j, b"b", print, nn.ReLU, Tensor([1.0, 2.0])]
+ENDLESS: list[Any] = [1.0]
+ENDLESS.append(ENDLESS)
+HUGE = 10**400
+"""An int that no float holds, and no message shows."""
+
+NO_NUMBERS = [ENDLESS, "\udcff", "text", None, [], {}, Thing(), math.nan, 1j, b"b", print, nn.ReLU, Tensor([1.0, 2.0])]
 WRONG: dict[str, list[Any]] = {
-    "count": [*NO_NUMBERS, 1.5, 0, -1, True, [1]],
+    "count": [HUGE, *NO_NUMBERS, 1.5, 0, -1, True, [1]],
     "integer": [*NO_NUMBERS, 1.5, True],
-    "number": [x for x in NO_NUMBERS if not isinstance(x, float)] + [True],
-    "share": [*NO_NUMBERS, -0.1, 1.5, True],
+    "number": [HUGE, *(x for x in NO_NUMBERS if not isinstance(x, float)), True],
+    "share": [HUGE, *NO_NUMBERS, -0.1, 1.5, True],
     "flag": ["text", None, [], Thing(), 1, 0.0, Tensor([True])],
-    "word": ["wrong", "", None, 3, [], Thing(), b"same", Tensor([1.0])],
+    "word": ["\udcff", ENDLESS, "wrong", "", None, 3, [], Thing(), b"same", Tensor([1.0])],
     "first": ["wrong", Thing(), [], {}, 1j, Tensor([1.0] * 7), nn.ReLU],
-    "pair": [*(x for x in NO_NUMBERS if not isinstance(x, Tensor)), 1.5, 0, -1, (1, 2, 3), (0, 1), ("a", 1), Tensor([1.0, 2.0])],
+    "pair": [HUGE, *(x for x in NO_NUMBERS if not isinstance(x, Tensor)), 1.5, 0, -1, (1, 2, 3), (0, 1), ("a", 1), Tensor([1.0, 2.0])],
     "cell": [3, Thing(), [], Tensor([1.0])],
     "tensor": ["text", None, 3, 1.5, [1.0], (), {}, Thing(), nn.ReLU(), np.ones((2, 2)), ms.float32],
-    "positive": [*NO_NUMBERS, 0, -1.0, True],
-    "rate": ["text", None, [], {}, Thing(), math.nan, math.inf, 1j, -0.1, True, ["a"], [-0.1], Tensor([-1.0])],
+    "positive": [HUGE, *NO_NUMBERS, 0, -1.0, True],
+    "rate": [HUGE, ENDLESS, "text", None, [], {}, Thing(), math.nan, math.inf, 1j, -0.1, True, ["a"], [-0.1], Tensor([-1.0])],
     "parameters": ["text", None, [], {}, Thing(), 3, [3], ["w"], Tensor([1.0]), [Tensor([1.0])], [{}], [{"params": []}],
         [{"params": [3]}], nn.ReLU()],
     "name": [3, b"w", Thing(), ["w"], "w" * 1025],
-    "data": ["text", None, {}, Thing(), 1j, ["a"], [[1], [1, 2]], [None], {1}, np.array(["a"]), np.array([object()]), np.ones([1] * 9),
-        print],
+    "data": [ENDLESS, "text", None, {}, Thing(), 1j, ["a"], [[1], [1, 2]], [None], {1}, np.array(["a"]), np.array([object()]),
+        np.ones([1] * 9), print],
     "dtype": ["text", 7, Thing(), [], int.__add__, np.complex64, "complex64"],
 }
 
@@ -472,3 +477,58 @@ def test_channels_that_are_last_are_told_where_to_go(expression: str) -> None:
     x = Tensor(np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4))
     y = eval(before)
     assert y.shape == (1, 4, 2, 3) and np.array_equal(eval(behind).asnumpy(), x.asnumpy())
+
+
+# Values that Python takes and a tensor does not -------------------------------------------------------------------------
+
+F, WHOLE = Tensor([0.0, 1.0]), Tensor([1, 2], ms.int32)
+
+
+def put(x: Tensor, key: Any, value: Any) -> None:
+    x.copy()[key] = value
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), [
+    (lambda: put(WHOLE, 0, math.inf), ValueError, "'Tensor[...] = value', a tensor of Int32 cannot hold inf"),
+    (lambda: put(WHOLE, WHOLE > 1, math.nan), ValueError, "cannot hold nan"),
+    (lambda: put(F, 0, HUGE), RuntimeError, "the integer of 1329 bits is out of the range of Float32"),
+    (lambda: put(F, 0, ENDLESS), ValueError, "a list that contains itself"),
+    (lambda: F + HUGE, RuntimeError, "'Add', the integer of 1329 bits"),
+    (lambda: F + 10**5000, RuntimeError, "'Add', the integer of 16610 bits"),
+    (lambda: HUGE > F, RuntimeError, "'Less', the integer of 1329 bits"),
+    (lambda: F + ENDLESS, ValueError, "contains itself"),
+    (lambda: F[ENDLESS], IndexError, "a list used as an index"),
+    (lambda: Tensor(HUGE), RuntimeError, "the integer of 1329 bits is out of the range of Int64"),
+    (lambda: Tensor(HUGE, ms.float32), RuntimeError, "is out of the range of Float32"),
+    (lambda: Tensor(HUGE, ms.int8), RuntimeError, "is out of the range of 64 bits"),
+    (lambda: ops.arange(HUGE), ValueError, "'Arange', the argument 'start' must be an int of 64 bits, but got an int of 1329 bits"),
+    (lambda: ops.linspace(0, HUGE, 5), ValueError, "'LinSpace', the argument 'end' must be a number that a float can hold"),
+    (lambda: ops.full_like(F, HUGE), ValueError, "'FullLike'"),
+    (lambda: ops.clip_by_global_norm([F], HUGE), ValueError, "'clip_norm' must be a number that a float can hold"),
+    (lambda: ops.norm(F, HUGE), ValueError, "'Norm', the argument 'ord'"),
+    (lambda: F.astype("\udcff"), TypeError, r"'dtype' must be a dtype such as float32, but got '\udcff'"),
+    (lambda: F.__array__("\udcff"), TypeError, "'dtype' must be a dtype of NumPy's"),
+    (lambda: F.__array__(np.array([1, 2])), TypeError, "'dtype' must be a dtype of NumPy's"),
+    (lambda: F.__array__(None, np.array([1, 2])), TypeError, "'copy' must be a bool"),
+    (lambda: F.__format__(np.array([".2f"])), TypeError, "a format must be a str"),
+    (lambda: Tensor(1.0).__format__(np.array(".2f")), TypeError, "a format must be a str"),
+    (lambda: f"{Tensor(1.0):d}", ValueError, "the format 'd' is none for a number of Float32"),
+    (lambda: f"{F:.2f}", TypeError, "for a tensor of one element"),
+    (lambda: ms.save_checkpoint([{"name": "\udcff", "data": F}], "never.ckpt"), ValueError, "that UTF-8 can write"),
+    (lambda: ops.ReLU(alpha=1), TypeError, "'ReLU', there is no argument to make the operator with, but got alpha=1"),
+])
+def test_a_value_that_python_takes_and_a_tensor_does_not(call: Any, kind: Any, text: str) -> None:
+    """It is refused by name, not by Python's complaint of what was done with it inside."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert type(caught.value) is kind and text in str(caught.value)
+
+
+def test_a_dtype_of_ours_is_one_for_numpy() -> None:
+    assert F.__array__(ms.float64).dtype == np.float64
+    assert np.array_equal(F.__array__("int32"), [0, 1])
+
+
+def test_partial_takes_arguments_by_name() -> None:
+    scaled = ops.partial(lambda x, by: x * by, by=3.0)
+    assert scaled(F).tolist() == jit(lambda x: scaled(x))(F).tolist() == [0.0, 3.0]

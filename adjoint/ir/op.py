@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
+from adjoint.diagnostics import integer_text
 from adjoint.ir.interning import Interned
 from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TraceType, TupleType, Type, substituted
 
@@ -277,6 +278,8 @@ def _shown(got: object) -> str:
     match got:
         case TensorType():
             return f"Tensor(shape=[{', '.join(map(str, got.shape))}], dtype={got.dtype.long_name})"
+        case int() if abs(got) >= 2**128:
+            return f"an int {integer_text(got)}"
         case StackType() | TupleType() | TraceType() | str() | int() | float() | tuple() | list() | DType() | None:
             return str(got)
         case _:

@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any
 
-from adjoint.diagnostics import check_flag
+from adjoint.diagnostics import check_flag, float_of
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
@@ -36,7 +36,7 @@ def number(owner: Cell | str, argument: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a number, "
                         f"but got {value!r} of type {type(value).__name__}.")
-    return float(value)
+    return float_of(_name(owner), argument, value)
 
 
 def least(owner: Cell | str, argument: str, value: Any, bound: float) -> float:

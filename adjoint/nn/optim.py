@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from adjoint.diagnostics import float_of
 from adjoint.ir.ops.elementwise import Mul
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
@@ -302,7 +303,7 @@ def _is_number(rate: Any) -> bool:
 def _not_negative(name: str, rate: Any) -> float:
     if isinstance(rate, (bool, str)) or not _is_number(rate):
         raise TypeError(f"For '{name}', a learning rate must be a number, but got {rate!r} of type {type(rate).__name__}.")
-    value = float(rate)
+    value = float_of(name, "learning_rate", rate)
     if not 0 <= value < math.inf:
         raise ValueError(f"For '{name}', the argument 'learning_rate' must be a number >= 0, but got {rate}.")
     return value

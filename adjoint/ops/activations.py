@@ -22,6 +22,7 @@ from adjoint.ops.arguments import (
     floating,
     number,
     operand,
+    real,
     seed_argument,
     wrong,
 )
@@ -168,7 +169,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
     x = _float_operand("Softplus", input)
     steep = number("Softplus", "beta", beta)
     scaled = x if steep == 1 else x * steep
-    straight = greater(scaled, float(number("Softplus", "threshold", threshold)))
+    straight = greater(scaled, real("Softplus", "threshold", threshold))
     bent = apply(_SOFTPLUS, where(straight, constant(0.0, x.dtype), scaled))
     return where(straight, x, bent if steep == 1 else bent / steep)
 
@@ -212,12 +213,12 @@ def hardswish(input: Any) -> Tensor:
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """The element, or 0 where its size is at most `lambd`."""
     x = _float_operand("HShrink", input)
-    return where(greater(abs(x), float(number("HShrink", "lambd", lambd))), x, constant(0.0, x.dtype))
+    return where(greater(abs(x), real("HShrink", "lambd", lambd)), x, constant(0.0, x.dtype))
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """The element moved toward 0 by `lambd`, 0 where its size is less."""
-    x, width = _float_operand("SoftShrink", input), float(number("SoftShrink", "lambd", lambd))
+    x, width = _float_operand("SoftShrink", input), real("SoftShrink", "lambd", lambd)
     zero = constant(0.0, x.dtype)
     return where(greater(x, width), x - width, where(less(x, -width), x + width, zero))
 

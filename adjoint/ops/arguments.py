@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import printed_as
+from adjoint.diagnostics import float_of, printed_as
 from adjoint.ir.op import Op, mistake
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, F16, F32, F64, DType
@@ -104,8 +104,8 @@ def seed_argument(op: Op | str, seed: Any) -> int | None:
 
 
 def real(op: Op | str, argument: str, value: Any) -> float:
-    """A number known now, as a float."""
-    return float(number(op, argument, value))
+    """A number known now, as a float; ValueError for an int beyond those."""
+    return float_of(op if isinstance(op, str) else type(op).__name__, argument, number(op, argument, value))
 
 
 def number(op: Op | str, argument: str, value: Any) -> bool | int | float:

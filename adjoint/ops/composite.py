@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.ops.arguments import flag, number, single, tensors_argument, wrong
+from adjoint.ops.arguments import flag, number, real, single, tensors_argument, wrong
 from adjoint.ops.arithmetic import maximum, sqrt, square
 from adjoint.ops.reduction import sum
 from adjoint.runtime.grad import GradOperation
@@ -106,11 +106,11 @@ class Map(HyperMap):
     deep = False
 
 
-def partial(func: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """The function with its first arguments given."""
+def partial(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+    """The function with its first arguments given, and some by their names."""
     if not callable(func):
         raise wrong("Partial", "func", "a function", func, TypeError)
-    return functools.partial(func, *args)
+    return functools.partial(func, *args, **kwargs)
 
 
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
@@ -121,7 +121,7 @@ def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfi
     length = _length(items)
     if flag("clip_by_norm", "error_if_nonfinite", error_if_nonfinite):
         checked_on_host(_check_finite, length)
-    limit = float(number("clip_by_norm", "max_norm", max_norm))
+    limit = real("clip_by_norm", "max_norm", max_norm)
     factor = limit / maximum(length + 1e-6, limit)
     scaled = tuple(item * factor for item in items)
     return scaled[0] if isinstance(x, Tensor) else type(x)(scaled)
@@ -137,7 +137,7 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
     if use_norm is not None:
         raise wrong("clip_by_global_norm", "use_norm", "None", use_norm)
     tensors_argument("clip_by_global_norm", "x", x)
-    limit = float(number("clip_by_global_norm", "clip_norm", clip_norm))
+    limit = real("clip_by_global_norm", "clip_norm", clip_norm)
     if limit <= 0:
         raise wrong("clip_by_global_norm", "clip_norm", "more than 0", limit)
     factor = limit / maximum(_length(x), limit)

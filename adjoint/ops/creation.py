@@ -13,7 +13,7 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, tensor
-from adjoint.ops.arguments import dtype_or, integer, number, operand, sizes_argument, wrong
+from adjoint.ops.arguments import dtype_or, integer, number, operand, real, sizes_argument, whole, wrong
 from adjoint.ops.diagonals import on_diagonal
 from adjoint.runtime.host_checks import emitting, is_run_time_number
 from adjoint.runtime.interned import made
@@ -37,7 +37,7 @@ def filled(op: str, sizes: tuple[int, ...], value: bool | int | float | Tensor, 
     elif not dtype.is_float:
         value = int(value)
     elif not isinstance(value, float):
-        value = float(value)
+        value = real(op, "fill_value", value)
     return apply(made(Broadcast, tensor(dtype, sizes)), constant(value, dtype))
 
 
@@ -91,9 +91,15 @@ def full_like(input: Any, fill_value: Any, *, dtype: DType | None = None) -> Ten
     return filled("FullLike", x.shape, _filling("FullLike", fill_value), dtype_or("FullLike", dtype, x.dtype))
 
 
+def _bound(op: str, argument: str, value: Any) -> bool | int | float:
+    """A Python number; ValueError for an int of more than 64 bits."""
+    found = number(op, argument, value)
+    return whole(op, argument, found) if type(found) is int else found
+
+
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | None = None) -> Tensor:
     """Numbers from `start` up to and without `end`, `step` apart; Int64, or Float32 if one of them is a float."""
-    first, last, apart = (number("Arange", name, v) for name, v in (("start", start), ("end", 0 if end is None else end), ("step", step)))
+    first, last, apart = (_bound("Arange", name, v) for name, v in (("start", start), ("end", 0 if end is None else end), ("step", step)))
     if end is None:
         first, last = 0, first
     if apart == 0:
@@ -122,10 +128,10 @@ def linspace(start: Any, end: Any, steps: Any) -> Tensor:
     count = integer("LinSpace", "steps", steps)
     if count < 1:
         raise wrong("LinSpace", "steps", "at least 1", count)
-    first, last = number("LinSpace", "start", start), number("LinSpace", "end", end)
+    first, last = real("LinSpace", "start", start), real("LinSpace", "end", end)
     dtype = start.dtype if isinstance(start, Tensor) and start.dtype.is_float else F32
     places = apply(made(Iota, tensor(F64, (count,))))
-    values = places * ((last - first) / max(1, count - 1)) + float(first)
+    values = places * ((last - first) / max(1, count - 1)) + first
     return apply(made(Cast, dtype), values)
 
 

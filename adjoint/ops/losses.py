@@ -15,7 +15,7 @@ from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
-from adjoint.ops.arguments import IndexMistake, choice, floating, number, operand, real, roomy, whole, wrong
+from adjoint.ops.arguments import IndexMistake, choice, floating, operand, real, roomy, whole, wrong
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import mean, sum
@@ -60,7 +60,7 @@ def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
 
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
     """0.5 d**2 / beta for a distance d below beta, d - 0.5 beta from there on."""
-    kind, width = _reduction("SmoothL1Loss", reduction), float(number("SmoothL1Loss", "beta", beta))
+    kind, width = _reduction("SmoothL1Loss", reduction), real("SmoothL1Loss", "beta", beta)
     if width <= 0:
         raise wrong("SmoothL1Loss", "beta", "more than 0", width)
     distance = abs(sub(operand("SmoothL1Loss", input), operand("SmoothL1Loss", target, "target")))
@@ -69,7 +69,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """0.5 d**2 for a distance d below delta, delta * (d - 0.5 delta) from there on."""
-    kind, width = _reduction("HuberLoss", reduction), float(number("HuberLoss", "delta", delta))
+    kind, width = _reduction("HuberLoss", reduction), real("HuberLoss", "delta", delta)
     if width <= 0:
         raise wrong("HuberLoss", "delta", "more than 0", width)
     distance = abs(sub(operand("HuberLoss", input), operand("HuberLoss", target, "target")))
@@ -140,7 +140,7 @@ def _class_weights(op: str, weight: Any, x: Tensor, classes: int) -> Tensor | No
 
 
 def _smoothing(op: str, label_smoothing: Any) -> float:
-    share = float(number(op, "label_smoothing", label_smoothing))
+    share = real(op, "label_smoothing", label_smoothing)
     if not 0.0 <= share <= 1.0:
         raise wrong(op, "label_smoothing", "in [0, 1]", share)
     return share
@@ -299,7 +299,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
             raise wrong(op, name, "a Tensor of a floating point type", x, TypeError)
     dtype = common_dtype(a.dtype, b.dtype)
     a, b = roomy(a), roomy(b)
-    least = float(number(op, "eps", eps)) ** 2
+    least = real(op, "eps", eps) ** 2
     lengths = [sqrt(maximum(sum(square(x), dim), least)) for x in (a, b)]  # not the root of 0, which has no gradient
     return (sum(a * b, dim) / lengths[0] / lengths[1]).astype(dtype, copy=False)
 
@@ -327,5 +327,5 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
     op = "MarginRankingLoss"
     kind = _reduction(op, reduction)
     distance = operand(op, input1, "input1") - operand(op, input2, "input2")
-    losses = -operand(op, target, "target") * distance + float(number(op, "margin", margin))
+    losses = -operand(op, target, "target") * distance + real(op, "margin", margin)
     return reduced(maximum(losses, constant(0.0, losses.dtype)), kind)

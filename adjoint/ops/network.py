@@ -12,7 +12,7 @@ from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.reduce import Mean, Sum
-from adjoint.ops.arguments import flag, integer, number, only, operand, pair, single, sizes_argument, whole, wrong
+from adjoint.ops.arguments import flag, integer, only, operand, pair, real, single, sizes_argument, whole, wrong
 from adjoint.ops.arithmetic import rsqrt, square, stop_gradient, where
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import Pairs, same_padding
@@ -174,7 +174,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
         raise wrong("LayerNorm", "normalized_shape", f"trailing sizes of {x.shape}", sizes)
     gamma = ones(sizes, x.dtype) if weight is None else operand("LayerNorm", weight, "weight")
     beta = zeros(sizes, x.dtype) if bias is None else operand("LayerNorm", bias, "bias")
-    return normalized(x, gamma, beta, x.ndim - len(sizes), float(number("LayerNorm", "eps", eps)))[0]
+    return normalized(x, gamma, beta, x.ndim - len(sizes), real("LayerNorm", "eps", eps))[0]
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-06) -> tuple[Tensor, Tensor]:
@@ -183,7 +183,7 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-06) -> tuple[Tensor, Tensor
     if not scale.ndim or x.shape[x.ndim - scale.ndim :] != scale.shape:
         raise wrong("RmsNorm", "gamma", f"of a shape that {x.shape} ends with", scale)
     axes = tuple(range(x.ndim - scale.ndim, x.ndim))
-    inverse = rsqrt(apply(made(Mean, axes, True), square(single(x))) + float(number("RmsNorm", "epsilon", epsilon)))
+    inverse = rsqrt(apply(made(Mean, axes, True), square(single(x))) + real("RmsNorm", "epsilon", epsilon))
     inverse = inverse.astype(x.dtype, copy=False)
     return x * inverse * scale, inverse
 
@@ -194,7 +194,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise wrong("GroupNorm", "num_groups", "a divisor of the number of channels", groups)
     rows = reshape(x, (x.shape[0] * groups, -1))
-    plain = normalized(rows, ones(rows.shape[1:], x.dtype), zeros(rows.shape[1:], x.dtype), 1, float(number("GroupNorm", "eps", eps)))[0]
+    plain = normalized(rows, ones(rows.shape[1:], x.dtype), zeros(rows.shape[1:], x.dtype), 1, real("GroupNorm", "eps", eps))[0]
     out = reshape(plain, x.shape)
     channels = (x.shape[1], *(1,) * (x.ndim - 2))
     for name, t, join in (("weight", weight, "__mul__"), ("bias", bias, "__add__")):
@@ -228,7 +228,7 @@ def batch_norm(
     mean, variance = operand(op, running_mean, "running_mean"), operand(op, running_var, "running_var")
     gamma, beta = operand(op, weight, "weight"), operand(op, bias, "bias")
     check_channels(op, x, running_mean=mean, running_var=variance, weight=gamma, bias=beta)
-    epsilon, share = float(number(op, "eps", eps)), float(number(op, "momentum", momentum))
+    epsilon, share = real(op, "eps", eps), real(op, "momentum", momentum)
     if not flag(op, "training", training):
         return apply(made(BatchNormInference, epsilon), x, gamma, beta, mean, variance)
     return batch_normalized(x, mean, variance, gamma, beta, epsilon, 1.0 - share, share)[0]

@@ -59,7 +59,10 @@ class Primitive:
 class Plain(Primitive):
     """An operator without attributes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        if arguments or named:
+            raise TypeError(f"For '{type(self).__name__}', there is no argument to make the operator with, "
+                            f"but got {', '.join([*map(repr, arguments), *(f'{name}={value!r}' for name, value in named.items())])}.")
         super().__init__()
 
 

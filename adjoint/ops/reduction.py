@@ -23,6 +23,7 @@ from adjoint.ops.arguments import (
     floating,
     integer,
     operand,
+    real,
     roomy,
     single,
     wrong,
@@ -264,7 +265,7 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
         return apply(made(Sum, axes, keep), apply(made(Cast, I64 if whole else x.dtype), apply(made(Cast, BOOL), x)))
     if ord == 1:
         return apply(made(Sum, axes, keep), abs(x))
-    return _like(x, pow(apply(made(Sum, axes, keep), pow(abs(roomy(x)), float(ord))), 1.0 / ord))
+    return _like(x, pow(apply(made(Sum, axes, keep), pow(abs(roomy(x)), real("Norm", "ord", ord))), 1.0 / ord))
 
 
 def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:

@@ -14,6 +14,7 @@ block of neighbours, otherwise elements gathered from the old and the new ones.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -171,7 +172,7 @@ def _plain(entry: Any) -> Any:
         return entry
     try:
         return np.asarray([_plain(item) for item in entry])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         raise IndexError(
             f"For 'Tensor[...]', a list used as an index must hold ints or bools in rows of one length, but got {entry!r}.") from None
 
@@ -391,6 +392,8 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
         value = value.as_tensor(x.dtype)
     elif isinstance(value, (bool, int, float)):
         if isinstance(value, float) and not x.dtype.is_float:
+            if x.dtype is not BOOL and not math.isfinite(value):
+                raise ValueError(f"For 'Tensor[...] = value', a tensor of {x.dtype} cannot hold {value}.")
             value = bool(value) if x.dtype is BOOL else int(value)
         value = constant(value, x.dtype)
     elif not isinstance(value, Tensor):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.diagnostics import float_of
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import F32, DType
 from adjoint.runtime.plans import physical_memory
@@ -58,7 +59,7 @@ class Initializer:
 def _number(name: str, argument: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"For '{name}', the argument '{argument}' must be a number, but got {value!r} of type {type(value).__name__}.")
-    return float(value)
+    return float_of(name, argument, value)
 
 
 def _finite(name: str, argument: str, value: Any) -> float:
@@ -336,7 +337,7 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
         raise ValueError(f"For 'initializer', the argument 'shape' must be positive integers, but got {shape!r}.")
     sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size <= 0:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 0 < size < 2**63:
             raise ValueError(f"For 'initializer', the argument 'shape' must be positive integers, but got {shape!r}.")
     if isinstance(init, str):
         made = _NAMES.get(init.lower())
@@ -344,7 +345,7 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
             raise ValueError(f"For 'initializer', the class corresponding to '{init}' was not found; there are {', '.join(_NAMES)}.")
         init = made()
     elif isinstance(init, numbers.Real) and not isinstance(init, bool):
-        init = Constant(float(init))
+        init = Constant(float_of("initializer", "init", init))
     if not isinstance(init, Initializer):
         raise TypeError(f"For 'initializer', the argument 'init' must be a Tensor, a str, a number or an Initializer, but got {init!r} "
                         f"of type {type(init).__name__}.")

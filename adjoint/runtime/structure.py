@@ -86,8 +86,12 @@ def leaves(value: Any, of: type | tuple[type, ...] = object) -> list[Any]:
     try:
         _gather(value, of, found)
     except RecursionError:
-        raise ValueError(f"a {type(value).__name__} cannot be walked: it contains itself, or is nested too deeply") from None
+        raise _endless(value) from None
     return found
+
+
+def _endless(value: Any) -> ValueError:
+    return ValueError(f"a {type(value).__name__} cannot be walked: it contains itself, or is nested too deeply")
 
 
 def _gather(value: Any, of: type | tuple[type, ...], found: list[Any]) -> None:
@@ -105,11 +109,16 @@ def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type
     Lists, dicts and deques are new ones; a tuple in which nothing changes is the tuple that was given.
 
     classes  for each class of containers that is to become another one, that class: one that `made` makes
+
+    ValueError when the structure contains itself.
     """
     parts = items(value)
     if parts is None:
         return change(value)
-    new = [mapped(part, change, classes) for part in parts]
+    try:
+        new = [mapped(part, change, classes) for part in parts]
+    except RecursionError:
+        raise _endless(value) from None
     kind = type(value)
     if kind in classes:
         return made(classes[kind], value, new)

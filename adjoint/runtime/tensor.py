@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.budget import Refillable, budget
+from adjoint.diagnostics import check_flag, integer_text
 from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.storage import from_compute, to_compute
@@ -159,10 +160,13 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = self.asnumpy()
-        if dtype is not None and array.dtype != dtype:
+        if copy is not None:
+            check_flag("Tensor.__array__", "copy", copy)
+        wanted = array.dtype if dtype is None else _numpy_dtype(dtype)
+        if array.dtype != wanted:
             if copy is False:
-                raise ValueError(f"a copy is needed to give {self.dtype} as {dtype}")
-            return array.astype(dtype)
+                raise ValueError(f"a copy is needed to give {self.dtype} as {wanted}")
+            return array.astype(wanted)
         return array.copy() if copy else array
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
@@ -225,9 +229,14 @@ class Tensor:
         return written(self.type, to_compute(array_of(self.memory, self.type), self.dtype))
 
     def __format__(self, spec: str) -> str:
+        if not isinstance(spec, str):
+            raise TypeError(f"For 'Tensor', a format must be a str, but got {spec!r} of type {type(spec).__name__}.")
         if spec and self.size != 1:
             raise TypeError(f"For 'Tensor', a format such as {spec!r} is for a tensor of one element, but got shape {self.shape}.")
-        return format(self.item(), spec) if spec else str(self)
+        try:
+            return format(self.item(), spec) if spec else str(self)
+        except ValueError as unfit:
+            raise ValueError(f"For 'Tensor', the format {spec!r} is none for a number of {self.dtype}: {unfit}.") from None
 
     def __hash__(self) -> int:
         return id(self)
@@ -598,9 +607,10 @@ def _beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> tuple[
             raise _out_of_range(op, number, U64 if own is U64 else I64)
         elif own is U64 and dtype is I64:
             raise _out_of_range(op, number, U64)
+    x = _as_dtype(x, dtype)
     try:
-        return _as_dtype(x, dtype), constant(number, dtype)
-    except OverflowError:
+        return x, constant(number, dtype)
+    except RuntimeError:
         raise _out_of_range(op, number, dtype) from None
 
 
@@ -618,9 +628,9 @@ def _dtype_in(op: ew.Elementwise, x: Tensor) -> DType:
     return F32 if isinstance(op, ew.Div) and not dtype.is_float else dtype
 
 
-def _out_of_range(op: Op, number: Any, dtype: DType) -> RuntimeError:
-    shown = str(number) if abs(number) < 2**128 else f"of {number.bit_length()} bits"
-    return RuntimeError(f"For '{type(op).__name__}', the integer {shown} is out of the range of {dtype}.")
+def _out_of_range(op: Op | str, number: Any, dtypes: object) -> RuntimeError:
+    name = op if isinstance(op, str) else type(op).__name__
+    return RuntimeError(f"For '{name}', the integer {integer_text(number)} is out of the range of {dtypes}.")
 
 
 def narrowed(op: ew.Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
@@ -702,13 +712,16 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
 
 def _number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:
     if dtype.is_float:
-        return from_compute(np.asarray(value, dtype.compute.array), dtype)
+        try:
+            return from_compute(np.asarray(value, dtype.compute.array), dtype)
+        except OverflowError:
+            raise _out_of_range("Tensor", value, dtype) from None
     if isinstance(value, (float, np.floating)):
         raise TypeError(f"For 'Tensor', {value!r} is not an integer, but a {dtype} is needed.")
     if dtype is BOOL:
         return np.asarray(bool(value))
     if not -(2**63) <= value < 2**64:
-        raise RuntimeError(f"For 'Tensor', the integer {value} is out of the range of 64 bits, where a {dtype} is needed.")
+        raise _out_of_range("Tensor", value, f"64 bits, where a {dtype} is needed")
     # Within 64 bits it wraps as C does: a Python integer beyond the dtype keeps its low bits.
     return np.asarray(int(value) & (2 ** (8 * dtype.size) - 1), f"u{dtype.size}").view(dtype.array)
 
@@ -754,8 +767,17 @@ def dtype_argument(dtype: Any) -> DType:
         if not isinstance(dtype, (str, type, np.dtype)):
             raise TypeError
         return dtype_of_array(np.empty(0, np.dtype(dtype)))
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # NumPy's, for texts: a character that is none, a text that is no list of fields
         raise TypeError("For 'Tensor', the argument 'dtype' must be a dtype such as float32, "
+                        f"but got {dtype!r} of type {type(dtype).__name__}.") from None
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """The argument of `__array__` as a dtype of NumPy's; TypeError for what is none."""
+    try:
+        return np.dtype(dtype.compute.array if isinstance(dtype, DType) else dtype)
+    except (TypeError, ValueError, SyntaxError):
+        raise TypeError("For 'Tensor.__array__', the argument 'dtype' must be a dtype of NumPy's, "
                         f"but got {dtype!r} of type {type(dtype).__name__}.") from None
 
 
@@ -771,7 +793,7 @@ def _array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
         found = BOOL if isinstance(data, bool) else I64 if isinstance(data, int) else F32
         if found is I64 and dtype is None and not -(2**63) <= data < 2**63:
             if not 0 <= data < 2**64:
-                raise RuntimeError(f"For 'Tensor', the integer {data} is out of the range of Int64 and UInt64.")
+                raise _out_of_range("Tensor", data, "Int64 and UInt64")
             found = U64
         if dtype is not None:
             known = dtype.is_float or not isinstance(data, float)
@@ -805,11 +827,18 @@ def _converted(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
         return from_compute(array.astype(dtype.compute.array), dtype)
 
 
-def _without_tensors(data: Any) -> Any:
+_NESTED = 64
+"""Lists in each other that NumPy takes."""
+
+
+def _without_tensors(data: Any, depth: int = 0) -> Any:
     if isinstance(data, Tensor):
         return data.asnumpy()
     if isinstance(data, (list, tuple)):
-        return [_without_tensors(item) for item in data]
+        if depth == _NESTED:
+            raise ValueError("For 'Tensor', at most 8 dimensions are supported, but the data is a list that contains itself, "
+                             "or lists that are nested deeper.")
+        return [_without_tensors(item, depth + 1) for item in data]
     if isinstance(data, (str, bytes)) or data is None:
         raise TypeError(f"For 'Tensor', the data must be numbers, but got {data!r} of type {type(data).__name__}.")
     return data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ops import activations, arithmetic, losses, picking, reduction
-from adjoint.ops.arguments import choice, flag, number, whole
+from adjoint.ops.arguments import choice, flag, real, whole
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor import Tensor, constant
 
@@ -76,7 +76,7 @@ class SmoothL1Loss(Primitive):
     """Squares of small distances, large ones as they are."""
 
     def __init__(self, beta: float = 1.0, reduction: str = "none"):
-        super().__init__(beta=float(number("SmoothL1Loss", "beta", beta)),
+        super().__init__(beta=real("SmoothL1Loss", "beta", beta),
                          reduction=choice("SmoothL1Loss", "reduction", reduction, ("none", "mean", "sum")))
 
     def __call__(self, prediction: Any, target: Any) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 from adjoint.ir.types import DType
 from adjoint.ops import arithmetic
-from adjoint.ops.arguments import number
+from adjoint.ops.arguments import real
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor import Tensor, constant
 
@@ -157,7 +157,7 @@ class ApproximateEqual(Primitive):
     """Whether two numbers differ by less than a tolerance."""
 
     def __init__(self, tolerance: float = 1e-05):
-        super().__init__(tolerance=float(number("ApproximateEqual", "tolerance", tolerance)))
+        super().__init__(tolerance=real("ApproximateEqual", "tolerance", tolerance))
 
     def __call__(self, x: Any, y: Any) -> Tensor:
         return arithmetic.less(arithmetic.abs(arithmetic.sub(x, y)), self.tolerance)

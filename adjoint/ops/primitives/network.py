@@ -12,7 +12,7 @@ from adjoint.ir.ops.pooling import MaxPoolIndices
 from adjoint.ir.ops.random import Dropout as DropoutOp
 from adjoint.ir.types import I32
 from adjoint.ops import activations, arithmetic, linear, network, shapes
-from adjoint.ops.arguments import axis_argument, channels_first, choice, flag, integer, number, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import axis_argument, channels_first, choice, flag, integer, number, operand, pair, real, sizes_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
@@ -123,7 +123,7 @@ class Elu(Primitive):
     """x, or alpha * (exp(x) - 1) where it is negative."""
 
     def __init__(self, alpha: float = 1.0):
-        super().__init__(alpha=float(number("Elu", "alpha", alpha)))
+        super().__init__(alpha=real("Elu", "alpha", alpha))
 
     def __call__(self, input_x: Any) -> Tensor:
         return activations.elu(input_x, self.alpha)
@@ -241,8 +241,8 @@ class BatchNorm(Primitive):
     """
 
     def __init__(self, is_training: bool = False, epsilon: float = 1e-05, momentum: float = 0.1, data_format: str = "NCHW"):
-        super().__init__(is_training=flag("BatchNorm", "is_training", is_training), epsilon=float(number("BatchNorm", "epsilon", epsilon)),
-                         momentum=float(number("BatchNorm", "momentum", momentum)), data_format=channels_first("BatchNorm", data_format))
+        super().__init__(is_training=flag("BatchNorm", "is_training", is_training), epsilon=real("BatchNorm", "epsilon", epsilon),
+                         momentum=real("BatchNorm", "momentum", momentum), data_format=channels_first("BatchNorm", data_format))
 
     def __call__(self, input_x: Any, scale: Any, bias: Any, mean: Any, variance: Any) -> tuple[Tensor, ...]:
         op = "BatchNorm"
@@ -265,7 +265,7 @@ class LayerNorm(Primitive):
     def __init__(self, begin_norm_axis: int = 1, begin_params_axis: int = 1, epsilon: float = 1e-07):
         super().__init__(begin_norm_axis=integer("LayerNorm", "begin_norm_axis", begin_norm_axis),
                          begin_params_axis=integer("LayerNorm", "begin_params_axis", begin_params_axis),
-                         epsilon=float(number("LayerNorm", "epsilon", epsilon)))
+                         epsilon=real("LayerNorm", "epsilon", epsilon))
 
     def __call__(self, input_x: Any, gamma: Any, beta: Any) -> tuple[Tensor, Tensor, Tensor]:
         x = operand("LayerNorm", input_x, "input_x")

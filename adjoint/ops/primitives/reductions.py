@@ -11,7 +11,7 @@ from adjoint.ir.ops.reduce import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.reduce import ReduceMin as ReduceMinOp
 from adjoint.ir.types import BOOL, I32, I64, DType
 from adjoint.ops import arithmetic, ordering, reduction
-from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, integer, number, operand, single
+from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, integer, operand, real, single
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
@@ -176,7 +176,7 @@ class L2Normalize(Primitive):
     """The input divided by the length of its vectors along an axis; the square of a length counts as at least `epsilon`."""
 
     def __init__(self, axis: Any = 0, epsilon: float = 0.0001):
-        super().__init__(axis=axis, epsilon=float(number("L2Normalize", "epsilon", epsilon)))
+        super().__init__(axis=axis, epsilon=real("L2Normalize", "epsilon", epsilon))
 
     def __call__(self, x: Any) -> Tensor:
         total = reduction.sum(arithmetic.square(single(operand("L2Normalize", x, "x"))), self.axis, True)
