@@ -53,11 +53,36 @@ class Rule:
         output = _filled(self._output, outputs)
         bprop = self.cell.bprop
         assert bprop is not None
-        with noting(bprop, subject_of(self.cell), loc):
-            returned = bprop(*_filled(arguments, inputs), output, gradients_like(output, douts))
         where = f"bprop of {subject_of(self.cell)}"
+        with noting(bprop, subject_of(self.cell), loc):
+            try:
+                returned = bprop(*_filled(arguments, inputs), output, gradients_like(output, douts))
+            except TypeError:
+                _check_parameters(bprop, len(arguments), where)
+                raise
         found = {place.index: entry for place, entry in _by_place(returned, arguments, where)}
         return [_fitted(found.get(i), type_, where) for i, type_ in enumerate(types)]
+
+
+class _TooFewParameters(TypeError, RuntimeError):
+    """A bprop has no place for the output and its cotangent: what Python raises, and what MindSpore's graphs raise."""
+
+
+_TooFewParameters.__module__, _TooFewParameters.__name__, _TooFewParameters.__qualname__ = "builtins", "TypeError", "TypeError"
+
+
+def _check_parameters(bprop: Any, inputs: int, where: str) -> None:
+    """Raise TypeError when `bprop` cannot be called with so many inputs, the output and its cotangent: with MindSpore's text."""
+    signature = inspect.signature(bprop)
+    try:
+        signature.bind(*[None] * (inputs + 2))
+    except TypeError:
+        count = len(signature.parameters)
+        if count < 2:
+            raise _TooFewParameters("The function 'bprop' of Primitive or Cell requires at least 2 params 'out' and 'dout', "
+                                    f"but got only {count}. ({where})") from None
+        raise TypeError("The params of function 'bprop' of Primitive or Cell requires the forward inputs as well as the 'out' and "
+                        f"'dout': {inputs + 2} here, but it takes {count}. ({where})") from None
 
 
 @dataclass(frozen=True)

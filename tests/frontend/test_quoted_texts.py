@@ -63,6 +63,22 @@ class Choice(nn.Cell):
         return self.gradient(ops.sin)(x)
 
 
+class OutputAlone(nn.Cell):
+    def construct(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+    def bprop(self, out: Tensor) -> Any:
+        return out, out
+
+
+class WithoutInputs(nn.Cell):
+    def construct(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+    def bprop(self, out: Tensor, dout: Tensor) -> Any:
+        return dout, dout
+
+
 ZERO = "The divisor could not be zero. But the divisor is zero now."
 MODULO = "Cannot perform modulo operation on zero."
 CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
@@ -71,6 +87,10 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "get_all": (lambda: Choice(get_all=2)(X), TypeError, "For 'GradOperation', the 'get_all' should be bool, but got"),
     "get_by_list": (lambda: Choice(get_by_list=2)(X), TypeError, "For 'GradOperation', the 'get_by_list' should be bool, but got"),
     "sens_param": (lambda: Choice(sens_param="a")(X), TypeError, "For 'GradOperation', the 'sens_param' should be bool, but got"),
+    "bprop of the output alone": (lambda: ms.grad(OutputAlone())(X, X), RuntimeError, "The function 'bprop' of Primitive or Cell requires "
+                                  "at least 2 params 'out' and 'dout', but got only 1."),
+    "bprop without inputs": (lambda: ms.grad(WithoutInputs())(X, X), TypeError, "The params of function 'bprop' of Primitive or Cell "
+                             "requires the forward inputs as well as the 'out' and 'dout'"),
     **{f"{cell.__name__} by {n!r}": (lambda cell=cell, n=n: cell()(X, n), ValueError, text)
        for cell, text in ((Divided, ZERO), (DividedToFloor, ZERO), (Remainder, MODULO)) for n in (0, 0.0)},
     **{f"{cell.__name__} at run time": (lambda cell=cell: cell()(X, ms.mutable(0)), ValueError, text)
@@ -91,6 +111,27 @@ def test_what_is_quoted(name: str) -> None:
 def test_a_zero_divisor_is_still_pythons() -> None:
     with pytest.raises(ZeroDivisionError, match=r"^division by zero: The divisor"):
         Divided()(X, 0)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_bprop_with_too_few_parameters_is_a_type_error_in_every_mode(mode: int) -> None:
+    ms.set_context(mode=mode)
+    for cell, count in ((OutputAlone(), "only 1"), (WithoutInputs(), "4 here, but it takes 2")):
+        with pytest.raises(TypeError, match=rf"{count}.*bprop of cell"):
+            ms.grad(cell)(X, X)
+
+
+def test_a_type_error_inside_of_bprop_is_its_own() -> None:
+    class Wrong(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            return x * 2
+
+        def bprop(self, x: Tensor, out: Tensor, dout: Tensor) -> Any:
+            return dout + None
+
+    with pytest.raises(TypeError) as caught:
+        ms.grad(Wrong())(X)
+    assert "requires" not in str(caught.value)
 
 
 def test_what_works_is_not_refused() -> None:

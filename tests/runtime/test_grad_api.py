@@ -447,3 +447,27 @@ def test_an_exception_of_the_function_passes_through() -> None:
     with pytest.raises(KeyError) as caught:
         ms.value_and_grad(f)(X)
     assert caught.value is boom
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_frozen_parameters(mode: int) -> None:
+    """Among the weights they have zeros while they are frozen; by an argument the gradient is taken all the same (decision 0006)."""
+    class Scaled(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = Parameter(Tensor([3.0]), name="w", requires_grad=False)
+
+        def construct(self, x: Tensor) -> Tensor:
+            return x * self.w
+
+    ms.set_context(mode=mode)
+    try:
+        net = Scaled()
+        by_weight, by_argument = ms.grad(net, None, net.w), ms.grad(lambda w: w * w)
+        assert by_weight(Tensor([5.0])).tolist() == [0.0]
+        net.w.requires_grad = True
+        assert by_weight(Tensor([5.0])).tolist() == [5.0]
+        net.w.requires_grad = False
+        assert by_weight(Tensor([5.0])).tolist() == [0.0] and by_argument(net.w).tolist() == [6.0]
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
