@@ -152,7 +152,9 @@ class Diagnostic:
             lines.append(f"  {self.label}")
         for note in self.notes:
             lines.append(f"note: {note.text}")
-            if user_place(note.loc) is not None:
+            place, own = user_place(note.loc), user_place(self.loc)
+            if place is not None:
+                lines += [] if own is not None and own.file == place.file else [f"  --> {place}"]
                 lines += self._excerpt(note.loc, "")
         if self.help:
             lines.append(f"help: {self.help}")

@@ -323,7 +323,14 @@ class Lowerer(Statements):
             raise type(mistake)(replace(found, notes=(*found.notes, Note("it is called here", self.world.loc)))) from None
         frame = self._frame(node, source, function.__globals__)
         frame.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        return self._run(frame, node, inspect.Signature.from_callable(function, follow_wrapped=False), function.__qualname__, args, kwargs)
+        signature, loc = inspect.Signature.from_callable(function, follow_wrapped=False), self.world.loc
+        try:
+            return self._run(frame, node, signature, function.__qualname__, args, kwargs)
+        except CompileError as mistake:
+            inside = getattr(mistake.diagnostic.loc, "file", "")
+            if not self.depth or purity.is_installed(self.frame.source.file) or not purity.is_installed(inside):
+                raise
+            raise errors.at_call(mistake, loc, function.__qualname__, (function.__module__ or "").partition(".")[0]) from None
 
     def as_python(self, function: Any) -> Any:
         """A function for Python to call at run time, such as a hook: one that parsed code defines is made into Python's own.

@@ -14,7 +14,7 @@ from adjoint.ir.errors import MISTAKES, Mistake
 __all__ = [
     "BRANCHES_DIFFER", "CHANGED_OUTSIDE", "FROZEN_CALL", "LOOP_CHANGES", "MAYBE_UNASSIGNED", "NO_SOURCE", "NOT_A_CONSTANT", "NOT_IN_GRAPH",
     "NUMBER_RANGE", "ONE_OR_ANOTHER", "REGISTERED_INSIDE", "RETURNS_DIFFER", "SAME_NAME", "SOURCE_CHANGED", "STORED_TENSOR", "TOO_DEEP",
-    "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake", "moved", "with_article",
+    "UNSUPPORTED", "VALUE_NEEDED", "GraphMistake", "at_call", "moved", "with_article",
 ]
 
 
@@ -44,6 +44,14 @@ def moved(mistake: CompileError, loc: Loc) -> CompileError:
     if found.loc != UNKNOWN:
         return mistake
     return type(mistake)(Diagnostic(found.code, found.title, found.label, loc, found.notes, found.help, found.source))
+
+
+def at_call(mistake: CompileError, loc: Loc, function: str, package: str) -> CompileError:
+    """The mistake, found in a function of an installed package, shown at the user's call of that."""
+    found = mistake.diagnostic
+    return type(mistake)(Diagnostic(
+        found.code, found.title, f"`{function}` of {package} is not made for graphs", loc, (Note(found.label, found.loc), *found.notes),
+        "call it outside, and pass the result as an argument"))
 
 
 def _mistake(code: str, title: str, explanation: str, *kinds: type[Exception]) -> GraphMistake:

@@ -170,8 +170,10 @@ class Outside:
             case AttributePlace(holder=holder, name=name):
                 return f"`{name}` of {errors.with_article(type(holder).__name__)} from outside"
             case ContentsPlace(container=container):
-                where = "among the arguments" if self._is_given(place) else "from outside"
-                return f"{errors.with_article(type(container).__name__)} {where}"
+                where, kind = "among the arguments" if self._is_given(place) else "from outside", type(container)
+                # The `__dict__` of a cell is a dict to the user.
+                named = kind.__base__ if self._world.is_library(kind) else kind
+                return f"{errors.with_article(getattr(named, '__name__', 'object'))} {where}"
             case _:
                 return f"{errors.with_article(type(getattr(place, 'holder', place)).__name__)} from outside"
 

@@ -8,7 +8,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MODULES", "changes_arguments", "depends_on_arguments_alone", "is_of_pure_module", "is_standard"]
+__all__ = ["MODULES", "changes_arguments", "depends_on_arguments_alone", "is_installed", "is_of_pure_module", "is_standard"]
 
 MODULES = frozenset({
     "array", "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy",
@@ -33,6 +33,11 @@ def is_standard(function: types.FunctionType) -> bool:
     file = function.__code__.co_filename
     ours = file.startswith("<frozen") or (file.startswith(_STANDARD) and "site-packages" not in file)
     return ours and (function.__module__ or "").partition(".")[0] in sys.stdlib_module_names
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to Python's library or to an installed package: no file of the user's."""
+    return file.startswith(("<frozen", _STANDARD)) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def changes_arguments(function: Any) -> bool:

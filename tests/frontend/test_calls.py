@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import functools
 import heapq
+import importlib
 import itertools
 import math
 import random
 import time
 from collections import Counter, namedtuple
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,3 +119,79 @@ def test_a_copy_of_a_list_from_outside_may_be_changed() -> None:
 
     assert f(Tensor([1.0])).item() == 4.0
     assert table == [1.0, 2.0]
+
+
+LIBRARY = """
+def outer(x, change=None):
+    if change is not None:
+        return change(x)
+    return inner(x)
+
+def inner(x):
+    try:
+        return x * 2
+    except ValueError:
+        return x
+"""
+
+
+def test_what_an_installed_package_cannot_is_shown_at_the_users_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "installed_elsewhere.py").write_text(LIBRARY, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    library = importlib.import_module("installed_elsewhere")
+
+    def of_the_user(x):
+        try:
+            return x
+        except ValueError:
+            return x
+
+    with pytest.raises(CompileError) as caught:
+        adjoint.jit(lambda x: library.outer(x) + 1)(Tensor([1.0]))
+    found = caught.value.diagnostic
+    assert found.code == "E202" and found.loc.file == __file__ and isinstance(caught.value, RuntimeError)  # type: ignore[union-attr]
+    assert found.label == "`outer` of installed_elsewhere is not made for graphs" and "call it outside" in found.help
+    assert f"note: `try` is not parsed\n  --> {folder / 'installed_elsewhere.py'}:8:5\n" in str(caught.value)
+    with pytest.raises(CompileError) as caught:
+        adjoint.jit(lambda x: library.outer(x, of_the_user))(Tensor([1.0]))
+    assert caught.value.diagnostic.label == "`try` is not parsed" and caught.value.diagnostic.loc.file == __file__  # type: ignore[union-attr]
+
+
+class Base:
+    def __init__(self) -> None:
+        self.a = 3
+
+
+class Derived(Base):
+    def __init__(self, b: int) -> None:
+        super().__init__()
+        self.b = b
+
+
+class Alone:
+    def __init__(self, b: int) -> None:
+        super().__init__()
+        self.b = b
+
+
+def test_a_plain_class_calls_the_init_of_its_base() -> None:
+    @adjoint.jit
+    def f(x):
+        return x * Derived(2).b * Derived(2).a + Alone(1).b
+
+    assert f(Tensor([1.0])).item() == 7.0
+
+
+through: Any = map
+
+
+@pytest.mark.parametrize("function", [lambda x: through(abs), lambda x: through(), lambda x: list(through(lambda a: a))])
+def test_map_without_anything_to_go_through(function: Any) -> None:
+    with pytest.raises(TypeError) as eager:
+        function(0)
+    with pytest.raises(TypeError) as graph:
+        adjoint.jit(function)(Tensor([1.0]))
+    assert str(eager.value) in str(graph.value)
+    assert any("test_calls.py" in note for note in graph.value.__notes__)
