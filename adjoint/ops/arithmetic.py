@@ -1,8 +1,8 @@
 """Arithmetic, comparison and logic, element by element.
 
-Two operands broadcast as in NumPy and are brought to one dtype first (`runtime/promotion.py`); a Python number counts by
-its kind only.  `input` and `other` are Tensors or numbers, the result is a Tensor.  TypeError for anything else and for
-dtypes that an operator does not have, ValueError for shapes that do not broadcast.
+Two operands broadcast as in NumPy and are brought to one dtype first (`runtime/promotion.py`); a Python number changes the
+dtype by its kind only, and counts with its own value.  `input` and `other` are Tensors or numbers, the result is a Tensor.
+TypeError for anything else and for dtypes that an operator does not have, ValueError for shapes that do not broadcast.
 """
 
 from __future__ import annotations

@@ -596,8 +596,28 @@ def promoted(op: ew.Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     raise TypeError(f"For '{type(op).__name__}', at least one operand must be a Tensor.")
 
 
+_numbers: dict[tuple[Any, ...], Tensor] = {}
+"""Numbers as tensors of the dtype that an op is computed in, by op, dtype of the other operand and number."""
+_NUMBER = 300
+"""Bytes of an entry, beside those of the constant."""
+
+Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.clear)
+
+
 def _beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
     """A tensor and a number as tensors of the dtype that `op` is computed in."""
+    key = (op.__class__, x.type.dtype, number.__class__, number or repr(number))
+    found = _numbers.get(key)
+    if found is None:
+        if len(_numbers) > 512:
+            _numbers.clear()
+        found = _numbers[key] = _number_beside(op, x, number)
+        budget.charge(_NUMBER)
+    dtype = found.type.dtype
+    return (x if x.type.dtype is dtype else _as_dtype(x, dtype)), found
+
+
+def _number_beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> Tensor:
     own = _dtype_in(op, x)
     dtype = working_dtype(own, number, exact=op.beyond == "exact", compares=op.yields is BOOL)
     if isinstance(number, int) and not own.is_float:
@@ -607,9 +627,8 @@ def _beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> tuple[
             raise _out_of_range(op, number, U64 if own is U64 else I64)
         elif own is U64 and dtype is I64:
             raise _out_of_range(op, number, U64)
-    x = _as_dtype(x, dtype)
     try:
-        return x, constant(number, dtype)
+        return constant(number, dtype)
     except RuntimeError:
         raise _out_of_range(op, number, dtype) from None
 
@@ -656,7 +675,8 @@ def divided(a: Any, b: Any) -> Tensor:
     first, second = promoted(_DIV, a, b)
     if not first.dtype.is_float:
         first, second = _as_dtype(first, F32), _as_dtype(second, F32)
-    return narrowed(_DIV, a, b, binary(_DIV, first, second))
+    result = binary(_DIV, first, second)
+    return result if first is a or second is b else narrowed(_DIV, a, b, result)
 
 
 def logical(on_bool: Op, on_integers: ew.Elementwise, a: Any, b: Any) -> Tensor:

@@ -1,7 +1,7 @@
 """Python numbers beside tensors, at the limits of each dtype and beyond: the numbers are exact, the dtypes MindSpore's.
 
 `promotion.json` holds what MindSpore answers.  Where the tensor's dtype lacks the number, MindSpore wraps it or makes it infinite
-before it computes, in most operators; ours counts with its own value (docs/decisions/0010).
+before it computes, in most operators; ours counts with its own value (docs/decisions/0011).
 """
 
 from __future__ import annotations
