@@ -6,7 +6,7 @@ with a `bprop` answers for every tensor that goes in and comes out: of its calls
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adjoint.runtime.structure import items, leaves, like
@@ -29,15 +29,19 @@ def with_top_level(value: Any, tensors: Iterable[Tensor]) -> Any:
     return value if parts is None else like(value, [next(left) if isinstance(x, Tensor) else x for x in parts])
 
 
-def shown(value: Any) -> tuple[int, ...]:
+def shown(value: Any) -> Sequence[int]:
     """Return the numbers of the tensors at the top level among all tensors of positional arguments, or of a result."""
+    if isinstance(value, Tensor):
+        return (0,)
     found: list[int] = []
     count = 0
-    for part in (value,) if isinstance(value, Tensor) else items(value) or ():
+    for part in items(value) or ():
         if isinstance(part, Tensor):
             found.append(count)
-        count += len(leaves(part, Tensor))
-    return tuple(found)
+            count += 1
+        else:
+            count += len(leaves(part, Tensor))
+    return found
 
 
 def is_nested(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> bool:

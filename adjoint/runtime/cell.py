@@ -228,8 +228,8 @@ class Cell:
         ruled = self.bprop is not None
         rule = Rule(self, args, kwargs) if ruled else None
         if ruled:
-            names = tape.enter(self, leaves((args, kwargs), Tensor), hooked, rule, shown(args))
-            args, kwargs = replaced((args, kwargs), names, Tensor)
+            names = tape.enter(self, leaves((args, kwargs) if kwargs else args, Tensor), hooked, rule, shown(args))
+            args, kwargs = replaced((args, kwargs), names, Tensor) if kwargs else (replaced(args, names, Tensor), kwargs)
         else:
             names = tape.enter(self, top_level(args), hooked, None)
             args = with_top_level(args, names)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +37,8 @@ class Rule:
 
     def __init__(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]):
         self.cell = cell
-        self._call, self._output = _emptied((args, kwargs)), None
+        self._args, self._kwargs = _emptied((args, kwargs)) if kwargs else (_emptied(args), kwargs)
+        self._output: Any = None
 
     def returned(self, output: Any) -> None:
         """Construct has returned `output`."""
@@ -49,7 +49,7 @@ class Rule:
         inputs, outputs = given[: op.inputs], given[op.inputs : op.inputs + op.outputs]
         cotangents = iter(given[op.inputs + op.outputs :])
         douts = [next(cotangents) if here else zeros(x.type) for x, here in zip(outputs, op.present, strict=True)]
-        arguments = _by_parameter(self.cell.construct, *self._call)
+        arguments = _by_parameter(self.cell.construct, self._args, self._kwargs)
         output = _filled(self._output, outputs)
         bprop = self.cell.bprop
         assert bprop is not None
@@ -85,19 +85,29 @@ def _check_parameters(bprop: Any, inputs: int, where: str) -> None:
                         f"'dout': {inputs + 2} here, but it takes {count}. ({where})") from None
 
 
-@dataclass(frozen=True)
 class _Place:
     """Where a tensor stands in a structure from which the tensors are taken out: the first, the second, ..."""
 
-    index: int
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+_FIRST = tuple(map(_Place, range(16)))
+"""The first places, made once."""
 
 
 def _emptied(value: Any) -> Any:
     """A copy of a structure with places for its tensors: whoever changes its lists and dicts later does not change the copy."""
-    return replaced(value, map(_Place, itertools.count()), Tensor)
+    if isinstance(value, Tensor):
+        return _FIRST[0]
+    return replaced(value, itertools.chain(_FIRST, map(_Place, itertools.count(len(_FIRST)))), Tensor)
 
 
 def _filled(value: Any, tensors: Sequence[Tensor]) -> Any:
+    if value is _FIRST[0]:
+        return tensors[0]
     return mapped(value, lambda leaf: tensors[leaf.index] if isinstance(leaf, _Place) else leaf)
 
 
@@ -125,6 +135,8 @@ def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> list[tuple
     if returned is None:
         raise TypeError(f"The python function output is none. ({where})")
     entries = returned if isinstance(returned, (tuple, list)) else (returned,)
+    if len(entries) >= len(arguments) and all(type(x) is _Place for x in arguments) and all(isinstance(x, Tensor) for x in entries):
+        return list(zip(arguments, entries, strict=False))  # fast path: tensors alone
     places, holding = leaves(arguments, _Place), [x for x in arguments if leaves(x, _Place)]
     if not len(entries) and places:
         raise RuntimeError(f"Hook fn grad output is empty! ({where})")

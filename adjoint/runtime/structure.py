@@ -96,11 +96,13 @@ def _endless(value: Any) -> ValueError:
 
 def _gather(value: Any, of: type | tuple[type, ...], found: list[Any]) -> None:
     parts = items(value)
-    if parts is not None:
-        for part in parts:
+    if parts is None:
+        parts = (value,)
+    for part in parts:
+        if issubclass(type(part), _CONTAINERS):
             _gather(part, of, found)
-    elif isinstance(value, of):
-        found.append(value)
+        elif isinstance(part, of):
+            found.append(part)
 
 
 def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type] = _SAME) -> Any:
@@ -112,14 +114,15 @@ def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type
 
     ValueError when the structure contains itself.
     """
-    parts = items(value)
-    if parts is None:
+    kind = type(value)
+    if not issubclass(kind, _CONTAINERS):
         return change(value)
+    parts = items(value)
+    assert parts is not None
     try:
-        new = [mapped(part, change, classes) for part in parts]
+        new = [mapped(part, change, classes) if issubclass(type(part), _CONTAINERS) else change(part) for part in parts]
     except RecursionError:
         raise _endless(value) from None
-    kind = type(value)
     if kind in classes:
         return made(classes[kind], value, new)
     return value if issubclass(kind, (tuple, slice)) and all(map(is_, new, parts)) else like(value, new)
