@@ -9,7 +9,7 @@ from typing import Any
 from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.ir.core import Atom, Literal, Node, Region, Value
 from adjoint.ir.op import Op, registry
-from adjoint.ir.types import DType, TensorType, Type, scalar
+from adjoint.ir.types import DType, TensorType, TupleType, Type, scalar
 
 __all__ = ["Builder"]
 
@@ -107,6 +107,12 @@ class Builder:
     def zeros(self, type: TensorType) -> Atom:
         """Zeros of a tensor type: a literal, broadcast."""
         return self.constant(False if type.dtype.kind == "b" else 0.0 if type.dtype.is_float else 0, type)
+
+    def nothing(self, type: Type) -> Atom:
+        """The cotangent of a value that nothing uses: zeros, those of a tuple item by item; undefined for a type that has none."""
+        if isinstance(type, TensorType):
+            return self.zeros(type)
+        return self.group(*map(self.nothing, type.items)) if isinstance(type, TupleType) else self.undef(results=(type,))
 
     def unbroadcast(self, cotangent: Atom, to: Type) -> Atom:
         """Sum `cotangent` over the axes along which a value of type `to` was broadcast."""

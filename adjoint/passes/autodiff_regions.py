@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from adjoint.diagnostics import InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, walk
-from adjoint.ir.ops.control import Call, Cell, For, If, While, known_rounds
+from adjoint.ir.ops.control import Call, Cell, For, If, Pull, While, known_rounds
 from adjoint.ir.ops.host import CellCallback, Pullback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
@@ -69,6 +69,9 @@ def pull_region(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None]
             _pull_cell(sweep, node, op, cotangents)
         case Call():
             _pull_call(sweep, node, op, cotangents)
+        case Pull():
+            why = "this trace comes from outside of the function: `record` and `pull!` must stand in one function"
+            raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why)
         case _:
             raise InternalError(f"{op.name} has no rule")
 

@@ -33,7 +33,7 @@ from adjoint.ir.ops.control import For, If, RegionOp, While
 from adjoint.ir.ops.host import Attach, Callback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
-from adjoint.ir.types import NamedSizes, TensorType, Type
+from adjoint.ir.types import NamedSizes, TensorType, TupleType, Type
 from adjoint.passes import errors
 from adjoint.passes.activity import Activity, Branched, Firing, Leaf, Pending, Repeated, Times, attaches_of
 from adjoint.passes.autodiff_regions import NEVER, ONCE, fire_branched, fire_repeated, fire_times, pull_region
@@ -145,7 +145,20 @@ class Sweep:
         elif isinstance(key, Pending):
             self.sums[key] = _counted_up(self.b, value_of(have), value_of(summand))
         else:
-            self.sums[key] = self.b.add(have, summand, hint=hint)
+            self.sums[key] = self._added(value_of(have), value_of(summand), hint)
+
+    def _added(self, one: Atom, other: Atom, hint: str) -> Atom:
+        """Emit the sum of two cotangents; that of tuples item by item."""
+        match one.type:
+            case TensorType():
+                return self.b.add(one, other, hint=hint)
+            case TupleType(items=items):
+                parts = [self._added(self.b.item(one, index=i), self.b.item(other, index=i), hint) for i in range(len(items))]
+                return self.b.group(*parts, hint=hint)
+            case type_:
+                name = hint.removesuffix("'")
+                raise errors.NoGradient.of(
+                    errors.NO_GRADIENT, self.b.loc, f"`{name}` is used more than once, and gradients of a {type_} have no sum")
 
     # paths
 
@@ -219,11 +232,11 @@ class Sweep:
     def or_zero(self, cotangent: Cotangent | None, type_: Type) -> Atom:
         """The cotangent of a value of this type; zeros where it is absent."""
         if cotangent is None:
-            return _nothing(self.b, type_)
+            return self.b.nothing(type_)
         if not isinstance(cotangent, Sometimes):
             return cotangent
         here, elsewhere = self.b.inner(), self.b.inner()
-        regions = here.finish([cotangent.value]), elsewhere.finish([_nothing(elsewhere, type_)])
+        regions = here.finish([cotangent.value]), elsewhere.finish([elsewhere.nothing(type_)])
         return self.b.emit(
             If(), cotangent.bit, regions=regions if cotangent.when else regions[::-1], hint=getattr(cotangent.value, "hint", "ct")
         )
@@ -355,10 +368,6 @@ def _counted_up(b: Builder, have: Atom, more: Atom) -> Atom:
     if isinstance(have, Literal) and isinstance(more, Literal):
         return Literal(int(have.value) + int(more.value), have.type)
     return b.add(have, more, hint="times")
-
-
-def _nothing(b: Builder, type_: Type) -> Atom:
-    return b.zeros(type_) if isinstance(type_, TensorType) else b.undef(results=(type_,))
 
 
 def _last_defined_first(node: Node) -> Sequence[Value]:

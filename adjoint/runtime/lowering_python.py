@@ -84,7 +84,7 @@ class PythonObjects(Emitting):
             return made
         # Each run has one of its own, which it may write in place, hang hooks on and return.
         atom = self.atom(made)
-        return GraphTensor(self, atom if isinstance(atom, Literal) else self.node(ew.StopGradient(), atom), made.type)
+        return GraphTensor(self, atom if isinstance(atom, Literal) else self.node(ew.Identity(), atom), made.type)
 
     def _stacked(self, data: Any) -> Tensor:
         """Nested lists with dynamic values in them as one tensor."""

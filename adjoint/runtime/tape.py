@@ -181,9 +181,11 @@ class Tape:
         """The slot of a tensor this tape knows."""
         return self.slots.get(id(x))
 
-    def _name(self, x: Tensor) -> Tensor:
-        """Another name for `x`, which the program takes for `x` itself."""
+    def _name(self, x: Tensor, asked: bool = False) -> Tensor:
+        """Another name for `x`, which the program takes for `x` itself; `asked`: its gradient is asked for, so it has one."""
         alias = wrap(x.type, x.memory)
+        if not x.requires_grad and not asked:
+            alias.requires_grad = False
         if self.site is None:  # the values of a graph are never written
             self.named.append((alias, x))
         return alias
@@ -309,7 +311,7 @@ class Tape:
 
     def leaf(self, x: Tensor) -> Tensor:
         """A new tensor that stands for `x` in the pass that begins; hooks registered on `x` are attached to it."""
-        alias = self._name(x)
+        alias = self._name(x, asked=True)
         known = self.slots.get(id(x))
         if known is not None:
             # Inside another gradient: the alias is x, and what flows to it flows on.

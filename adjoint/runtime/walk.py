@@ -20,6 +20,7 @@ from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, tensor_
 from adjoint.ir.interpret import UNDEFINED
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.control import Cell, Differentiated, For, Gradient, If, Pull, Record, RegionOp, While
+from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
@@ -268,6 +269,8 @@ def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
         return several
     type_ = tensor_type(node.result)
     out = results.start
+    if isinstance(op, StopGradient):
+        return _stopped(node, type_, operands[0], out)
     match operands:
         case (a,):
 
@@ -312,6 +315,20 @@ def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
                     _record(run.tape, site, op, given, (result,))
 
             return general
+
+
+def _stopped(node: Node, type_: TensorType, a: int, out: int) -> Step:
+    """The step of `stop_gradient`: hooks cannot be registered on what it gives, as in eager mode."""
+    op, site = node.op, site_of(node)
+
+    def stopped(values: list[Any], run: Run) -> None:
+        x = values[a]
+        values[out] = result = wrap(type_, x.memory)
+        result.requires_grad = False
+        if run.tape is not None:
+            _record(run.tape, site, op, (x,), (result,))
+
+    return stopped
 
 
 def _record(tape: Any, site: Node | None, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:

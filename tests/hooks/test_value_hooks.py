@@ -175,6 +175,88 @@ def test_what_takes_no_gradient_takes_no_hook():
         ms.grad(lambda x: ops.stop_gradient(x).register_hook(print))(T(1))
 
 
+class Stops(nn.Cell):
+    def construct(self, x):
+        return ops.stop_gradient(x * 2), x
+
+
+class Hooks(nn.Cell):
+    def construct(self, x):
+        x.register_hook(print)
+        return x * 1
+
+
+STOPS, HOOKS = Stops(), Hooks()
+FROZEN = Parameter(T(1), name="frozen", requires_grad=False)
+
+
+def hooked_directly(x):
+    y = ops.stop_gradient(x * 2)
+    y.register_hook(print)
+    return y * x
+
+
+def hooked_in_a_tuple(x):
+    y = ops.stop_gradient((x, x * 2))[1]
+    y.register_hook(print)
+    return y * x
+
+
+def hooked_behind_a_cell(x):
+    y, _ = STOPS(x)
+    y.register_hook(print)
+    return y * x
+
+
+def hooked_inside_of_a_cell(x):
+    return HOOKS(ops.stop_gradient(x)) * x
+
+
+def hooked_behind_a_branch(x):
+    y = x
+    if x.sum() > 0:
+        y = ops.stop_gradient(x)
+    y.register_hook(print)
+    return y * x
+
+
+def hooked_behind_a_loop(x):
+    y = x
+    while y.sum() < 5:
+        y = ops.stop_gradient(y + 1)
+    y.register_hook(print)
+    return y * x
+
+
+def frozen_parameter_in_a_cell(x):
+    return HOOKS(FROZEN) * x
+
+
+@pytest.mark.parametrize("f", [
+    hooked_directly, hooked_in_a_tuple, hooked_behind_a_cell, hooked_inside_of_a_cell, hooked_behind_a_branch, hooked_behind_a_loop,
+    frozen_parameter_in_a_cell])
+def test_a_hook_behind_stop_gradient_is_refused_in_every_mode(f):
+    """It would never run: also where the value has another name, and whether a gradient is taken or not."""
+    for run in (f, ms.grad(f), ms.jit(f), ms.grad(ms.jit(f)), ms.jit(lambda x: ms.grad(f)(x))):
+        with pytest.raises(RuntimeError, match="The tensor requires grad is false, which can not register tensor hook"):
+            run(T(3))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        with pytest.raises(RuntimeError, match="The tensor requires grad is false"):
+            ms.grad(f)(T(3))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("f", [hooked_behind_a_branch, lambda x: HOOKS(STOPS(x)[1]) * x, lambda x: HOOKS(ops.stop_gradient(x) * x)])
+def test_a_hook_beside_stop_gradient_runs(f, capsys):
+    """The path that stops nothing, the result of a cell that is not stopped, what is computed from it."""
+    for run in (ms.grad(f), ms.grad(ms.jit(f)), ms.jit(lambda x: ms.grad(f)(x))):
+        run(T(-3))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 and len(set(lines)) == 1
+
+
 def test_an_error_names_the_value():
     """By the name it has in the user's line."""
     def f(x):

@@ -15,6 +15,7 @@ from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.parse import parse_module
 from adjoint.ir.types import BOOL, F64, I64, scalar, tensor
 from adjoint.passes.autodiff import adjoint, pair, pullback
+from adjoint.passes.manager import Pipeline
 
 HOSTS = 'host @h = "t:h"\nhost @g = "t:g"\nhost @pre = "t:pre"\nhost @net = "t:net"\n'
 STATE = {"w": np.array([0.7, 1.1]), "v": np.array([-0.4, 0.9])}
@@ -67,6 +68,26 @@ func @f(x: f64[2], w: f64[2], n: i64) -> f64[2] {
 def test_loop_of_unknown_length(n: int) -> None:
     # With no round nothing reads h, and x has the cotangent of y.
     agree(LOOP, n=n)
+
+
+GROUP = """
+func @f(x: f64[2], w: f64[2]) -> f64[2] {
+  inner: tuple<f64[2], f64[2]> = group(w, x)
+  t: tuple<f64[2], tuple<f64[2], f64[2]>> = group(x, inner)
+  a: f64[2] = item(t, index=0)
+  p: tuple<f64[2], f64[2]> = item(t, index=1)
+  b: f64[2] = item(p, index=0)
+  c: f64[2] = item(p, index=1)
+  m: f64[2] = mul(a, b)
+  y: f64[2] = mul(m, c)
+  return y
+}
+"""
+
+
+def test_a_tuple_that_is_used_several_times() -> None:
+    """Its cotangents are summed item by item."""
+    agree(GROUP)
 
 
 def test_what_a_loop_of_no_round_does_not_read_has_no_cotangent() -> None:
@@ -494,6 +515,21 @@ def test_a_cell_with_a_bprop_of_its_own() -> None:
     assert [np.array_equal(s, t) for s, t in zip(seen[0], (x, y, x * y, dout))] == [True] * 4
     assert seen[1][0][1] is None  # y is not differentiated
     assert np.array_equal(seen[1][0][0], 10 * dout)
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("func @f(s: stack<f64>) -> f64 {\n  r: stack<f64>, y: f64 = pop(s)\n  q: stack<f64>, z: f64 = pop(s)\n"
+     "  p: f64 = mul(y, z)\n  return p\n}",
+     "`s` is used more than once, and gradients of a stack<f64> have no sum"),
+    ("func @f(t: trace<f64 -> f64>, s: f64) -> f64 {\n  x': f64 = pull!(t, s)\n  return x'\n}", "this trace comes from outside"),
+    ("func @f(s: stack<f64>, x: f64) -> tuple<stack<f64>, f64> {\n  t: tuple<stack<f64>, f64> = group(s, x)\n  return t\n}",
+     "a tuple of other things than tensors and tuples has no gradient"),
+])
+def test_what_has_no_gradient_is_said_where_it_stands(text: str, why: str) -> None:
+    """Also of IR that was not verified: a pass that is called by itself names the line."""
+    with pytest.raises(CompileError, match="E144") as raised:
+        Pipeline.parse("grad").run(parse_module(text))
+    assert why in str(raised.value) and "<text>:2:" in str(raised.value)
 
 
 def test_recursion_has_no_gradient() -> None:

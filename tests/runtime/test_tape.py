@@ -66,6 +66,50 @@ def test_filled_and_emptied_hook_slots(built):
     assert len(built) == 2
 
 
+class _Pick(nn.Cell):
+    """One of three tensors, by the value of an attribute: the results of the cell differ, nothing else does."""
+
+    which = 0
+
+    def construct(self, *given):
+        return given[self.which]
+
+
+_double = nn.ReLU()
+_double.register_backward_hook(lambda cell, gi, go: gi[0] * 2)
+_hooked, _pick = ops.HookBackward(lambda g: (g[0] * 2,)), _Pick()
+
+
+@pytest.mark.parametrize(("use", "by_a", "by_t"), [
+    (lambda a, t: a * t, 1, 1), (lambda a, t: t * a, 1, 1), (lambda a, t: a * ops.addn([a * 0, t]), 1, 1),
+    (lambda a, t: a * _double(t), 1, 2), (lambda a, t: a * _hooked(t), 1, 2), (lambda a, t: a * ops.stop_gradient(t), 1, 0),
+    (lambda a, t: a * ms.grad(lambda s: s * s * 0.5)(t), 1, 1),
+], ids=["second operand", "first operand", "one of several", "cell", "hook", "behind stop_gradient", "gradient inside"])
+def test_a_step_knows_each_of_its_operands(use, by_a, by_t):
+    """The same instruction on another value is another path."""
+    def f(a, b, c, flag):
+        t = b if flag else c
+        return use(a, t)
+
+    a, b, c = T(2), T(3), T(5)
+    for flag in (True, False, False, True):
+        found = [float(g.asnumpy()[0]) for g in ms.grad(f, (0, 1, 2))(a, b, c, flag)]
+        assert found == [by_a * (3 if flag else 5), by_t * 2 * flag, by_t * 2 * (not flag)]
+
+
+def test_a_step_knows_the_results_of_a_cell():
+    for which in (0, 1, 2, 1):
+        _pick.which = which
+        found = [float(g.asnumpy()[0]) for g in ms.grad(lambda *given: _pick(*given) * 7, (0, 1, 2))(T(2), T(3), T(5))]
+        assert found == [7 * (i == which) for i in range(3)]
+
+
+def test_a_step_knows_the_types_of_constants():
+    f = lambda a, constant: (a * constant).sum()  # noqa: E731
+    for constant, expected in ((T(3), [3, 3]), (T(3, 4), [3, 4]), (Tensor([[3.0], [4.0]]), [7, 7]), (T(3), [3, 3])):
+        assert ms.grad(f)(T(1, 1), constant).tolist() == expected
+
+
 def _boom(*_):
     raise ValueError("boom")
 

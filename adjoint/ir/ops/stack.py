@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from adjoint.ir.op import Op, mistake, operation
-from adjoint.ir.types import StackType, TensorType, Type
+from adjoint.ir.types import StackType, Type
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -85,7 +85,7 @@ class Pop(Op):
             rest = b.stack(results=(node.results[0].type,))
         if item is None:
             type_ = node.results[1].type
-            item = b.zeros(type_) if isinstance(type_, TensorType) else b.undef(results=(type_,))
+            item = b.nothing(type_)
         return (b.push(rest, item),)
 
 

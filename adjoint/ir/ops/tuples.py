@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from adjoint.ir.op import Op, mistake, operation
+from adjoint.ir.op import NotDifferentiable, Op, mistake, operation
 from adjoint.ir.types import TensorType, TupleType, Type, tuple_of
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ class Group(Op):
     def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
         (ct,) = cotangents
         assert ct is not None
-        return [
-            b.item(ct, index=i) if isinstance(x.type, TensorType) and x.type.dtype.kind != "b" else None
-            for i, x in enumerate(node.operands)
-        ]
+        if not all(isinstance(x.type, (TensorType, TupleType)) for x in node.operands):
+            raise NotDifferentiable("a tuple of other things than tensors and tuples has no gradient")
+        bools = [isinstance(x.type, TensorType) and x.type.dtype.kind == "b" for x in node.operands]
+        return [None if is_bool else b.item(ct, index=i) for i, is_bool in enumerate(bools)]
 
 
 @operation
@@ -66,5 +66,4 @@ class Item(Op):
         assert ct is not None
         (t,) = node.operands
         assert isinstance(t.type, TupleType)
-        zeros = (b.zeros(s) if isinstance(s, TensorType) else b.undef(results=(s,)) for s in t.type.items)
-        return (b.group(*(ct if i == self.index else zero for i, zero in enumerate(zeros))),)
+        return (b.group(*(ct if i == self.index else b.nothing(item) for i, item in enumerate(t.type.items))),)
