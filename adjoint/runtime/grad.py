@@ -20,7 +20,7 @@ from adjoint.runtime.interned import made
 from adjoint.runtime.nested_gradients import gradients_like
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full, gradients, zeros
-from adjoint.runtime.state import not_recording, state
+from adjoint.runtime.state import not_recording, set_tape, state
 from adjoint.runtime.structure import arranged, leaves, mapped
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, apply, constant, wrap
@@ -88,9 +88,9 @@ def differentiate(
     fn = graphs.of_function(fn)
     outer = state.tape
     tape = outer if outer is not None else Tape()
-    state.tape = tape
     depth = tape.depth
     try:
+        state.tape = tape
         run = recorded(tape, fn, args, kwargs, positions, weights)
         if sens_of is not None:
             with not_recording():
@@ -103,6 +103,7 @@ def differentiate(
     finally:
         tape.depth = depth
         if state.tape is not outer:
+            set_tape(outer)
             state.tape = outer
 
 

@@ -22,7 +22,7 @@ from adjoint.runtime.guards import Guards
 from adjoint.runtime.lowering_gradients import Gradients
 from adjoint.runtime.outline import outlined
 from adjoint.runtime.returned import Returned
-from adjoint.runtime.state import state
+from adjoint.runtime.state import set_tape, state
 from adjoint.runtime.templates import Template
 
 __all__ = ["Lowered", "Lowering", "lowered"]
@@ -74,6 +74,7 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
                 lowering.end()
         raise AssertionError("a lowering that asks assumes nothing")
     finally:
+        set_tape(outer)
         state.tape, state.lowering = outer, around
         sys.setrecursionlimit(limit)
 

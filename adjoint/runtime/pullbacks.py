@@ -24,7 +24,7 @@ from adjoint.runtime.grad import (
 from adjoint.runtime.nested_gradients import gradients_like
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import Program, program_for
-from adjoint.runtime.state import state
+from adjoint.runtime.state import set_tape, state
 from adjoint.runtime.structure import arranged, leaves
 from adjoint.runtime.tape import Step as TapeStep
 from adjoint.runtime.tape import Tape
@@ -107,13 +107,14 @@ def _ran(
     if outer is not None and outer.emits:
         return state.lowering.record(fn, args, positions, weights, has_aux)
     tape = outer if outer is not None else Tape()
-    state.tape = tape
     depth = tape.depth
     try:
+        state.tape = tape
         run = recorded(tape, fn, args, {}, positions, weights)
         outputs = differentiated(run.result, has_aux)
     finally:
         tape.depth = depth
+        set_tape(outer)
         state.tape = outer
     pullback = Pullback(tape, run.start, outputs, run.wanted, own=outer is None)
     return run.result, outputs, lambda cotangents: run.structured(pullback(cotangents))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from adjoint.runtime.precision import computing
     from adjoint.runtime.tape import Tape
 
-__all__ = ["not_recording", "state", "tapes"]
+__all__ = ["not_recording", "set_tape", "state", "tapes"]
 
 _set = threading.local.__setattr__
 
@@ -34,25 +36,31 @@ class _State(threading.local):
         self.computing: dict[int, computing] = {}
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name != "tape" or (value is None) is (self.tape is None):
+        if name != "tape":
             _set(self, name, value)
         elif value is None:
             _set(self, name, value)
-            tapes.pop()
+            tapes.pop(get_ident(), None)
         else:
-            tapes.append(None)  # before, as it is taken off behind: where Ctrl-C falls between, there is one too many
+            tapes[get_ident()] = None  # before, as it is taken off behind: where Ctrl-C falls between, there is one too many
             _set(self, name, value)
 
 
-tapes: list[None] = []
-"""As many as there are threads with a tape. An op that finds it empty need not ask for its own, which costs more."""
+tapes: dict[int, None] = {}
+"""The threads that have a tape. An op that finds none need not ask for its own tape, which costs more."""
 
 state = _State()
+
+set_tape = functools.partial(_set, state, "tape")
+"""Set the thread's tape in one step: Ctrl-C falls before it or after it.  Said first in a `finally`, where Ctrl-C falls at the first call
+of a Python function at the earliest; `state.tape = ...` follows, for the sake of `tapes`."""
 
 
 def _in_child() -> None:
     """After a fork the other threads are gone, and their tapes."""
-    tapes[:] = [] if state.tape is None else [None]
+    tapes.clear()
+    if state.tape is not None:
+        tapes[get_ident()] = None
 
 
 if hasattr(os, "register_at_fork"):

@@ -23,7 +23,7 @@ from adjoint.runtime.grad import function_identity
 from adjoint.runtime.hooks import CellHooks, TensorHooks, described
 from adjoint.runtime.location import definition
 from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.state import state
+from adjoint.runtime.state import set_tape, state
 from adjoint.runtime.structure import leaves, mapped
 from adjoint.runtime.tape import CellCall, Tape
 from adjoint.runtime.tensor import Tensor
@@ -71,8 +71,8 @@ class _Tracer:
 
     def run(self) -> Traced:
         tape, outer = self.tape, state.tape
-        state.tape = tape
         try:
+            state.tape = tape
             start = tape.begin(("trace", id(function_identity(self.fn))), function_identity(self.fn))
             given = [self._argument(i, x) for i, x in enumerate(self.arguments)]
             if isinstance(self.fn, Cell):
@@ -85,6 +85,7 @@ class _Tracer:
             slots = [tape.slot_of(x) for x in tensors]
             assembled = tape.assemble(start, [s for s in slots if s is not None], self._outside)
         finally:
+            set_tape(outer)
             state.tape = outer
         results = [assembled.values[s] if s is not None else self._constant(x) for s, x in zip(slots, tensors, strict=True)]
         used = {atom for node in assembled.nodes for atom in node.operands} | set(results) | {

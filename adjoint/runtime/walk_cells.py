@@ -21,7 +21,7 @@ from adjoint.runtime.hooks import CellHooks
 from adjoint.runtime.location import site_of
 from adjoint.runtime.program import gradients, zeros
 from adjoint.runtime.pullbacks import Pullback
-from adjoint.runtime.state import state
+from adjoint.runtime.state import set_tape, state
 from adjoint.runtime.structure import items, leaves
 from adjoint.runtime.tape import Step as TapeStep
 from adjoint.runtime.tape import Tape
@@ -281,8 +281,8 @@ def _differentiated(
         opened = run.taken(_Opened)
         tape = opened.tape if opened is not None else outer if outer is not None else Tape()
         depth = tape.depth
-        state.tape = run.tape = tape
         try:
+            state.tape = run.tape = tape
             if opened is None:
                 opened = _begun(tape, node, symbols, [values[i] for i in operands])
                 run.keep(opened)
@@ -297,6 +297,7 @@ def _differentiated(
             values[results.start : results.stop] = made
         finally:
             tape.depth = depth
+            set_tape(outer)
             state.tape = run.tape = outer
 
     return differentiated

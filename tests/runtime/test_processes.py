@@ -1,11 +1,13 @@
-"""Forked children, threads, and what kernels leave as it was."""
+"""Forked children, threads, signals and interrupts, and what kernels leave as it was."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
 import os
+import random
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -85,6 +87,131 @@ def test_an_interrupt_leaves_no_tape_uncounted(monkeypatch):
     assert state.tape is not None and len(tapes) == 1
     state.tape = None
     assert not tapes
+
+
+@ms.jit
+def cubic(x):
+    for i in range(3):
+        x = ops.tanh(x) * x + i
+    return x.sum()
+
+
+dense = ms.nn.Dense(4, 3, 0.5)
+dense.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 2.0,))
+wide = Tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
+
+DERIVED = {
+    "gradient": lambda: ms.value_and_grad(lambda x: (dense(x) * dense(x)).sum(), 0, dense.trainable_params())(wide),
+    "second order": lambda: ms.grad(lambda x: ms.grad(lambda y: (dense(y) * y.sum()).sum())(x).sum())(wide),
+    "gradient of a graph": lambda: ms.grad(cubic)(wide),
+    "product": lambda: ms.vjp(lambda x: dense(x), wide)[1](ops.ones((3, 3), ms.float32)),
+}
+
+
+def bits(answer):
+    return [bits(item) for item in answer] if isinstance(answer, (tuple, list)) else answer.asnumpy().tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one may fall while a generator is closed
+@pytest.mark.parametrize("run", DERIVED.values(), ids=DERIVED)
+def test_an_interrupt_at_any_call_leaves_no_tape(run):
+    """Ctrl-C falls where a function of Python begins: at each of them in turn, until none is left, those in a `finally` too."""
+    expected, number = bits(run()), 0
+    run()
+    while True:
+        number += 1
+        left = number
+
+        def interrupt(frame, event, argument):
+            nonlocal left
+            left -= event == "call"
+            if not left:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            run()
+        except KeyboardInterrupt:
+            pass
+        else:
+            break
+        finally:
+            sys.setprofile(None)
+        assert state.tape is None, f"at call {number}"
+    assert number > 20 and bits(run()) == expected and not tapes
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_three_hundred_interrupts_at_any_time():
+    """From a timer: whatever was under way, the next results have the same bits, and nothing goes on recording."""
+    class Interrupt(BaseException):
+        pass
+
+    def interrupt(*_):
+        raise Interrupt
+
+    def work():
+        return [bits(run()) for run in DERIVED.values()]
+
+    expected, count, rng = work(), 0, random.Random(3)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        while count < 300:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(5e-5, 2e-3))
+                while True:
+                    work()
+            except Interrupt:
+                count += 1
+            assert state.tape is None
+            if count % 20 == 0:
+                assert work() == expected
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert work() == expected and not tapes
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")
+def test_a_signal_handler_runs_a_graph_of_its_own():
+    """It runs in the middle of a gradient, whose numbers it leaves alone."""
+    expected = bits(ms.grad(lambda x: (dense(x) * dense(x)).sum())(wide))
+    value, seen = bits(cubic(wide)), []
+    before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(bits(cubic(wide))))
+
+    def f(x):
+        y = dense(x)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return (y * dense(x)).sum()
+
+    try:
+        assert [bits(ms.grad(f)(wide)) for _ in range(3)] == [expected] * 3
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen == [value] * 3
+
+
+def test_threads_that_begin_together_in_a_new_process():
+    """The first tensor, the first kernel, the first graph: all at once, from eight threads."""
+    code = """
+import threading
+import numpy as np, adjoint as ms
+from adjoint import Tensor, ops
+
+barrier, found = threading.Barrier(8), []
+
+def work():
+    barrier.wait(60)
+    x = Tensor(np.linspace(-1, 1, 50, dtype=np.float32))
+    found.append(ms.grad(lambda x: (ops.tanh(x) * x).sum())(x).asnumpy().tobytes())
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(found), len(set(found)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "8 1\n" and not done.stderr
 
 
 def test_the_interpreter_runs_while_a_kernel_does():
