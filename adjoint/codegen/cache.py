@@ -26,15 +26,18 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from adjoint.codegen.locks import lock, unlock
 from adjoint.codegen.private_folder import PrivateFolder, UntrustedError
 from adjoint.codegen.scratch import Scratch
 
@@ -293,13 +296,29 @@ def _temporary(refused: list[str]) -> Iterator[Store]:
             continue
         path = Path(parent, f"adjoint-{os.urandom(8).hex()}")
         try:
+            _sweep_temporary(parent)
             path.mkdir(mode=0o700)
             atexit.register(_remove_at_end, path, os.getpid())
-            yield Store(PrivateFolder(path), temporary=True)
+            folder = PrivateFolder(path)
+            with suppress(OSError):  # where files cannot be locked
+                lock(folder, "owner")
+            yield Store(folder, temporary=True)
         except OSError as problem:
             refused.append(f"{parent}: {problem.strerror or problem}")
         except UntrustedError as problem:
             refused.append(str(problem))
+
+
+def _sweep_temporary(parent: str) -> None:
+    """Remove the directories of processes that were killed: those that are locked no more."""
+    with suppress(OSError):
+        for name in filter(re.compile("adjoint-[0-9a-f]{16}").fullmatch, os.listdir(parent)):
+            with suppress(OSError, UntrustedError):
+                folder = PrivateFolder(Path(parent, name))
+                if folder.status("owner") is not None:
+                    file = lock(folder, "owner")
+                    shutil.rmtree(folder.path, ignore_errors=True)
+                    unlock(folder, "owner", file)
 
 
 def _remove_at_end(path: Path, owner: int) -> None:

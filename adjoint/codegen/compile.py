@@ -203,6 +203,7 @@ class KernelCache:
             unit = self._alone(kernel, key)
             unit.done.wait()
             functions = self._found(kernel, key)
+        self.workshop.tell_of_moves()
         if functions is not None:
             return functions
         with self._lock:

@@ -31,14 +31,13 @@ SLICE: Final = 0.5
 
 _GUARD: Final = """
 exec 3<&0 </dev/null
-ulimit -S -t "$1"
+ulimit -S -t "$1" 2>/dev/null
 shift
 { read _ <&3; kill -9 0; } >/dev/null 2>&1 &
 watcher=$!
 "$@" 3<&-
 status=$?
-kill -9 $watcher
-wait $watcher 2>/dev/null
+{ kill -9 $watcher; wait $watcher; } 2>/dev/null
 exit $status
 """
 _OUT_OF_TIME: Final = 128 + signal.SIGXCPU

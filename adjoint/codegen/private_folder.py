@@ -25,7 +25,11 @@ DESCRIPTORS: Final = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else ""
 
 
 class UntrustedError(Exception):
-    """A directory that does not belong to this user alone; the text says which and why."""
+    """A directory that does not belong to this user alone, and the reason."""
+
+    def __init__(self, path: Path, reason: str):
+        super().__init__(f"{path}: {reason}")
+        self.reason = reason
 
 
 class PrivateFolder:
@@ -54,7 +58,7 @@ class PrivateFolder:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except NotADirectoryError:
             kind = "is a link" if self.path.is_symlink() else "is not a directory"
-            raise UntrustedError(f"{self.path}: {kind}") from None
+            raise UntrustedError(self.path, kind) from None
         try:
             _check(self.path, os.fstat(descriptor))
         except BaseException:
@@ -147,7 +151,7 @@ class PrivateFolder:
         status = self.status(name)
         if status is None or not stat.S_ISDIR(status.st_mode):
             kind = "is a link" if status is not None and stat.S_ISLNK(status.st_mode) else "is not a directory"
-            raise UntrustedError(f"{self.path / name}: {kind}")
+            raise UntrustedError(self.path / name, kind)
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, in order; none if it is missing."""
@@ -170,9 +174,9 @@ def _check(path: Path, status: os.stat_result) -> None:
     """UntrustedError unless this is the status of a directory that nobody else can use."""
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid != os.geteuid():
-        raise UntrustedError(f"{path}: belongs to another user")
+        raise UntrustedError(path, "belongs to another user")
     if mode & 0o077:
-        raise UntrustedError(f"{path}: has mode {mode:04o}, must be 0700")
+        raise UntrustedError(path, f"has mode {mode:04o}, must be 0700")
 
 
 def _check_parents(path: Path) -> None:
@@ -181,6 +185,6 @@ def _check_parents(path: Path) -> None:
         status = os.stat(parent)
         mode = stat.S_IMODE(status.st_mode)
         if status.st_uid not in (0, os.geteuid()):
-            raise UntrustedError(f"{path}: {parent} belongs to another user")
+            raise UntrustedError(path, f"{parent} belongs to another user")
         if mode & 0o022 and not mode & stat.S_ISVTX:
-            raise UntrustedError(f"{path}: others can write to {parent} (mode {mode:04o})")
+            raise UntrustedError(path, f"others can write to {parent} (mode {mode:04o})")

@@ -62,7 +62,7 @@ class Workshop:
         self._stores = stores
         self._broken: CompilerFailure | None = None
         self._doubted = False
-        self._open = False
+        self._moved = False
         self.forget_threads()
         start = "\0".join((toolchain.identity, *toolchain.flags, emit.INCLUDES))
         self._base = sha256(start.encode()).digest()
@@ -90,7 +90,7 @@ class Workshop:
                 except OSError as problem:
                     reason = problem.strerror or str(problem)
                 except UntrustedError as problem:
-                    reason = str(problem)
+                    reason = problem.reason
                 else:
                     store.scratch.sweep()
                     yield cls(ready, store, tried, refused, stores)
@@ -118,7 +118,7 @@ class Workshop:
 
     def _tell(self) -> None:
         """Warn, once, of what is not as the user has chosen it."""
-        self._open = True
+        self._moved = False
         said: list[str] = []
         chosen = os.environ.get("CC", "").strip()
         broken = [reason for reason in self.tried if chosen or not reason.endswith(": not found")]
@@ -130,6 +130,13 @@ class Workshop:
         said += [problem] if (problem := _problem_of(self.store, self.refused)) else []
         if said:
             warn(" ".join(said))
+
+    def tell_of_moves(self) -> None:
+        """Warn if the directory has changed since this was asked; to be called by the user's thread, whose line is shown."""
+        if self._moved:
+            self._moved = False
+            if problem := _problem_of(self.store, self.refused):
+                warn(problem)
 
     def forget_threads(self) -> None:
         """Begins without locks held."""
@@ -191,7 +198,7 @@ class Workshop:
             except OSError as problem:
                 self._retreat(store, problem.strerror or str(problem))
             except UntrustedError as problem:
-                self._retreat(store, str(problem))
+                self._retreat(store, problem.reason)
             except CompilerError:
                 if stopping.is_set() or (reason := _disk_problem(store)) is None:
                     raise
@@ -221,8 +228,7 @@ class Workshop:
                 self._broken = CompilerFailure(f"There is no directory left for compiled kernels: {'; '.join(self.refused)}.")
                 raise self._broken
             self.store = following
-            if self._open and (problem := _problem_of(self.store, self.refused)):
-                warn(problem)
+            self._moved = True
 
     def failure(self, name: str, source: str, problem: CompilerError) -> CompilerFailure:
         """The exception for C that was refused; writes the report.
@@ -332,7 +338,7 @@ def _disk_problem(store: Store) -> str | None:
     except OSError as refusal:
         return refusal.strerror or str(refusal)
     except UntrustedError as refusal:
-        return str(refusal)
+        return refusal.reason
     return None
 
 
@@ -388,7 +394,9 @@ def load_runtime(ffi: Any, workshop: Workshop | None = None) -> Any:
     """The run-time library, its functions as attributes.  NoCompiler, CompilerError, CompilerFailure."""
     workshop = workshop or open_workshop()
     declare(ffi)
-    return ffi.dlopen(ffi.cast("void *", workshop.runtime().handle))
+    library = workshop.runtime()
+    workshop.tell_of_moves()
+    return ffi.dlopen(ffi.cast("void *", library.handle))
 
 
 def _in_child() -> None:

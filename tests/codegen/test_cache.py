@@ -55,6 +55,24 @@ def test_a_temporary_directory_is_the_last_resort(cache: Path, tmp_path: Path, m
         assert reason.startswith(str(tmp_path / name))
 
 
+KILLED = """
+import os, sys
+from adjoint.codegen.cache import Store
+print(list(Store.candidates())[-1].root, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_temporary_directory_of_a_killed_process_is_removed(cache: Path, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True, check=False)
+    left = Path(done.stdout.strip())
+    assert left.is_dir()
+    stores = list(Store.candidates())
+    assert not left.exists()
+    again = list(Store.candidates())
+    assert all(store.root.is_dir() for store in (*stores, *again))  # those of a process that lives stay
+
+
 def add(store: Store, unit: str, content: bytes, *keys: str) -> str:
     """Add a library with its text and the entries of these kernels; return its name."""
     with store.scratch.new_folder() as work:
