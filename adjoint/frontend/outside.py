@@ -106,7 +106,8 @@ class Outside:
             return ()
         if isinstance(x, np.ndarray):
             return x.ravel().tolist() if x.dtype.hasobject else ()
-        parsed = self._world.parsed_function(x)
+        # Of the library's objects alone: others may compute their attributes.
+        parsed = self._world.parsed_function(x) if self._world.is_library(type(x)) else x
         return gc.get_referents(x) if parsed is x else (parsed,)
 
     # -- changes ------------------------------------------------------------------------------------------------------

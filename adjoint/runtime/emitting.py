@@ -74,6 +74,8 @@ class Emitting:
         self.own_cells: list[Cell] = []
         self.named: set[Value] = set()
         """Values that bear a name of the user's: another name that is given to them later does not change it."""
+        self._looked_into: set[int] = set()
+        """Ids of the objects made by parsed code that `read_object` is in."""
         self.calls = 0
         self.has_written = False
 

@@ -135,6 +135,11 @@ class PythonObjects(Emitting):
         self.guards.of_closure(cell)
 
     def read_attribute(self, holder: object, name: str) -> None:
+        if self.frontend.journal.has_made(holder):
+            # What is its own nobody else can change; the rest it has of its class.
+            if name not in getattr(holder, "__dict__", ()):
+                self.guards.of_attribute(type(holder), name)
+            return
         if type(holder) is super:
             # What it finds stands in a class; it would keep its object alive.
             found: Any = holder  # to pyright, super has no attributes of its own
@@ -147,7 +152,7 @@ class PythonObjects(Emitting):
         self.guards.of_attribute(holder, name)
 
     def read_object(self, x: object) -> None:
-        if isinstance(x, GraphTensor):
+        if isinstance(x, GraphTensor) or id(x) in self._looked_into:
             return
         if isinstance(x, Tensor):
             self.guards.of_tensor_type(x)
@@ -167,7 +172,14 @@ class PythonObjects(Emitting):
                     self.read_object(item)
         elif not isinstance(x, (type, ModuleType, FunctionType, BaseException, enum.Enum, GraphNumber)) \
                 and type(x).__module__ not in _WITHOUT_STATE and getattr(x, "__dict__", None):
-            self.guards.of_object(x)
+            if not self.frontend.journal.has_made(x):
+                self.guards.of_object(x)
+                return
+            self._looked_into.add(id(x))  # its attributes may lead to it
+            for item in vars(x).values():
+                if type(item) not in _WITHOUT_PARTS:
+                    self.read_object(item)
+            self._looked_into.discard(id(x))
 
     def read_numbers(self, x: Tensor) -> None:
         """Python reads the numbers of a tensor from outside, now."""

@@ -475,6 +475,32 @@ def records_compared() -> Iterator[Stage]:
 
 
 @case
+def class_attribute_of_an_object_made_inside() -> Iterator[Stage]:
+    before = Settings.factor
+    yield (function := lambda x: x * Settings(2.0).factor), (X,)
+    Settings.factor = 5.0
+    yield function, (X,)
+    Settings.factor = before
+    yield function, (X,)
+
+
+@case
+def object_in_an_object_made_inside() -> Iterator[Stage]:
+    settings = Settings(2.0)
+
+    def function(x: Any) -> Any:
+        own = Settings(3.0)
+        own.items = [1.0, settings]
+        return x * own.items[1].rate * len(own)
+
+    yield function, (X,)
+    settings.rate = 4.0
+    yield function, (X,)
+    settings.rate = 2.0
+    yield function, (X,)
+
+
+@case
 def record_taken_apart() -> Iterator[Stage]:
     record = Record()
 
