@@ -198,7 +198,7 @@ class CompileError(Exception):
         self.diagnostic = diagnostic
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _mistake_again, (self.kinds, self.diagnostic)
+        return _mistake_again, (self.kinds, self.diagnostic), self.__dict__
 
 
 class InternalError(Exception):
@@ -208,7 +208,7 @@ class InternalError(Exception):
         super().__init__(f"{message}\nThis is a fault in adjoint, please report it.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _fault_again, self.args
+        return _fault_again, self.args, self.__dict__
 
 
 CompileError.__module__ = InternalError.__module__ = "adjoint"
@@ -243,7 +243,7 @@ def printed_as(kind: type[BaseException]) -> Callable[[_Raised], _Raised]:
     def named(own: _Raised) -> _Raised:
         if not issubclass(own, CompileError | InternalError):
             place = own.__module__, own.__qualname__
-            own.__reduce__ = lambda self: (_exception_again, (*place, self.args))
+            own.__reduce__ = lambda self: (_exception_again, (*place, self.args), self.__dict__)
         own.__module__, own.__qualname__, own.__name__ = kind.__module__, kind.__qualname__, kind.__name__
         return own
 

@@ -188,5 +188,7 @@ def test_a_mistake_has_no_context_of_our_own():
 def test_exceptions_have_public_names_and_can_be_pickled(error, name):
     """As `multiprocessing` does, to tell of them."""
     assert traceback.format_exception_only(error)[0].startswith(f"{name}: ")
+    error.add_note("raised in a hook")
     again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error) and {*type(error).__mro__} - {type(error)} <= {*type(again).__mro__}
+    assert str(again) == str(error) and again.__notes__ == ["raised in a hook"]
+    assert {*type(error).__mro__} - {type(error)} <= {*type(again).__mro__}

@@ -56,8 +56,10 @@ def save_checkpoint(
     if twice:
         raise ValueError(f"For '{owner}', the names {twice} of 'append_dict' are names in 'save_obj' too: a file holds one of each.")
     for key in (*items, *more):
-        if not key.isprintable() and any(0xD800 <= ord(character) < 0xE000 for character in key):
-            raise ValueError(f"For '{owner}', a name must be a text that UTF-8 can write, but got {key!r}.")
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"For '{owner}', a name must be a text that UTF-8 can write, but got {key!r}.") from None
     entries = [_entry(key, value) for key, value in {**items, **more}.items()]
     _written(name if name.endswith(".ckpt") else name + ".ckpt", encoded(entries, crc_check))
 
