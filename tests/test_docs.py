@@ -123,3 +123,14 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
 def test_every_code_is_on_the_page_of_errors() -> None:
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     assert re.findall(r"^### (E\d+): ", page, re.MULTILINE) == sorted(GENERATED["MISTAKES"])
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    """Each row of `docs/trust.md` names at least one, by its file and its function."""
+    page = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", page)
+    missing = [f"{file}::{name}" for file, name in named
+               if not re.search(rf"^def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)]
+    assert not missing and len(named) > 40
+    rows = [row for row in page.splitlines() if row.startswith("| ") and not row.startswith("| promise |")]
+    assert all("::test_" in row for row in rows)
