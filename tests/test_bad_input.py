@@ -481,7 +481,7 @@ def test_channels_that_are_last_are_told_where_to_go(expression: str) -> None:
 
 # Values that Python takes and a tensor does not -------------------------------------------------------------------------
 
-F, WHOLE = Tensor([0.0, 1.0]), Tensor([1, 2], ms.int32)
+REAL, WHOLE = Tensor([0.0, 1.0]), Tensor([1, 2], ms.int32)
 
 
 def put(x: Tensor, key: Any, value: Any) -> None:
@@ -491,30 +491,30 @@ def put(x: Tensor, key: Any, value: Any) -> None:
 @pytest.mark.parametrize(("call", "kind", "text"), [
     (lambda: put(WHOLE, 0, math.inf), ValueError, "'Tensor[...] = value', a tensor of Int32 cannot hold inf"),
     (lambda: put(WHOLE, WHOLE > 1, math.nan), ValueError, "cannot hold nan"),
-    (lambda: put(F, 0, HUGE), RuntimeError, "the integer of 1329 bits is out of the range of Float32"),
-    (lambda: put(F, 0, ENDLESS), ValueError, "a list that contains itself"),
-    (lambda: F + HUGE, RuntimeError, "'Add', the integer of 1329 bits"),
-    (lambda: F + 10**5000, RuntimeError, "'Add', the integer of 16610 bits"),
-    (lambda: HUGE > F, RuntimeError, "'Less', the integer of 1329 bits"),
-    (lambda: F + ENDLESS, ValueError, "contains itself"),
-    (lambda: F[ENDLESS], IndexError, "a list used as an index"),
+    (lambda: put(REAL, 0, HUGE), RuntimeError, "the integer of 1329 bits is out of the range of Float32"),
+    (lambda: put(REAL, 0, ENDLESS), ValueError, "a list that contains itself"),
+    (lambda: REAL + HUGE, RuntimeError, "'Add', the integer of 1329 bits"),
+    (lambda: REAL + 10**5000, RuntimeError, "'Add', the integer of 16610 bits"),
+    (lambda: HUGE > REAL, RuntimeError, "'Less', the integer of 1329 bits"),
+    (lambda: REAL + ENDLESS, ValueError, "contains itself"),
+    (lambda: REAL[ENDLESS], IndexError, "a list used as an index"),
     (lambda: Tensor(HUGE), RuntimeError, "the integer of 1329 bits is out of the range of Int64"),
     (lambda: Tensor(HUGE, ms.float32), RuntimeError, "is out of the range of Float32"),
     (lambda: Tensor(HUGE, ms.int8), RuntimeError, "is out of the range of 64 bits"),
     (lambda: ops.arange(HUGE), ValueError, "'Arange', the argument 'start' must be an int of 64 bits, but got an int of 1329 bits"),
     (lambda: ops.linspace(0, HUGE, 5), ValueError, "'LinSpace', the argument 'end' must be a number that a float can hold"),
-    (lambda: ops.full_like(F, HUGE), ValueError, "'FullLike'"),
-    (lambda: ops.clip_by_global_norm([F], HUGE), ValueError, "'clip_norm' must be a number that a float can hold"),
-    (lambda: ops.norm(F, HUGE), ValueError, "'Norm', the argument 'ord'"),
-    (lambda: F.astype("\udcff"), TypeError, r"'dtype' must be a dtype such as float32, but got '\udcff'"),
-    (lambda: F.__array__("\udcff"), TypeError, "'dtype' must be a dtype of NumPy's"),
-    (lambda: F.__array__(np.array([1, 2])), TypeError, "'dtype' must be a dtype of NumPy's"),
-    (lambda: F.__array__(None, np.array([1, 2])), TypeError, "'copy' must be a bool"),
-    (lambda: F.__format__(np.array([".2f"])), TypeError, "a format must be a str"),
+    (lambda: ops.full_like(REAL, HUGE), ValueError, "'FullLike'"),
+    (lambda: ops.clip_by_global_norm([REAL], HUGE), ValueError, "'clip_norm' must be a number that a float can hold"),
+    (lambda: ops.norm(REAL, HUGE), ValueError, "'Norm', the argument 'ord'"),
+    (lambda: REAL.astype("\udcff"), TypeError, r"'dtype' must be a dtype such as float32, but got '\udcff'"),
+    (lambda: REAL.__array__("\udcff"), TypeError, "'dtype' must be a dtype of NumPy's"),
+    (lambda: REAL.__array__(np.array([1, 2])), TypeError, "'dtype' must be a dtype of NumPy's"),
+    (lambda: REAL.__array__(None, np.array([1, 2])), TypeError, "'copy' must be a bool"),
+    (lambda: REAL.__format__(np.array([".2f"])), TypeError, "a format must be a str"),
     (lambda: Tensor(1.0).__format__(np.array(".2f")), TypeError, "a format must be a str"),
     (lambda: f"{Tensor(1.0):d}", ValueError, "the format 'd' is none for a number of Float32"),
-    (lambda: f"{F:.2f}", TypeError, "for a tensor of one element"),
-    (lambda: ms.save_checkpoint([{"name": "\udcff", "data": F}], "never.ckpt"), ValueError, "that UTF-8 can write"),
+    (lambda: f"{REAL:.2f}", TypeError, "for a tensor of one element"),
+    (lambda: ms.save_checkpoint([{"name": "\udcff", "data": REAL}], "never.ckpt"), ValueError, "that UTF-8 can write"),
     (lambda: ops.ReLU(alpha=1), TypeError, "'ReLU', there is no argument to make the operator with, but got alpha=1"),
 ])
 def test_a_value_that_python_takes_and_a_tensor_does_not(call: Any, kind: Any, text: str) -> None:
@@ -525,10 +525,10 @@ def test_a_value_that_python_takes_and_a_tensor_does_not(call: Any, kind: Any, t
 
 
 def test_a_dtype_of_ours_is_one_for_numpy() -> None:
-    assert F.__array__(ms.float64).dtype == np.float64
-    assert np.array_equal(F.__array__("int32"), [0, 1])
+    assert REAL.__array__(ms.float64).dtype == np.float64
+    assert np.array_equal(REAL.__array__("int32"), [0, 1])
 
 
 def test_partial_takes_arguments_by_name() -> None:
     scaled = ops.partial(lambda x, by: x * by, by=3.0)
-    assert scaled(F).tolist() == jit(lambda x: scaled(x))(F).tolist() == [0.0, 3.0]
+    assert scaled(REAL).tolist() == jit(lambda x: scaled(x))(REAL).tolist() == [0.0, 3.0]
