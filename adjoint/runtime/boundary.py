@@ -12,7 +12,7 @@ from typing import Any
 from adjoint.runtime.structure import items, leaves, like
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["is_nested", "shown", "top_level", "with_top_level"]
+__all__ = ["held_by", "is_nested", "shown", "top_level", "with_top_level"]
 
 
 def top_level(value: Any) -> list[Tensor]:
@@ -42,6 +42,13 @@ def shown(value: Any) -> Sequence[int]:
         else:
             count += len(leaves(part, Tensor))
     return found
+
+
+def held_by(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
+    """Return what tells whether the lists and dicts among the arguments still hold what they did; nothing where there are none."""
+    if not kwargs and all(isinstance(x, Tensor) for x in args):
+        return []
+    return [id(leaf) for leaf in leaves((args, kwargs))]
 
 
 def is_nested(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> bool:

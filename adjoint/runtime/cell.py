@@ -11,7 +11,7 @@ from adjoint.diagnostics import check_flag
 from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime import graphs
 from adjoint.runtime.attributes import Attributes
-from adjoint.runtime.boundary import shown, top_level, with_top_level
+from adjoint.runtime.boundary import held_by, shown, top_level, with_top_level
 from adjoint.runtime.custom_bprop import Rule
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
@@ -233,10 +233,10 @@ class Cell:
         else:
             names = tape.enter(self, top_level(args), hooked, None)
             args = with_top_level(args, names)
-        slots = [tape.slot_of(x) for x in names] if ruled else None
+        slots, held = ([tape.slot_of(x) for x in names], held_by(args, kwargs)) if ruled else (None, None)
         try:
             output = self.construct(*args, **kwargs) if self._compute is None else self._computed(args, kwargs)
-            if slots is not None and [tape.slot_of(x) for x in names] != slots:
+            if ruled and ([tape.slot_of(x) for x in names] != slots or held_by(args, kwargs) != held):
                 raise RuntimeError(f"For {subject_of(self)}, which has a 'bprop', an argument of construct is written in place: the "
                                    "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")
         except BaseException:

@@ -15,13 +15,14 @@ from adjoint.diagnostics import check_flag
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BOOL
 from adjoint.runtime import graphs
+from adjoint.runtime.argument_copy import ArgumentCopy
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.interned import made
 from adjoint.runtime.nested_gradients import gradients_like
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full, gradients, zeros
 from adjoint.runtime.state import not_recording, set_tape, state
-from adjoint.runtime.structure import arranged, leaves, mapped
+from adjoint.runtime.structure import arranged, leaves
 from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import Tensor, apply, constant, wrap
 
@@ -52,7 +53,12 @@ class _Leaf:
 
     def __init__(self, tape: Tape, value: Any):
         self.slots: list[int] = []
-        self.value = self._named(tape, value) if isinstance(value, Tensor) else mapped(value, functools.partial(self._named, tape))
+        self.copy: ArgumentCopy | None = None
+        if isinstance(value, Tensor):
+            self.value, self.given = self._named(tape, value), value
+        else:
+            self.copy = ArgumentCopy(value, functools.partial(self._named, tape))
+            self.value, self.given = self.copy.value, self.copy.given
 
     def _named(self, tape: Tape, leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
@@ -63,8 +69,8 @@ class _Leaf:
         self.slots.append(slot)
         return alias
 
-    def structured(self, original: Any, found: dict[int, Tensor]) -> Any:
-        return gradients_like(original, [found[slot] for slot in self.slots])
+    def structured(self, found: dict[int, Tensor]) -> Any:
+        return gradients_like(self.given, [found[slot] for slot in self.slots])
 
 
 def differentiate(
@@ -115,10 +121,10 @@ class Recorded:
     wanted  the slots of its leaves
     """
 
-    __slots__ = ("args", "leaves", "positions", "result", "start", "wanted", "watched", "weights")
+    __slots__ = ("leaves", "result", "start", "wanted", "watched", "weights")
 
-    def __init__(self, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter]):
-        self.args, self.positions, self.weights = args, positions, weights
+    def __init__(self, weights: Sequence[Parameter]):
+        self.weights = weights
         self.start: Any = None
         self.leaves: list[_Leaf] = []
         self.watched: list[int | None] = []
@@ -127,7 +133,7 @@ class Recorded:
 
     def structured(self, found: dict[int, Tensor]) -> tuple[list[Any], list[Tensor]]:
         """The gradients by slot as those of the arguments, each in its structure, and those of the weights."""
-        by_position = [leaf.structured(self.args[p], found) for leaf, p in zip(self.leaves, self.positions, strict=True)]
+        by_position = [leaf.structured(found) for leaf in self.leaves]
         by_weight = [found[s] if s is not None else zeros(p.type) for s, p in zip(self.watched, self.weights, strict=True)]
         return by_position, by_weight
 
@@ -140,7 +146,7 @@ def recorded(
     Arguments given by keyword have the positions behind the others.
     """
     given = [*args, *kwargs.values()] if kwargs else list(args)
-    run = Recorded(tuple(given) if kwargs else args, positions, weights)
+    run = Recorded(weights)
     identity = function_identity(fn)
     run.start = tape.begin((id(identity), len(given)), identity)
     for position in positions:
@@ -149,10 +155,15 @@ def recorded(
         run.leaves.append(leaf)
     run.watched = [tape.watch(p) if p.requires_grad else None for p in weights]
     run.wanted = list(dict.fromkeys([s for leaf in run.leaves for s in leaf.slots] + [s for s in run.watched if s is not None]))
-    if kwargs:
-        run.result = fn(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
-    else:
-        run.result = fn(*given)
+    try:
+        if kwargs:
+            run.result = fn(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
+        else:
+            run.result = fn(*given)
+    finally:
+        for leaf in run.leaves:
+            if leaf.copy is not None:
+                leaf.copy.write_back()
     return run
 
 

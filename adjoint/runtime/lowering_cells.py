@@ -23,7 +23,7 @@ from adjoint.ir.core import Host, Value
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Outputs
 from adjoint.ir.types import F32
-from adjoint.runtime.boundary import is_nested, top_level, with_top_level
+from adjoint.runtime.boundary import held_by, is_nested, top_level, with_top_level
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.emitting import as_python, tensor_slot
 from adjoint.runtime.graph import CellSite, Slots, Unfitting, living, site_key
@@ -156,9 +156,12 @@ class Cells(PythonObjects):
         self.open()
         try:
             inner = self._like(given, params)
-            output = None
+            output, changed = None, False
             try:
-                output = self._constructed(cell, *_call_with(args, kwargs, inner, ruled), library)
+                own_args, own_kwargs = _call_with(args, kwargs, inner, ruled)
+                held = held_by(own_args, own_kwargs)
+                output = self._constructed(cell, own_args, own_kwargs, library)
+                changed = held_by(own_args, own_kwargs) != held
             except Unreachable:
                 ends = True
             results = _outputs(output, ruled)
@@ -172,7 +175,7 @@ class Cells(PythonObjects):
             self.cell_homes.add(id(builder))
         region = builder.finish(yielded, params)
         symbol = self._host(cell.title, _CellReference(reference), self._hooks_text(cell, "backward")) if pattern.backward else ""
-        if ruled and written and not ends:
+        if ruled and not ends and (written or changed):
             raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and writes its argument in place",
                                         help="let it write into a copy, `x = x.copy()`, and return that")
         rule = self._host(f"{cell.title}.bprop", _CellReference(reference), described(cell.bprop)) if cell.bprop is not None else ""

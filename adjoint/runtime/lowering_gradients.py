@@ -12,6 +12,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Gradient, Pull, Record
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import BOOL, F32, TensorType, scalar
+from adjoint.runtime.argument_copy import ArgumentCopy
 from adjoint.runtime.emitting import tensor_slot
 from adjoint.runtime.grad import checked_sens, differentiated
 from adjoint.runtime.graph_values import GraphTensor
@@ -21,7 +22,7 @@ from adjoint.runtime.outline import filled, outlined
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.program import zeros
 from adjoint.runtime.state import state
-from adjoint.runtime.structure import leaves, replaced
+from adjoint.runtime.structure import leaves
 from adjoint.runtime.tensor import Tensor
 
 __all__ = ["Gradients"]
@@ -87,9 +88,10 @@ class Gradients(Cells):
         try:
             inner = self.tensors(params)
             inside = iter(inner)
-            called = list(given)
-            for position in positions:
-                called[position] = replaced(given[position], inside, Tensor)
+            called, copies = list(given), [ArgumentCopy(given[p], lambda leaf: next(inside) if isinstance(leaf, Tensor) else leaf)
+                                           for p in positions]
+            for position, copy in zip(positions, copies, strict=True):
+                called[position], given[position] = copy.value, copy.given
             try:
                 result = self.frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
             except Unreachable:
@@ -98,6 +100,9 @@ class Gradients(Cells):
                 result = outputs[0]
             else:
                 outputs = differentiated(result, has_aux)
+            if any(copy.is_changed for copy in copies):
+                raise errors.UNSUPPORTED.at(loc, "a function whose gradient is taken here changes a list or dict that it is given",
+                                            help="let it return what it makes")
             outline, found = outlined(result, tensor_slot)
             # Bools have no gradient; a function of nothing else is differentiated by a constant.
             chosen = [x for x in outputs if x.dtype is not BOOL] or [GraphTensor(self, _NOTHING, scalar(F32))]

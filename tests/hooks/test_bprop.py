@@ -9,6 +9,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
+from adjoint.diagnostics import CompileError
 from adjoint.runtime.structure import leaves, mapped
 from tests.hooks.events import T
 
@@ -157,7 +158,7 @@ def test_hooks_of_a_bprop_with_structures():
 
 def test_a_list_that_is_changed_after_the_call():
     """bprop is given what construct was given and gave, whoever changes the lists later."""
-    cell = Structured(lambda t, y: [t.pop() * t[0] * y, y], lambda t, y, dout: ([dout[0] * 100, dout[0] * 200], dout[1] * 7))
+    cell = Structured(lambda t, y: [t[1] * t[0] * y, y], lambda t, y, dout: ([dout[0] * 100, dout[0] * 200], dout[1] * 7))
 
     def f(x, y):
         given = [x, y]
@@ -168,6 +169,16 @@ def test_a_list_that_is_changed_after_the_call():
         return total
 
     assert numbers(ms.grad(f, (0, 1))(T(2), T(3))) == ([100], [207])
+
+
+@pytest.mark.parametrize("change", [lambda t: t.append(t[0]), lambda t: t.reverse(), lambda t: t.pop()])
+def test_a_bprop_says_nothing_of_a_list_that_construct_changes(change):
+    cell = Structured(lambda t, y: change(t) or t[0] * y, lambda t, y, dout: None)
+    f = lambda x: cell([x, x + 1], x)  # noqa: E731
+    with pytest.raises(RuntimeError, match="an argument of construct is written in place"):
+        ms.grad(f)(T(2))
+    with pytest.raises(CompileError, match="writes its argument in place"):
+        ms.grad(ms.jit(f))(T(2))
 
 
 def test_cells_around_and_inside_of_a_bprop_with_structures():

@@ -12,6 +12,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
+from adjoint.diagnostics import CompileError
 from adjoint.ops import GradOperation
 from adjoint.runtime.structure import leaves, mapped
 
@@ -214,6 +215,35 @@ def test_the_argument_is_what_it_was() -> None:
     found = ms.grad(f)(given)
     assert lists(dict(found)) == {"u": 5.0, "v": [2.0], "note": None}
     assert given["u"] is A and given["v"][0] is B
+
+
+def test_a_function_that_changes_its_arguments() -> None:
+    """The caller sees it, as without a gradient; the gradient has the structure of what was given."""
+    def f(t: Any) -> Any:
+        y = t["x"] * t["x"]
+        t["seen"].append(t["x"])
+        t["y"], t["pair"][0] = y, t["pair"][1]
+        if t["fail"]:
+            raise KeyError("told")
+        return y
+
+    def arguments(fail: bool) -> Any:
+        return {"x": A, "seen": [1], "pair": [A, B], "fail": fail}
+
+    plain, given, failed = arguments(False), arguments(False), arguments(True)
+    f(plain)
+    inner = given["seen"]
+    assert lists(ms.grad(f)(given)) == {"x": 4.0, "seen": [0], "pair": [0.0, 0.0], "fail": False}
+    assert lists(given) == lists(plain) and list(given) == list(plain) and given["seen"] is inner
+    assert given["x"] is A and inner[1] is A and given["pair"] == [B, B]
+    with pytest.raises(KeyError, match="told"):
+        ms.grad(f)(failed)
+    assert failed["seen"] == [1, A] and failed["y"].tolist() == 4.0
+    mixed = [A, B]
+    _, pull = ms.vjp(lambda t: t.pop() * t[0], mixed)
+    assert mixed == [A] and lists(pull(Tensor(1.0))) == ([5.0, 2.0],)
+    with pytest.raises(CompileError, match="changes a list or dict that it is given"):
+        ms.jit(lambda x: ms.grad(lambda t: t.pop() * t[0])([x, x])[0])(A)
 
 
 def test_second_order_through_a_dict() -> None:

@@ -1,0 +1,75 @@
+"""Arguments with other tensors in them: a function that changes the lists and dicts it is given changes those of its caller."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from adjoint.runtime.structure import items, leaves, mapped
+
+__all__ = ["ArgumentCopy"]
+
+
+class ArgumentCopy:
+    """A copy of an argument with `change(leaf)` in the place of each leaf.
+
+    value  the copy
+    given  the argument as it was given, whoever changes it later
+    """
+
+    def __init__(self, argument: Any, change: Callable[[Any], Any]):
+        self.value, self.given = mapped(argument, change), argument
+        self._containers = list(_containers(argument, self.value))
+        self._originals: dict[int, Any] = {}
+        if self._containers:
+            self.given = mapped(argument, lambda leaf: leaf)
+            self._originals = {id(new): old for old, new in zip(leaves(argument), leaves(self.value), strict=True)}
+            self._originals.update((id(container.copy), container.original) for container in self._containers)
+
+    @property
+    def is_changed(self) -> bool:
+        """True if one of the lists, dicts or deques holds something else than it was made with."""
+        return any(container.is_changed for container in self._containers)
+
+    def write_back(self) -> None:
+        """Make the changes of the copy in the argument; what was put in another's place there is that again."""
+        for container in self._containers:
+            if container.is_changed:
+                container.write(self._originals)
+
+
+class _Container(NamedTuple):
+    """A list, dict or deque of an argument, its copy, and what that was made with."""
+
+    original: Any
+    copy: Any
+    parts: list[Any]
+    names: list[Any]
+
+    @property
+    def is_changed(self) -> bool:
+        now = items(self.copy)
+        assert now is not None
+        return len(now) != len(self.parts) or any(new is not old for new, old in zip(now, self.parts, strict=True)) or (
+            isinstance(self.copy, dict) and list(self.copy) != self.names)
+
+    def write(self, originals: dict[int, Any]) -> None:
+        parts = [originals.get(id(part), part) for part in items(self.copy) or ()]
+        names = list(self.copy)
+        self.original.clear()
+        if isinstance(self.original, dict):
+            self.original.update(zip(names, parts, strict=True))
+        else:
+            self.original.extend(parts)
+
+
+def _containers(argument: Any, copy: Any) -> Iterator[_Container]:
+    parts, copied = items(argument), items(copy)
+    if parts is None or copied is None or argument is copy:
+        return
+    for part, new in zip(parts, copied, strict=True):
+        if items(part) is not None:
+            yield from _containers(part, new)
+    if isinstance(argument, (list, dict, deque)):
+        yield _Container(argument, copy, [*copied], [*copy] if isinstance(copy, dict) else [])
