@@ -13,7 +13,7 @@ import inspect
 import sys
 import types
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -416,6 +416,16 @@ class Lowerer(Statements):
             if isinstance(inner, (ast.Yield, ast.YieldFrom)):
                 raise errors.UNSUPPORTED.at(source.at(inner), "a generator is not parsed", help="return a list")
 
+    def _check_changes(self) -> None:
+        """The function that is made into a graph has ended: CompileError when it has changed something outside."""
+        if self.depth == 1:
+            self.outside.check(self.is_late)
+
+    def _take_back(self, is_meant: Callable[[Any], bool]) -> None:
+        """The function that is made into a graph has failed: what it has changed outside is as it was, where `is_meant` says so."""
+        if self.depth == 1:
+            self.outside.restore(is_meant)
+
     @contextlib.contextmanager
     def _entered(self, frame: Frame, name: str) -> Iterator[None]:
         if self.depth >= self.world.call_depth():
@@ -429,19 +439,19 @@ class Lowerer(Statements):
         self.journal.born(NamesPlace(frame.names))
         try:
             yield
-            if self.depth == 1:
-                self.outside.check(self.is_late)
+            self._check_changes()
         except Unreachable:
-            if self.depth == 1:
-                self.outside.check(self.is_late)
+            self._check_changes()
             raise
         except CompileError:
-            if self.depth == 1:
-                self.outside.restore(lambda now: True)
+            self._take_back(lambda now: True)
             raise
         except RecursionError:
             raise errors.TOO_DEEP.at(loc, f"`{name}` calls itself too often",
                                      help="let a Python value end the recursion, or write a loop") from None
+        except Exception:
+            self._take_back(self.is_late)
+            raise
         finally:
             self.depth -= 1
             self.frame, self.branching.local_names, self.world.loc = before, names, loc

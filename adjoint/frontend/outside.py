@@ -31,7 +31,6 @@ _LEAVES = frozenset({str, bytes, int, float, complex, bool, type(None), type(...
 _ALWAYS = (types.ModuleType, type, types.FunctionType)
 """What no parsed code makes: its own functions are `Closure`s."""
 
-
 _PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
 """Places of Python's objects."""
 

@@ -745,3 +745,17 @@ def test_what_is_written_and_left_as_it_was_is_looked_at() -> None:
     assert thing.n == 5
     thing.n = 1
     assert body(X).asnumpy().tolist() == [1.0, 2.0]
+
+
+def test_an_exception_leaves_no_tensor_of_the_graph_behind() -> None:
+    thing = Thing(1)
+
+    @jit
+    def body(x):
+        thing.n = x * 2
+        return {}["missing"]
+
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            body(X)
+        assert thing.n == 1
