@@ -35,7 +35,7 @@ class HookOnParameter(nn.Cell):
 
 class Undefined(nn.Cell):
     def construct(self, x: Tensor) -> Tensor:
-        return x + a  # noqa: F821
+        return x + a  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
 
 class Divided(nn.Cell):
