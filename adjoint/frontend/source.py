@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
+from adjoint.budget import Table
 from adjoint.diagnostics import At, Loc, beginning
 from adjoint.frontend import errors
 from adjoint.frontend.rewritten import agree, codes_in, is_rewritten
@@ -53,8 +54,29 @@ def _characters(text: str, byte_offset: int) -> int:
     return byte_offset if text.isascii() else len(text.encode()[:byte_offset].decode(errors="ignore"))
 
 
-_trees: dict[str, tuple[list[str], ast.Module, CodeType]] = {}
-_found: dict[tuple[str, CodeType], tuple[Definition, Source]] = {}
+class _Parsed:
+    """A file's lines, its tree, and the code that the tree was compiled to."""
+
+    __slots__ = ("code", "lines", "nbytes", "tree", "used")
+
+    def __init__(self, lines: list[str], tree: ast.Module, code: CodeType, nbytes: int):
+        self.lines, self.tree, self.code, self.nbytes, self.used = lines, tree, code, nbytes, 0
+
+
+class _Found:
+    """Where a function was found."""
+
+    __slots__ = ("definition", "nbytes", "source", "used")
+
+    def __init__(self, definition: Definition, source: Source):
+        self.definition, self.source, self.nbytes, self.used = definition, source, 1000, 0
+
+
+_OF_A_CHARACTER = 50
+"""Bytes that a tree takes for each character of its text."""
+
+_files: Table[str, _Parsed] = Table("parsed files")
+_functions: Table[tuple[str, CodeType], _Found] = Table("parsed functions")
 """By file as well: code objects are equal when they say the same, whatever file they come from."""
 
 
@@ -62,10 +84,11 @@ def definition_of(function: FunctionType) -> tuple[Definition, Source]:
     """The tree of a function and its source.  CompileError when there is none, or it is not what was compiled."""
     code = function.__code__
     key = (code.co_filename, code)
-    known = _found.get(key)
+    known = _functions.find(key)
     if known is None:
-        known = _found[key] = _searched(code, function.__qualname__, _text(code, function.__globals__))
-    return known
+        known = _Found(*_searched(code, function.__qualname__, _text(code, function.__globals__)))
+        _functions.keep(key, known)
+    return known.definition, known.source
 
 
 def _text(code: CodeType, space: dict[str, Any]) -> list[str]:
@@ -116,13 +139,13 @@ _WAYS = {
 
 
 def _parsed(file: str, lines: list[str]) -> tuple[ast.Module, CodeType]:
-    known = _trees.get(file)
-    if known is not None and known[0] is lines:
-        return known[1], known[2]
+    known = _files.find(file)
+    if known is not None and known.lines is lines:
+        return known.tree, known.code
     text = "".join(lines)
     tree = ast.parse(text, file)
     compiled = compile(text, file, "exec", dont_inherit=True)
-    _trees[file] = (lines, tree, compiled)
+    _files.keep(file, _Parsed(lines, tree, compiled, _OF_A_CHARACTER * len(text)))
     return tree, compiled
 
 

@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 
 import pytest
 
+from adjoint.budget import budget
 from adjoint.diagnostics import At, CompileError, Diagnostic
 from adjoint.frontend.source import definition_of
 
@@ -351,3 +352,14 @@ def test_functions_of_this_file() -> None:
     assert body_of(local) == "return x * 5"  # type: ignore[arg-type]
     assert body_of(functools.partial(local).func) == "return x * 5"  # type: ignore[arg-type]
     assert definition_of(local)[1].file == sys.modules[__name__].__file__  # type: ignore[arg-type]
+
+
+def test_sources_are_part_of_the_budget() -> None:
+    """What is evicted is parsed again, with the same answer."""
+    definition, source = definition_of(definition_of)
+    assert {"parsed files", "parsed functions"} <= {name for name, nbytes in budget.usage().items() if nbytes}
+    for cache in budget.caches:
+        if cache.name.startswith("parsed"):
+            cache.evict(budget.period)
+    again, same = definition_of(definition_of)
+    assert again is not definition and ast.dump(again) == ast.dump(definition) and same.at(again) == source.at(definition)
