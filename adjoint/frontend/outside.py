@@ -28,6 +28,9 @@ __all__ = ["Outside", "beneath"]
 _LEAVES = frozenset({str, bytes, int, float, complex, bool, type(None), type(...), types.CodeType, range})
 """Types of what cannot be changed and refers to nothing that can."""
 
+_PLAIN = frozenset({list, tuple, dict, set, frozenset})
+"""Fast path: the commonest types of what refers to others."""
+
 _ALWAYS = (types.ModuleType, type, types.FunctionType)
 """What no parsed code makes: its own functions are `Closure`s."""
 
@@ -98,6 +101,8 @@ class Outside:
         return [part for part in self._parts(x) if type(part) not in _LEAVES]
 
     def _parts(self, x: Any) -> Iterable[Any]:
+        if type(x) in _PLAIN:
+            return gc.get_referents(x)
         if isinstance(x, types.FunctionType):
             around = [cell.cell_contents for cell in x.__closure__ or () if is_full(cell)]
             return [*around, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values(), *vars(x).values()]
