@@ -11,9 +11,10 @@ from adjoint.nn.checks import boolean, integer, number, positive, tensor_argumen
 from adjoint.ops import activations, linear, picking, shapes
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.conversion import dtype_argument
 from adjoint.runtime.initializer import Uniform, initializer
 from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, constant, dtype_argument
+from adjoint.runtime.tensor import Tensor, constant
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten", "MatMul", "first_values"]
 

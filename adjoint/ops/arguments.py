@@ -17,9 +17,10 @@ from adjoint.diagnostics import float_of, printed_as
 from adjoint.ir.op import Op, mistake
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, F16, F32, F64, DType
+from adjoint.runtime.conversion import dtype_argument
 from adjoint.runtime.host_checks import is_run_time_number
 from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, constant, dtype_argument
+from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
     "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "channels_first", "choice", "dimension", "dtype_argument",

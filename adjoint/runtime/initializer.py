@@ -17,9 +17,10 @@ import numpy as np
 from adjoint.diagnostics import float_of
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import F32, DType
+from adjoint.runtime.conversion import dtype_argument
 from adjoint.runtime.plans import physical_memory
 from adjoint.runtime.random import key_numbers
-from adjoint.runtime.tensor import Tensor, dtype_argument
+from adjoint.runtime.tensor import Tensor
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",

@@ -15,13 +15,14 @@ from adjoint.ir.ops.shape import Concat, Reshape
 from adjoint.ir.types import F32, tensor
 from adjoint.runtime import checkpoint, context, random
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.conversion import dtype_argument
 from adjoint.runtime.emitting import Emitting
 from adjoint.runtime.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.precision import stored
 from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.structure import leaves
-from adjoint.runtime.tensor import Tensor, as_tensor, dtype_argument
+from adjoint.runtime.tensor import Tensor, as_tensor
 
 __all__ = ["PythonObjects"]
 

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.budget import Refillable, budget
-from adjoint.diagnostics import check_flag, integer_text
+from adjoint.diagnostics import check_flag
 from adjoint.ir.op import Op
 from adjoint.ir.ops import elementwise as ew
-from adjoint.ir.storage import from_compute, to_compute
-from adjoint.ir.types import BF16, BOOL, DTYPES, F32, F64, I64, U64, DType, TensorType, tensor
+from adjoint.ir.storage import to_compute
+from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
 from adjoint.runtime.arrays import called_function, called_ufunc
+from adjoint.runtime.conversion import array_from, dtype_argument, number_array, numpy_dtype, out_of_range
 from adjoint.runtime.display import represented, written
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
@@ -32,7 +33,7 @@ from adjoint.runtime.promotion import common_dtype, holds, kind_dtype, nearest, 
 from adjoint.runtime.state import state, tapes
 from adjoint.runtime.structure import leaves
 
-__all__ = ["Tensor", "apply", "as_tensor", "binary", "constant", "dtype_argument", "dtype_of_array", "promoted", "update", "wrap"]
+__all__ = ["Tensor", "apply", "as_tensor", "binary", "constant", "promoted", "update", "wrap"]
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -97,7 +98,7 @@ class Tensor:
             source = input_data if dtype is None else input_data.astype(dtype)
             self.type, self.memory = source.type, source.memory
             return
-        array, found = _array_from(input_data, dtype)
+        array, found = array_from(input_data, dtype)
         if array.ndim > 8:
             raise ValueError(f"For 'Tensor', at most 8 dimensions are supported, but got {array.ndim}.")
         if shape is not None and init is None and _sizes(shape) != array.shape:
@@ -162,7 +163,7 @@ class Tensor:
         array = self.asnumpy()
         if copy is not None:
             check_flag("Tensor.__array__", "copy", copy)
-        wanted = array.dtype if dtype is None else _numpy_dtype(dtype)
+        wanted = array.dtype if dtype is None else numpy_dtype(dtype)
         if array.dtype != wanted:
             if copy is False:
                 raise ValueError(f"a copy is needed to give {self.dtype} as {wanted}")
@@ -624,13 +625,13 @@ def _number_beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) ->
         if op.beyond == "nearest":
             number = nearest(dtype, number)
         elif not -(2**63) <= number < (2**64 if own is U64 else 2**63):
-            raise _out_of_range(op, number, U64 if own is U64 else I64)
+            raise out_of_range(op, number, U64 if own is U64 else I64)
         elif own is U64 and dtype is I64:
-            raise _out_of_range(op, number, U64)
+            raise out_of_range(op, number, U64)
     try:
         return constant(number, dtype)
     except RuntimeError:
-        raise _out_of_range(op, number, dtype) from None
+        raise out_of_range(op, number, dtype) from None
 
 
 def _within(number: Any, dtype: DType) -> Tensor:
@@ -645,11 +646,6 @@ def _dtype_in(op: ew.Elementwise, x: Tensor) -> DType:
     """The dtype that a tensor beside a number counts with: integers and bools divide as Float32."""
     dtype = x.type.dtype
     return F32 if isinstance(op, ew.Div) and not dtype.is_float else dtype
-
-
-def _out_of_range(op: Op | str, number: Any, dtypes: object) -> RuntimeError:
-    name = op if isinstance(op, str) else type(op).__name__
-    return RuntimeError(f"For '{name}', the integer {integer_text(number)} is out of the range of {dtypes}.")
 
 
 def narrowed(op: ew.Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
@@ -722,28 +718,12 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
     if found is None:
         if len(_constants) > 512:
             _constants.clear()
-        array = _number_array(value, dtype)
+        array = number_array(value, dtype)
         found = wrap(tensor(dtype), memory_of(array))
         found.literal = array.item() if dtype.is_integer else value  # pyright: ignore[reportAttributeAccessIssue] - of constants alone
         _constants[key] = found
         budget.charge(_CONSTANT)
     return found
-
-
-def _number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:
-    if dtype.is_float:
-        try:
-            return from_compute(np.asarray(value, dtype.compute.array), dtype)
-        except OverflowError:
-            raise _out_of_range("Tensor", value, dtype) from None
-    if isinstance(value, (float, np.floating)):
-        raise TypeError(f"For 'Tensor', {value!r} is not an integer, but a {dtype} is needed.")
-    if dtype is BOOL:
-        return np.asarray(bool(value))
-    if not -(2**63) <= value < 2**64:
-        raise _out_of_range("Tensor", value, f"64 bits, where a {dtype} is needed")
-    # Within 64 bits it wraps as C does: a Python integer beyond the dtype keeps its low bits.
-    return np.asarray(int(value) & (2 ** (8 * dtype.size) - 1), f"u{dtype.size}").view(dtype.array)
 
 
 def _seen(x: Tensor) -> None:
@@ -758,116 +738,6 @@ def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype is dtype else _as_dtype(value, dtype)
     return Tensor(value, dtype)
-
-
-def dtype_of_array(array: np.ndarray[Any, Any]) -> DType:
-    """The dtype of a NumPy array; TypeError when there is none such."""
-    found = _FROM_NUMPY.get(array.dtype.newbyteorder("="))
-    if found is None:
-        raise TypeError(f"For 'Tensor', an array of dtype {array.dtype} is not supported; supported are "
-                        f"{', '.join(d.long_name for d in DTYPES.values())}.")
-    return found
-
-
-_FROM_NUMPY = {d.array: d for d in DTYPES.values() if d is not BF16}
-
-
-def dtype_argument(dtype: Any) -> DType:
-    """A DType from what a user may give: itself, its name, a NumPy dtype, a Python type."""
-    if isinstance(dtype, DType):
-        return dtype
-    python = {bool: BOOL, int: I64, float: F64}
-    if isinstance(dtype, type) and dtype in python:
-        return python[dtype]
-    if isinstance(dtype, str):
-        for known in DTYPES.values():
-            if dtype.lower() in (known.name, known.long_name.lower()):
-                return known
-    try:
-        if not isinstance(dtype, (str, type, np.dtype)):
-            raise TypeError
-        return dtype_of_array(np.empty(0, np.dtype(dtype)))
-    except (TypeError, ValueError, SyntaxError):  # NumPy's, for texts: a character that is none, a text that is no list of fields
-        raise TypeError("For 'Tensor', the argument 'dtype' must be a dtype such as float32, "
-                        f"but got {dtype!r} of type {type(dtype).__name__}.") from None
-
-
-def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """The argument of `__array__` as a dtype of NumPy's; TypeError for what is none."""
-    try:
-        return np.dtype(dtype.compute.array if isinstance(dtype, DType) else dtype)
-    except (TypeError, ValueError, SyntaxError):
-        raise TypeError("For 'Tensor.__array__', the argument 'dtype' must be a dtype of NumPy's, "
-                        f"but got {dtype!r} of type {type(dtype).__name__}.") from None
-
-
-def _array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
-    """The data as a NumPy array in storage form, and its dtype."""
-    if isinstance(data, (str, bytes)) or data is None:
-        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, "
-                        f"but got {data!r} of type {type(data).__name__}.")
-    if isinstance(data, (np.ndarray, np.generic)):
-        array = np.asarray(data)
-        found = dtype_of_array(array)
-    elif isinstance(data, (bool, int, float)):
-        found = BOOL if isinstance(data, bool) else I64 if isinstance(data, int) else F32
-        if found is I64 and dtype is None and not -(2**63) <= data < 2**63:
-            if not 0 <= data < 2**64:
-                raise _out_of_range("Tensor", data, "Int64 and UInt64")
-            found = U64
-        if dtype is not None:
-            known = dtype.is_float or not isinstance(data, float)
-            return _number_array(data, dtype) if known else _converted(np.asarray(data), dtype), dtype
-        array = np.asarray(data, found.array)
-    elif isinstance(data, (list, tuple)):
-        plain = _without_tensors(data)
-        try:
-            array = np.asarray(plain)
-        except ValueError as ragged:
-            raise ValueError(f"For 'Tensor', the nested lists must have equal lengths: {ragged}") from None
-        if array.size == 0 and array.dtype == np.float64:
-            array = array.astype(np.float32)
-        if array.dtype == np.float64 and not _has_float64(data):
-            array = array.astype(np.float32) if dtype is None else array
-        found = dtype_of_array(array)
-    elif hasattr(data, "__array__"):
-        array = np.asarray(data)
-        found = dtype_of_array(array)
-    else:
-        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, "
-                        f"but got {data!r} of type {type(data).__name__}.")
-    if dtype is None or dtype is found:
-        # Memory has the machine's byte order, whatever the array has.
-        return array.astype(found.array, copy=False), found
-    return _converted(array, dtype), dtype
-
-
-def _converted(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    with np.errstate(all="ignore"):
-        return from_compute(array.astype(dtype.compute.array), dtype)
-
-
-_NESTED = 64
-"""Lists in each other that NumPy takes."""
-
-
-def _without_tensors(data: Any, depth: int = 0) -> Any:
-    if isinstance(data, Tensor):
-        return data.asnumpy()
-    if isinstance(data, (list, tuple)):
-        if depth == _NESTED:
-            raise ValueError("For 'Tensor', at most 8 dimensions are supported, but the data is a list that contains itself, "
-                             "or lists that are nested deeper.")
-        return [_without_tensors(item, depth + 1) for item in data]
-    if isinstance(data, (str, bytes)) or data is None:
-        raise TypeError(f"For 'Tensor', the data must be numbers, but got {data!r} of type {type(data).__name__}.")
-    return data
-
-
-def _has_float64(data: Any) -> bool:
-    if isinstance(data, (list, tuple)):
-        return any(_has_float64(item) for item in data)
-    return isinstance(data, (np.ndarray, np.generic)) and data.dtype == np.float64
 
 
 def _rebuilt(name: str, array: np.ndarray[Any, Any]) -> Tensor:

@@ -1,0 +1,154 @@
+"""From what a user gives as data or as a dtype to arrays and dtypes.
+
+    numbers, nested lists, arrays     array_from     an array in storage form, and its dtype
+    one Python number                 number_array   the same, of a dtype that is given
+    names, classes, NumPy's dtypes    dtype_argument, dtype_of_array, numpy_dtype
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.diagnostics import integer_text
+from adjoint.ir.op import Op
+from adjoint.ir.storage import from_compute
+from adjoint.ir.types import BF16, BOOL, DTYPES, F32, F64, I64, U64, DType
+
+__all__ = ["array_from", "dtype_argument", "dtype_of_array", "number_array", "numpy_dtype", "out_of_range"]
+
+
+def dtype_of_array(array: np.ndarray[Any, Any]) -> DType:
+    """The dtype of a NumPy array; TypeError when there is none such."""
+    found = _FROM_NUMPY.get(array.dtype.newbyteorder("="))
+    if found is None:
+        raise TypeError(f"For 'Tensor', an array of dtype {array.dtype} is not supported; supported are "
+                        f"{', '.join(d.long_name for d in DTYPES.values())}.")
+    return found
+
+
+_FROM_NUMPY = {d.array: d for d in DTYPES.values() if d is not BF16}
+
+
+def dtype_argument(dtype: Any) -> DType:
+    """A DType from what a user may give: itself, its name, a NumPy dtype, a Python type."""
+    if isinstance(dtype, DType):
+        return dtype
+    python = {bool: BOOL, int: I64, float: F64}
+    if isinstance(dtype, type) and dtype in python:
+        return python[dtype]
+    if isinstance(dtype, str):
+        for known in DTYPES.values():
+            if dtype.lower() in (known.name, known.long_name.lower()):
+                return known
+    try:
+        if not isinstance(dtype, (str, type, np.dtype)):
+            raise TypeError
+        return dtype_of_array(np.empty(0, np.dtype(dtype)))
+    except (TypeError, ValueError, SyntaxError):  # NumPy's, for texts: a character that is none, a text that is no list of fields
+        raise TypeError("For 'Tensor', the argument 'dtype' must be a dtype such as float32, "
+                        f"but got {dtype!r} of type {type(dtype).__name__}.") from None
+
+
+def numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """The argument of `__array__` as a dtype of NumPy's; TypeError for what is none."""
+    try:
+        return np.dtype(dtype.compute.array if isinstance(dtype, DType) else dtype)
+    except (TypeError, ValueError, SyntaxError):
+        raise TypeError("For 'Tensor.__array__', the argument 'dtype' must be a dtype of NumPy's, "
+                        f"but got {dtype!r} of type {type(dtype).__name__}.") from None
+
+
+def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
+    """The data as a NumPy array in storage form, and its dtype."""
+    if isinstance(data, (str, bytes)) or data is None:
+        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, "
+                        f"but got {data!r} of type {type(data).__name__}.")
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+        found = dtype_of_array(array)
+    elif isinstance(data, (bool, int, float)):
+        found = BOOL if isinstance(data, bool) else I64 if isinstance(data, int) else F32
+        if found is I64 and dtype is None and not -(2**63) <= data < 2**63:
+            if not 0 <= data < 2**64:
+                raise out_of_range("Tensor", data, "Int64 and UInt64")
+            found = U64
+        if dtype is not None:
+            known = dtype.is_float or not isinstance(data, float)
+            return number_array(data, dtype) if known else _converted(np.asarray(data), dtype), dtype
+        array = np.asarray(data, found.array)
+    elif isinstance(data, (list, tuple)):
+        plain = _without_tensors(data)
+        try:
+            array = np.asarray(plain)
+        except ValueError as ragged:
+            raise ValueError(f"For 'Tensor', the nested lists must have equal lengths: {ragged}") from None
+        if array.size == 0 and array.dtype == np.float64:
+            array = array.astype(np.float32)
+        if array.dtype == np.float64 and not _has_float64(data):
+            array = array.astype(np.float32) if dtype is None else array
+        found = dtype_of_array(array)
+    elif hasattr(data, "__array__"):
+        array = np.asarray(data)
+        found = dtype_of_array(array)
+    else:
+        raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, "
+                        f"but got {data!r} of type {type(data).__name__}.")
+    if dtype is None or dtype is found:
+        # Memory has the machine's byte order, whatever the array has.
+        return array.astype(found.array, copy=False), found
+    return _converted(array, dtype), dtype
+
+
+def _converted(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    with np.errstate(all="ignore"):
+        return from_compute(array.astype(dtype.compute.array), dtype)
+
+
+_NESTED = 64
+"""Lists in each other that NumPy takes."""
+
+
+def _without_tensors(data: Any, depth: int = 0) -> Any:
+    if hasattr(data, "asnumpy"):  # a Tensor, whose class stands above this module
+        return data.asnumpy()
+    if isinstance(data, (list, tuple)):
+        if depth == _NESTED:
+            raise ValueError("For 'Tensor', at most 8 dimensions are supported, but the data is a list that contains itself, "
+                             "or lists that are nested deeper.")
+        return [_without_tensors(item, depth + 1) for item in data]
+    if isinstance(data, (str, bytes)) or data is None:
+        raise TypeError(f"For 'Tensor', the data must be numbers, but got {data!r} of type {type(data).__name__}.")
+    return data
+
+
+def _has_float64(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(_has_float64(item) for item in data)
+    return isinstance(data, (np.ndarray, np.generic)) and data.dtype == np.float64
+
+
+def number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:
+    """A Python number as an array of no dimensions, in storage form; of integers the low bits that `dtype` has.
+
+    RuntimeError for an integer of more than 64 bits; TypeError for a float where `dtype` is of integers.
+    """
+    if dtype.is_float:
+        try:
+            return from_compute(np.asarray(value, dtype.compute.array), dtype)
+        except OverflowError:
+            raise out_of_range("Tensor", value, dtype) from None
+    if isinstance(value, (float, np.floating)):
+        raise TypeError(f"For 'Tensor', {value!r} is not an integer, but a {dtype} is needed.")
+    if dtype is BOOL:
+        return np.asarray(bool(value))
+    if not -(2**63) <= value < 2**64:
+        raise out_of_range("Tensor", value, f"64 bits, where a {dtype} is needed")
+    # Within 64 bits it wraps as C does: a Python integer beyond the dtype keeps its low bits.
+    return np.asarray(int(value) & (2 ** (8 * dtype.size) - 1), f"u{dtype.size}").view(dtype.array)
+
+
+def out_of_range(op: Op | str, number: Any, dtypes: object) -> RuntimeError:
+    name = op if isinstance(op, str) else type(op).__name__
+    return RuntimeError(f"For '{name}', the integer {integer_text(number)} is out of the range of {dtypes}.")
