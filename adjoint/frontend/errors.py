@@ -178,14 +178,13 @@ Where a tensor decides, a name may stand for one object or another. Writing in p
 Write into a copy (`y = y.copy()`), or write in both branches.
 """)
 
-SAME_NAME = _mistake("E216", "two parameters have one name", """
-A graph knows Parameters by their names, as checkpoints and optimisers do, and two that it reads have the same one. Parameters of a Cell
-are named by their paths of attributes when it is called, so one Cell that holds both is the usual way out:
+SAME_NAME = _mistake("E216", "two parameters of a net have one name", """
+The Parameters of a net are known by their names, in checkpoints and in optimisers, and two that the net reads have the same one:
 
-    first, second = nn.Dense(2, 2), nn.Dense(2, 2)
-    both = nn.CellList([first, second])               # 0.weight, 1.weight
+    self.a, self.b = Parameter(x, name="w"), Parameter(y, name="w")
 
-`Parameter(..., name="...")` and `net.update_parameters_name("second.")` give other names. One Parameter may be read in many places.
+Give them other names; `net.check_names_and_refresh_name()` names all of a net by their paths of attributes. One Parameter may be read in
+many places, and Parameters of two nets may have one name.
 """, RuntimeError)
 
 CHANGED_OUTSIDE = _mistake("E217", "something outside of the function is changed", """

@@ -58,8 +58,10 @@ class Emitting:
         self.guards = Guards()
         self.frontend = Lowerer(self)  # pyright: ignore[reportArgumentType] - a whole `Lowering` is its world
         self.state: dict[str, Tensor] = {}
-        self.parameters: dict[str, Parameter] = {}
-        """Parameters by their names, those with names of their own."""
+        self.net: Cell | None = None
+        """The outermost cell that is being called."""
+        self.parameters: dict[tuple[int, str], Parameter] = {}
+        """The Parameters with names of their own that a net has read, by its id and their name."""
         self.symbols: dict[int, str] = {}
         self.hosts: dict[str, Any] = {}
         self.declared: dict[str, Host] = {}
@@ -180,14 +182,13 @@ class Emitting:
         return symbol
 
     def _name_of(self, x: Parameter) -> str:
-        """Return a name for the symbol of a Parameter; CompileError when the graph has another Parameter of its name."""
+        """Return a name for the symbol of a Parameter; CompileError when the net that reads it has another one of its name."""
         if has_generated_name(x):
             return "Parameter"
-        if self.parameters.setdefault(x.name, x) is not x:
+        if self.net is not None and self.parameters.setdefault((id(self.net), x.name), x) is not x:
             raise errors.SAME_NAME.at(
                 self.loc, f"the value {x!r} , its name '{x.name}' already exists. Please set a unique name for the parameter.",
-                help="make the cells that hold both attributes of one Cell, which names them by their paths, or put something before the "
-                "names of one: `net.update_parameters_name('second.')`")
+                help=f"name all by their paths of attributes, with `check_names_and_refresh_name()` of the {self.net.title}")
         return x.name
 
     def _fresh(self, name: str) -> str:

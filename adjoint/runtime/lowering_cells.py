@@ -47,6 +47,15 @@ class Cells(PythonObjects):
 
     def cell(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a cell: its hooks as nodes around a region of its own."""
+        if self.net is not None:
+            return self._called(cell, args, kwargs)
+        self.net = cell
+        try:
+            return self._called(cell, args, kwargs)
+        finally:
+            self.net = None
+
+    def _called(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         ordinal, self.calls = self.calls, self.calls + 1
         pattern = self.decisions.get((ordinal, "slots")) or Slots.of(cell)
         self.taken[ordinal, "slots"] = pattern

@@ -883,7 +883,7 @@ NETS: dict[str, tuple[Any, Any]] = {
     "sub_cell": swap(itself, "act", nn.Sigmoid),
     "sub_cell_to_function": (lambda net: None, lambda net: None),
     "parameter": swap(itself, "weight", lambda: Parameter(Tensor(floats(5.0)), name="weight")),
-    "parameter_of_dense": swap(lambda net: net.dense, "weight", lambda: Parameter(Tensor(np.ones((3, 3), np.float32)), name="weight")),
+    "parameter_of_dense": swap(lambda net: net.dense, "weight", lambda: Parameter(Tensor(np.ones((3, 3), np.float32)), name="other")),
     "in_sequence": (lambda net: [net.chain[0], net.chain.__setitem__(0, nn.Sigmoid())], lambda net, m: net.chain.__setitem__(0, m[0])),
     "in_list": (lambda net: [net.layers[0], net.layers.__setitem__(0, nn.Tanh())], lambda net, m: net.layers.__setitem__(0, m[0])),
     "more_in_list": (lambda net: net.layers.append(nn.Tanh()) and None, lambda net: net.layers.__delitem__(2)),

@@ -1,7 +1,17 @@
-"""Two Parameters of one name in a graph."""
+"""Two Parameters of one name in a net, as a graph."""
 
 import adjoint
-from adjoint import Tensor, nn
+from adjoint import Parameter, Tensor, nn
 
-first, second = nn.Dense(2, 2), nn.Dense(2, 2)
-adjoint.jit(lambda x: second(first(x)))(Tensor([[1.0, 2.0]]))
+
+class Scaled(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.scale, self.shift = Parameter(Tensor([2.0]), name="w"), Parameter(Tensor([1.0]), name="w")
+
+    def construct(self, x):
+        return x * self.scale + self.shift
+
+
+net = Scaled()
+adjoint.jit(lambda x: net(x))(Tensor([3.0]))
