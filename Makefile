@@ -14,12 +14,12 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 	@touch $@
 
 .venv/.demo: .venv/.base
-	@echo "Installing adjoint, NumPy, scikit-learn and matplotlib with pip: a minute or so, without a word ..."
+	@echo "Installing adjoint, NumPy, scikit-learn and matplotlib with pip: this takes about a minute ..."
 	@$(PIP) -e '.[demo]'
 	@touch $@
 
 .venv/.test: .venv/.base
-	@echo "Installing adjoint and what its tests need with pip: a minute or so, without a word ..."
+	@echo "Installing adjoint and what its tests need with pip: this takes about a minute ..."
 	@$(PIP) -e '.[demo,test]'
 	@touch $@
 
