@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from adjoint.runtime.structure import items, leaves, mapped
+from adjoint.runtime.structure import CONTAINERS, items, leaves, mapped
 
 __all__ = ["ArgumentCopy"]
 
@@ -20,7 +20,7 @@ class ArgumentCopy:
 
     def __init__(self, argument: Any, change: Callable[[Any], Any]):
         self.value, self.given = mapped(argument, change), argument
-        self._containers = list(_containers(argument, self.value))
+        self._containers = _containers(argument, self.value) if issubclass(type(argument), CONTAINERS) else []
         self._originals: dict[int, Any] = {}
         if self._containers:
             self.given = mapped(argument, lambda leaf: leaf)
@@ -64,12 +64,13 @@ class _Container(NamedTuple):
             self.original.extend(parts)
 
 
-def _containers(argument: Any, copy: Any) -> Iterator[_Container]:
-    parts, copied = items(argument), items(copy)
-    if parts is None or copied is None or argument is copy:
-        return
-    for part, new in zip(parts, copied, strict=True):
-        if items(part) is not None:
-            yield from _containers(part, new)
+def _containers(argument: Any, copy: Any) -> list[_Container]:
+    """The lists, dicts and deques in an argument that is a container, each behind those that it holds."""
+    if argument is copy:
+        return []
+    copied = items(copy) or ()
+    found = [container for part, new in zip(items(argument) or (), copied, strict=True) if issubclass(type(part), CONTAINERS)
+             for container in _containers(part, new)]
     if isinstance(argument, (list, dict, deque)):
-        yield _Container(argument, copy, [*copied], [*copy] if isinstance(copy, dict) else [])
+        found.append(_Container(argument, copy, [*copied], [*copy] if isinstance(copy, dict) else []))
+    return found

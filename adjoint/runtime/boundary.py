@@ -6,13 +6,21 @@ with a `bprop` answers for every tensor that goes in and comes out: of its calls
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from adjoint.runtime.structure import items, leaves, like
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["held_by", "is_nested", "shown", "top_level", "with_top_level"]
+__all__ = ["are_tensors", "held_by", "is_nested", "shown", "top_level", "with_top_level"]
+
+
+def are_tensors(values: Sequence[Any]) -> bool:
+    """True if all values are tensors, as the arguments of most calls are."""
+    for x in values:  # noqa: SIM110 - a generator costs more than what it looks at
+        if not isinstance(x, Tensor):
+            return False
+    return True
 
 
 def top_level(value: Any) -> list[Tensor]:
@@ -20,12 +28,14 @@ def top_level(value: Any) -> list[Tensor]:
     return [value] if isinstance(value, Tensor) else [x for x in items(value) or () if isinstance(x, Tensor)]
 
 
-def with_top_level(value: Any, tensors: Iterable[Tensor]) -> Any:
+def with_top_level(value: Any, tensors: Sequence[Tensor]) -> Any:
     """Return the arguments or the result with `tensors` in the places of those at its top level."""
-    left = iter(tensors)
     if isinstance(value, Tensor):
-        return next(left)
+        return tensors[0]
     parts = items(value)
+    if parts is not None and len(parts) == len(tensors):
+        return like(value, tensors)
+    left = iter(tensors)
     return value if parts is None else like(value, [next(left) if isinstance(x, Tensor) else x for x in parts])
 
 
@@ -46,9 +56,7 @@ def shown(value: Any) -> Sequence[int]:
 
 def held_by(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
     """Return what tells whether the lists and dicts among the arguments still hold what they did; nothing where there are none."""
-    if not kwargs and all(isinstance(x, Tensor) for x in args):
-        return []
-    return [id(leaf) for leaf in leaves((args, kwargs))]
+    return [] if not kwargs and are_tensors(args) else [id(leaf) for leaf in leaves((args, kwargs))]
 
 
 def is_nested(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> bool:

@@ -11,7 +11,7 @@ from adjoint.diagnostics import check_flag
 from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime import graphs
 from adjoint.runtime.attributes import Attributes
-from adjoint.runtime.boundary import held_by, shown, top_level, with_top_level
+from adjoint.runtime.boundary import are_tensors, held_by, shown, top_level, with_top_level
 from adjoint.runtime.custom_bprop import Rule
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
@@ -228,15 +228,16 @@ class Cell:
         ruled = self.bprop is not None
         rule = Rule(self, args, kwargs) if ruled else None
         if ruled:
-            names = tape.enter(self, leaves((args, kwargs) if kwargs else args, Tensor), hooked, rule, shown(args))
-            args, kwargs = replaced((args, kwargs), names, Tensor) if kwargs else (replaced(args, names, Tensor), kwargs)
+            tensors = args if not kwargs and are_tensors(args) else leaves((args, kwargs), Tensor)
+            names = tape.enter(self, tensors, hooked, rule, shown(args))
+            args, kwargs = (tuple(names), kwargs) if tensors is args else replaced((args, kwargs), names, Tensor)
         else:
             names = tape.enter(self, top_level(args), hooked, None)
             args = with_top_level(args, names)
         slots, held = ([tape.slot_of(x) for x in names], held_by(args, kwargs)) if ruled else (None, None)
         try:
             output = self.construct(*args, **kwargs) if self._compute is None else self._computed(args, kwargs)
-            if ruled and ([tape.slot_of(x) for x in names] != slots or held_by(args, kwargs) != held):
+            if ruled and ([tape.slot_of(x) for x in names] != slots or (held and held_by(args, kwargs) != held)):
                 raise RuntimeError(f"For {subject_of(self)}, which has a 'bprop', an argument of construct is written in place: the "
                                    "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")
         except BaseException:

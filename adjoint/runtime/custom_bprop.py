@@ -15,6 +15,7 @@ from adjoint.ir.ops.host import Pullback
 from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import TensorType
+from adjoint.runtime.boundary import are_tensors
 from adjoint.runtime.hooks import noting, subject_of
 from adjoint.runtime.nested_gradients import Unlike, gradients_like, paired
 from adjoint.runtime.program import zeros
@@ -56,7 +57,7 @@ class Rule:
         where = f"bprop of {subject_of(self.cell)}"
         with noting(bprop, subject_of(self.cell), loc):
             try:
-                returned = bprop(*_filled(arguments, inputs), output, gradients_like(output, douts))
+                returned = bprop(*[_filled(x, inputs) for x in arguments], output, gradients_like(output, douts))
             except TypeError:
                 _check_parameters(bprop, len(arguments), where)
                 raise
@@ -94,7 +95,7 @@ class _Place:
         self.index = index
 
 
-_FIRST = tuple(map(_Place, range(16)))
+_FIRST = list(map(_Place, range(16)))
 """The first places, made once."""
 
 
@@ -102,13 +103,15 @@ def _emptied(value: Any) -> Any:
     """A copy of a structure with places for its tensors: whoever changes its lists and dicts later does not change the copy."""
     if isinstance(value, Tensor):
         return _FIRST[0]
+    if type(value) is tuple and len(value) <= len(_FIRST) and are_tensors(value):
+        return tuple(_FIRST[: len(value)])
     return replaced(value, itertools.chain(_FIRST, map(_Place, itertools.count(len(_FIRST)))), Tensor)
 
 
 def _filled(value: Any, tensors: Sequence[Tensor]) -> Any:
-    if value is _FIRST[0]:
-        return tensors[0]
-    return mapped(value, lambda leaf: tensors[leaf.index] if isinstance(leaf, _Place) else leaf)
+    if type(value) is _Place:
+        return tensors[value.index]
+    return mapped(value, lambda leaf: tensors[leaf.index] if type(leaf) is _Place else leaf)
 
 
 def _by_parameter(construct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -135,7 +138,7 @@ def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> list[tuple
     if returned is None:
         raise TypeError(f"The python function output is none. ({where})")
     entries = returned if isinstance(returned, (tuple, list)) else (returned,)
-    if len(entries) >= len(arguments) and all(type(x) is _Place for x in arguments) and all(isinstance(x, Tensor) for x in entries):
+    if len(entries) >= len(arguments) and arguments == _FIRST[: len(arguments)] and are_tensors(entries):
         return list(zip(arguments, entries, strict=False))  # fast path: tensors alone
     places, holding = leaves(arguments, _Place), [x for x in arguments if leaves(x, _Place)]
     if not len(entries) and places:

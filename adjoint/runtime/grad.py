@@ -70,6 +70,8 @@ class _Leaf:
         return alias
 
     def structured(self, found: dict[int, Tensor]) -> Any:
+        if self.copy is None:
+            return found[self.slots[0]]
         return gradients_like(self.given, [found[slot] for slot in self.slots])
 
 

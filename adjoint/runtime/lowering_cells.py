@@ -11,9 +11,8 @@ hooks, and what they return decides how it goes on (`_asked`).
 
 from __future__ import annotations
 
-import itertools
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from adjoint.frontend import errors
@@ -237,7 +236,7 @@ def _inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool) -> list[
     return leaves((args, kwargs), _DYNAMIC) if ruled else top_level(args)
 
 
-def _call_with(args: tuple[Any, ...], kwargs: dict[str, Any], new: Iterable[Any], ruled: bool) -> _Call:
+def _call_with(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], ruled: bool) -> _Call:
     return replaced((args, kwargs), new, _DYNAMIC) if ruled else (with_top_level(args, new), kwargs)
 
 
@@ -245,20 +244,20 @@ def _outputs(output: Any, ruled: bool) -> list[Any]:
     return leaves(output, _DYNAMIC) if ruled else top_level(output)
 
 
-def _result_with(output: Any, new: Iterable[Any], ruled: bool) -> Any:
+def _result_with(output: Any, new: Sequence[Any], ruled: bool) -> Any:
     return replaced(output, new, _DYNAMIC) if ruled else with_top_level(output, new)
 
 
 def _call_made(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[Any], ruled: bool) -> Callable[[Sequence[Tensor]], _Call]:
     """How a call is made of the tensors that stand for what was `given`."""
-    args, kwargs = _call_with(args, kwargs, itertools.repeat(_TAKEN_OUT), ruled)
+    args, kwargs = _call_with(args, kwargs, [_TAKEN_OUT] * len(given), ruled)
     categories = _categories(given)
     return lambda tensors: _call_with(args, kwargs, as_python(tensors, categories), ruled)
 
 
 def _result_made(output: Any, results: Sequence[Any], ruled: bool) -> Callable[[Sequence[Tensor]], Any]:
     """How what a cell gives is made of the tensors that stand for its `results`."""
-    output, categories = _result_with(output, itertools.repeat(_TAKEN_OUT), ruled), _categories(results)
+    output, categories = _result_with(output, [_TAKEN_OUT] * len(results), ruled), _categories(results)
     return lambda tensors: _result_with(output, as_python(tensors, categories), ruled)
 
 

@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-__all__ = ["arranged", "items", "leaves", "like", "made", "mapped", "replaced"]
+__all__ = ["CONTAINERS", "arranged", "items", "leaves", "like", "made", "mapped", "replaced"]
 
 _ITERATED = (tuple, list, collections.deque)
-_CONTAINERS = (*_ITERATED, dict, slice)
+CONTAINERS = (*_ITERATED, dict, slice)
+"""Their classes: subclasses are containers too."""
+
 _SAME: Mapping[type, type] = {}
 _PLAIN = frozenset({tuple, list, dict, slice, collections.OrderedDict})
 
@@ -30,7 +32,7 @@ def items(value: Any) -> Sequence[Any] | None:
     kind = type(value)
     if kind is tuple or kind is list:
         return value
-    if not issubclass(kind, _CONTAINERS):
+    if not issubclass(kind, CONTAINERS):
         return None
     if issubclass(kind, dict):
         return [*dict.values(value)]
@@ -46,6 +48,8 @@ def like(value: Any, parts: Iterable[Any]) -> Any:
     A class of tuples with `_make`, as named tuples have it, is made by that.  Of other subclasses the attributes are copied.
     """
     kind = type(value)
+    if kind is tuple or kind is list:
+        return kind(parts)
     if kind in _PLAIN or hasattr(kind, "_make"):
         return made(kind, value, parts)
     if issubclass(kind, tuple):
@@ -82,6 +86,8 @@ def leaves(value: Any, of: type | tuple[type, ...] = object) -> list[Any]:
 
     ValueError when the structure contains itself.
     """
+    if not issubclass(type(value), CONTAINERS):
+        return [value] if isinstance(value, of) else []
     found: list[Any] = []
     try:
         _gather(value, of, found)
@@ -95,11 +101,8 @@ def _endless(value: Any) -> ValueError:
 
 
 def _gather(value: Any, of: type | tuple[type, ...], found: list[Any]) -> None:
-    parts = items(value)
-    if parts is None:
-        parts = (value,)
-    for part in parts:
-        if issubclass(type(part), _CONTAINERS):
+    for part in items(value) or ():
+        if issubclass(type(part), CONTAINERS):
             _gather(part, of, found)
         elif isinstance(part, of):
             found.append(part)
@@ -115,22 +118,26 @@ def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type
     ValueError when the structure contains itself.
     """
     kind = type(value)
-    if not issubclass(kind, _CONTAINERS):
+    if not issubclass(kind, CONTAINERS):
         return change(value)
     parts = items(value)
     assert parts is not None
     try:
-        new = [mapped(part, change, classes) if issubclass(type(part), _CONTAINERS) else change(part) for part in parts]
+        new = [mapped(part, change, classes) if issubclass(type(part), CONTAINERS) else change(part) for part in parts]
     except RecursionError:
         raise _endless(value) from None
     if kind in classes:
         return made(classes[kind], value, new)
+    if kind is list:
+        return new
     return value if issubclass(kind, (tuple, slice)) and all(map(is_, new, parts)) else like(value, new)
 
 
 def replaced(value: Any, new: Iterable[Any], of: type | tuple[type, ...]) -> Any:
     """Return the structure with its leaves of the class `of` replaced by `new`, one after the other."""
     left = iter(new)
+    if isinstance(value, of):
+        return next(left)
     return mapped(value, lambda leaf: next(left) if isinstance(leaf, of) else leaf)
 
 

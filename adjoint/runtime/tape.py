@@ -385,8 +385,8 @@ class Tape:
         if known:
             for i in known:
                 made[i] = self._name(results[i])
-            call = CellCall(cell, outputs=tuple(i in known for i in range(len(results))))
-            self._alias("outputs", tuple(self.slots[id(results[i])] for i in known), [made[i] for i in known],
+            call = CellCall(cell, outputs=tuple([i in known for i in range(len(results))]))
+            self._alias("outputs", tuple([self.slots[id(results[i])] for i in known]), [made[i] for i in known],
                         about=cell.title, host=call)
         return made
 
@@ -401,9 +401,9 @@ class Tape:
             for x in arguments:
                 if id(x) not in slots:
                     self._leaf(x)
-        operands = tuple(-1 if (s := slots.get(id(x))) is None else s for x in arguments)
+        operands = tuple([slots.get(id(x), -1) for x in arguments])
         position = rule_position = -1
-        call = CellCall(cell, tuple(s >= 0 for s in operands))
+        call = CellCall(cell, tuple([s >= 0 for s in operands]))
         if self.site is None:
             call.instruction = self._instruction(sys._getframe(4))  # past `Cell.__call__` and what it calls
         if shown is not None:
@@ -437,9 +437,9 @@ class Tape:
             for x in results:
                 if id(x) not in slots:
                     self._leaf(x)
-        operands = tuple(-1 if (s := slots.get(id(x))) is None else s for x in results)
+        operands = tuple([slots.get(id(x), -1) for x in results])
         call = self.calls.pop()
-        call.outputs = tuple(s >= 0 for s in operands)
+        call.outputs = tuple([s >= 0 for s in operands])
         if shown is not None and call.shown is not None:
             call.shown = call.shown[0], shown
         key = ("exit", operands)
