@@ -6,13 +6,12 @@ variable that is not listed here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["SETTINGS", "Setting"]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting; what `set_context` says counts before the environment.
 
     context   its name in `set_context` and `get_context`; "" for none

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from operator import is_
+from typing import Any
 
 from adjoint.runtime.structure import CONTAINERS, items, leaves, mapped
 
@@ -21,11 +22,9 @@ class ArgumentCopy:
     def __init__(self, argument: Any, change: Callable[[Any], Any]):
         self.value, self.given = mapped(argument, change), argument
         self._containers = _containers(argument, self.value) if issubclass(type(argument), CONTAINERS) else []
-        self._originals: dict[int, Any] = {}
         if self._containers:
             self.given = mapped(argument, lambda leaf: leaf)
-            self._originals = {id(new): old for old, new in zip(leaves(argument), leaves(self.value), strict=True)}
-            self._originals.update((id(container.copy), container.original) for container in self._containers)
+            self._leaves = leaves(self.value)
 
     @property
     def is_changed(self) -> bool:
@@ -34,24 +33,27 @@ class ArgumentCopy:
 
     def write_back(self) -> None:
         """Make the changes of the copy in the argument; what was put in another's place there is that again."""
-        for container in self._containers:
-            if container.is_changed:
-                container.write(self._originals)
+        changed = [container for container in self._containers if container.is_changed]
+        if changed:
+            originals = {id(new): old for old, new in zip(leaves(self.given), self._leaves, strict=True)}
+            originals.update((id(container.copy), container.original) for container in self._containers)
+            for container in changed:
+                container.write(originals)
 
 
-class _Container(NamedTuple):
+class _Container:
     """A list, dict or deque of an argument, its copy, and what that was made with."""
 
-    original: Any
-    copy: Any
-    parts: list[Any]
-    names: list[Any]
+    __slots__ = ("copy", "names", "original", "parts")
+
+    def __init__(self, original: Any, copy: Any):
+        self.original, self.copy = original, copy
+        self.parts, self.names = [*(items(copy) or ())], [*copy] if isinstance(copy, dict) else []
 
     @property
     def is_changed(self) -> bool:
-        now = items(self.copy)
-        assert now is not None
-        return len(now) != len(self.parts) or any(new is not old for new, old in zip(now, self.parts, strict=True)) or (
+        now = items(self.copy) or ()
+        return len(now) != len(self.parts) or not all(map(is_, now, self.parts)) or (
             isinstance(self.copy, dict) and list(self.copy) != self.names)
 
     def write(self, originals: dict[int, Any]) -> None:
@@ -68,9 +70,10 @@ def _containers(argument: Any, copy: Any) -> list[_Container]:
     """The lists, dicts and deques in an argument that is a container, each behind those that it holds."""
     if argument is copy:
         return []
-    copied = items(copy) or ()
-    found = [container for part, new in zip(items(argument) or (), copied, strict=True) if issubclass(type(part), CONTAINERS)
-             for container in _containers(part, new)]
+    found: list[_Container] = []
+    for part, new in zip(items(argument) or (), items(copy) or (), strict=True):
+        if issubclass(type(part), CONTAINERS):
+            found += _containers(part, new)
     if isinstance(argument, (list, dict, deque)):
-        found.append(_Container(argument, copy, [*copied], [*copy] if isinstance(copy, dict) else []))
+        found.append(_Container(argument, copy))
     return found
