@@ -44,13 +44,15 @@ class Outside:
     def __init__(self, world: World, journal: Journal):
         self._world, self._journal = world, journal
         self._roots: list[Any] = []
+        self._noted: dict[int, Any] = {}
         self._reached: dict[int, Any] = {}
         self._given: dict[int, Any] = {}
 
     # -- roots ------------------------------------------------------------------------------------------------------
     def found(self, x: Any) -> Any:
         """Note an object that stands in a global name, or in one of a function around; `x` itself."""
-        if type(x) not in _LEAVES and id(x) not in self._reached:
+        if type(x) not in _LEAVES and id(x) not in self._noted:
+            self._noted[id(x)] = x
             self._roots.append(x)
         return x
 
@@ -80,17 +82,21 @@ class Outside:
             return False
         if isinstance(x, _ALWAYS) or self._world.is_cell(x):
             return True
-        self._reach()
-        return id(x) in self._reached or any(map(self.holds, beneath(x)))
+        return self._is_reached(x) or any(map(self.holds, beneath(x)))
 
-    def _reach(self) -> None:
-        """Go through what the roots refer to, those that were noted since the last time."""
+    def _is_reached(self, x: Any) -> bool:
+        """Whether the roots lead to `x`.  They are gone through as far as that takes, and never twice."""
         pending, reached = self._roots, self._reached
+        if id(x) in self._noted or id(x) in reached:
+            return True
         while pending:
-            x = pending.pop()
-            if id(x) not in reached:
-                reached[id(x)] = x
-                pending += self.parts(x)
+            part = pending.pop()
+            if id(part) not in reached:
+                reached[id(part)] = part
+                pending += self.parts(part)
+            if part is x:
+                return True
+        return False
 
     def is_given(self, x: Any) -> bool:
         """Whether `x` is a container among the arguments."""

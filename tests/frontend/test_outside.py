@@ -27,6 +27,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.diagnostics import CompileError
+from adjoint.frontend.outside import Outside
 
 X = Tensor(np.array([1.0, 2.0], np.float32))
 Made = tuple[Callable[..., Any], Callable[[], Any]]
@@ -759,3 +760,31 @@ def test_an_exception_leaves_no_tensor_of_the_graph_behind() -> None:
         with pytest.raises(KeyError):
             body(X)
         assert thing.n == 1
+
+
+class Data:
+    """A large object: what the body reads of it is little."""
+
+    def __init__(self) -> None:
+        self.scale, self.rows = Tensor([2.0]), [[1], [2]]
+
+
+DATA = Data()
+
+
+def test_objects_are_gone_through_only_where_it_is_not_known_whence_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    parts = Outside.parts
+    monkeypatch.setattr(Outside, "parts", lambda self, x: seen.append(id(x)) or parts(self, x))
+    assert jit(lambda x: x * DATA.scale)(X).asnumpy().tolist() == [2.0, 4.0]
+    assert id(DATA.rows) not in seen
+
+    @jit
+    def changed(x: Any) -> Any:
+        for row in DATA.rows:
+            row.append(3)
+        return x
+
+    with pytest.raises(CompileError, match="E217"):
+        changed(X)
+    assert id(DATA.rows) in seen and DATA.rows == [[1], [2]]
