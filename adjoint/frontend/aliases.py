@@ -111,7 +111,8 @@ class Aliases:
                 own = [(value, f"`{name}`") for name, value in x.names.items()]
                 return [*own, *cells, *([] if x.outer is None else [(x.outer, "")])]
             case Closure():
-                return [(x.frame, ""), *((p.default, "a default") for p in x.signature.parameters.values())]
+                defaults = [(p.default, "a default") for p in x.__signature__.parameters.values()]
+                return [(x.__frame__, ""), *defaults, *((value, "") for value in vars(x).values())]
             case functools.partial():
                 return [(part, "") for part in (x.func, *x.args, *x.keywords.values())]
             case types.MethodType():

@@ -282,7 +282,9 @@ class Lowerer(Statements):
     def closure(self, node: ast.Lambda | ast.FunctionDef) -> Closure:
         """A function defined in parsed code: it sees the names around it."""
         name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
-        return Closure(node, self.frame, self._signature(node), self.run_closure, name)
+        made = Closure(node, self.frame, self._signature(node), self.run_closure, name)
+        self.journal.born(ObjectPlace(made))
+        return made
 
     def _signature(self, node: ast.Lambda | ast.FunctionDef) -> inspect.Signature:
         given = node.args
@@ -303,10 +305,10 @@ class Lowerer(Statements):
 
     def run_closure(self, function: Closure, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function that parsed code has defined."""
-        outer = function.frame
-        frame = self._frame(function.node, outer.source, outer.space)
+        outer = function.__frame__
+        frame = self._frame(function.__node__, outer.source, outer.space)
         frame.outer = outer
-        return self._run(frame, function.node, function.signature, function.__name__, args, kwargs)
+        return self._run(frame, function.__node__, function.__signature__, function.__name__, args, kwargs)
 
     def run_function(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function of Python's by its tree."""
@@ -341,18 +343,18 @@ class Lowerer(Statements):
             return functools.partial(self.as_python(function.func), *function.args, **function.keywords)
         if not isinstance(function, Closure):
             return function
-        node, frame = function.node, function.frame
+        node, frame = function.__node__, function.__frame__
         names = self.names_around(function, f"the hook `{function.__name__}`")
         for name, value in names.items():
             if self.is_late(value):
                 raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook uses `{name}`, a tensor that the graph computes",
                                             help="compute it in the hook, or let the hook be an operation of the graph")
-        return python_function(node, frame, {name: self.as_python(value) for name, value in names.items()}, function.signature)
+        return python_function(node, frame, {name: self.as_python(value) for name, value in names.items()}, function.__signature__)
 
     @staticmethod
     def names_around(function: Closure, what: str) -> dict[str, Any]:
         """The names of the functions around that a function uses, with what they stand for now.  CompileError when it assigns one."""
-        node, frame = function.node, function.frame
+        node, frame = function.__node__, function.__frame__
         if isinstance(node, ast.FunctionDef) and declared(node.body, ast.Nonlocal):
             raise errors.UNSUPPORTED.at(frame.source.at(node), f"{what} assigns a name of the function around it",
                                         help="keep what it counts in a list or an object of the outer program")

@@ -62,14 +62,19 @@ class Frame:
 
 
 class Closure:
-    """A function that parsed code defines.  Python may call it too (`sorted(key=...)`): its tree is run all the same."""
+    """A function that parsed code defines.  Python may call it too (`sorted(key=...)`): its tree is run all the same.
+
+    Its `__dict__` holds what the user's code sets on it and nothing else: `functools.wraps` copies that to another function.
+    """
+
+    __slots__ = ("__dict__", "__frame__", "__name__", "__node__", "__qualname__", "__run__", "__signature__", "__weakref__")
 
     def __init__(self, node: Definition, frame: Frame, signature: inspect.Signature, run: Callable[..., Any], name: str):
-        self.node, self.frame, self.signature, self._run = node, frame, signature, run
+        self.__node__, self.__frame__, self.__signature__, self.__run__ = node, frame, signature, run
         self.__name__ = self.__qualname__ = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(self, args, kwargs)
+        return self.__run__(self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__}>"

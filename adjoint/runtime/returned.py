@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import array
 import collections
+import copy
 import functools
 import gc
 import itertools
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -77,6 +78,8 @@ _VIEWS |= {type(getattr(collections.OrderedDict(), name)()): name for name in ("
 _CONSTANT = (
     type, types.ModuleType, types.FunctionType, types.CodeType, str, bytes, int, float, complex, type(None), range, np.generic, np.dtype,
 )
+_CHANGED = (collections.OrderedDict, dict, list, collections.deque)
+"""Containers that a caller may change: it matters at how many places one stands."""
 _LATE = (GraphTensor, GraphNumber, RunTimeText)
 
 
@@ -87,6 +90,8 @@ class Returned:
         self._on = frontend
         self._known: dict[int, tuple[Any, Any]] = {}
         """By id, each object with what stands for it; None as long as that is being made."""
+        self._met: dict[int, int] = {}
+        """By id, how often each container stands in what is returned."""
 
     def taken(self, x: Any) -> Any:
         """Return what stands for a value: itself, a structure of such, or what is made anew.
@@ -95,6 +100,8 @@ class Returned:
         """
         if isinstance(x, (*_CONSTANT, *_LATE, Tensor)):
             return x
+        if not self._known:
+            self._meet(x)
         if id(x) not in self._known:
             self._known[id(x)] = x, None
             self._known[id(x)] = x, self._taken(x)
@@ -114,7 +121,47 @@ class Returned:
             return self._object(x)
         if isinstance(x, dict) and any(map(self._holds_late, x)):
             raise self._refused(x, "as keys of it")
+        if isinstance(x, _CHANGED) and (self._met.get(id(x), 0) > 1 or _attributes(x)):
+            return self._container(x, parts)
         return like(x, [self.taken(part) for part in parts])
+
+    def _meet(self, x: Any) -> None:
+        """Count how often each container stands in what is returned, and in the attributes of objects there."""
+        pending = [x]
+        while pending:
+            part = pending.pop()
+            parts = None if isinstance(part, (*_CONSTANT, *_LATE, Tensor, Closure)) else items(part)
+            if parts is None and self._is_plain(part):
+                parts = [*getattr(part, "__dict__", {}).values()]
+            if parts is not None:
+                self._met[id(part)] = self._met.get(id(part), 0) + 1
+                if self._met[id(part)] == 1:
+                    pending += parts
+
+    def _container(self, x: Any, parts: Sequence[Any]) -> Remade:
+        """A container that stands at several places, or has attributes: one object for all of them at each call."""
+        kind: Any = next(kind for kind in _CHANGED if isinstance(x, kind))
+        empty = copy.copy(x)
+        kind.clear(empty)
+        attributes = _attributes(x)
+        for name in attributes:
+            setattr(empty, name, None)
+
+        def end(made: Any, filled: tuple[list[Any], dict[str, Any]]) -> Any:
+            if isinstance(made, dict):
+                for name, part in zip(names, filled[0], strict=True):
+                    kind.__setitem__(made, name, part)
+            else:
+                kind.extend(made, filled[0])
+            for name, value in filled[1].items():
+                setattr(made, name, value)
+            return made
+
+        names = [*dict.keys(x)] if isinstance(x, dict) else []
+        made = Remade(begin=lambda: copy.copy(empty), end=end)
+        self._known[id(x)] = x, made  # it may contain itself
+        made.parts = [self.taken(part) for part in parts], self.taken(attributes)
+        return made
 
     def _object(self, x: Any) -> Any:
         kind = type(x)
@@ -164,6 +211,8 @@ class Returned:
         kind = type(x)
         if self._on.world.is_cell(x) or self._on.world.is_library(kind) or isinstance(x, BaseException):
             return False
+        if kind is types.SimpleNamespace:
+            return True
         try:
             object.__new__(kind)
         except TypeError:
@@ -173,12 +222,12 @@ class Returned:
     def _instance(self, x: Any) -> Remade:
         """An instance of the user's class: another one with such attributes."""
         kind = type(x)
-        made = Remade(begin=lambda: object.__new__(kind), end=_with_attributes)
+        made = Remade(begin=kind if kind is types.SimpleNamespace else lambda: object.__new__(kind), end=_with_attributes)
         self._known[id(x)] = x, made  # its attributes may lead to it
         own = dict(getattr(x, "__dict__", {}))
         for base in kind.__mro__:
             for name, member in vars(base).items():
-                if isinstance(member, types.MemberDescriptorType) and hasattr(x, name):
+                if isinstance(member, types.MemberDescriptorType) and name != "__dict__" and hasattr(x, name):
                     own[name] = getattr(x, name)
         made.parts = {name: self.taken(value) for name, value in own.items()}
         return made
@@ -188,24 +237,27 @@ class Returned:
         """A function that parsed code has defined, as Python's own, with the values around it of each run."""
         names = {name: value for name, value in self._on.names_around(function, f"`{function.__name__}`, which is returned,").items()
                  if value is not UNBOUND and not isinstance(value, Unusable)}
-        pattern = python_function(function.node, function.frame, dict.fromkeys(names), function.signature)
+        pattern = python_function(function.__node__, function.__frame__, dict.fromkeys(names), function.__signature__)
         free, defaults = pattern.__code__.co_freevars, (pattern.__defaults__, pattern.__kwdefaults__)
         pattern.__defaults__ = pattern.__kwdefaults__ = None
+        called = function.__name__, function.__qualname__
 
         def begin() -> Any:
             around = tuple([types.CellType() for _ in free])
             return types.FunctionType(pattern.__code__, pattern.__globals__, pattern.__name__, None, around)
 
-        def end(made: Any, parts: tuple[dict[str, Any], Any, Any]) -> Any:
-            values, made.__defaults__, made.__kwdefaults__ = parts
+        def end(made: Any, parts: tuple[dict[str, Any], Any, Any, dict[str, Any]]) -> Any:
+            values, made.__defaults__, made.__kwdefaults__, attributes = parts
             for name, cell in zip(free, made.__closure__ or (), strict=True):
                 cell.cell_contents = values[name]
-            made.__doc__, made.__qualname__, made.__module__ = pattern.__doc__, pattern.__qualname__, pattern.__module__
+            made.__doc__, made.__name__, made.__qualname__, made.__module__ = pattern.__doc__, *called, pattern.__module__
+            for name, value in attributes.items():
+                setattr(made, name, value)
             return made
 
         made = Remade(begin=begin, end=end)
         self._known[id(function)] = function, made  # it may call itself
-        made.parts = {name: self.taken(names[name]) for name in free}, *map(self.taken, defaults)
+        made.parts = {name: self.taken(names[name]) for name in free}, *map(self.taken, (*defaults, vars(function)))
         return made
 
     # -- what is refused ----------------------------------------------------------------------------------------------
@@ -231,6 +283,12 @@ class Returned:
 
 _HEAP_TYPE = 1 << 9
 """The flag of classes that a `class` statement has made."""
+
+
+def _attributes(x: Any) -> dict[str, Any]:
+    """What a container of a subclass has beside its items."""
+    made_of = {"default_factory": x.default_factory} if isinstance(x, collections.defaultdict) else {}
+    return made_of | getattr(x, "__dict__", {})
 
 
 def _with_attributes(made: Any, attributes: dict[str, Any]) -> Any:

@@ -57,6 +57,10 @@ class Mine(dict):
     pass
 
 
+class Row(list):
+    pass
+
+
 def linked(x: Any) -> Any:
     parent, child = Thing(x), Thing(x + 1)
     parent.child, child.parent = child, parent  # type: ignore[attr-defined]
@@ -93,6 +97,31 @@ def with_attributes(x: Any) -> Any:
     return made
 
 
+def wrapped(x: Any) -> Any:
+    def double(y: Any) -> Any:
+        return y * 2
+
+    @functools.wraps(double)
+    def inner(y: Any) -> Any:
+        inner.calls = getattr(inner, "calls", 0) + 1  # type: ignore[attr-defined]
+        return double(y) + x * inner.calls  # type: ignore[attr-defined]
+
+    inner.seen = inner(x)  # type: ignore[attr-defined]
+    return inner
+
+
+def list_with_attributes(x: Any) -> Any:
+    made = Row([x])
+    made.sum = x.sum()  # type: ignore[attr-defined]
+    return made
+
+
+def default_with_a_tensor(x: Any) -> Any:
+    made = collections.defaultdict(lambda: x)
+    made["a"] = x + 1
+    return made
+
+
 def begun(x: Any) -> Any:
     it = zip([x, x + 1, x + 2], "abc", strict=True)
     next(it)
@@ -119,6 +148,8 @@ RETURNED: dict[str, Callable[[Any], Any]] = {
     "partial_of_a_lambda": lambda x: functools.partial(lambda a, b: a - b * x, b=x), "method": lambda x: Thing(x).scaled,
     "method_of_a_list": lambda x: [x].index, "lambda": lambda x: lambda y: y + x, "function": function_of_names, "recursive": recursive,
     "functions_in_a_dict": lambda x: {"f": lambda: x, "g": lambda: x * 2}, "number": lambda x: (float(x[0]), [int(x[1])]),
+    "wrapped": wrapped, "list_with_attributes": list_with_attributes, "namespace": lambda x: types.SimpleNamespace(a=x, b=[x]),
+    "list_twice": lambda x: (lambda row: (row, {"row": row}))([x]), "rows": lambda x: [[x] * 2] * 2,
     "text": lambda x: Frozen(f"it is {x[0]}"), "none": lambda x: None,
 }
 
@@ -189,6 +220,40 @@ def test_objects_keep_who_they_are_to_each_other() -> None:
     assert thing is other
     seen = jit(function_of_names)
     assert seen(X)(1).asnumpy().tolist() == seen(X)(1).asnumpy().tolist()
+
+
+def test_a_container_at_several_places_is_one_object() -> None:
+    @jit
+    def rows(x: Any) -> Any:
+        row, table, ends = [x], collections.OrderedDict(a=x), collections.deque([x], 2)
+        return row, [row], Frozen(row), table, (table,), ends, {"ends": ends}
+
+    row, (inner,), frozen, table, (same,), ends, held = rows(X)
+    assert row is inner is frozen.x and table is same and ends is held["ends"] and ends.maxlen == 2
+    row.append(1)
+    assert len(rows(X)[0]) == 1 and len(rows(X)[1][0]) == 1
+
+
+def test_a_list_that_contains_itself() -> None:
+    @jit
+    def endless(x: Any) -> Any:
+        row = [x + 1]
+        row.append(row)
+        return row
+
+    row = endless(X)
+    assert row[1] is row and row is not endless(X) and row[0].asnumpy().tolist() == [2.0, 3.0]
+
+
+def test_a_default_factory_gives_the_values_of_its_call() -> None:
+    made = jit(default_with_a_tensor)
+    assert made(X)["new"].asnumpy().tolist() == [1.0, 2.0] and made(Y)["new"].asnumpy().tolist() == [3.0, 5.0]
+
+
+def test_a_returned_function_keeps_its_attributes() -> None:
+    made = jit(wrapped)(X)
+    assert made.__name__ == "double" and made.calls == 1 and made.seen.asnumpy().tolist() == [3.0, 6.0]
+    assert made.__wrapped__(X).asnumpy().tolist() == [2.0, 4.0] and jit(wrapped)(X).calls == 1
 
 
 def test_what_was_there_before_goes_out_as_it_is() -> None:
