@@ -211,9 +211,27 @@ class Reduction(Op):
                 k.store(target, block * m + left + j, finish(total[j]) if per_column is None else total[j])
         if per_column is None:
             return
-        with k.stage(outer * inner, grain_of(blocks), "unit") as unit:
-            start = k.let(unit / m * per_column * m + unit % m, "start")
-            k.store(out, unit, finish(self._tree(k, per_column, lambda b: target[start + b * m])))
+        with k.stage(outer * chunks, grain_of(blocks * min(inner, COLUMNS)), "unit") as unit:
+            left = k.let(unit % per_row * COLUMNS, "left")
+            width = k.let(k.minimum_of(m - left, k.literal(COLUMNS, I64)), "width")
+            start = k.let(unit / per_row * per_column * m + left, "start")
+            self._tree_of_rows(k, target, start, per_column, m, width)
+            with k.loop(0, width, "j") as j:
+                k.store(out, unit / per_row * m + left + j, finish(target[start + j]))
+
+    def _tree_of_rows(self, k: Kernel, x: Buffer, start: Expr, rows: Expr, pitch: Expr, width: Expr) -> None:
+        """Combine `rows` rows of `width` totals, `pitch` apart, in the tree of `trees.py`; the first row becomes the result.
+
+        Row i takes in row i + 1 for every second i, then i + 2 for every fourth, and so on: so all columns go together.
+        """
+        apart = k.local(k.literal(1, I64), "apart")
+        with k.loop_while(k.greater(rows, apart)):
+            with k.loop(0, (rows + apart - 1) / (apart * 2), "pair") as pair:
+                first = k.let(start + pair * apart * 2 * pitch, "first")
+                second = k.let(first + apart * pitch, "second")
+                with k.loop(0, width, "j") as j:
+                    k.store(x, first + j, self.combined(k, x[first + j], x[second + j]))
+            k.set(apart, apart * 2)
 
     def _tree(self, k: Kernel, blocks: Expr, total: Callable[[Expr], Expr]) -> Expr:
         """The totals of `blocks` blocks, combined as a balanced tree."""
