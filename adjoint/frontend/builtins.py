@@ -75,7 +75,9 @@ def _range(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @_for(isinstance)
 def _isinstance(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     x, kinds = args
-    return issubclass(_python_type(on, x), kinds)
+    on.outside.unparsed.given(kinds)
+    kind = _python_type(on, x)
+    return isinstance(x, kinds) if kind is type(x) else issubclass(kind, kinds)
 
 
 @_for(type)
@@ -204,6 +206,7 @@ def _items(on: Lowerer, x: Any) -> Iterable[Any]:
     if on.world.is_tensor(x):
         return on.world.rows(x)
     on.check_iterator(x)
+    on.outside.unparsed.given(x)
     return x
 
 
@@ -296,6 +299,7 @@ def _getattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if on.world.is_dynamic(holder):
         return getattr(holder, name, *default)
     on.world.read_attribute(holder, name)
+    on.outside.unparsed.read(holder, name)
     return on.outside.part(holder, name, getattr(holder, name, *default))
 
 
@@ -305,6 +309,7 @@ def _hasattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     _name_of(on, name)
     if not on.world.is_dynamic(holder):
         on.world.read_attribute(holder, name)
+        on.outside.unparsed.read(holder, name)
     return hasattr(holder, name)
 
 

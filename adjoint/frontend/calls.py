@@ -40,6 +40,9 @@ _BY_KIND = frozenset({isinstance, type, getattr, hasattr, setattr, callable, pri
 """Functions that see which object an argument is, or read nothing of it."""
 
 
+_COMPARING = frozenset({"sort", "count", "index", "remove"})
+"""Methods of containers that compare what is in them."""
+
 _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
 """Python's functions and methods that are written in C."""
 
@@ -149,6 +152,8 @@ class Lowerer(Statements):
         if args and isinstance(args[0], Iterator) and (name == "join" or function in _SETS):
             args = (list(args[0]), *args[1:])  # what is in it is looked at here
             self._check_arguments(function, owner, args, kwargs)
+        if isinstance(function, type) or name in _COMPARING:
+            self.outside.unparsed.given(function if owner is None else owner)
         watched: list[tuple[ContentsPlace, Any]] = []
         if not self.world.is_library(function):
             if function is not functools.partial and (not isinstance(owner, CONTAINERS) or name == "sort"):
@@ -184,6 +189,7 @@ class Lowerer(Statements):
 
     def _converted(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A class of the library, called."""
+        self.outside.unparsed.given(args, tuple(kwargs.values()))
         made = self.world.convert(cls, args, kwargs)
         if self.world.is_cell(made):
             self.journal.born(ObjectPlace(made))
@@ -194,6 +200,7 @@ class Lowerer(Statements):
         for x in (*args, *kwargs.values()):
             if type(x) in (list, tuple, set):
                 self.world.read_object(x)
+                self.outside.unparsed.given(x)
             else:
                 self.used(x)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -89,6 +90,7 @@ class Expressions(Operators):
         for value in values:
             if type(value) not in _PLAIN:
                 self.world.read_object(value)
+                self.outside.unparsed.given(value)
 
     # -- dispatch ---------------------------------------------------------------------------------------------------
     def value(self, node: ast.expr) -> Any:
@@ -226,7 +228,7 @@ class Expressions(Operators):
         if not self.world.is_dynamic(holder):
             since = self.world.read_count()
             self.world.read_attribute(holder, name)
-            descriptor = getattr(type(holder), name, None) if not isinstance(holder, type) else None
+            descriptor = inspect.getattr_static(type(holder), name, None) if not isinstance(holder, type) else None
             if isinstance(descriptor, property) and descriptor.fget is not None and not self.world.is_library(descriptor.fget):
                 # What it reads is recorded: it need not be asked at each call.
                 self.world.unread(since, self.world.read_count())
@@ -237,6 +239,7 @@ class Expressions(Operators):
             if name in ("name", "requires_grad"):
                 self.world.read_attribute(holder, name)
         with self.here(node):
+            self.outside.unparsed.read(holder, name)
             return self.outside.part(holder, name, getattr(holder, name))
 
     def _item(self, container: Any, index: Any, node: ast.AST) -> Any:
@@ -250,7 +253,9 @@ class Expressions(Operators):
                     else "choose with `if` and `elif`, or pass the number as an argument")
             if isinstance(container, dict) and hasattr(container, "__missing__") and index not in container:
                 self.touched(container)
+                self.outside.unparsed.given(container)
                 return self._born(container[index])
+            self.outside.unparsed.given(index)
             if self.world.is_tensor(container):
                 return container[self.world.index(index)]
             return self.called_special(container, "__getitem__", (index,), lambda: container[index])
@@ -277,6 +282,7 @@ class Expressions(Operators):
 
     def check_key(self, key: Any, loc: Loc) -> None:
         """CompileError for a run-time number where it would be looked up: its hash is not known."""
+        self.outside.unparsed.given(key)
         parts = key if isinstance(key, tuple) else (key,)
         if any(self.world.is_dynamic(part) and not self.world.is_tensor(part) for part in parts):
             raise errors.VALUE_NEEDED.at(loc, "a number that is not known while parsing is used as a key",
@@ -447,6 +453,7 @@ class Expressions(Operators):
         if method is not None:
             found = self.call(method, (container, item), {})
             return self._as_bool(found, node) if wanted else self.opposite(found)
+        self.outside.unparsed.given(item, container)
         if self.world.is_tensor(container):
             equal = self.comparison(COMPARE[ast.Eq], container, item)
             found = equal if isinstance(equal, bool) else equal.any()

@@ -11,6 +11,7 @@ import dataclasses
 from array import array
 from collections import deque
 from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
+from contextlib import suppress
 from dataclasses import dataclass
 from types import CellType
 from typing import Any, Protocol
@@ -135,8 +136,9 @@ class AttributePlace:
                 setattr(self.holder, self.name, value)
             except dataclasses.FrozenInstanceError:
                 object.__setattr__(self.holder, self.name, value)
-        elif hasattr(self.holder, self.name):
-            delattr(self.holder, self.name)
+        else:
+            with suppress(AttributeError):  # the class alone has it
+                delattr(self.holder, self.name)
 
 
 @dataclass(frozen=True, eq=False)

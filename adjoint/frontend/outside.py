@@ -21,6 +21,7 @@ import numpy as np
 from adjoint.frontend import errors
 from adjoint.frontend.aliases import is_full
 from adjoint.frontend.journal import CONTAINERS, AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, Place, are_one, is_as_before
+from adjoint.frontend.unparsed import Unparsed
 from adjoint.frontend.world import World
 
 __all__ = ["Outside", "beneath"]
@@ -47,6 +48,7 @@ class Outside:
         self._noted: dict[int, Any] = {}
         self._reached: dict[int, Any] = {}
         self._given: dict[int, Any] = {}
+        self.unparsed = Unparsed(world, journal, self._roots)
 
     # -- roots ------------------------------------------------------------------------------------------------------
     def found(self, x: Any) -> Any:
@@ -123,6 +125,7 @@ class Outside:
     # -- changes ------------------------------------------------------------------------------------------------------
     def check(self, is_late: Callable[[Any], bool]) -> None:
         """CompileError when something outside has been changed; it is as it was before then."""
+        self.unparsed.note_changes()
         touched = [entry for entry in self._journal.touched.values() if self._is_outside(entry[0])]
         changed = [(place, before, loc, isinstance(place, _PLACES) and not self._is_given(place) and is_late(after))
                    for place, before, loc in touched if not _is_left(place, before, after := place.get())]

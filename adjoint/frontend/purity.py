@@ -45,9 +45,17 @@ def changes_arguments(function: Any) -> bool:
     return (getattr(function, "__module__", None) or "") in ("heapq", "_heapq", "bisect", "_bisect", "operator", "_operator")
 
 
+def _module_of(function: Any) -> str:
+    """The module that a function names; that where it is written, if it names one of MODULES: `functools.wraps` copies the name."""
+    named = getattr(function, "__module__", None) or ""
+    if isinstance(function, types.FunctionType) and named.partition(".")[0] in MODULES:
+        return function.__globals__.get("__name__") or ""
+    return named
+
+
 def is_of_pure_module(function: Any) -> bool:
     """Whether it is a function of Python's library whose result depends on its arguments alone."""
-    module = getattr(function, "__module__", None) or ""
+    module = _module_of(function)
     return module.partition(".")[0] in MODULES and not module.startswith("numpy.random")
 
 
@@ -55,7 +63,7 @@ def depends_on_arguments_alone(function: Any) -> bool:
     """Whether a built-in function or a method of one of Python's types may be called while parsing."""
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", type(function).__qualname__)
-    module = getattr(function, "__module__", None)
+    module = _module_of(function)
     if not module and not isinstance(function, types.BuiltinFunctionType):
         module = type(function).__module__
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType)):

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 import operator
 import types
@@ -200,11 +201,13 @@ class Statements(Patterns):
 
     def set_attribute(self, holder: Any, name: str, value: Any) -> None:
         """`holder.name = value`, no Parameter; by the property or the `__setattr__` of the user's class, if there is one."""
-        setter = getattr(getattr(type(holder), name, None), "fset", None)
+        descriptor = inspect.getattr_static(type(holder), name, None)
+        setter = getattr(descriptor, "fset", None)
         if isinstance(setter, types.FunctionType) and not self.world.is_library(setter):
             self.world.read_attribute(type(holder), name)
             self.call(setter, (holder, value), {})
         else:
+            self.outside.unparsed.given(descriptor)
             self.called_special(holder, "__setattr__", (name, value), lambda: self.journal.write(AttributePlace(holder, name), value))
 
     def _set_item(self, container: Any, key: Any, value: Any, node: ast.AST) -> None:
