@@ -229,7 +229,7 @@ class Cell:
         rule = Rule(self, args, kwargs) if ruled else None
         if ruled:
             tensors = args if not kwargs and are_tensors(args) else leaves((args, kwargs), Tensor)
-            names = tape.enter(self, tensors, hooked, rule, shown(args))
+            names = tape.enter(self, tensors, hooked, rule, range(len(args)) if tensors is args else shown(args))
             args, kwargs = (tuple(names), kwargs) if tensors is args else replaced((args, kwargs), names, Tensor)
         else:
             names = tape.enter(self, top_level(args), hooked, None)

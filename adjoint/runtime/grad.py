@@ -16,6 +16,7 @@ from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BOOL
 from adjoint.runtime import graphs
 from adjoint.runtime.argument_copy import ArgumentCopy
+from adjoint.runtime.boundary import are_tensors
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.interned import made
 from adjoint.runtime.nested_gradients import gradients_like
@@ -54,8 +55,11 @@ class _Leaf:
     def __init__(self, tape: Tape, value: Any):
         self.slots: list[int] = []
         self.copy: ArgumentCopy | None = None
+        self.given = value
         if isinstance(value, Tensor):
-            self.value, self.given = self._named(tape, value), value
+            self.value = self._named(tape, value)
+        elif type(value) is tuple and are_tensors(value):  # nothing that can change
+            self.value = tuple([self._named(tape, x) for x in value])
         else:
             self.copy = ArgumentCopy(value, functools.partial(self._named, tape))
             self.value, self.given = self.copy.value, self.copy.given
@@ -70,9 +74,10 @@ class _Leaf:
         return alias
 
     def structured(self, found: dict[int, Tensor]) -> Any:
-        if self.copy is None:
+        if isinstance(self.given, Tensor):
             return found[self.slots[0]]
-        return gradients_like(self.given, [found[slot] for slot in self.slots])
+        by_slot = [found[slot] for slot in self.slots]
+        return tuple(by_slot) if self.copy is None else gradients_like(self.given, by_slot)
 
 
 def differentiate(
