@@ -56,7 +56,7 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
         raise wrong(op, "input", "a Tensor of numbers", a, TypeError)
     inner_a, inner_b = a.shape[-2 if ta else -1], b.shape[-1 if tb else -2]
     if inner_a != inner_b:
-        raise wrong(op, "other", f"matrices that begin with {inner_a} rows, for {a.type}", b, ArgumentMistake)
+        raise wrong(op, "other", f"matrices of {inner_a} rows, since the first operand is {a.type}", b, ArgumentMistake)
     if a.ndim > 2 and b.ndim == 2 and not ta:
         # The rows of all matrices are rows of one.
         rows = apply(made(Reshape, tensor(a.dtype, (math.prod(a.shape[:-1]), inner_a))), a)

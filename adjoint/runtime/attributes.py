@@ -38,6 +38,14 @@ class Attributes(dict[str, Any]):
     popitem = _moving("popitem")
     clear = _moving("clear")
 
+    @classmethod
+    def of(cls, given: dict[str, Any], before: dict[str, Any]) -> Attributes:
+        """The `__dict__` of a cell that `given` replaces `before` in: `given` itself, or a copy if that would not notice its changes."""
+        own = given if isinstance(given, cls) else cls(given)
+        if before.get("_watched"):
+            own.watch()
+        return own
+
     def watch(self) -> None:
         """From now on a change moves the epoch."""
         if not self.get("_watched"):

@@ -101,6 +101,8 @@ class Cell:
                         own["_params"][name].set_data(value)
                     return
                 self._give_up(name, value)
+            if name == "__dict__" and isinstance(value, dict):
+                value = Attributes.of(value, own)
             object.__setattr__(self, name, value)
 
     def _give_up(self, name: str, value: Any) -> None:

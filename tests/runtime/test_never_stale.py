@@ -925,6 +925,18 @@ def cell_written_through_its_dict() -> Iterator[Stage]:
 
 
 @case
+def dict_of_a_cell_replaced() -> Iterator[Stage]:
+    net = Net()
+    yield net, (X,)
+    before = net.inner.__dict__
+    net.inner.__dict__ = {**before, "rate": 6.0}
+    net.inner.__dict__["rate"] = 7.0
+    yield net, (X,)
+    net.inner.__dict__ = before
+    yield net, (X,)
+
+
+@case
 def net_to_float() -> Iterator[Stage]:
     net = nn.SequentialCell(nn.Dense(3, 3, weight_init="one"), Inner())
     yield net, (X,)
