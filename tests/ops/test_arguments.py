@@ -69,7 +69,7 @@ WRONG: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (ops.stack, ((X, EMPTY),), ValueError, "Stack.*one shape"),
     (ops.split, (X, [1, 1], 1), ValueError, "Split.*add up to 3"),
     (P.Split(1, 2), (X,), ValueError, "Split.*divisor of the 3"),
-    (ops.matmul, (X, X), ValueError, "MatMul.*begin with 3 rows"),
+    (ops.matmul, (X, X), ValueError, "MatMul.*matrices of 3 rows"),
     (ops.matmul, (X, Tensor(1.0)), ValueError, "MatMul.*at least 1 dimension"),
     (ops.bmm, (X, X), ValueError, "BatchMatMul.*at least 3 dimensions"),
     (ops.dense, (X, X.T), ValueError, "Dense.*last size 2"),

@@ -165,7 +165,7 @@ class RaisesAfterWriting(nn.Cell):
         return x
 
 
-@program(f32(1.0, 2.0), raises=(ValueError, "begin with 2 rows"), features="printing, tensor if")
+@program(f32(1.0, 2.0), raises=(ValueError, "matrices of 2 rows"), features="printing, tensor if")
 def mistake_behind_a_print(x):
     """A mistake of shapes in a branch, behind a print: first the print, then the exception."""
     print("sum", x.sum())
