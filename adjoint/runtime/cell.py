@@ -230,9 +230,10 @@ class Cell:
         ruled = self.bprop is not None
         rule = Rule(self, args, kwargs) if ruled else None
         if ruled:
-            tensors = args if not kwargs and are_tensors(args) else leaves((args, kwargs), Tensor)
-            names = tape.enter(self, tensors, hooked, rule, range(len(args)) if tensors is args else shown(args))
-            args, kwargs = (tuple(names), kwargs) if tensors is args else replaced((args, kwargs), names, Tensor)
+            flat = not kwargs and are_tensors(args)
+            tensors, seen = (args, range(len(args))) if flat else (leaves((args, kwargs), Tensor), shown(args))
+            names = tape.enter(self, tensors, hooked, rule, seen)
+            args, kwargs = (tuple(names), kwargs) if flat else replaced((args, kwargs), names, Tensor)
         else:
             names = tape.enter(self, top_level(args), hooked, None)
             args = with_top_level(args, names)

@@ -54,14 +54,15 @@ class Rule:
         output = _filled(self._output, outputs)
         bprop = self.cell.bprop
         assert bprop is not None
-        where = f"bprop of {subject_of(self.cell)}"
-        with noting(bprop, subject_of(self.cell), loc):
+        subject = subject_of(self.cell)
+        where = f"bprop of {subject}"
+        with noting(bprop, subject, loc):
             try:
                 returned = bprop(*[_filled(x, inputs) for x in arguments], output, gradients_like(output, douts))
             except TypeError:
                 _check_parameters(bprop, len(arguments), where)
                 raise
-        found = {place.index: entry for place, entry in _by_place(returned, arguments, where)}
+        found = _by_place(returned, arguments, where)
         return [_fitted(found.get(i), type_, where) for i, type_ in enumerate(types)]
 
 
@@ -127,8 +128,8 @@ def _by_parameter(construct: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
-def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> list[tuple[_Place, Any]]:
-    """What bprop returned for each tensor of the arguments.
+def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, Any]:
+    """What bprop returned for each tensor of the arguments, by the number of the tensor.
 
     There is an entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor.  One entry
     needs no tuple, and further ones are ignored.
@@ -139,7 +140,7 @@ def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> list[tuple
         raise TypeError(f"The python function output is none. ({where})")
     entries = returned if isinstance(returned, (tuple, list)) else (returned,)
     if len(entries) >= len(arguments) and arguments == _FIRST[: len(arguments)] and are_tensors(entries):
-        return list(zip(arguments, entries, strict=False))  # fast path: tensors alone
+        return dict(enumerate(entries))  # fast path: tensors alone
     places, holding = leaves(arguments, _Place), [x for x in arguments if leaves(x, _Place)]
     if not len(entries) and places:
         raise RuntimeError(f"Hook fn grad output is empty! ({where})")
@@ -148,10 +149,10 @@ def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> list[tuple
     if chosen is holding and len(entries) not in (len(holding), len(places)):
         raise ValueError(f"The {where} must return a gradient for each of its {len(arguments)} inputs, but got {len(entries)}.")
     try:
-        return [pair for x, entry in zip(chosen, entries, strict=False) for pair in paired(x, entry, _Place)]
+        return {place.index: own for x, entry in zip(chosen, entries, strict=False) for place, own in paired(x, entry, _Place)}
     except Unlike as unlike:
         if len(entries) == len(places) and all(items(entry) is None for entry in entries):
-            return list(zip(places, entries, strict=True))
+            return {place.index: entry for place, entry in zip(places, entries, strict=True)}
         raise TypeError(f"The {where} must return gradients in the structure of its inputs: {unlike.expected} is needed, "
                         f"but got {unlike.got}.") from None
 
