@@ -72,10 +72,12 @@ class Outside:
             if self._journal.has_made(x):
                 continue
             self.found(x)
-            if isinstance(x, CONTAINERS):
+            if isinstance(x, (*CONTAINERS, types.MappingProxyType)) and id(x) not in self._given:
                 self._given[id(x)] = x
-            if type(x) in (list, tuple, dict):
-                self.given(x.values() if isinstance(x, dict) else x)
+                inside = isinstance(x, (list, dict, collections.deque, types.MappingProxyType))
+                self.given(gc.get_referents(x) if inside else ())
+            elif isinstance(x, tuple):
+                self.given(tuple.__iter__(x))
 
     # -- what can be reached ------------------------------------------------------------------------------------------
     def holds(self, x: Any) -> bool:

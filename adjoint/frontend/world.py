@@ -166,6 +166,10 @@ class World(Protocol):
         """Python is about to use `x` by itself: an object of the user's, a tensor from outside, a cell that is a sequence."""
         ...
 
+    def read_identity(self, x: object) -> None:
+        """`x` itself goes out of the graph: another one with the same contents would not do."""
+        ...
+
     def read_count(self) -> int:
         """How many reads have been recorded."""
         ...

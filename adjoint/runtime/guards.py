@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from operator import is_
 from typing import Any
 
@@ -39,6 +39,7 @@ from adjoint.runtime.places import (
     named,
     reference,
 )
+from adjoint.runtime.structure import items
 from adjoint.runtime.tensor import Tensor
 from adjoint.runtime.values import key
 
@@ -66,6 +67,10 @@ class Guards:
         self._other_groups: list[tuple[Read, tuple[int, ...]]] = []
         """The same with the ids of objects that are not kept alive."""
         self._absent: list[tuple[Callable[[Iterable[str]], bool], frozenset[str]]] = []
+        self._themselves: dict[int, object] = {}
+        """By id, what is meant by its identity though its kind is told by contents."""
+        self._with_them: list[tuple[Place, list[int]]] = []
+        """The places where such objects stand, with their ids."""
 
     # -- recording ----------------------------------------------------------------------------------------------------
     def of_name(self, namespace: dict[str, Any], name: str) -> None:
@@ -110,6 +115,10 @@ class Guards:
         held = reference(tensor)
         self._places.setdefault((TypeOfTensor, mark(held)), TypeOfTensor(held, f"the type of {named(tensor)}"))
 
+    def of_identity(self, x: object) -> None:
+        """That `x` itself stands where it was read, if it is a container: not another one with the same contents."""
+        self._themselves[id(x)] = x
+
     def count(self) -> int:
         """How many places have been recorded."""
         return len(self._places)
@@ -133,6 +142,9 @@ class Guards:
             part.take(value, life)
             watched[part.watch(value)].append(part)
         self._by_epoch, self._by_identity, self._by_value = watched["epoch"], watched["identity"], watched["value"]
+        if self._themselves:
+            places = [(part, _ids_among(part.read(), self._themselves)) for part in (*self._by_epoch, *self._by_value)]
+            self._with_them = [(part, found) for part, found in places if found]
         holders = {id(holder): holder for part in self._parts if isinstance(holder := part.holder(), Cell)}
         self._holders = [weakref.ref(holder, life.end) for holder in holders.values()]
         self._life = life
@@ -164,6 +176,9 @@ class Guards:
             return False
         for place in self._by_value:
             if not place.holds(self._life):
+                return False
+        for place, ids in self._with_them:
+            if _ids_among(place.read(), self._themselves) != ids:
                 return False
         return self._life.lasts
 
@@ -213,4 +228,21 @@ class Guards:
         for place in self._parts:
             if difference := place.difference():
                 return difference
+        for place, ids in self._with_them:
+            if _ids_among(place.read(), self._themselves) != ids:
+                return f"what {place.label} holds is another one with the same contents"
         return "" if self._life.lasts else "something that was read is gone"
+
+
+def _ids_among(value: Any, wanted: Mapping[int, object]) -> list[int]:
+    """The ids of those objects that stand in a structure, in order."""
+    found: list[int] = []
+    pending, seen = [value], set[int]()
+    while pending:
+        x = pending.pop()
+        if id(x) in wanted:
+            found.append(id(x))
+        elif id(x) not in seen:
+            seen.add(id(x))
+            pending += items(x) or ()
+    return found

@@ -182,6 +182,9 @@ class PythonObjects(Emitting):
                     self.read_object(item)
             self._looked_into.discard(id(x))
 
+    def read_identity(self, x: object) -> None:
+        self.guards.of_identity(x)
+
     def read_numbers(self, x: Tensor) -> None:
         """Python reads the numbers of a tensor from outside, now."""
         self.guards.of_numbers(x)

@@ -28,6 +28,7 @@ from adjoint.diagnostics import CompileError
 from adjoint.frontend import errors
 from adjoint.frontend.calls import Lowerer
 from adjoint.frontend.frame import UNBOUND, Closure, Unusable
+from adjoint.frontend.outside import beneath
 from adjoint.frontend.python_functions import python_function
 from adjoint.frontend.text import RunTimeText
 from adjoint.runtime.graph_values import GraphNumber, GraphTensor
@@ -80,6 +81,8 @@ _CONSTANT = (
 )
 _CHANGED = (collections.OrderedDict, dict, list, collections.deque)
 """Containers that a caller may change: it matters at how many places one stands."""
+_BY_CONTENTS = (list, dict, set, collections.deque, bytearray, np.ndarray, types.MappingProxyType)
+"""Containers that are one argument for a graph if their contents are the same."""
 _LATE = (GraphTensor, GraphNumber, RunTimeText)
 
 
@@ -113,8 +116,9 @@ class Returned:
     def _taken(self, x: Any) -> Any:
         if isinstance(x, Closure):
             return self._function(x)
-        outside = self._on.outside
-        if not isinstance(x, (tuple, slice)) and outside.holds(x) and not (type(x) in (list, dict) and outside.is_given(x)):
+        if self._goes_out(x):
+            for held in (x, *beneath(x)):
+                self._on.world.read_identity(held)
             return Remade(begin=lambda: x)
         parts = items(x)
         if parts is None:
@@ -125,12 +129,19 @@ class Returned:
             return self._container(x, parts)
         return like(x, [self.taken(part) for part in parts])
 
+    def _goes_out(self, x: Any) -> bool:
+        """Whether an object of the program around is returned as it is.  A container among the arguments is copied."""
+        outside = self._on.outside
+        return not isinstance(x, (tuple, slice)) and outside.holds(x) and not (isinstance(x, _BY_CONTENTS) and outside.is_given(x))
+
     def _meet(self, x: Any) -> None:
         """Count how often each container stands in what is returned, and in the attributes of objects there."""
         pending = [x]
         while pending:
             part = pending.pop()
-            parts = None if isinstance(part, (*_CONSTANT, *_LATE, Tensor, Closure)) else items(part)
+            if isinstance(part, (*_CONSTANT, *_LATE, Tensor, Closure)) or self._goes_out(part):
+                continue
+            parts = items(part)
             if parts is None and self._is_plain(part):
                 parts = [*getattr(part, "__dict__", {}).values()]
             if parts is not None:
@@ -168,10 +179,13 @@ class Returned:
         if kind in (set, frozenset):
             return self._of_items(x, kind)
         if isinstance(x, np.ndarray):
+            if not x.dtype.hasobject:
+                return Remade(begin=x.copy().copy)
             shape = x.shape
-            return self._of_items(x.ravel().tolist(), lambda parts: _array(parts, shape)) if x.dtype.hasobject else Remade(begin=x.copy)
+            return self._of_items(x.ravel().tolist(), lambda parts: _array(parts, shape))
         if kind in (bytearray, array.array):
-            return Remade(begin=lambda: x[:])
+            contents = x[:]
+            return Remade(begin=lambda: contents[:])
         if kind in _VIEWS or kind is types.MappingProxyType:
             (mapping,) = gc.get_referents(x)
             name = _VIEWS.get(kind)

@@ -274,6 +274,54 @@ def test_arguments_come_back_as_copies() -> None:
     assert run(X, items, thing)[0] is not first
 
 
+@pytest.mark.parametrize("make", [
+    lambda: {1}, lambda: np.arange(2), lambda: collections.deque([1]), lambda: bytearray(b"a"), lambda: collections.OrderedDict(a=1),
+    lambda: collections.defaultdict(int, a=1), lambda: types.MappingProxyType({"a": [1]}), lambda: [{1}], lambda: Pair({1}, [2]),
+    lambda: Row([1]),
+])
+def test_an_argument_that_its_caller_changes_is_not_the_next_result(make: Callable[[], Any]) -> None:
+    run = jit(lambda x, held: (x, held))
+
+    def spoil(x: Any) -> None:
+        match x:
+            case set():
+                x.add(5)
+            case np.ndarray() | bytearray():
+                x[0] = 7
+            case list() | collections.deque():
+                spoil(x[0])
+                x.append(5)
+            case tuple():
+                spoil(x[0])
+            case collections.abc.MutableMapping():
+                x["b"] = 5
+            case types.MappingProxyType():
+                spoil(x["a"])
+
+    given = make()
+    first = run(X, given)[1]
+    assert plain(first) == plain(make())
+    spoil(first)
+    spoil(given)
+    assert plain(run(X, make())[1]) == plain(make())
+
+
+def test_another_of_the_same_contents_is_not_what_was_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    thing = Thing(X)
+    thing.parts = [1]
+    run = jit(lambda x: (TABLE, [ROW], thing.parts, ARRAY[1:]))
+    before = run(X)
+    before[0]["b"] = 2
+    assert run(X)[0] == {"a": 1, "b": 2}
+    del TABLE["b"]
+    monkeypatch.setitem(globals(), "TABLE", {"a": 1})
+    monkeypatch.setitem(globals(), "ROW", [1, 2])
+    monkeypatch.setitem(globals(), "ARRAY", np.arange(4))
+    thing.parts = [1]
+    table, (row,), parts, view = run(X)
+    assert table is TABLE and row is ROW and parts is thing.parts and view.base is ARRAY
+
+
 class Cell(nn.Cell):
     def construct(self, x):
         return zip([x], [x + 1], strict=True)
