@@ -49,6 +49,7 @@ class Unparsed:
         self._world, self._journal, self._roots = world, journal, roots
         self._before: dict[tuple[Any, ...], tuple[Place, Any, Loc]] = {}
         self._seen: dict[int, Any] = {}
+        self._kinds: dict[type, bool] = {}
         self._names: list[tuple[Any, frozenset[str], Loc]] = []
 
     def given(self, *values: Any) -> None:
@@ -84,8 +85,16 @@ class Unparsed:
     def _is_of_the_user(self, x: Any) -> bool:
         if isinstance(x, types.FunctionType):
             return not (self._world.is_library(x) or purity.is_installed(x.__code__.co_filename))
-        kinds = [kind for cls in ((x, type(x)) if isinstance(x, type) else (type(x),)) for kind in inspect.getmro(cls)]
-        if self._world.is_cell(x) or any(self._world.is_library(kind) for kind in kinds if kind not in (object, type)):
+        if isinstance(x, type):
+            return self._has_methods(x, type(x))
+        if type(x) not in self._kinds:
+            self._kinds[type(x)] = not self._world.is_cell(x) and self._has_methods(type(x))
+        return self._kinds[type(x)]
+
+    def _has_methods(self, *classes: type) -> bool:
+        """Whether a class has methods of the user's, and is none of the library's or derived from one."""
+        kinds = [kind for cls in classes for kind in inspect.getmro(cls)]
+        if any(self._world.is_library(kind) for kind in kinds if kind not in (object, type)):
             return False
         methods = (method for kind in kinds for member in vars(kind).values() for method in _functions(member))
         return any(not purity.is_installed(method.__code__.co_filename) for method in methods)
