@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +31,9 @@ from adjoint.frontend.world import World
 __all__ = ["Expressions"]
 
 _PLAIN = frozenset({int, float, bool, str, type(None), list, dict, tuple, range})
+
+_JOINED = frozenset({list, set, dict, collections.deque, bytearray})
+"""Containers with operators of Python's own."""
 
 
 class Expressions(Operators):
@@ -110,7 +114,9 @@ class Expressions(Operators):
                 with self.here(node):
                     if isinstance(first, str) and isinstance(op, ast.Mod) and self.is_late(second):
                         return interpolated(first, second)
-                    return self.binary(BINARY[type(op)], first, second)
+                    found = self.binary(BINARY[type(op)], first, second)
+                # Python's own containers give another one: `a | b`, `a + b`, `a * 2`.
+                return self._born(found) if type(first) in _JOINED and type(found) in _JOINED and found is not second else found
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._negated(self.tested(operand), node)
             case ast.UnaryOp(op=op, operand=operand):

@@ -913,3 +913,18 @@ def test_objects_are_gone_through_only_where_it_is_not_known_whence_one_comes(mo
     with pytest.raises(CompileError, match="E217"):
         changed(X)
     assert id(DATA.rows) in seen and DATA.rows == [[1], [2]]
+
+
+def test_what_an_operator_makes_of_containers_is_its_own() -> None:
+    kept, table, row = {1, 2}, {"a": 1}, [1]
+
+    @jit
+    def joined(x: Any) -> Any:
+        both, named, rows = kept | {9}, table | {"b": 2}, row * 2
+        both.add(10)
+        named["c"] = 3
+        rows.append(3)
+        return x * (len(both) + len(named) + len(rows))
+
+    assert joined(X).asnumpy().tolist() == [10.0, 20.0]
+    assert (kept, table, row) == ({1, 2}, {"a": 1}, [1])
