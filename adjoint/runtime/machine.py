@@ -65,6 +65,7 @@ class Machine:
             self._allocate = ffi.new_allocator(self.library.adjoint_allocate, self.library.adjoint_free, False)
         self._warned = False
         self._bytes = ffi.typeof("char[]")
+        self._pointer = ffi.typeof("char *")
         self._declared = declared
 
     def bind(self, kernel: Any, sizes: Sequence[int]) -> Any:
@@ -89,7 +90,8 @@ class Machine:
 
     def allocator(self, size: int) -> tuple[Any, Any]:
         """What to call with what for memory of `size` bytes each time: the shortest way for plans."""
-        ctype = ffi.typeof(f"char[{size or 1}]")
+        # Not `ffi.typeof(f"char[{size}]")`, which keeps the type of every size for ever.
+        ctype = _cffi_backend.new_array_type(self._pointer, size or 1)
         if size >= _LARGE:
             return lambda _: self.allocate(size), ctype
         return (_small if size < SMALL else self._allocate), ctype
