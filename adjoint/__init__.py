@@ -9,7 +9,7 @@ of the same IR, hooks are nodes of them, and every operator is an emitted C kern
 
 from typing import Any
 
-from adjoint import amp, common, context, dtype, nn, ops, tracebacks
+from adjoint import amp, common, context, dtype, lazy, nn, ops, tracebacks
 from adjoint.common.dtype import (
     bfloat16,
     bool_,
@@ -83,5 +83,11 @@ INSTEAD = {
 tracebacks.install()
 
 
+LOADED_WHEN_USED: dict[str, str] = {}
+"""Names that load their module when they are first used."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in LOADED_WHEN_USED:
+        return lazy.load(globals(), name)
     raise missing_name(__name__, name, globals())

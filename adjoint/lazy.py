@@ -1,0 +1,21 @@
+"""Names of a public module whose code is loaded when they are first used, so that `import adjoint` stays quick.
+
+The module has a table `LOADED_WHEN_USED`, name to the module that defines it (a module stands for itself), and a `__getattr__` that asks
+`load` for the names in it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["load"]
+
+
+def load(present: dict[str, Any], name: str) -> Any:
+    """Return what `name` stands for by the table `LOADED_WHEN_USED` of a module with the globals `present`, and keep it there."""
+    home = present["LOADED_WHEN_USED"][name]
+    module = importlib.import_module(home)
+    value = module if home == f"{present['__name__']}.{name}" else getattr(module, name)
+    present[name] = value
+    return value
