@@ -3,7 +3,8 @@
     {budget, diagnostics, lazy, settings, tracebacks} <- ir <- {passes, codegen, frontend} <- runtime <- communication <- ops
         <- {nn, numpy, dataset} <- {mint, parallel} <- train <- compat <- cli
 
-dataset does not import nn or numpy.  passes, codegen and frontend do not import each other.  Imports under TYPE_CHECKING name types only and are free.
+dataset imports neither nn nor numpy; passes, codegen and frontend do not import each other.  Imports under TYPE_CHECKING name types only
+and are free.
 """
 
 from __future__ import annotations
