@@ -70,6 +70,10 @@ ops.unsorted_segment_sum(x, classes, 3); ops.unsqueeze(x, 0); ops.unstack(x); op
 ops.var_mean(x, 0); ops.view_as(x, y); ops.vjp(function, x); ops.vstack([x, y]); ops.where(truth, x, y); ops.xlogy(x, positive)
 ops.zeros((2,)); ops.zeros_like(x); ops.dtype(x); ops.partial(function, x); ops.reduce_max(x, 0); ops.reduce_mean(x, 0)
 ops.reduce_min(x, 0); ops.reduce_sum(x, 0); ops.tuple_to_array((1.0, 2.0))
+ops.adaptive_avg_pool1d(sequence, 2); ops.adaptive_avg_pool3d(volume, 2); ops.adaptive_max_pool1d(sequence, 2)
+ops.adaptive_max_pool2d(image, 2); ops.adaptive_max_pool3d(volume, 2); ops.avg_pool3d(volume, 2, 1); ops.channel_shuffle(image, 1)
+ops.conv_transpose2d(image, kernel[:1]); ops.dropout1d(signal); ops.dropout2d(image); ops.dropout3d(volume); ops.lp_pool1d(signal, 2.0, 2)
+ops.lp_pool2d(image, 2.0, 2); ops.max_pool3d(volume, 2); ops.pixel_shuffle(four, 2); ops.pixel_unshuffle(four, 1)
 """
 
 PRIMITIVES = """
@@ -106,12 +110,23 @@ ops.StridedSlice()(x, (0, 0), (2, 2), (1, 1)); ops.Sub()(x, y); ops.Tan()(x); op
 ops.TensorScatterAdd()(x, pairs, row[:2]); ops.TensorShape()(x); ops.Tile()(x, (2, 1)); ops.TopK()(x, 2); ops.Transpose()(x, (1, 0))
 ops.Tril()(square); ops.Triu()(square); ops.Trunc()(x); ops.TypeOf()(x); ops.UniformInt(1, 1)((2,), 0, 9); ops.UniformReal(1, 1)((2,))
 ops.UnsortedSegmentSum()(x, classes, 3); ops.Unstack()(x); ops.Xlogy()(x, positive); ops.Zeros()((2,), ms.float32); ops.ZerosLike()(x)
+ops.AdaptiveAvgPool2D(2)(image); ops.AdaptiveAvgPool3D(2)(volume); ops.AdaptiveMaxPool2D(2)(image)
+ops.Conv2DBackpropInput(2, 3)(pooled, kernel, (1, 1, 4, 4)); ops.Conv2DTranspose(2, 3)(pooled, kernel, (1, 1, 4, 4))
 ops.Primitive('own'); ops.GradOperation()(function)(x); ops.HyperMap(ops.relu)([x, y]); ops.Map(ops.relu)([x, y])
 ops.MultitypeFuncGraph('own'); ops.GetNext([ms.float32], [(2,)], 1, 'queue'); ops.register_queue('queue', iter([])); ops.Print()(x)
 ops.unregister_queue('queue')
 """
 
 LAYERS = """
+nn.AdaptiveAvgPool1d(2)(sequence); nn.AdaptiveAvgPool2d(2)(image); nn.AdaptiveAvgPool3d(2)(volume); nn.AdaptiveMaxPool1d(2)(sequence)
+nn.AdaptiveMaxPool2d(2)(image); nn.AdaptiveMaxPool3d(2)(volume); nn.AvgPool1d(2)(signal); nn.AvgPool3d(2)(volume)
+nn.BatchNorm3d(1)(volume); nn.ChannelShuffle(1)(image); nn.ConstantPad1d(1, 1.0)(x); nn.ConstantPad2d(1, 1.0)(image)
+nn.ConstantPad3d(1, 1.0)(volume); nn.Conv1d(2, 2, 2)(sequence); nn.Conv1dTranspose(2, 2, 2)(sequence); nn.Conv2dTranspose(1, 2, 2)(image)
+nn.Dropout1d()(signal); nn.Dropout2d()(image); nn.Dropout3d()(volume); nn.EmbeddingLookup(3, 2, 'ones')(classes); nn.GroupNorm(1, 1)(image)
+nn.InstanceNorm1d(2)(sequence); nn.InstanceNorm2d(1)(image); nn.InstanceNorm3d(1)(volume); nn.MaxPool1d(2)(signal); nn.MaxPool3d(2)(volume)
+nn.Norm()(x); nn.OneHot(depth=3)(classes); nn.Pad(((0, 1), (1, 0)))(x); nn.PixelShuffle(2)(four); nn.PixelUnshuffle(1)(four)
+nn.Range(3); nn.ReflectionPad1d(1)(x); nn.ReflectionPad2d(1)(image); nn.ReflectionPad3d(1)(volume); nn.ReplicationPad1d(1)(x)
+nn.ReplicationPad2d(1)(image); nn.ReplicationPad3d(1)(volume); nn.SyncBatchNorm(1)(image); nn.ZeroPad2d(1)(image)
 nn.AvgPool2d(2)(image); nn.BatchNorm1d(3)(x); nn.BatchNorm2d(1)(image); nn.Cell(); nn.CellList([nn.ReLU()]); nn.Conv2d(1, 2, 3)(image)
 nn.Dense(3, 2)(x); nn.Dropout(p=0.5)(x); nn.ELU()(x); nn.Embedding(3, 2)(classes); nn.Flatten()(x); nn.GELU()(x); nn.HSigmoid()(x)
 nn.HSwish()(x); nn.Identity()(x); nn.L1Loss()(x, y); nn.LayerNorm((3,))(x); nn.LeakyReLU()(x); nn.LogSoftmax()(x); nn.LossBase()
@@ -202,6 +217,7 @@ def values() -> dict[str, Any]:
         "unit": drawn(2, 3, low=0.1, high=0.9), "positive": drawn(2, 3, low=0.5), "positive_row": drawn(3, low=0.5),
         "slope": Tensor([0.25]),
         "image": drawn(1, 1, 4, 4), "kernel": drawn(2, 1, 3, 3), "signal": drawn(1, 1, 5), "signal_kernel": drawn(2, 1, 3),
+        "sequence": drawn(1, 2, 4), "volume": drawn(1, 1, 4, 4, 4), "four": drawn(1, 4, 2, 2), "pooled": drawn(1, 2, 2, 2),
         "whole": Tensor([[1, 2, 3], [4, 5, 6]], ms.int32), "truth": Tensor([[True, False, True], [False, True, True]]),
         "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),
         "paddings": Tensor([[1, 1], [0, 0]]), "number": Tensor(1.0), "low": Tensor(0.0), "high": Tensor(1.0),

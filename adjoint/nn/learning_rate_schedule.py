@@ -15,7 +15,7 @@ from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
 __all__ = [
-    "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "LearningRateSchedule", "NaturalExpDecayLR", "PolynomialDecayLR", "WarmUpLR",
+    "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "NaturalExpDecayLR", "PolynomialDecayLR", "WarmUpLR",
 ]
 
 

@@ -7,16 +7,15 @@ from typing import Any
 
 from adjoint.ir.types import F32, DType
 from adjoint.nn.activation import get_activation
-from adjoint.nn.checks import boolean, integer, number, positive, tensor_argument
-from adjoint.ops import activations, linear, picking, shapes
+from adjoint.nn.checks import boolean, integer, positive, tensor_argument
+from adjoint.ops import linear, shapes
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.conversion import dtype_argument
 from adjoint.runtime.initializer import Uniform, initializer
 from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.tensor import Tensor
 
-__all__ = ["Dense", "Dropout", "Embedding", "Flatten", "MatMul", "first_values"]
+__all__ = ["Dense", "Flatten", "MatMul"]
 
 
 class Dense(Cell):
@@ -88,66 +87,3 @@ class Flatten(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return shapes.joined("Flatten", tensor_argument(self, "x", x), self.start_dim, self.end_dim)
-
-
-class Dropout(Cell):
-    """In training each element is dropped with probability `p` and the others are divided by 1 - p; else nothing happens.
-
-    keep_prob  the older way to say 1 - p
-    """
-
-    def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: DType = F32):
-        super().__init__()
-        dtype_argument(dtype)
-        if p is None:
-            keep = number(self, "keep_prob", keep_prob)
-            if not 0.0 < keep <= 1.0:
-                raise ValueError(f"For 'Dropout', the argument 'keep_prob' must be in (0.0, 1.0], but got {keep_prob}.")
-        else:
-            keep = 1.0 - number(self, "p", p)
-            if not 0.0 < keep <= 1.0:
-                raise ValueError(f"For 'Dropout', the argument 'p' must be in [0.0, 1.0), but got {p}.")
-        self.keep_prob, self.p = keep, p
-
-    def construct(self, x: Tensor) -> Tensor:
-        tensor_argument(self, "x", x)
-        return activations.dropout(x, 1.0 - self.keep_prob) if self.training and self.keep_prob != 1.0 else x
-
-    def extend_repr(self) -> str:
-        return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
-
-
-class Embedding(Cell):
-    """Rows of a table: indices of shape s give [s, embedding_size].
-
-    padding_idx  a row that is zeros at first
-    """
-
-    def __init__(
-        self, vocab_size: int, embedding_size: int, use_one_hot: bool = False, embedding_table: Any = "normal", dtype: DType = F32,
-        padding_idx: int | None = None,
-    ):
-        super().__init__()
-        self.vocab_size, self.embedding_size = positive(self, "vocab_size", vocab_size), positive(self, "embedding_size", embedding_size)
-        self.use_one_hot, self.padding_idx = boolean(self, "use_one_hot", use_one_hot), padding_idx
-        table = first_values("Embedding", "embedding_table", embedding_table, (self.vocab_size, self.embedding_size), dtype)
-        if padding_idx is not None:
-            if not 0 <= integer(self, "padding_idx", padding_idx) < vocab_size:
-                raise ValueError(f"For 'Embedding', the argument 'padding_idx' must be in [0, {vocab_size}), but got {padding_idx}.")
-            rows = table.asnumpy().copy()
-            rows[padding_idx] = 0
-            table = Tensor(rows, dtype)
-        self.embedding_table = Parameter(table, name="embedding_table")
-        self.dtype = dtype
-
-    def construct(self, ids: Tensor) -> Tensor:
-        picking.indices_argument("Embedding", "ids", ids)
-        if not self.use_one_hot:
-            return picking.gathered("Embedding", self.embedding_table, ids, 0, "ids")
-        one, zero = constant(1.0, self.dtype), constant(0.0, self.dtype)
-        chosen = picking.one_hot(shapes.reshape(ids, (ids.size,)), self.vocab_size, one, zero)
-        return shapes.reshape(linear.matmul(chosen, self.embedding_table), (*ids.shape, self.embedding_size))
-
-    def extend_repr(self) -> str:
-        return (f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, use_one_hot={self.use_one_hot}, "
-                f"embedding_table={self.embedding_table}, dtype={self.dtype}, padding_idx={self.padding_idx}")

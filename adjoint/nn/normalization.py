@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from adjoint.ir.types import F16, F32, DType
-from adjoint.nn.checks import boolean, floating, integer, number, positive, tensor_argument
+from adjoint.nn.checks import boolean, floating, integer, number, positive, positive_number, tensor_argument
 from adjoint.nn.linear import first_values
-from adjoint.ops import network, reduction
+from adjoint.ops import normalization, reduction
 from adjoint.ops.arguments import channels_first
 from adjoint.ops.arithmetic import maximum, sqrt, square, where
 from adjoint.ops.creation import ones, zeros
+from adjoint.ops.shapes import reshape
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "ClipByNorm", "LayerNorm"]
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "ClipByNorm", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "LayerNorm", "SyncBatchNorm",
+]
 
 
 class _BatchNorm(Cell):
@@ -65,8 +69,8 @@ class _BatchNorm(Cell):
             gamma, beta = gamma.astype(x.dtype), beta.astype(x.dtype)
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if not batch:
-            return network.batch_norm(x, self.moving_mean, self.moving_variance, gamma, beta, eps=self.eps)
-        return network.batch_normalized(
+            return normalization.batch_norm(x, self.moving_mean, self.moving_variance, gamma, beta, eps=self.eps)
+        return normalization.batch_normalized(
             x, self.moving_mean, self.moving_variance, gamma, beta, self.eps, self.momentum, 1.0 - self.momentum)[0]
 
     def extend_repr(self) -> str:
@@ -82,6 +86,136 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     __doc__ = "Batch normalisation of [n, c, h, w]: " + (_BatchNorm.__doc__ or "")
     ranks = (4,)
+
+
+class BatchNorm3d(Cell):
+    """Batch normalisation of [n, c, d, h, w], which is that of [n, c, d * h, w].
+
+    bn2d  the `BatchNorm2d` that does it and has the parameters
+    """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", moving_mean_init: Any = "zeros", moving_var_init: Any = "ones",
+        use_batch_statistics: bool | None = None, dtype: DType = F32,
+    ):
+        super().__init__()
+        self.bn2d = BatchNorm2d(num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+                                use_batch_statistics, "NCHW", dtype)
+
+    def construct(self, x: Tensor) -> Tensor:
+        n, c, d, h, w = floating(self, "x", x, 5).shape
+        return reshape(self.bn2d(reshape(x, (n, c, d * h, w))), x.shape)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of [n, c, h, w], or of [n, c], [n, c, l] or [n, c, d, h, w], with the statistics of the batches of all processes.
+
+    process_groups  lists of ranks, each a group whose batches are taken together; None: all ranks are one group
+
+    On one process it is `BatchNorm2d`.
+    """
+
+    ranks = (2, 3, 4, 5)
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", moving_mean_init: Any = "zeros", moving_var_init: Any = "ones",
+        use_batch_statistics: bool | None = None, process_groups: list[list[int]] | None = None, dtype: DType = F32,
+    ):
+        super().__init__(num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+                         use_batch_statistics, "NCHW", dtype)
+        if process_groups is not None and (
+                not isinstance(process_groups, list) or not all(isinstance(group, list) for group in process_groups)):
+            raise ValueError(f"For 'SyncBatchNorm', the argument 'process_groups' must be a list of lists of ranks, or None, "
+                             f"but got {process_groups!r}.")
+        self.process_groups = process_groups
+
+
+class _InstanceNorm(Cell):
+    """Each channel of each example normalised by its own mean and variance, then scaled and shifted (Ulyanov et al. 2016).
+
+    moving_mean, moving_variance  stand in MindSpore's checkpoints; nothing reads them and they stay as they are
+    """
+
+    rank: ClassVar[int]
+    keeps_parameters = True
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", dtype: DType = F32,
+    ):
+        super().__init__()
+        name = type(self).__name__
+        self.num_features = positive(self, "num_features", num_features)
+        self.eps, self.momentum = positive_number(self, "eps", eps), number(self, "momentum", momentum)
+        if not 0.0 <= momentum <= 1.0:
+            raise ValueError(f"For '{name}', the argument 'momentum' must be in [0, 1], but got {momentum}.")
+        shape, trained = (self.num_features,), boolean(self, "affine", affine)
+        self.moving_mean = Parameter(zeros(shape, dtype), "mean", requires_grad=False)
+        self.moving_variance = Parameter(ones(shape, dtype), "variance", requires_grad=False)
+        self.gamma = Parameter(first_values(name, "gamma_init", gamma_init, shape, dtype), "gamma", requires_grad=trained)
+        self.beta = Parameter(first_values(name, "beta_init", beta_init, shape, dtype), "beta", requires_grad=trained)
+
+    def construct(self, x: Tensor) -> Tensor:
+        if floating(self, "x", x, self.rank).shape[1] != self.num_features:
+            raise ValueError(f"For '{type(self).__name__}', the second dimension of 'x' must be num_features={self.num_features}, "
+                             f"but got shape {x.shape}.")
+        return normalization.instance_normalized(x, self.gamma.astype(x.dtype, copy=False), self.beta.astype(x.dtype, copy=False), self.eps)
+
+    def extend_repr(self) -> str:
+        return (f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, beta={self.beta}, "
+                f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}")
+
+
+class InstanceNorm1d(_InstanceNorm):
+    __doc__ = "Instance normalisation of [n, c, l]: " + (_InstanceNorm.__doc__ or "")
+    rank = 3
+
+
+class InstanceNorm2d(_InstanceNorm):
+    __doc__ = "Instance normalisation of [n, c, h, w]: " + (_InstanceNorm.__doc__ or "")
+    rank = 4
+
+
+class InstanceNorm3d(_InstanceNorm):
+    __doc__ = "Instance normalisation of [n, c, d, h, w]: " + (_InstanceNorm.__doc__ or "")
+    rank = 5
+
+
+class GroupNorm(Cell):
+    """Groups of channels of [n, c, ...] normalised, then scaled and shifted channel by channel (Wu and He 2018).
+
+    num_groups    into how many groups the channels are cut
+    num_channels  c, a multiple of that
+    affine        whether gamma and beta are trained
+    """
+
+    keeps_parameters = True
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", dtype: DType = F32,
+    ):
+        super().__init__()
+        self.num_groups, self.num_channels = positive(self, "num_groups", num_groups), positive(self, "num_channels", num_channels)
+        if num_channels % num_groups:
+            raise ValueError(f"For 'GroupNorm', the argument 'num_channels' must be a multiple of num_groups={num_groups}, "
+                             f"but got {num_channels}.")
+        self.eps, self.affine = positive_number(self, "eps", eps), boolean(self, "affine", affine)
+        shape = (self.num_channels,)
+        self.gamma = Parameter(first_values("GroupNorm", "gamma_init", gamma_init, shape, dtype), "gamma", requires_grad=affine)
+        self.beta = Parameter(first_values("GroupNorm", "beta_init", beta_init, shape, dtype), "beta", requires_grad=affine)
+
+    def construct(self, x: Tensor) -> Tensor:
+        if floating(self, "x", x).ndim < 2 or x.shape[1] != self.num_channels:
+            raise ValueError(f"For 'GroupNorm', the second dimension of 'x' must be num_channels={self.num_channels}, "
+                             f"but got shape {x.shape}.")
+        return normalization.group_norm(
+            x, self.num_groups, self.gamma.astype(x.dtype, copy=False), self.beta.astype(x.dtype, copy=False), self.eps)
+
+    def extend_repr(self) -> str:
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
 
 
 class LayerNorm(Cell):
@@ -122,13 +256,13 @@ class LayerNorm(Cell):
         if gamma.dtype is not x.dtype:
             gamma, beta = gamma.astype(x.dtype), beta.astype(x.dtype)
         if params == begin and x.shape[begin:] == gamma.shape:
-            return network.normalized(x, gamma, beta, begin, self.epsilon)[0]
+            return normalization.normalized(x, gamma, beta, begin, self.epsilon)[0]
         if x.shape[params:] != gamma.shape:
             raise ValueError(f"For 'LayerNorm', gamma and beta must have the shape {x.shape[params:]} of 'input_x' from axis {params} on, "
                              f"but got {gamma.shape}.")
         # Parameters over other axes than are normalised: normalise plainly, then scale with broadcasting.
         over = x.shape[begin:]
-        plain = network.normalized(x, ones(over, x.dtype), zeros(over, x.dtype), begin, self.epsilon)[0]
+        plain = normalization.normalized(x, ones(over, x.dtype), zeros(over, x.dtype), begin, self.epsilon)[0]
         return plain * gamma + beta
 
     def extend_repr(self) -> str:
@@ -152,9 +286,14 @@ class ClipByNorm(Cell):
 
     def construct(self, x: Tensor, clip_norm: Tensor) -> Tensor:
         given, limit = (_half_or_single(self, name, value).astype(F32) for name, value in (("x", x), ("clip_norm", clip_norm)))
-        total, bound = reduction.sum(square(given), self.axis, True), square(limit)
-        # The root is not taken of a sum of 0, where it has no gradient.
-        return where(total > bound, given * limit / sqrt(maximum(total, bound)), given)
+        return shortened(given, limit, self.axis)
+
+
+def shortened(x: Tensor, limit: Tensor, axis: Any) -> Tensor:
+    """`x`, shortened to the length `limit` where it is longer; the length is taken over the axes."""
+    total, bound = reduction.sum(square(x), axis, True), square(limit)
+    # The root is not taken of a sum of 0, where it has no gradient.
+    return where(total > bound, x * limit / sqrt(maximum(total, bound)), x)
 
 
 def _half_or_single(owner: Cell, argument: str, value: Any) -> Tensor:

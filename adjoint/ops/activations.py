@@ -12,7 +12,8 @@ from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops import softmax as along
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.random import Dropout
-from adjoint.ir.types import BOOL, DType
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import BOOL, DType, tensor
 from adjoint.ops.arguments import (
     ArgumentMistake,
     axis_argument,
@@ -35,9 +36,9 @@ from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant
 
 __all__ = [
-    "celu", "dropout", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
-    "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softmin", "softplus",
-    "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "celu", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "sigmoid",
+    "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
 ]
 
 _RELU, _SIGMOID, _SOFTPLUS, _TANH = ew.Relu(), ew.Sigmoid(), ew.Softplus(), ew.Tanh()
@@ -295,3 +296,41 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None 
     if share == 1.0:
         return apply(_SELECT, constant(False, BOOL), x, constant(0.0, x.dtype))
     return apply(made(Dropout, 1.0 - share), x, next_key(own))[0]
+
+
+def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
+    """While training, each channel of [n, c, l] or [c, l] replaced by 0 with probability `p`, or else divided by 1 - p."""
+    return _dropped_channels("Dropout1D", input, p, training, (2, 3), 1)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
+    """While training, each channel of [n, c, h, w] replaced by 0 with probability `p`, or else divided by 1 - p."""
+    return _dropped_channels("Dropout2D", input, p, training, (4,), 2)
+
+
+def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
+    """While training, each channel of [n, c, d, h, w] replaced by 0 with probability `p`, or else divided by 1 - p."""
+    return _dropped_channels("Dropout3D", input, p, training, (5,), 3)
+
+
+def _dropped_channels(op: str, input: Any, p: Any, training: Any, ranks: tuple[int, ...], within: int) -> Tensor:
+    """Dropout of channels, which have `within` axes."""
+    x, share = _float_operand(op, input), number(op, "p", p)
+    if not 0.0 <= share <= 1.0:
+        raise wrong(op, "p", "in [0, 1]", share)
+    if not flag(op, "training", training) or not share:
+        return apply(_IDENTITY, x)
+    if x.ndim not in ranks:
+        raise wrong(op, "input", f"of {' or '.join(map(str, ranks))} dimensions", x)
+    return channels_dropped(x, 1.0 - share, within)[0]
+
+
+def channels_dropped(x: Tensor, keep: float, within: int) -> tuple[Tensor, Tensor]:
+    """Each channel kept with probability `keep` and divided by it, or else 0; and which were kept, as a bool for each channel."""
+    channels = tensor(x.dtype, (*x.shape[: x.ndim - within], *(1,) * within))
+    if not keep:
+        kept = apply(made(Broadcast, channels.with_dtype(BOOL)), constant(False, BOOL))
+    else:
+        ones = apply(made(Broadcast, channels), constant(1.0, x.dtype))
+        kept = apply(made(Dropout, keep), ones, next_key(None))[1]
+    return apply(_SELECT, kept, x / keep if keep else x, constant(0.0, x.dtype)), kept

@@ -20,12 +20,13 @@ from adjoint.ir.types import BF16, F16, F32, F64, DType
 from adjoint.runtime.conversion import dtype_argument
 from adjoint.runtime.host_checks import is_run_time_number
 from adjoint.runtime.interned import made
+from adjoint.runtime.plans import physical_memory
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
-    "IndexMistake", "ArgumentMistake", "axes_argument", "axis_argument", "channels_first", "choice", "dimension", "dtype_argument",
-    "filler", "flag", "floating", "integer", "number", "only", "operand", "pair", "real", "roomy", "seed_argument", "single",
-    "sizes_argument", "tensors_argument", "whole", "wrong",
+    "ArgumentMistake", "IndexMistake", "axes_argument", "axis_argument", "channels_first", "check_memory", "choice", "dimension",
+    "dtype_argument", "filler", "flag", "floating", "integer", "number", "only", "operand", "pair", "real", "roomy",
+    "seed_argument", "single", "sizes_argument", "tensors_argument", "whole", "wrong",
 ]
 
 
@@ -49,6 +50,12 @@ def operand(op: Op | str, x: Any, argument: str = "input") -> Tensor:
     if isinstance(x, Tensor):
         return x
     raise wrong(op, argument, "a Tensor", x if not isinstance(x, str) else repr(x), TypeError)
+
+
+def check_memory(op: str, what: str, nbytes: float) -> None:
+    """MemoryError where so many bytes are more than this machine has."""
+    if nbytes > physical_memory():
+        raise MemoryError(f"For '{op}', {what} would take {nbytes} bytes, but this machine has {physical_memory()}.")
 
 
 def tensors_argument(op: Op | str, argument: str, tensors: Any) -> tuple[Tensor, ...]:

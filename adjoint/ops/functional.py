@@ -3,14 +3,17 @@
 from adjoint.ops import (
     activations,
     arithmetic,
+    convolution,
     creation,
     diagonals,
     linear,
     losses,
-    network,
+    normalization,
     ordering,
     parts,
+    patches,
     picking,
+    pooling,
     random_numbers,
     reduction,
     shapes,
@@ -18,14 +21,17 @@ from adjoint.ops import (
 from adjoint.ops.activations import *  # noqa: F403
 from adjoint.ops.arithmetic import *  # noqa: F403
 from adjoint.ops.composite import partial
+from adjoint.ops.convolution import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
 from adjoint.ops.diagonals import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
 from adjoint.ops.losses import *  # noqa: F403
-from adjoint.ops.network import *  # noqa: F403
+from adjoint.ops.normalization import *  # noqa: F403
 from adjoint.ops.ordering import *  # noqa: F403
 from adjoint.ops.parts import *  # noqa: F403
+from adjoint.ops.patches import *  # noqa: F403
 from adjoint.ops.picking import *  # noqa: F403
+from adjoint.ops.pooling import *  # noqa: F403
 from adjoint.ops.primitives.reductions import ReduceMax, ReduceMean, ReduceMin, ReduceSum
 from adjoint.ops.primitives.shaping import TypeOf
 from adjoint.ops.random_numbers import *  # noqa: F403
@@ -48,14 +54,17 @@ __all__ = [
 ]
 __all__ += activations.__all__
 __all__ += arithmetic.__all__
+__all__ += convolution.__all__
 __all__ += creation.__all__
 __all__ += linear.__all__
 __all__ += losses.__all__
-__all__ += network.__all__
+__all__ += normalization.__all__
 __all__ += ordering.__all__
 __all__ += random_numbers.__all__
 __all__ += reduction.__all__
 __all__ += shapes.__all__
 __all__ += diagonals.__all__
 __all__ += parts.__all__
+__all__ += patches.__all__
 __all__ += picking.__all__
+__all__ += pooling.__all__

@@ -1,4 +1,4 @@
-"""Products of matrices, layers that are products, and convolution.
+"""Products of matrices, and layers that are products.
 
 TypeError for what is no Tensor, ArgumentMistake (a ValueError and a RuntimeError) for shapes that do not fit.
 """
@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 from adjoint.ir.ops import elementwise as ew
-from adjoint.ir.ops.linalg import Convolution
 from adjoint.ir.ops.linalg import MatMul as Product
 from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Reshape, Transpose
@@ -17,14 +16,11 @@ from adjoint.ir.types import BOOL, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
     ArgumentMistake,
     axis_argument,
-    choice,
     dimension,
     flag,
     integer,
     number,
-    only,
     operand,
-    pair,
     sizes_argument,
     wrong,
 )
@@ -36,7 +32,7 @@ from adjoint.runtime.state import tapes
 from adjoint.runtime.tensor import Tensor, apply, binary, promoted
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "baddbmm", "batch_dot", "bias_add", "bmm", "conv1d", "conv2d", "dense", "dot", "embedding", "einsum", "ger",
+    "addbmm", "addmm", "addmv", "baddbmm", "batch_dot", "bias_add", "bmm", "dense", "dot", "embedding", "einsum", "ger",
     "inner", "matmul", "mm", "mv", "outer", "tensor_dot",
 ]
 
@@ -45,7 +41,6 @@ _ADD, _MUL = ew.Add(), ew.Mul()
 _PRODUCTS = {(ta, tb): Product(ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)}
 _PRODUCT, _LINEAR = _PRODUCTS[False, False], _PRODUCTS[False, True]
 _PLANS = pairs_of(_PRODUCT)
-Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
 def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False) -> Tensor:
@@ -355,95 +350,3 @@ def embedding(
         raise wrong("Embedding", "padding_idx", f"in [{-table.shape[0]}, {table.shape[0]})", place)
     frozen = apply(made(Reshape, tensor(BOOL, (*ids.shape, 1))), binary(ew.Equal(), ids, place % table.shape[0]))
     return apply(ew.Select(), frozen, apply(ew.StopGradient(), rows), rows)
-
-
-# Convolution --------------------------------------------------------------------------------------------------------
-
-
-def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
-    """Padding before and after that gives ceil(size / stride) windows; the odd one goes after."""
-    total = max(0, (-(-size // stride) - 1) * stride + dilation * (kernel - 1) + 1 - size)
-    return total // 2, total - total // 2
-
-
-def convolution(
-    op: str, x: Any, weight: Any, *, stride: tuple[int, int], padding: Pairs | str, dilation: tuple[int, int], groups: int
-) -> Tensor:
-    """Cross-correlation of [n, c, h, w] with [out, c / groups, kh, kw]; padding "same" or "valid", or (top, bottom), (left, right)."""
-    image, kernel = operand(op, x, "x"), operand(op, weight, "weight")
-    for name, t in (("x", image), ("weight", kernel)):
-        if t.ndim != 4:
-            raise wrong(op, name, "of 4 dimensions", t)
-    if image.dtype is not kernel.dtype:
-        raise wrong(op, "weight", f"of the dtype of 'x', {image.dtype}", kernel, TypeError)
-    if groups < 1 or image.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups:
-        raise wrong(op, "weight", f"of {image.shape[1]} / {groups} channels and a multiple of {groups} outputs", kernel, ArgumentMistake)
-    if padding == "same":
-        top, left = (same_padding(*s) for s in zip(image.shape[2:], kernel.shape[2:], stride, dilation, strict=True))
-        padding = (top, left)
-    elif padding == "valid":
-        padding = ((0, 0), (0, 0))
-    assert not isinstance(padding, str)
-    for axis in range(2):
-        reach = dilation[axis] * (kernel.shape[2 + axis] - 1) + 1
-        if image.shape[2 + axis] + sum(padding[axis]) < reach:
-            raise wrong(op, "x", f"at least as large as the kernel {kernel.shape[2:]}, padding included", image)
-    return apply(made(Convolution, stride=stride, padding=padding, dilation=dilation, groups=groups), image, kernel)
-
-
-def padding_argument(op: str, pad_mode: Any, padding: Any) -> Pairs | str:
-    """The padding that `pad_mode` and `padding` ask for together."""
-    mode = choice(op, "pad_mode", pad_mode, ("valid", "same", "pad"))
-    widths = sizes_argument(op, "padding", padding)
-    match widths:
-        case (size,):
-            sides: Pairs = (size, size), (size, size)
-        case (height, width):
-            sides = (height, height), (width, width)
-        case (top, bottom, left, right):
-            sides = (top, bottom), (left, right)
-        case _:
-            raise wrong(op, "padding", "an int, or a tuple of 2 or 4 ints", padding)
-    if mode == "pad":
-        return sides
-    if any(widths):
-        raise wrong(op, "padding", f"0 where pad_mode is '{mode}'", padding)
-    return mode
-
-
-def conv2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Cross-correlation of images [n, c, h, w] with kernels [out, c / groups, kh, kw], and a bias for each output.
-
-    pad_mode  "valid": no padding; "same": as much as gives ceil(size / stride) results; "pad": `padding` zeros around, an int,
-              (height, width), or (top, bottom, left, right)
-    """
-    out = convolution("Conv2D", input, weight, stride=pair("Conv2D", "stride", stride),
-                      padding=padding_argument("Conv2D", pad_mode, padding), dilation=pair("Conv2D", "dilation", dilation),
-                      groups=integer("Conv2D", "groups", groups))
-    return out if bias is None else bias_add(out, bias)
-
-
-def conv1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Cross-correlation of sequences [n, c, l] with kernels [out, c / groups, k]; arguments as for `conv2d`."""
-    x, w = operand("Conv1D", input), operand("Conv1D", weight, "weight")
-    for name, t in (("input", x), ("weight", w)):
-        if t.ndim != 3:
-            raise wrong("Conv1D", name, "of 3 dimensions", t)
-    mode = choice("Conv1D", "pad_mode", pad_mode, ("valid", "same", "pad"))
-    widths = sizes_argument("Conv1D", "padding", padding)
-    if len(widths) not in (1, 2) or (mode != "pad" and any(widths)):
-        raise wrong("Conv1D", "padding", "an int or two, and 0 unless pad_mode is 'pad'", padding)
-    sides: Pairs | str = ((0, 0), (widths[0], widths[-1])) if mode == "pad" else mode
-    step, apart = (only("Conv1D", name, v, least=1) for name, v in (("stride", stride), ("dilation", dilation)))
-    wide = convolution("Conv1D", reshape(x, (x.shape[0], x.shape[1], 1, x.shape[2])), reshape(w, (w.shape[0], w.shape[1], 1, w.shape[2])),
-                       stride=(1, step), padding=sides, dilation=(1, apart), groups=integer("Conv1D", "groups", groups))
-    out = reshape(wide, (wide.shape[0], wide.shape[1], wide.shape[3]))
-    return out if bias is None else bias_add(out, bias)
-
-

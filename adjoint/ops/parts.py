@@ -18,6 +18,7 @@ from adjoint.ir.types import BOOL, tensor
 from adjoint.ops.arguments import (
     axes_argument,
     axis_argument,
+    check_memory,
     choice,
     dimension,
     integer,
@@ -300,12 +301,15 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
     if kind == "constant":
         filling = 0 if value is None else number("Pad", "value", value)
         return framed(x, pairs, filling)
+    if value is not None:
+        raise wrong("Pad", "value", f"None where mode is '{kind}'", value)
     for along, (before, after) in enumerate(pairs):
         length = x.shape[along]
         limit = {"reflect": length - 1, "circular": length}.get(kind, max(before, after) if length else 0)
         if max(before, after) > limit:
             raise wrong("Pad", "padding", f"at most {limit} along axis {along} in mode '{kind}'", (before, after))
         if (before, after) != (0, 0):
+            check_memory("Pad", f"a result of {length + before + after} slices along axis {along}", 8 * (length + before + after))
             places = np.arange(-before, length + after)
             match kind:
                 case "reflect":

@@ -53,6 +53,14 @@ def gathered(op: str, x: Tensor, indices: Tensor, along: int, argument: str = "i
     return explained(lambda: apply(made(Gather, along), x, indices), index_check(op, argument, -length, length), indices)
 
 
+def looked_up(op: str, x: Tensor, indices: Tensor, first: int) -> Tensor:
+    """The slices along axis 0 of which `x` holds those from number `first` on; zeros for those that it does not hold."""
+    places = indices.astype(I64, copy=False) - first if first else indices
+    inside = (places >= 0).logical_and(places < x.shape[0])
+    rows = gathered(op, x, apply(_SELECT, inside, places, constant(0, places.dtype)), 0)
+    return apply(_SELECT, reshape(inside, (*inside.shape, *(1,) * (x.ndim - 1))), rows, constant(0, x.dtype))
+
+
 def index_check(op: str, argument: str, first: int | None, end: int, note: str = "") -> Callable[[Tensor], None]:
     """A check that indices are from `first` (None: wherever) up to and without `end`; an IndexMistake that names one that is not."""
 

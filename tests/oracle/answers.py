@@ -39,10 +39,36 @@ def grads(function: Any, *arguments: Any) -> Any:
     return ops.GradOperation(get_all=True)(function)(*arguments)
 
 
+def wave(*shape: int) -> Tensor:
+    """Numbers in (-1, 1), no two alike."""
+    count = int(np.prod(shape))
+    return f32(((np.arange(count) * 7919 % 10007) / 5003.0 - 1.0).reshape(shape))
+
+
+def curve(function: Any, *arguments: Any) -> Any:
+    """The value of a function, and its gradients by its arguments for cotangents that differ."""
+    value = function(*arguments)
+    return value, *ops.GradOperation(get_all=True, sens_param=True)(function)(*arguments, wave(*value.shape).astype(value.dtype))
+
+
+def both(cell: Any, *arguments: Any) -> Any:
+    """As `curve` for a layer whose parameters have numbers of their own, with the gradients by these, and what they are afterwards."""
+    for parameter in cell.get_parameters():
+        parameter.set_data(wave(*parameter.shape) + 1.5)
+    trained = ms.ParameterTuple(cell.trainable_params())
+    value = cell(*arguments)
+    weights = wave(*value.shape)
+    if not trained:
+        return value, ops.GradOperation(get_all=True, sens_param=True)(cell)(*arguments, weights)
+    gradients = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)(cell, trained)(*arguments, weights)
+    return value, gradients, [parameter.value() for parameter in cell.get_parameters() if not parameter.requires_grad]
+
+
 def space() -> dict[str, Any]:
     """The names that the expressions use. Each expression has its own `net`."""
     names = {"ms": ms, "nn": nn, "ops": ops, "np": np, "Tensor": Tensor, "Parameter": Parameter, "Net": Net}
     names |= {"nan": np.nan, "inf": np.inf, "net": Net(), "f32": f32, "i32": i32, "grads": grads}
+    names |= {"wave": wave, "curve": curve, "both": both}
     return names | {"__name__": __name__}
 
 
@@ -64,6 +90,19 @@ def encoded(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return {type(value).__name__: [encoded(item) for item in value]}
     return value if isinstance(value, int | float | str | None) else steady(repr(value))
+
+
+def brief(value: Any) -> Any:
+    """As `encoded`, with six digits of each float."""
+
+    def shortened(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {key: shortened(inner) for key, inner in item.items()}
+        if isinstance(item, list):
+            return [shortened(inner) for inner in item]
+        return float(f"{item:.6g}") if isinstance(item, float) else item
+
+    return shortened(encoded(value))
 
 
 def steady(text: str) -> str:

@@ -18,6 +18,7 @@ import mindspore as ms
 import record_errors
 import record_gradients
 import record_initializers
+import record_layers
 import record_naming
 import record_promotion
 import record_repr
@@ -30,6 +31,7 @@ RECORDERS = {
     "gradients": record_gradients.record,
     "repr": record_repr.record,
     "errors": record_errors.record,
+    "layers": record_layers.record,
     "naming": record_naming.record,
 }
 

@@ -1,4 +1,4 @@
-"""Operators as objects that networks consist of: products, convolution, activations, pooling, normalization, dropout."""
+"""Operators as objects that networks consist of: products, activations, normalization, dropout."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ from typing import Any
 
 from adjoint.ir.ops.elementwise import Cast as CastOp
 from adjoint.ir.ops.normalize import BatchNormInference
-from adjoint.ir.ops.pooling import AvgPool as AvgPoolOp
-from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
-from adjoint.ir.ops.pooling import MaxPoolIndices
 from adjoint.ir.ops.random import Dropout as DropoutOp
-from adjoint.ir.types import I32
-from adjoint.ops import activations, arithmetic, linear, network, shapes
-from adjoint.ops.arguments import axis_argument, channels_first, choice, flag, integer, number, operand, pair, real, sizes_argument, wrong
+from adjoint.ops import activations, arithmetic, linear, normalization, shapes
+from adjoint.ops.arguments import axis_argument, channels_first, choice, flag, integer, number, operand, real, sizes_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply
 
 __all__ = [
-    "AvgPool", "BatchMatMul", "BatchNorm", "BiasAdd", "Conv2D", "Dropout", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu", "HSigmoid", "HSwish",
-    "LayerNorm", "LogSoftmax", "MatMul", "MaxPool", "MaxPoolWithArgmax", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Sigmoid", "Softmax",
+    "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu", "HSigmoid", "HSwish",
+    "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Sigmoid", "Softmax",
     "Softplus", "Softsign", "Tanh",
 ]
 
-# Products and convolution --------------------------------------------------------------------------------------------
+# Products --------------------------------------------------------------------------------------------
 
 
 class MatMul(Primitive):
@@ -72,38 +68,6 @@ class BiasAdd(Primitive):
         if x.ndim != 4:
             raise wrong("BiasAdd", "input_x", "of 4 dimensions where 'data_format' is 'NHWC'", x)
         return shapes.transpose(linear.bias_add(shapes.transpose(x, (0, 3, 1, 2)), bias), (0, 2, 3, 1))
-
-
-class Conv2D(Primitive):
-    """Cross-correlation of images [n, c, h, w] with kernels [out_channel, c / group, kh, kw].
-
-    pad_mode  "valid", "same", or "pad" with `pad` zeros around: an int, or (top, bottom, left, right)
-    mode      1, cross-correlation, is the only one
-    """
-
-    def __init__(
-        self, out_channel: int, kernel_size: Any, mode: int = 1, pad_mode: str = "valid", pad: Any = 0, stride: Any = 1, dilation: Any = 1,
-        group: int = 1, data_format: str = "NCHW",
-    ):
-        outputs, groups = integer("Conv2D", "out_channel", out_channel), integer("Conv2D", "group", group)
-        if outputs < 1 or groups < 1:
-            raise wrong("Conv2D", "out_channel", "at least 1, as 'group'", (out_channel, group))
-        if integer("Conv2D", "mode", mode) != 1:
-            raise wrong("Conv2D", "mode", "1", mode)
-        self._kernel = pair("Conv2D", "kernel_size", kernel_size)
-        self._padding = linear.padding_argument("Conv2D", pad_mode, pad)
-        self._stride, self._dilation = pair("Conv2D", "stride", stride), pair("Conv2D", "dilation", dilation)
-        widths = ((0, 0), (0, 0)) if isinstance(self._padding, str) else self._padding
-        super().__init__(out_channel=outputs, kernel_size=kernel_size, mode=mode, pad_mode=pad_mode.lower(), pad=(*widths[0], *widths[1]),
-                         stride=(1, 1, *self._stride), dilation=(1, 1, *self._dilation), group=groups,
-                         data_format=channels_first("Conv2D", data_format), groups=groups)
-
-    def __call__(self, x: Any, weight: Any) -> Tensor:
-        kernel = operand("Conv2D", weight, "weight")
-        if kernel.ndim == 4 and (kernel.shape[0] != self.out_channel or kernel.shape[2:] != self._kernel):
-            raise wrong("Conv2D", "weight", f"of {self.out_channel} outputs and kernels of {self._kernel}", kernel)
-        return linear.convolution(
-            "Conv2D", x, kernel, stride=self._stride, padding=self._padding, dilation=self._dilation, groups=self.group)
 
 
 # Layers --------------------------------------------------------------------------------------------------------------
@@ -188,51 +152,6 @@ class LogSoftmax(Primitive):
         return activations.log_softmax(logits, self.axis)
 
 
-class _Pool(Primitive):
-    """Windows over the last two axes of [n, c, h, w]; pad_mode "valid" or "same"."""
-
-    def __init__(self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "valid", data_format: str = "NCHW"):
-        name = type(self).__name__
-        kernel, stride = pair(name, "kernel_size", kernel_size), pair(name, "strides", strides)
-        super().__init__(kernel_size=(1, 1, *kernel), strides=(1, 1, *stride),
-                         pad_mode=choice(name, "pad_mode", pad_mode, ("valid", "same")).upper(),
-                         data_format=channels_first(name, data_format))
-
-    def _geometry(self, x: Any) -> tuple[Tensor, Any]:
-        image = operand(self.name, x, "x")
-        if image.ndim != 4:
-            raise wrong(self.name, "x", "of 4 dimensions", image)
-        kernel, stride = self.kernel_size[2:], self.strides[2:]
-        return image, (kernel, stride, network.window_padding(self.name, image, self.pad_mode.lower(), kernel, stride))
-
-
-class MaxPool(_Pool):
-    """The largest element of each window."""
-
-    def __call__(self, x: Any) -> Tensor:
-        image, geometry = self._geometry(x)
-        return apply(made(MaxPoolOp, *geometry), image)
-
-
-class MaxPoolWithArgmax(_Pool):
-    """The largest element of each window, and where it stands in its plane (Int32)."""
-
-    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
-        image, geometry = self._geometry(x)
-        return apply(made(MaxPoolOp, *geometry), image), apply(made(CastOp, I32), apply(made(MaxPoolIndices, *geometry), image))
-
-
-class AvgPool(_Pool):
-    """The average of each window; the padding does not count."""
-
-    def __init__(self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "VALID", data_format: str = "NCHW"):
-        super().__init__(kernel_size, strides, pad_mode, data_format)
-
-    def __call__(self, x: Any) -> Tensor:
-        image, geometry = self._geometry(x)
-        return apply(made(AvgPoolOp, *geometry), image)
-
-
 class BatchNorm(Primitive):
     """The input [n, c, ...] normalised channel by channel.
 
@@ -248,10 +167,10 @@ class BatchNorm(Primitive):
         op = "BatchNorm"
         x, gamma, beta = operand(op, input_x, "input_x"), operand(op, scale, "scale"), operand(op, bias, "bias")
         center, spread = operand(op, mean, "mean"), operand(op, variance, "variance")
-        network.check_channels(op, x, scale=gamma, bias=beta, mean=center, variance=spread)
+        normalization.check_channels(op, x, scale=gamma, bias=beta, mean=center, variance=spread)
         if not self.is_training:
             return apply(made(BatchNormInference, self.epsilon), x, gamma, beta, center, spread), center, spread, center, spread
-        y, batch_mean, batch_variance = network.batch_normalized(
+        y, batch_mean, batch_variance = normalization.batch_normalized(
             x, center, spread, gamma, beta, self.epsilon, 1.0 - self.momentum, self.momentum)
         return y, batch_mean, batch_variance, batch_mean, batch_variance
 
@@ -272,7 +191,7 @@ class LayerNorm(Primitive):
         begin = axis_argument("LayerNorm", self.begin_norm_axis, x.ndim, "begin_norm_axis")
         if axis_argument("LayerNorm", self.begin_params_axis, x.ndim, "begin_params_axis") != begin:
             raise wrong("LayerNorm", "begin_params_axis", f"begin_norm_axis, {self.begin_norm_axis}", self.begin_params_axis)
-        y, mean, inverse = network.normalized(
+        y, mean, inverse = normalization.normalized(
             x, operand("LayerNorm", gamma, "gamma"), operand("LayerNorm", beta, "beta"), begin, self.epsilon)
         return y, mean, arithmetic.reciprocal(arithmetic.square(inverse)) - self.epsilon
 

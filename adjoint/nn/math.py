@@ -1,0 +1,58 @@
+"""Layers that are one function of `ops`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoint.ir.types import F32, I32
+from adjoint.nn.checks import boolean, number, tensor_argument
+from adjoint.ops import reduction
+from adjoint.ops.arguments import check_memory, sizes_argument
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["Norm", "Range"]
+
+
+class Norm(Cell):
+    """The root of the sum of squares over axes.
+
+    axis  an int or several; (): all
+    """
+
+    def __init__(self, axis: int | tuple[int, ...] = (), keep_dims: bool = False):
+        super().__init__()
+        sizes_argument("Norm", "axis", axis, least=None)
+        self.axis, self.keep_dims = axis, boolean(self, "keep_dims", keep_dims)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return reduction.norm(tensor_argument(self, "x", x), None, self.axis or (0 if self.axis == 0 else None), self.keep_dims)
+
+    def extend_repr(self) -> str:
+        return f"axis={self.axis}, keep_dims={self.keep_dims}"
+
+
+class Range(Cell):
+    """The numbers from `start` up to and without `limit`, `delta` apart; with one number those from 0 up to it.
+
+    Int32, or Float32 if one of the numbers is a float.
+    """
+
+    def __init__(self, start: float, limit: float | None = None, delta: float = 1):
+        super().__init__()
+        if number(self, "delta", delta) == 0:
+            raise ValueError("For 'Range', the argument 'delta' must not be 0.")
+        number(self, "start", start)
+        first, last = (0, start) if limit is None else (start, limit)
+        number(self, "limit", last)
+        count = (last - first) / delta
+        if not math.isfinite(count):
+            raise ValueError(f"For 'Range', the argument 'limit' must be reached from {first} in steps of {delta}, but got {last}.")
+        check_memory("Range", f"{count:.0f} numbers", 8 * count)
+        values = np.arange(first, last, delta)
+        self.result_tensor = Tensor(values, F32 if values.dtype.kind == "f" else I32)
+
+    def construct(self) -> Tensor:
+        return self.result_tensor

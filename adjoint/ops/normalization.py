@@ -1,0 +1,128 @@
+"""Normalisation."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
+from adjoint.ir.ops.reduce import Mean
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import tensor
+from adjoint.ops.arguments import flag, integer, operand, real, single, sizes_argument, wrong
+from adjoint.ops.arithmetic import rsqrt, square, stop_gradient
+from adjoint.ops.creation import ones, zeros
+from adjoint.ops.shapes import reshape
+from adjoint.runtime.host_checks import emitting
+from adjoint.runtime.interned import made
+from adjoint.runtime.state import not_recording
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = ["batch_norm", "group_norm", "layer_norm", "rms_norm"]
+
+
+def normalized(x: Tensor, weight: Tensor, bias: Tensor, begin: int, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Layer normalisation over the axes from `begin` on, with mean and 1 / deviation."""
+    shape = x.shape[begin:]
+    for name, t in (("gamma", weight), ("beta", bias)):
+        if t.shape != shape:
+            raise wrong("LayerNorm", name, f"of shape {shape}", t)
+        if t.dtype is not x.dtype:
+            raise wrong("LayerNorm", name, f"of the dtype of the input, {x.dtype}", t, TypeError)
+    return apply(made(LayerNorm, begin, epsilon), x, weight, bias)
+
+
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
+    """The input normalised over its trailing axes, of shape `normalized_shape`, then scaled and shifted."""
+    x = operand("LayerNorm", input)
+    sizes = sizes_argument("LayerNorm", "normalized_shape", normalized_shape)
+    if not sizes or x.shape[-len(sizes):] != sizes:
+        raise wrong("LayerNorm", "normalized_shape", f"trailing sizes of {x.shape}", sizes)
+    gamma = ones(sizes, x.dtype) if weight is None else operand("LayerNorm", weight, "weight")
+    beta = zeros(sizes, x.dtype) if bias is None else operand("LayerNorm", bias, "bias")
+    return normalized(x, gamma, beta, x.ndim - len(sizes), real("LayerNorm", "eps", eps))[0]
+
+
+def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-06) -> tuple[Tensor, Tensor]:
+    """x / sqrt(mean(x ** 2) + epsilon) * gamma over the trailing axes that gamma has, and 1 / sqrt(mean(x ** 2) + epsilon)."""
+    x, scale = operand("RmsNorm", x, "x"), operand("RmsNorm", gamma, "gamma")
+    if not scale.ndim or x.shape[x.ndim - scale.ndim :] != scale.shape:
+        raise wrong("RmsNorm", "gamma", f"of a shape that {x.shape} ends with", scale)
+    axes = tuple(range(x.ndim - scale.ndim, x.ndim))
+    inverse = rsqrt(apply(made(Mean, axes, True), square(single(x))) + real("RmsNorm", "epsilon", epsilon))
+    inverse = inverse.astype(x.dtype, copy=False)
+    return x * inverse * scale, inverse
+
+
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
+    """The input [n, c, ...] normalised over groups of channels, then scaled and shifted channel by channel."""
+    x, groups = operand("GroupNorm", input), integer("GroupNorm", "num_groups", num_groups)
+    if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
+        raise wrong("GroupNorm", "num_groups", "a divisor of the number of channels", groups)
+    rows = reshape(x, (x.shape[0] * groups, -1))
+    plain = normalized(rows, ones(rows.shape[1:], x.dtype), zeros(rows.shape[1:], x.dtype), 1, real("GroupNorm", "eps", eps))[0]
+    out = reshape(plain, x.shape)
+    channels = (x.shape[1], *(1,) * (x.ndim - 2))
+    for name, t, join in (("weight", weight, "__mul__"), ("bias", bias, "__add__")):
+        if t is not None:
+            if operand("GroupNorm", t, name).shape != (x.shape[1],):
+                raise wrong("GroupNorm", name, f"of shape ({x.shape[1]},)", t)
+            out = getattr(out, join)(reshape(t, channels))
+    return out
+
+
+def instance_normalized(x: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> Tensor:
+    """Each channel of each example of [n, c, ...] normalised, then scaled and shifted by gamma and beta [c].
+
+    The channels of all examples are those of one batch.
+    """
+    channels = tensor(x.dtype, x.shape[:2])
+    scale, shift = (reshape(apply(made(Broadcast, channels), t), (-1,)) for t in (gamma, beta))
+    rows = reshape(x, (1, x.shape[0] * x.shape[1], *x.shape[2:]))
+    return reshape(apply(made(BatchNorm, epsilon), rows, scale, shift)[0], x.shape)
+
+
+def check_channels(op: str, x: Tensor, **statistics: Tensor) -> None:
+    """Each of shape [c], for x [n, c, ...]."""
+    if x.ndim < 2:
+        raise wrong(op, "input_x", "of at least 2 dimensions", x)
+    for name, t in statistics.items():
+        if t.shape != (x.shape[1],):
+            raise wrong(op, name, f"of shape ({x.shape[1]},)", t)
+
+
+def batch_norm(
+    input_x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool = False, momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
+    """The input [n, c, ...] normalised channel by channel, then scaled and shifted.
+
+    While training with the statistics of the batch, which the running ones are moved towards: running = (1 - momentum) * running +
+    momentum * batch, with the variance divided by the count less one; otherwise with the running ones.
+    """
+    op = "BatchNorm"
+    x = operand(op, input_x, "input_x")
+    mean, variance = operand(op, running_mean, "running_mean"), operand(op, running_var, "running_var")
+    gamma, beta = operand(op, weight, "weight"), operand(op, bias, "bias")
+    check_channels(op, x, running_mean=mean, running_var=variance, weight=gamma, bias=beta)
+    epsilon, share = real(op, "eps", eps), real(op, "momentum", momentum)
+    if not flag(op, "training", training):
+        return apply(made(BatchNormInference, epsilon), x, gamma, beta, mean, variance)
+    return batch_normalized(x, mean, variance, gamma, beta, epsilon, 1.0 - share, share)[0]
+
+
+def batch_normalized(
+    x: Tensor, mean: Tensor, variance: Tensor, gamma: Tensor, beta: Tensor, epsilon: float, old: float, new: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`x` normalised with the statistics of the batch, and these; running = old * running + new * batch's.
+
+    No gradient flows to the running statistics.  Their variance is divided by the count less one.
+    """
+    y, batch_mean, batch_variance, _ = apply(made(BatchNorm, epsilon), x, gamma, beta)
+    count = x.size // x.shape[1]
+    with nullcontext() if emitting() else not_recording():
+        unbiased = batch_variance * (count / max(1, count - 1))
+        for running, batch in ((mean, batch_mean), (variance, unbiased)):
+            moved = running * old + batch.astype(running.dtype, copy=False) * new
+            running.overwrite(stop_gradient(moved) if emitting() else moved)
+    return y, batch_mean, batch_variance

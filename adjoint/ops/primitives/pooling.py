@@ -1,0 +1,93 @@
+"""Pooling as objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.ops.elementwise import Cast as CastOp
+from adjoint.ir.ops.pooling import AvgPool as AvgPoolOp
+from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
+from adjoint.ir.ops.pooling import MaxPoolIndices
+from adjoint.ir.types import I32
+from adjoint.ops import pooling
+from adjoint.ops.arguments import channels_first, choice, operand, pair, wrong
+from adjoint.ops.primitive import Primitive
+from adjoint.runtime.interned import made
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = ["AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AvgPool", "MaxPool", "MaxPoolWithArgmax"]
+
+
+class _Pool(Primitive):
+    """Windows over the last two axes of [n, c, h, w]; pad_mode "valid" or "same"."""
+
+    def __init__(self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "valid", data_format: str = "NCHW"):
+        name = type(self).__name__
+        kernel, stride = pair(name, "kernel_size", kernel_size), pair(name, "strides", strides)
+        super().__init__(kernel_size=(1, 1, *kernel), strides=(1, 1, *stride),
+                         pad_mode=choice(name, "pad_mode", pad_mode, ("valid", "same")).upper(),
+                         data_format=channels_first(name, data_format))
+
+    def _geometry(self, x: Any) -> tuple[Tensor, Any]:
+        image = operand(self.name, x, "x")
+        if image.ndim != 4:
+            raise wrong(self.name, "x", "of 4 dimensions", image)
+        kernel, stride = self.kernel_size[2:], self.strides[2:]
+        return image, (kernel, stride, pooling.window_padding(self.name, image, self.pad_mode.lower(), kernel, stride))
+
+
+class MaxPool(_Pool):
+    """The largest element of each window."""
+
+    def __call__(self, x: Any) -> Tensor:
+        image, geometry = self._geometry(x)
+        return apply(made(MaxPoolOp, *geometry), image)
+
+
+class MaxPoolWithArgmax(_Pool):
+    """The largest element of each window, and where it stands in its plane (Int32)."""
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        image, geometry = self._geometry(x)
+        return apply(made(MaxPoolOp, *geometry), image), apply(made(CastOp, I32), apply(made(MaxPoolIndices, *geometry), image))
+
+
+class AvgPool(_Pool):
+    """The average of each window; the padding does not count."""
+
+    def __init__(self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "VALID", data_format: str = "NCHW"):
+        super().__init__(kernel_size, strides, pad_mode, data_format)
+
+    def __call__(self, x: Any) -> Tensor:
+        image, geometry = self._geometry(x)
+        return apply(made(AvgPoolOp, *geometry), image)
+
+
+class AdaptiveAvgPool2D(Primitive):
+    """Averages over parts of each plane."""
+
+    def __init__(self, output_size: Any):
+        super().__init__(output_size=output_size)
+
+    def __call__(self, x: Any) -> Tensor:
+        return pooling.adaptive_avg_pool2d(x, self.output_size)
+
+
+class AdaptiveAvgPool3D(Primitive):
+    """Averages over parts of each volume."""
+
+    def __init__(self, output_size: Any):
+        super().__init__(output_size=output_size)
+
+    def __call__(self, input: Any) -> Tensor:
+        return pooling.adaptive_avg_pool3d(input, self.output_size)
+
+
+class AdaptiveMaxPool2D(Primitive):
+    """The largest elements of parts of each plane, and where they stand in it (Int64)."""
+
+    def __init__(self, output_size: Any):
+        super().__init__(output_size=output_size)
+
+    def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
+        return pooling.adaptive_max_pool2d(input, self.output_size, True)
