@@ -163,9 +163,10 @@ the step of a range that is left by `break`, the name in `getattr`, the `sep` of
 NUMBER_RANGE = _mistake("E214", "a run-time number is not of the kind that its graph has", """
 A number that is known when the graph runs is an int of 64 bits, a double or a bool, and which of them is known while parsing. Python's
 ints have no end, and the type of `2 ** n` depends on the sign of `n`: where the numbers of a run lead out of what the graph
-has, it ends here, and not in another number.
+has, it ends here, and not in another number. So does a number of one branch, where the other one has a tensor of a dtype that
+lacks it: 300 and a tensor of uint8.
 
-Compute the number outside and pass it as an argument, or compute with floats (`2.0 ** n`).
+Compute the number outside and pass it as an argument, or compute with floats (`2.0 ** n`); give both branches a tensor of a wider dtype.
 """)
 
 ONE_OR_ANOTHER = _mistake("E215", "it is not known which object is written", """

@@ -87,7 +87,7 @@ def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
     if x.dtype is BOOL:
         return apply(_IDENTITY, x)
     if x.dtype.is_integer:
-        slope = alpha.as_tensor(x.dtype) if is_run_time_number(alpha) else as_tensor(alpha).astype(x.dtype)
+        slope = (alpha.tensor() if is_run_time_number(alpha) else as_tensor(alpha)).astype(x.dtype)
         return where(x < 0, x * slope, x)
     return binary(_LEAKY, x, alpha)
 

@@ -116,7 +116,7 @@ def real(op: Op | str, argument: str, value: Any) -> float:
     return float_of(op if isinstance(op, str) else type(op).__name__, argument, number(op, argument, value))
 
 
-def number(op: Op | str, argument: str, value: Any) -> bool | int | float:
+def number(op: Op | str, argument: str, value: Any) -> Any:
     """A Python number; in a graph it may be one that is known when the graph runs."""
     if isinstance(value, (bool, int, float)) or is_run_time_number(value):
         return value
@@ -128,8 +128,10 @@ def number(op: Op | str, argument: str, value: Any) -> bool | int | float:
 def filler(op: Op | str, argument: str, value: Any, dtype: DType) -> Tensor:
     """A number as a tensor of a dtype, TypeError when that cannot hold it."""
     found = number(op, argument, value)
-    if isinstance(found, float) and not dtype.is_float:
+    if getattr(found, "python_type", type(found)) is float and not dtype.is_float:
         raise wrong(op, argument, f"an int, which a tensor of {dtype} can hold", found, TypeError)
+    if is_run_time_number(found):
+        return found.as_tensor(dtype)
     return constant(whole(op, argument, found) if type(found) is int else found, dtype)
 
 

@@ -12,10 +12,12 @@ from typing import Any
 
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
+from adjoint.runtime.host_checks import is_run_time_number
 from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant, divided, narrowed, promoted
+from adjoint.runtime.promotion import scalar_dtype
+from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, combined, constant, divided, nearest_in
 
 __all__ = [
     "abs", "absolute", "acos", "add", "addcdiv", "addcmul", "addn", "asin", "atan", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor",
@@ -58,7 +60,10 @@ def sub(input: Any, other: Any) -> Tensor:
 
 def subtract(input: Any, other: Any, *, alpha: int | float = 1) -> Tensor:
     """input - alpha * other."""
-    return binary(_SUB, input, other if number("Subtract", "alpha", alpha) == 1 else binary(_MUL, other, alpha))
+    factor = number("Subtract", "alpha", alpha)
+    # A factor of 1 leaves the dtype as it is, also where others do not: then a graph must know it.
+    multiplies = is_run_time_number(factor) and isinstance(other, Tensor) and scalar_dtype(other.dtype, factor.python_type()) is other.dtype
+    return binary(_SUB, input, binary(_MUL, other, factor) if multiplies or factor != 1 else other)
 
 
 def mul(input: Any, other: Any) -> Tensor:
@@ -77,9 +82,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     first, second = _as_number(input, other), _as_number(other, input)
     if choice("Div", "rounding_mode", rounding_mode, ("floor", "trunc")) == "floor":
         return binary(_FLOOR_DIV, first, second)
-    x, y = promoted(_FLOOR_DIV, first, second)
-    quotient = trunc(x / y) if x.dtype.is_float else binary(_FLOOR_DIV, binary(_SUB, x, binary(_FMOD, x, y)), y)
-    return narrowed(_FLOOR_DIV, first, second, quotient)
+    return combined(_FLOOR_DIV, first, second, _cut_quotient)
+
+
+def _cut_quotient(x: Tensor, y: Tensor) -> Tensor:
+    return trunc(x / y) if x.dtype.is_float else binary(_FLOOR_DIV, binary(_SUB, x, binary(_FMOD, x, y)), y)
 
 
 def _as_number(x: Any, beside: Any) -> Any:
@@ -145,11 +152,13 @@ def minimum(input: Any, other: Any) -> Tensor:
 
 def xlogy(input: Any, other: Any) -> Tensor:
     """input * log(other), 0 where input is 0 unless other is NaN."""
-    first, second = promoted(_DIV, input, other)  # as a quotient: with a number, integers are Float32
+    return combined(_DIV, input, other, _xlogy)  # as a quotient: with a number, integers are Float32
+
+
+def _xlogy(first: Tensor, second: Tensor) -> Tensor:
     first, second = floating(first), floating(second)
     zero = constant(0.0, first.dtype)
-    product = where(logical_and(equal(first, zero), logical_not(isnan(second))), zero, first * log(second))
-    return narrowed(_DIV, input, other, product)
+    return where(logical_and(equal(first, zero), logical_not(isnan(second))), zero, first * log(second))
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
@@ -162,8 +171,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
 def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2; among integers a number is an integer, cut."""
     product = operand("Addcmul", tensor1, "tensor1") * operand("Addcmul", tensor2, "tensor2")
-    if isinstance(value, float) and product.dtype.is_integer:
-        value = int(value)
+    if product.dtype.is_integer:
+        value = int(value) if isinstance(value, float) else value.converted("int") if is_run_time_number(value) else value
     return operand("Addcmul", input) + product * value
 
 
@@ -221,10 +230,28 @@ def not_equal(input: Any, other: Any) -> Tensor:
 
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether |input - other| <= atol + rtol * |other|; equal infinities are close, two NaN only if `equal_nan`."""
-    first, second = promoted(_EQUAL, operand("IsClose", input), other)
-    near = logical_and(isfinite(second), abs(first - second) <= binary(_ADD, abs(second) * rtol, atol))
-    close = logical_or(near, equal(first, second))
-    return logical_or(close, logical_and(isnan(first), isnan(second))) if flag("IsClose", "equal_nan", equal_nan) else close
+    def is_close(first: Tensor, second: Tensor) -> Tensor:
+        near = logical_and(isfinite(second), _distance(first, second) <= binary(_ADD, abs(_measured(second)) * rtol, atol))
+        close = logical_or(near, equal(first, second))
+        return logical_or(close, logical_and(isnan(first), isnan(second))) if both_nan else close
+
+    both_nan = flag("IsClose", "equal_nan", equal_nan)
+    return combined(_EQUAL, operand("IsClose", input), other, is_close)
+
+
+def _measured(x: Tensor) -> Tensor:
+    """Floats as they are, integers as Float64."""
+    return x if x.dtype.is_float else cast(x, F64)
+
+
+def _distance(x: Tensor, y: Tensor) -> Tensor:
+    """How far two numbers are apart; of integers in Float64, which their difference need not fit in their own dtype for."""
+    if x.dtype.is_float:
+        return abs(x - y)
+    if x.dtype is not U64:
+        x, y = cast(x, I64), cast(y, I64)
+    # Modulo 2**64 the difference of two integers of 64 bits is exact.
+    return cast(cast(maximum(x, y) - minimum(x, y), U64), F64)
 
 
 # Logic and bits -----------------------------------------------------------------------------------------------------
@@ -514,8 +541,8 @@ def select(condition: Any, input: Any, other: Any) -> Tensor:
     condition = operand(_SELECT, condition, "condition")
     if condition.dtype is not BOOL:
         raise wrong(_SELECT, "condition", "a Tensor of Bool", condition, TypeError)
-    if isinstance(input, Tensor) or isinstance(other, Tensor) or isinstance(input, (bool, int, float)):
-        return narrowed(_SELECT, input, other, apply(_SELECT, condition, *promoted(_SELECT, input, other)))
+    if isinstance(input, (Tensor, bool, int, float)) or isinstance(other, Tensor) or is_run_time_number(input):
+        return combined(_SELECT, input, other, lambda x, y: apply(_SELECT, condition, x, y))
     raise wrong(_SELECT, "input", "a Tensor or a number", input, TypeError)
 
 
@@ -541,7 +568,7 @@ def _bound(name: str, x: Tensor, bound: Any) -> Any:
         return bound
     found = number("Clamp", name, bound)
     whole = not isinstance(found, float) and getattr(found, "python_type", int) is not float
-    return promoted(_MINIMUM, x, found)[1] if whole and x.dtype.is_integer else found
+    return nearest_in(x.dtype, found) if whole and x.dtype.is_integer else found
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:

@@ -17,7 +17,8 @@ from adjoint.ops.arguments import dtype_or, integer, number, operand, real, size
 from adjoint.ops.diagonals import on_diagonal
 from adjoint.runtime.host_checks import emitting, is_run_time_number
 from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant
+from adjoint.runtime.stored_number import stored_number
+from adjoint.runtime.tensor import Tensor, apply, as_tensor
 
 __all__ = [
     "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "scalar_to_tensor",
@@ -25,20 +26,16 @@ __all__ = [
 ]
 
 
-def filled(op: str, sizes: tuple[int, ...], value: bool | int | float | Tensor, dtype: DType) -> Tensor:
+def filled(op: str, sizes: tuple[int, ...], value: Any, dtype: DType) -> Tensor:
     """One number everywhere."""
     if len(sizes) > 8:
         raise wrong(op, "size", "at most 8 dimensions", sizes)
     if isinstance(value, Tensor):
         one = apply(made(Reshape, tensor(value.dtype)), value)
         return apply(made(Broadcast, tensor(dtype, sizes)), one.astype(dtype, copy=False))
-    if dtype is BOOL:
-        value = bool(value)
-    elif not dtype.is_float:
-        value = int(value)
-    elif not isinstance(value, float):
-        value = real(op, "fill_value", value)
-    return apply(made(Broadcast, tensor(dtype, sizes)), constant(value, dtype))
+    if isinstance(value, int) and dtype.is_float:
+        real(op, "fill_value", value)  # ValueError for one beyond Float64
+    return apply(made(Broadcast, tensor(dtype, sizes)), stored_number(op, value, dtype))
 
 
 def zeros(size: Any, dtype: DType | None = None) -> Tensor:
@@ -61,10 +58,8 @@ def full(size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
     return filled("Full", sizes_argument("Full", "size", size), value, dtype_or("Full", dtype, found))
 
 
-def _filling(op: str, value: Any) -> bool | int | float | Tensor:
-    """The number to fill with; in a graph one that is not known is a Tensor."""
-    if is_run_time_number(value):
-        return value.as_tensor({"bool": BOOL, "int": I64}.get(value.category, F64))
+def _filling(op: str, value: Any) -> Any:
+    """The number to fill with; in a graph one that is not known is a Tensor, or a number that is known when it runs."""
     return value if emitting() and isinstance(value, Tensor) and value.size == 1 else number(op, "fill_value", value)
 
 

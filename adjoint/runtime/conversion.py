@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -75,9 +76,10 @@ def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DT
                 raise out_of_range("Tensor", data, "Int64 and UInt64")
             found = U64
         if dtype is not None:
-            known = dtype.is_float or not isinstance(data, float)
-            return number_array(data, dtype) if known else _converted(np.asarray(data), dtype), dtype
-        array = np.asarray(data, found.array)
+            cut = isinstance(data, float) and not dtype.is_float
+            return number_array(_cut(data, dtype) if cut else data, dtype), dtype
+        with np.errstate(over="ignore"):  # beyond Float32 it is infinite
+            array = np.asarray(data, found.array)
     elif isinstance(data, (list, tuple)):
         plain = _without_tensors(data)
         try:
@@ -104,6 +106,16 @@ def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DT
 def _converted(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     with np.errstate(all="ignore"):
         return from_compute(array.astype(dtype.compute.array), dtype)
+
+
+def _cut(number: float, dtype: DType) -> int:
+    """A float that is stored in an integer dtype, as an integer that `number_array` takes: the nearest one of 64 bits, 0 for NaN."""
+    if dtype is BOOL:
+        return number != 0
+    lowest, highest = -(2**63), (2**64 if dtype is U64 else 2**63) - 1
+    if not math.isfinite(number):
+        return 0 if number != number else highest if number > 0 else lowest
+    return min(max(int(number), lowest), highest)
 
 
 _NESTED = 64
@@ -136,7 +148,10 @@ def number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any
     """
     if dtype.is_float:
         try:
-            return from_compute(np.asarray(value, dtype.compute.array), dtype)
+            with np.errstate(over="ignore"):
+                # An integer of 64 bits is rounded once, not by way of a double.
+                exact = np.asarray(value) if isinstance(value, int) and -(2**63) <= value < 2**64 else value
+                return from_compute(np.asarray(exact, dtype.compute.array), dtype)
         except OverflowError:
             raise out_of_range("Tensor", value, dtype) from None
     if isinstance(value, (float, np.floating)):

@@ -6,6 +6,7 @@ Python that is to run with the graph stands in it as host calls.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from adjoint.ir.ops.host import Apply, Attach, Hook
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import BOOL, F64, I64, U64, TensorType, scalar, tensor
+from adjoint.ir.types import BOOL, F64, I64, U64, DType, TensorType, scalar, tensor
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.changes import AtomPlace, CellsPlace
 from adjoint.runtime.graph import CellSite, Check, Registration
@@ -142,7 +143,12 @@ class Emitting:
     def atom_as(self, x: Any, kind: Kind) -> Atom:
         if kind.category != "tensor" or isinstance(x, Tensor):
             return self.atom(x)
-        number = x if isinstance(x, GraphNumber) else GraphNumber(self, self.kind(x).category, self.atom(x))  # pyright: ignore[reportOptionalMemberAccess] - a value has a kind
+        if isinstance(x, GraphNumber):
+            number = x
+            if not number.always_fits(kind.type.dtype):
+                self.check(functools.partial(_check_joins, self.loc, kind.type.dtype), (number.as_tensor(number.type.dtype),))
+        else:
+            number = GraphNumber(self, type(x).__name__, self.atom(x))
         atom = self.atom(number.as_tensor(kind.type.dtype))
         return self.node(Broadcast(kind.type), atom) if kind.type.rank else atom
 
@@ -274,6 +280,14 @@ class Emitting:
     def is_outside(self, place: Any) -> bool:
         return isinstance(place, CellsPlace) and not any(place.holder is cell for cell in self.own_cells)
 
+    def either(self, condition: GraphNumber, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+        """What one of two functions gives, whose results are of one type; the graph decides which one."""
+        truth = self.truth(condition)
+        if isinstance(truth, bool):
+            return first() if truth else second()
+        branching = self.frontend.branching
+        return branching.merged(truth, branching.branch(first), branching.branch(second), lambda branch: False)
+
     # -- regions ----------------------------------------------------------------------------------------------------------
     def open(self) -> Builder:
         self.reopen(Builder(self.loc))
@@ -388,6 +402,13 @@ class Emitting:
         """The mistake of registering or removing a hook of something that outlives the graph."""
         return errors.REGISTERED_INSIDE.at(self.loc, "a hook of a cell, a parameter or a tensor from outside is registered or removed",
                                            help="do it outside; a hook may also do it when it runs")
+
+
+def _check_joins(loc: Loc, dtype: DType, number: Tensor) -> None:
+    """CompileError for a number that cannot stand where the other path has a tensor of a dtype that lacks it."""
+    if not holds(dtype, number.item()):
+        raise errors.NUMBER_RANGE.at(loc, f"{number.item()!r} meets a tensor of {dtype} here, which has no such number",
+                                     help="make it a tensor of a wider dtype on both paths")
 
 
 class _LateHandle:

@@ -7,10 +7,13 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from adjoint.ir.core import Atom
+from adjoint.ir.core import Atom, Literal
 from adjoint.ir.ops import elementwise as ew
-from adjoint.ir.types import BOOL, F64, I64, DType, TensorType, scalar
+from adjoint.ir.types import BOOL, F32, F64, I64, U64, DType, TensorType, scalar
 from adjoint.runtime.machine import Memory
+from adjoint.runtime.promotion import holds
+from adjoint.runtime.run_time_promotion import beside, nearest_in
+from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -130,10 +133,40 @@ class GraphNumber:
     # -- as others need it --------------------------------------------------------------------------------------------
     def as_tensor(self, dtype: DType) -> GraphTensor:
         """The number in a 0-d tensor of a dtype: what eager mode makes of a Python number."""
-        atom = self.owner.atom(self)
-        if _CATEGORY[self.category] is not dtype:
+        atom, own = self.owner.atom(self), _CATEGORY[self.category]
+        if dtype is BOOL and own is not BOOL:
+            atom = self.owner.node(ew.Cast(BOOL), atom)
+        elif dtype is U64 and own is F64:
+            # Below 0 it wraps, as it does for narrower integers; beyond Int64 it does not.
+            below = self.owner.node(ew.Less(), atom, Literal(0.0, scalar(F64)))
+            wrapped = self.owner.node(ew.Cast(U64), self.owner.node(ew.Cast(I64), atom))
+            atom = self.owner.node(ew.Select(), below, wrapped, self.owner.node(ew.Cast(U64), atom))
+        elif dtype is not own:
+            if own is F64 and dtype.is_integer and dtype is not I64:
+                atom = self.owner.node(ew.Cast(I64), atom)  # cut to 64 bits first, then it wraps
             atom = self.owner.node(ew.Cast(dtype), atom)
         return GraphTensor(self.owner, atom, scalar(dtype))
+
+    def tensor(self) -> GraphTensor:
+        """What `Tensor(number)` is."""
+        return self.as_tensor(F32 if self.category == "float" else _CATEGORY[self.category])
+
+    def always_fits(self, dtype: DType) -> bool:
+        """Whether a dtype `holds` the number, whatever it will be."""
+        if self.category == "float":
+            return dtype is F64
+        most = 2**63 if self.bound is None else self.bound
+        return self.category == "bool" or dtype is I64 or (holds(dtype, most) and holds(dtype, -most))
+
+    def nearest_in(self, dtype: DType) -> Tensor:
+        """The int in a 0-d tensor of an integer dtype: the nearest one that this has."""
+        return nearest_in(dtype, self)
+
+    def beside(self, op: ew.Elementwise, x: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """`compute(x, self)` in the dtype that `op` is computed in."""
+        if state.lowering is not self.owner:
+            raise self.owner.unknown("the number is used")
+        return beside(op, x, self, compute)
 
     def converted(self, category: str) -> GraphNumber:
         """`int(x)`, `float(x)`, `bool(x)`."""

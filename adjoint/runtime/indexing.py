@@ -14,7 +14,6 @@ block of neighbours, otherwise elements gathered from the old and the new ones.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +32,7 @@ from adjoint.runtime.host_checks import checked_on_host, emitting, is_run_time_n
 from adjoint.runtime.interned import made
 from adjoint.runtime.machine import memory_of
 from adjoint.runtime.state import state
+from adjoint.runtime.stored_number import stored_number
 from adjoint.runtime.tensor import Tensor, apply, as_tensor, constant, wrap
 
 __all__ = ["MaskMistake", "iterated", "replaced", "taken", "write"]
@@ -388,14 +388,8 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
     """What is written into `x`, in its dtype and the shape of the part that is written to."""
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
-    if is_run_time_number(value):
-        value = value.as_tensor(x.dtype)
-    elif isinstance(value, (bool, int, float)):
-        if isinstance(value, float) and not x.dtype.is_float:
-            if x.dtype is not BOOL and not math.isfinite(value):
-                raise ValueError(f"For 'Tensor[...] = value', a tensor of {x.dtype} cannot hold {value}.")
-            value = bool(value) if x.dtype is BOOL else int(value)
-        value = constant(value, x.dtype)
+    if isinstance(value, (bool, int, float)) or is_run_time_number(value):
+        value = stored_number("Tensor[...] = value", value, x.dtype)
     elif not isinstance(value, Tensor):
         if not isinstance(value, (np.ndarray, list, tuple)):
             raise TypeError(f"For 'Tensor[...] = value', the value must be a number, a Tensor, an array or a list, but got {value!r} "

@@ -12,7 +12,7 @@ from adjoint.frontend import errors
 from adjoint.ir.core import Atom, Literal
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.shape import Concat, Reshape
-from adjoint.ir.types import F32, tensor
+from adjoint.ir.types import tensor
 from adjoint.runtime import checkpoint, context, random
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.conversion import dtype_argument
@@ -77,8 +77,10 @@ class PythonObjects(Emitting):
             data, *rest = args
             given = dict(zip(("dtype", "shape", "init"), rest, strict=False)) | kwargs
             if leaves(data, (Tensor, GraphNumber)):
-                made = self._stacked(data)
                 dtype = given.get("dtype")
+                if isinstance(data, GraphNumber) and dtype is not None:
+                    return data.as_tensor(dtype_argument(dtype))
+                made = self._stacked(data)
                 return made.astype(dtype_argument(dtype)) if dtype is not None else made.copy()
         made = cls(*args, **kwargs)
         if type(made) is not Tensor:
@@ -90,7 +92,7 @@ class PythonObjects(Emitting):
     def _stacked(self, data: Any) -> Tensor:
         """Nested lists with dynamic values in them as one tensor."""
         if isinstance(data, GraphNumber):
-            return data.as_tensor(F32 if data.category == "float" else data.type.dtype)
+            return data.tensor()
         if isinstance(data, (list, tuple)):
             return self._rows_together([self._stacked(item) for item in data])
         return as_tensor(data)

@@ -22,7 +22,7 @@ import numpy as np
 
 from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I16, I64, U16, U32, U64, DType
 
-__all__ = ["common_dtype", "holds", "kind_dtype", "nearest", "scalar_dtype", "working_dtype"]
+__all__ = ["common_dtype", "float_range", "holds", "nearest", "scalar_dtype", "working_dtype", "working_dtypes"]
 
 _FLOAT_ORDER = {d: i for i, d in enumerate(d for d in DTYPES.values() if d.is_float)}
 _common: dict[tuple[DType, DType], DType] = {}
@@ -77,6 +77,11 @@ def holds(dtype: DType, number: bool | int | float) -> bool:
     return low <= number <= high
 
 
+def float_range(dtype: DType) -> tuple[float, float]:
+    """The least normal number above 0 of a floating dtype, and the largest one."""
+    return _RANGE[dtype]
+
+
 def nearest(dtype: DType, number: int) -> int:
     """The integer of an integer dtype that is next to `number`."""
     low, high = _RANGE[dtype]
@@ -101,12 +106,27 @@ def working_dtype(dtype: DType, number: bool | int | float, *, exact: bool, comp
     return result
 
 
-def kind_dtype(dtype: DType, kind: type[bool | int | float], *, exact: bool, compares: bool) -> DType:
-    """The dtype to compute in, for a tensor of `dtype` and a number of a kind whose value is not known yet."""
+def working_dtypes(dtype: DType, kind: type[bool | int | float], bound: int | None, *, exact: bool, compares: bool) -> tuple[DType, ...]:
+    """The dtypes to compute in, for a tensor of `dtype` and a number of a kind whose value is not known yet.
+
+    The first one that `holds` the value is the one to take, and the last one if none does.  Whatever an integer is, Int64 gives
+    what a narrower integer dtype gives, modulo 2**n.
+
+    bound  no int is further from 0; None if that is not known
+    """
     result = scalar_dtype(dtype, kind())
-    if result.is_float:
-        return F64 if compares and _is_coarse(result, dtype) else result
-    return I64 if exact and kind is int and result is not U64 else result
+    if not result.is_float:
+        if kind is not int or not exact:
+            return (result,)
+        return (I64,) if result is not U64 else (U64, F64) if compares else (U64,)
+    if compares and _is_coarse(result, dtype):
+        return (F64,)
+    largest = 2**63 if bound is None else bound
+    if kind is bool or (kind is int and holds(result, largest)):
+        return (result,)
+    if kind is int:
+        return result, F32
+    return (F64,) if result is F64 else (F32, F64) if result is F32 else (result, F32, F64)
 
 
 def _is_coarse(result: DType, dtype: DType) -> bool:

@@ -29,11 +29,11 @@ from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
 from adjoint.runtime.machine import Memory, array_of, ffi, machine, memory_of
 from adjoint.runtime.plans import check_fits, pairs, pairs_of, plan_for, plans
-from adjoint.runtime.promotion import common_dtype, holds, kind_dtype, nearest, scalar_dtype, working_dtype
+from adjoint.runtime.promotion import common_dtype, nearest, scalar_dtype, working_dtype
 from adjoint.runtime.state import state, tapes
 from adjoint.runtime.structure import leaves
 
-__all__ = ["Tensor", "apply", "as_tensor", "binary", "constant", "promoted", "update", "wrap"]
+__all__ = ["Tensor", "apply", "as_tensor", "binary", "combined", "constant", "promoted", "update", "wrap"]
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -477,7 +477,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _comparable(x: object) -> bool:
-    return isinstance(x, (Tensor, *Number, np.ndarray)) or getattr(x, "is_run_time_number", False)
+    return isinstance(x, (Tensor, *Number, np.ndarray)) or _is_of_the_run(x)
 
 
 _new = object.__new__
@@ -544,8 +544,7 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
     """An op on two operands, tensors or numbers, brought to their common dtype first; a number goes with an `Elementwise` alone."""
     tape = state.tape if tapes else None
     if tape is not None and tape.emits:
-        first, second = promoted(op, a, b)
-        return narrowed(op, a, b, state.lowering.emit(op, (first, second)))
+        return combined(op, a, b, lambda first, second: state.lowering.emit(op, (first, second)))
     try:
         plan = pairs[op][a.type][b.type]
     except (KeyError, AttributeError):
@@ -553,7 +552,7 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
     if plan is None:
         first, second = promoted(op, a, b)
         if first is not a and second is not b:
-            return narrowed(op, a, b, apply(op, first, second))
+            return _narrowed(op, a, b, apply(op, first, second))
         a, b = first, second
         plan = plan_for(op, (a.type, b.type))
     result = _new(Tensor)
@@ -564,11 +563,43 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
     return result
 
 
-def promoted(op: ew.Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Both operands as tensors of the dtype that `op` is computed in; `narrowed` brings its result to their common one.
+def combined(op: ew.Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """`compute(first, second)` of both operands as tensors of the dtype that `op` is computed in, brought to the dtype of its result.
 
-    TypeError when one is neither tensor, number, list of numbers nor array.
+    `compute` is called once for each dtype that this may be: for one, unless a number is known only when a graph runs.
+    TypeError when one of the operands is neither tensor, number, list of numbers nor array, or none is a tensor.
     """
+    if not (isinstance(a, _KNOWN) and isinstance(b, _KNOWN)) and (_is_of_the_run(a) or _is_of_the_run(b)):
+        return _with_run_time_number(op, a, b, compute)
+    first, second = promoted(op, a, b)
+    return _narrowed(op, a, b, compute(first, second))
+
+
+_KNOWN = (Tensor, float, int)
+
+
+def _is_of_the_run(x: object) -> bool:
+    return getattr(x, "is_run_time_number", False)
+
+
+def _with_run_time_number(op: ew.Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    if isinstance(b, Tensor):
+        return a.beside(op, b, lambda x, number: compute(number, x))
+    if not isinstance(a, Tensor):
+        # Of two numbers the first one counts as a tensor.
+        if _is_of_the_run(a):
+            a = a.tensor()
+        else:
+            _check_number(op, a)
+            a = as_tensor(a)
+    if _is_of_the_run(b):
+        return b.beside(op, a, compute)
+    _check_number(op, b)
+    return combined(op, a, b, compute)
+
+
+def promoted(op: ew.Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Both operands, known ones, as tensors of the dtype that `op` is computed in; `combined` computes in it too."""
     if isinstance(a, Tensor):
         if isinstance(b, (float, int)):
             return _beside(op, a, b)
@@ -581,10 +612,6 @@ def promoted(op: ew.Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
             return promoted(op, a, _of_numbers(op, b))
         if isinstance(b, np.ndarray):
             return promoted(op, a, Tensor(b))
-        if getattr(b, "is_run_time_number", False):
-            # Such a number belongs to a graph that is being made: whether a dtype holds it is not known.
-            dtype = kind_dtype(_dtype_in(op, a), b.python_type, exact=op.beyond == "exact", compares=op.yields is BOOL)
-            return _as_dtype(a, dtype), _within(b, dtype) if op.beyond == "nearest" else b.as_tensor(dtype)
         _check_number(op, b)
         return _beside(op, a, b.item())
     if isinstance(b, Tensor):
@@ -619,7 +646,7 @@ def _beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> tuple[
 
 
 def _number_beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> Tensor:
-    own = _dtype_in(op, x)
+    own = dtype_beside(op, x)
     dtype = working_dtype(own, number, exact=op.beyond == "exact", compares=op.yields is BOOL)
     if isinstance(number, int) and not own.is_float:
         if op.beyond == "nearest":
@@ -634,30 +661,26 @@ def _number_beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) ->
         raise out_of_range(op, number, dtype) from None
 
 
-def _within(number: Any, dtype: DType) -> Tensor:
-    """An int that is known when the graph runs as a tensor of `dtype`, or the end of its range that is next to it."""
-    if number.python_type is not int or not holds(I64, nearest(dtype, 2**64)) or dtype.is_float:
-        return number.as_tensor(dtype)
-    low, high = (constant(nearest(dtype, end), I64) for end in (-(2**63), 2**63 - 1))
-    return _as_dtype(apply(ew.Maximum(), apply(ew.Minimum(), number.as_tensor(I64), high), low), dtype)
+def nearest_in(dtype: DType, number: Any) -> Tensor:
+    """An int, also one that is known when a graph runs, as a tensor of an integer dtype: the nearest one that this has."""
+    if _is_of_the_run(number):
+        return number.nearest_in(dtype)
+    return constant(nearest(dtype, number), dtype)
 
 
-def _dtype_in(op: ew.Elementwise, x: Tensor) -> DType:
+def dtype_beside(op: ew.Elementwise, x: Tensor) -> DType:
     """The dtype that a tensor beside a number counts with: integers and bools divide as Float32."""
     dtype = x.type.dtype
     return F32 if isinstance(op, ew.Div) and not dtype.is_float else dtype
 
 
-def narrowed(op: ew.Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
+def _narrowed(op: ew.Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
     """What an op on a tensor and a number gives, from its result in the dtype of `promoted`."""
     x, number = (a, b) if isinstance(a, Tensor) else (b, a)
-    if isinstance(number, Tensor) or not isinstance(x, Tensor) or op.yields is not None:
-        return result
-    kind = getattr(number, "python_type", None)
-    if kind is not None:
-        return _as_dtype(result, scalar_dtype(_dtype_in(op, x), kind()))
     # A list or an array is brought to a tensor first.
-    return _as_dtype(result, scalar_dtype(_dtype_in(op, x), number)) if isinstance(number, Number) else result
+    if not isinstance(number, Number) or not isinstance(x, Tensor) or op.yields is not None:
+        return result
+    return _as_dtype(result, scalar_dtype(dtype_beside(op, x), number))
 
 
 def divided(a: Any, b: Any) -> Tensor:
@@ -665,20 +688,17 @@ def divided(a: Any, b: Any) -> Tensor:
     try:
         _QUOTIENTS[a.type][b.type]
     except (KeyError, AttributeError):
-        pass
-    else:
-        return binary(_DIV, a, b)
-    first, second = promoted(_DIV, a, b)
-    if not first.dtype.is_float:
-        first, second = _as_dtype(first, F32), _as_dtype(second, F32)
-    result = binary(_DIV, first, second)
-    return result if first is a or second is b else narrowed(_DIV, a, b, result)
+        return combined(_DIV, a, b, _quotient)
+    return binary(_DIV, a, b)
+
+
+def _quotient(a: Tensor, b: Tensor) -> Tensor:
+    return binary(_DIV, a, b) if a.dtype.is_float else binary(_DIV, _as_dtype(a, F32), _as_dtype(b, F32))
 
 
 def logical(on_bool: Op, on_integers: ew.Elementwise, a: Any, b: Any) -> Tensor:
     """A logical op on bools, the bitwise one on integers."""
-    a, b = promoted(on_integers, a, b)
-    return apply(on_bool if a.dtype is BOOL else on_integers, a, b)
+    return combined(on_integers, a, b, lambda x, y: apply(on_bool if x.dtype is BOOL else on_integers, x, y))
 
 
 def _as_dtype(x: Tensor, dtype: DType) -> Tensor:
@@ -686,6 +706,8 @@ def _as_dtype(x: Tensor, dtype: DType) -> Tensor:
 
 
 def _check_number(op: Op, x: Any) -> None:
+    if _is_of_the_run(x):
+        raise x.owner.unknown("the number is used")  # after its graph has been made
     if not isinstance(x, Number):
         raise TypeError(
             f"For '{type(op).__name__}', an operand must be a Tensor or a number, but got {x!r} of type {type(x).__name__}.")
@@ -700,7 +722,7 @@ def _of_numbers(op: Op, items: Any) -> Tensor:
         if isinstance(item, Tensor):
             raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, "
                             "but got one with a Tensor in it: make one Tensor of it, with `ops.stack(items)`.")
-        known = known and not getattr(item, "is_run_time_number", False)
+        known = known and not _is_of_the_run(item)
     return Tensor(items) if known else state.lowering.convert(Tensor, (items,), {})
 
 

@@ -19,6 +19,7 @@ ORACLE = Path(__file__).parent.parent / "oracle"
 compat.install()
 sys.path.insert(0, str(ORACLE))
 answers = importlib.import_module("answers")
+dtype_ends = importlib.import_module("dtype_ends")
 sys.path.remove(str(ORACLE))
 
 
