@@ -49,8 +49,8 @@ class Limit:
     """Seconds that a run of the compiler may take.
 
     processor  that each of its processes may compute
-    waiting    that may pass meanwhile, on a machine with a processor for each process that wants one; on one with ten such
-               processes for each processor, ten times as many
+    waiting    that may pass meanwhile: all of those in which the compiler sleeps, and of those in which it wants a processor or a
+               disk the part that it would need on a machine of its own, a tenth where ten processes want each processor
     """
 
     processor: int
@@ -138,20 +138,40 @@ def run(command: Sequence[str], folder: str, limit: Limit) -> None:
 def _output(process: subprocess.Popen[bytes], command: Sequence[str], limit: Limit) -> bytes:
     """What the compiler says until it ends; CompilerHangs if it waits too long for something.
 
-    Time in which this process was stopped or the machine slept does not count, nor does the load of other processes.
+    Time in which this process was stopped or the machine slept does not count.
     """
-    slices = 0
+    waited = 0.0
     while True:
         try:
             return process.communicate(timeout=SLICE)[0]
         except subprocess.TimeoutExpired:
-            slices += 1
-            if slices * SLICE >= limit.waiting * _load():
+            waited += SLICE if _sleeps(process.pid) else SLICE / _load()
+            if waited >= limit.waiting:
                 raise CompilerHangs(command, f"the compiler took longer than {limit.waiting:g} seconds") from None
 
 
+def _sleeps(process: int) -> bool:
+    """Return whether all threads of a process and of those that it has started sleep; false where the system does not say."""
+    try:
+        for thread in os.listdir(f"/proc/{process}/task"):
+            folder = f"/proc/{process}/task/{thread}"
+            state = _content(f"{folder}/stat").rpartition(b")")[2].split()[0]
+            if state in (b"R", b"D"):  # it computes or waits for a processor; it waits for a disk
+                return False
+            if not all(_sleeps(int(child)) for child in _content(f"{folder}/children").split()):
+                return False
+    except OSError:  # not on Linux; or one of them has just ended
+        return False
+    return True
+
+
+def _content(name: str) -> bytes:
+    with open(name, "rb", buffering=0) as file:
+        return file.read()
+
+
 def _load() -> float:
-    """How many processes want each processor, at least 1."""
+    """Return how many processes want each processor, at least 1."""
     try:
         return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     except OSError:

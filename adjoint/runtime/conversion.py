@@ -89,7 +89,8 @@ def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DT
         if array.size == 0 and array.dtype == np.float64:
             array = array.astype(np.float32)
         if array.dtype == np.float64 and not _has_float64(data):
-            array = array.astype(np.float32) if dtype is None else array
+            with np.errstate(over="ignore"):
+                array = array.astype(np.float32) if dtype is None else array
         found = dtype_of_array(array)
     elif hasattr(data, "__array__"):
         array = np.asarray(data)

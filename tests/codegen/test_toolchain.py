@@ -258,10 +258,18 @@ def test_the_limit_counts_processor_time(tmp_path: Path) -> None:
 
 
 def test_load_alone_ends_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that waits twice as long as it may is not given up where eight processes want each processor."""
-    command = script(tmp_path / "waits", "sleep 1.2")
+    """One that computes twice as long as it may wait is not given up where eight processes want each processor."""
+    command = script(tmp_path / "computes", "end=$(($(date +%s%N) + 1200000000)); while [ $(date +%s%N) -lt $end ]; do :; done")
     monkeypatch.setattr(compiler_process, "_load", lambda: 8.0)
     Toolchain((str(command),), "", ()).compile(tmp_path / "x.c", tmp_path / "x.so", limit=Limit(9, 0.5))
+
+
+@pytest.mark.skipif(not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="the system does not say which processes sleep")
+def test_one_that_sleeps_is_given_up_whatever_the_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = script(tmp_path / "sleeps", "sleep 60 & wait")
+    monkeypatch.setattr(compiler_process, "_load", lambda: 1000.0)
+    with pytest.raises(CompilerHangs, match=r"longer than 0\.5 seconds"):
+        Toolchain((str(command),), "", ()).compile(tmp_path / "x.c", tmp_path / "x.so", limit=Limit(9, 0.5))
 
 
 def test_the_compiler_ends_with_the_process(tmp_path: Path) -> None:

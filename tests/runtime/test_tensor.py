@@ -9,6 +9,7 @@ import operator
 import pickle
 import struct
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
@@ -370,6 +371,16 @@ def test_integers_beyond_64_bits_are_errors():
         with pytest.raises(RuntimeError, match="out of the range"):
             wrong()
     assert (Tensor([1], ms.int8) + 1000).asnumpy().tolist() == [-23]
+
+
+def test_numbers_beyond_a_float_dtype_are_infinite_and_numpy_says_nothing():
+    x = Tensor([1.0, 2.0], ms.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for made in (Tensor(1.5e39), Tensor([1.5e39]), Tensor(1.5e39, ms.bfloat16), ops.full((2,), 1.5e39), ops.full_like(x, 1.5e39)):
+            assert np.isinf(made.astype(ms.float32).asnumpy()).all()
+        x[0] = -1.5e39
+    assert x.tolist() == [-math.inf, 2]
 
 
 def test_initialisers_by_name():
