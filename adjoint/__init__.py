@@ -71,7 +71,6 @@ INSTEAD = {
     "Model": _LOOP, "Callback": _LOOP, "LossMonitor": _LOOP, "TimeMonitor": _LOOP, "train": _LOOP,
     "ModelCheckpoint": f"{_LOOP}; `ms.save_checkpoint` writes a file",
     "FixedLossScaleManager": _SCALE, "DynamicLossScaleManager": _SCALE,
-    "dataset": "give the network batches of your own, `Tensor(array[i : i + 32])`",
     "numpy": "tensors have the functions of `ops`, such as `ops.exp`, and NumPy's own functions take tensors and give arrays",
     "jacfwd": _DERIVATIVES, "jacrev": _DERIVATIVES, "vmap": "write the axis of the batch out, as in `ops.bmm`",
     "from_numpy": "`Tensor(array)`, which copies",
@@ -83,7 +82,7 @@ INSTEAD = {
 tracebacks.install()
 
 
-LOADED_WHEN_USED: dict[str, str] = {}
+LOADED_WHEN_USED: dict[str, str] = {"dataset": "adjoint.dataset"}
 """Names that load their module when they are first used."""
 
 

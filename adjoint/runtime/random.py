@@ -16,19 +16,20 @@ from adjoint.runtime.machine import memory_of
 from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor, wrap
 
-__all__ = ["get_seed", "next_key", "set_seed"]
+__all__ = ["get_seed", "next_key", "set_seed", "times_seeded"]
 
 _KEY = tensor(U64, (2,))
 
 
 class _Stream:
-    """seed: None until the user sets one; draws: how many keys were given out since."""
+    """seed: None until the user sets one; draws: how many keys were given out since; times: how often one was set."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.chosen: int | None = None
         self.seed = int.from_bytes(os.urandom(8), "little") >> 1
         self.draws = 0
+        self.times = 0
 
 
 _stream = _Stream()
@@ -44,11 +45,17 @@ def set_seed(seed: int) -> None:
     with _stream.lock:
         _stream.chosen = _stream.seed = int(seed)
         _stream.draws = 0
+        _stream.times += 1
 
 
 def get_seed() -> int | None:
     """The seed that was set, None when none was."""
     return _stream.chosen
+
+
+def times_seeded() -> int:
+    """How often `set_seed` was called in this process."""
+    return _stream.times
 
 
 def key_numbers(seed: int | None = None) -> tuple[int, int]:

@@ -1,0 +1,113 @@
+"""Rows that travel through a pipeline together.
+
+A column of a block is an array with a leading axis of rows where the rows have one shape and dtype, else a list of arrays.  Strings are
+always a list, since each has a dtype of its own length, and so are the dicts that a source may give in an array's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["Block", "Column", "as_item", "items", "joined", "stacked", "together"]
+
+Column = np.ndarray[Any, Any] | list[Any]
+
+_TEXT = "USO"
+_SCALARS = (bool, int, float, str, bytes, np.generic)
+
+
+class Block:
+    """`length` rows by columns."""
+
+    __slots__ = ("columns", "length")
+
+    def __init__(self, columns: Sequence[Column], length: int):
+        self.columns = list(columns)
+        self.length = length
+
+    def __getitem__(self, rows: slice) -> Block:
+        """Some rows that lie together, without a copy."""
+        start, stop, _ = rows.indices(self.length)
+        return Block([column[start:stop] for column in self.columns], stop - start)
+
+    def reordered(self, order: np.ndarray[Any, Any]) -> Block:
+        """The rows at these places, in this order."""
+        return Block([column[order] if isinstance(column, np.ndarray) else [column[i] for i in order] for column in self.columns],
+                     len(order))
+
+    def rows(self) -> Iterable[tuple[Any, ...]]:
+        """The rows as tuples of arrays."""
+        return zip(*map(items, self.columns))
+
+
+def items(column: Column) -> list[Any]:
+    """The rows of a column, each an array of its own shape; those of an array are views of it."""
+    return column if isinstance(column, list) else [column[i, ...] for i in range(len(column))]
+
+
+def is_uniform(arrays: Sequence[Any]) -> bool:
+    """Whether all are arrays of numbers of one shape and dtype."""
+    first = arrays[0]
+    if not isinstance(first, np.ndarray) or first.dtype.kind in _TEXT:
+        return False
+    shape, dtype = first.shape, first.dtype
+    return all(isinstance(array, np.ndarray) and array.shape == shape and array.dtype == dtype for array in arrays)
+
+
+def stacked(rows: list[Any]) -> Column:
+    """A column of rows: one array where they are uniform."""
+    return together(rows) if rows and is_uniform(rows) else rows
+
+
+def together(rows: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """`np.stack`, without its cost for each array."""
+    first = rows[0]
+    if len(rows) * first.nbytes < 4096:
+        return np.array(rows, first.dtype)
+    result = np.empty((len(rows), *first.shape), first.dtype)
+    for index, row in enumerate(rows):
+        result[index] = row
+    return result
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """One block of the rows of several with the same columns, in order."""
+    if len(blocks) == 1:
+        return blocks[0]
+    columns: list[Column] = []
+    for parts in zip(*(block.columns for block in blocks)):
+        uniform = all(isinstance(part, np.ndarray) for part in parts) and is_uniform([part[:0] for part in parts])
+        columns.append(np.concatenate(parts) if uniform else [item for part in parts for item in items(part)])
+    return Block(columns, sum(block.length for block in blocks))
+
+
+def as_item(value: Any) -> Any:
+    """What a user's function or source gave for one column, as an array of its own memory, or as a dict of such.
+
+    TypeError for what is no number, string, array, tensor or list of numbers.
+    """
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "O":
+            raise TypeError(_NO_ARRAY.format(value.dtype))
+        return value.copy()
+    if isinstance(value, _SCALARS):
+        return np.array(value)
+    if isinstance(value, Tensor):
+        return value.asnumpy().copy()
+    if isinstance(value, dict):
+        return {key: as_item(part) for key, part in value.items()}
+    try:
+        array = np.array(value)
+    except ValueError as ragged:
+        raise TypeError(f"Lists of different lengths make no array: {ragged}.") from None
+    if array.dtype.kind == "O":
+        raise TypeError(_NO_ARRAY.format(type(value).__name__))
+    return array
+
+
+_NO_ARRAY = "Data type of the input or its converted Numpy array is expected to be int or float or str, but got {}."

@@ -1,0 +1,56 @@
+"""What is raised when a user's function or source fails, or returns what is no row."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+from adjoint.diagnostics import is_ours, printed_as
+from adjoint.tracebacks import users_frames
+
+__all__ = ["UserError", "user_error"]
+
+_HEAD = "Exception thrown from user defined Python function in dataset."
+
+
+@printed_as(RuntimeError)
+class UserError(RuntimeError):
+    """A RuntimeError whose message holds the whole traceback of the user's code, from whatever thread or process it came.
+
+    user_exception  the exception itself; None where it was raised in another process
+    """
+
+    user_exception: BaseException | None = None
+
+    def parts(self) -> tuple[str]:
+        """What passes from one process to another."""
+        return (str(self),)
+
+    @classmethod
+    def again(cls, message: str) -> UserError:
+        """The error with the message that `parts` gave."""
+        return cls(message)
+
+
+def user_error(where: str, error: BaseException) -> UserError:
+    """The exception for `error`, which came out of the user's code at `where`.
+
+    where  what was running, as "operation 'crop' of map, row 3 of epoch 0"
+    """
+    frames = users_frames(error.__traceback__)
+    # Where no line of the user's ran, as when a function is called with the wrong arguments, `where` says the place.
+    ours = frames is not None and is_ours[frames.tb_frame.f_code.co_filename]
+    text = "".join(traceback.format_exception(type(error), error, None if ours else frames)).rstrip()
+    failed = UserError(f"{_HEAD}\nIt was raised by {where}:\n\n{text}")
+    failed.user_exception = error
+    return failed
+
+
+def wrong_result(where: str, message: str) -> UserError:
+    """The exception for user's code that returned what is no row."""
+    return UserError(f"{_HEAD}\nInvalid result of {where}: {message}")
+
+
+def quoted(names: Any) -> str:
+    """Names of columns as they stand in messages."""
+    return ", ".join(repr(name) for name in names)

@@ -1,0 +1,73 @@
+"""What a transform is: a callable on the columns of one row, which may know how to work on many rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.dataset.blocks import Column, is_uniform, together
+
+__all__ = ["Keys", "Operation", "StackOperation", "as_array"]
+
+Keys = Callable[[], np.ndarray[Any, Any]]
+"""Gives the random key of each row, uint64: `Draws(key)` are the row's numbers."""
+
+SMALL = 16384
+"""Bytes of a row up to which many are worked on as one array: beyond that they do not fit into the processor's cache together."""
+
+
+class Operation:
+    """A transform.
+
+    It is called with the columns of a row, as arrays, and returns an array, or a tuple of them.  What it draws comes from
+    `streams.draws()`.
+    """
+
+    random = False
+    """Whether it draws random numbers."""
+
+    def __call__(self, *columns: Any) -> Any:
+        raise NotImplementedError
+
+    def on_blocks(self, columns: list[Column], keys: Keys) -> list[Column] | None:
+        """The same on many rows at once, with the same bits; None where rows are to be given one by one."""
+        return None
+
+
+class StackOperation(Operation):
+    """A transform of one array whose rows can be worked on as one array with a leading axis."""
+
+    def __call__(self, *columns: Any) -> Any:
+        (array,) = columns
+        return self.on_array(as_array(array, type(self).__name__))
+
+    def on_array(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The result for one row."""
+        raise NotImplementedError
+
+    def on_stack(self, stack: np.ndarray[Any, Any], keys: Keys) -> np.ndarray[Any, Any] | None:
+        """The results for rows along the first axis, or None where only single rows can be worked on."""
+        return None
+
+    def on_blocks(self, columns: list[Column], keys: Keys) -> list[Column] | None:
+        if len(columns) != 1:
+            return None
+        (column,) = columns
+        if isinstance(column, list):
+            if not column or not is_uniform(column) or column[0].nbytes > SMALL:
+                return None
+            column = together(column)
+        elif not len(column) or column[0].nbytes > SMALL:
+            return None
+        done = self.on_stack(column, keys)
+        return None if done is None else [done]
+
+
+def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """A transform's argument as an array; TypeError for what is none."""
+    array = np.asarray(value)
+    if array.dtype.kind == "O":
+        raise TypeError(f"Invalid user input. Got {type(value)}: {value}, cannot be converted into tensor, in {name}.")
+    return array
