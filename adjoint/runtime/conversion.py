@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from adjoint.ir.types import BF16, BOOL, DTYPES, F32, F64, I64, U64, DType
 __all__ = ["array_from", "dtype_argument", "dtype_of_array", "number_array", "numpy_dtype", "out_of_range"]
 
 
-def dtype_of_array(array: np.ndarray[Any, Any]) -> DType:
+def dtype_of_array(array: np.ndarray[Any, Any] | np.generic) -> DType:
     """The dtype of a NumPy array; TypeError when there is none such."""
     found = _FROM_NUMPY.get(array.dtype.newbyteorder("="))
     if found is None:
@@ -86,6 +87,8 @@ def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DT
             array = np.asarray(plain)
         except ValueError as ragged:
             raise ValueError(f"For 'Tensor', the nested lists must have equal lengths: {ragged}") from None
+        if array.dtype.newbyteorder("=") not in _FROM_NUMPY:
+            return _of_large_integers(plain, array, dtype), dtype or F32
         if array.size == 0 and array.dtype == np.float64:
             array = array.astype(np.float32)
         if array.dtype == np.float64 and not _has_float64(data):
@@ -134,6 +137,35 @@ def _without_tensors(data: Any, depth: int = 0) -> Any:
     if isinstance(data, (str, bytes)) or data is None:
         raise TypeError(f"For 'Tensor', the data must be numbers, but got {data!r} of type {type(data).__name__}.")
     return data
+
+
+def _of_large_integers(data: Any, array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
+    """Convert lists of numbers, some of them integers of more than 64 bits, to a float dtype.
+
+    TypeError that names the first item which is no number; RuntimeError for an integer that is too large.
+    """
+    items = [*_items(data)]
+    for item in items:
+        if isinstance(item, (np.ndarray, np.generic)):
+            dtype_of_array(item)
+        elif not isinstance(item, (bool, int, float)):
+            raise TypeError(f"For 'Tensor', the data must be numbers, but got {item!r} of type {type(item).__name__}.")
+    large = max((item for item in items if isinstance(item, int)), key=abs)
+    if not (dtype.is_float if dtype is not None else any(isinstance(item, float) for item in items)):
+        raise out_of_range("Tensor", large, dtype or "Int64 and UInt64")
+    try:
+        return _converted(array, dtype or F32)
+    except OverflowError:
+        raise out_of_range("Tensor", large, dtype or F32) from None
+
+
+def _items(data: Any) -> Iterator[Any]:
+    """Yield what is in nested lists and tuples, in order."""
+    for item in data:
+        if isinstance(item, (list, tuple)):
+            yield from _items(item)
+        else:
+            yield item
 
 
 def _has_float64(data: Any) -> bool:

@@ -65,11 +65,20 @@ def _backwards(items: list[_Item]) -> Iterator[_Item]:
     return reversed(items)
 
 
+def _stepped(items: list[int]) -> Iterator[int]:
+    step = items[1] - items[0] if len(items) > 1 else 1
+    return iter(range(items[0], items[-1] + step, step) if items else range(0))
+
+
 _ITERATORS: dict[type, Callable[[list[Any]], Iterator[Any]]] = {
     zip: _zipped, enumerate: _counted, map: lambda items: map(_itself, items), filter: lambda items: filter(lambda x: True, items),
     type(iter([])): iter, type(iter(())): lambda items: iter(tuple(items)), types.GeneratorType: _generated,
     type(reversed([])): _backwards, itertools.chain: itertools.chain,
     itertools.islice: lambda items: itertools.islice(items, None),
+    type(iter("a")): lambda items: iter("".join(items)), type(iter("\xe9")): lambda items: iter("".join(items)),
+    type(iter(b"")): lambda items: iter(bytes(items)), type(iter(range(0))): _stepped,
+    type(iter({})): lambda items: iter(dict.fromkeys(items)), type(iter({}.items())): lambda items: iter(dict(items).items()),
+    type(iter({}.values())): lambda items: iter(dict(enumerate(items)).values()),
 }
 """For each type of iterators, how one is made that gives these items."""
 
@@ -217,7 +226,8 @@ class Returned:
             raise self._refused(x)
         left = list(itertools.islice(x, _MOST_ITEMS + 1))
         if len(left) > _MOST_ITEMS:
-            raise self._refused(x, "which does not seem to end")
+            raise errors.UNSUPPORTED.at(self._on.returned_at, "an iterator that does not seem to end is returned",
+                                        help="make it outside of the function, of what the function returns")
         return self._of_items(left, make)
 
     def _is_plain(self, x: Any) -> bool:
@@ -289,6 +299,11 @@ class Returned:
 
     def _refused(self, x: Any, how: str = "") -> CompileError:
         kind = errors.with_article(type(x).__name__)
+        if not self._holds_late(x):
+            return errors.UNSUPPORTED.at(
+                self._on.returned_at, f"{kind}{f', {how},' if how else ''} is returned, which a graph cannot make anew at each call",
+                help="make it outside of the function, of what the function returns" + (
+                    "; of one that ends, `list(..)` can be returned" if isinstance(x, Iterator) else ""))
         what = f"values that the graph computes are returned inside of {kind}{f', {how}' if how else ''}"
         instead = "return a list of what it gives: `list(..)`" if isinstance(x, Iterator) \
             else "return them themselves, or in tuples, lists and dicts"

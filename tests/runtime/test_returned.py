@@ -137,6 +137,10 @@ RETURNED: dict[str, Callable[[Any], Any]] = {
     "chain": lambda x: itertools.chain([x], [1]),
     "filter": lambda x: filter(lambda a: a is not None, [x, None]), "generator": lambda x: (a * 2 for a in (x, x + 1)),
     "islice": lambda x: itertools.islice([x, x, x], 2),
+    "letters": lambda x: iter("ab"), "accents": lambda x: iter("\xe9a"), "bytes": lambda x: iter(b"ab"),
+    "range": lambda x: iter(range(7, 1, -2)), "ranges": lambda x: [iter(range(0)), iter(range(5, 6))],
+    "keys_in_turn": lambda x: iter({"a": x}), "values_in_turn": lambda x: iter({"a": x, "b": x + 1}.values()),
+    "items_in_turn": lambda x: iter({"a": x}.items()),
     "set": lambda x: {x + 1}, "set_of_numbers": lambda x: {1, 2}, "frozenset": lambda x: frozenset([x]),
     "deque": lambda x: collections.deque([x, 1], 4),
     "deque_in_a_list": lambda x: [collections.deque([x])], "counter": lambda x: collections.Counter("aab"),
@@ -343,6 +347,18 @@ def test_what_holds_a_value_that_cannot_be_replaced_is_refused(function: Callabl
         jit(lambda x: function(x))(X)
     found = caught.value.diagnostic
     assert found.code == "E209" and "returned inside of" in found.label and found.help, str(caught.value)
+
+
+@pytest.mark.parametrize(("function", "label"), [
+    (lambda x: itertools.count(), "a count is returned, which a graph cannot make anew at each call"),
+    (lambda x: [x, itertools.cycle("ab")], "a cycle is returned, which"),
+    (lambda x: enumerate(itertools.count()), "an iterator that does not seem to end is returned"),
+])
+def test_iterators_of_numbers_that_cannot_be_made_anew_are_refused(function: Callable[[Any], Any], label: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        jit(lambda x: function(x))(X)
+    found = caught.value.diagnostic
+    assert found.code == "E202" and found.label.startswith(label) and found.help, str(caught.value)
 
 
 def test_iterators_go_on_once_in_the_body_too() -> None:
