@@ -44,11 +44,15 @@ def _info(store: Store, limit: int) -> int:
 
 
 def _verify(store: Store, limit: int) -> int:
-    damaged = store.damaged()
+    damaged, earlier = store.damaged(), store.of_earlier_versions()
     for name in damaged:
         store.folder.remove(name)
         print(f"damaged, removed: {name}")
-    print(f"{store.root}: {store.usage().kernels} kernels are whole, {len(damaged)} files were damaged")
+    whole = store.usage().kernels - sum(name.startswith("kernel/") for name in earlier)
+    print(f"{store.root}: {whole} kernels are whole, {len(damaged)} files were damaged")
+    if earlier:
+        print(f"{len(earlier)} files are of an earlier version of adjoint and not used; "
+              "`adjoint cache clear` removes them, and so does a full cache")
     return 1 if damaged else 0
 
 

@@ -49,6 +49,8 @@ SIZE_LIMIT: Final = 500_000_000
 KEPT_AFTER_TRIMMING: Final = 0.8
 """Share of the limit that is kept when it was exceeded, so that trimming is rare."""
 HOUR: Final = 3600.0
+EARLIER: Final = {"kernel": re.compile(rb"[^\n/]+\.so\n(\w+\n)*"), "toolchain": re.compile(rb"works\n(-[^\n]*\n)*")}
+"""By folder, entries as earlier versions wrote them, without key and checksum."""
 ROOM: Final = 2**22
 """Bytes that a directory must be able to take before a compiler is blamed for what fails in it."""
 
@@ -219,13 +221,19 @@ class Store:
 
     def damaged(self) -> list[str]:
         """The names of files that are not what they should be: altered, cut short, or exchanged with others."""
-        names = self.folder.names
+        names, earlier = self.folder.names, {*self.of_earlier_versions()}
         libraries = {name: self.library(name) is not None for name in names("library") if name.endswith(".so")}
-        return [
+        found = [
             *(f"kernel/{key}" for key in names("kernel") if not libraries.get(self.entry(key) or "", False)),
             *(f"library/{name}" for name, whole in libraries.items() if not whole),
             *(f"toolchain/{key}" for key in names("toolchain") if self.accepted_flags(key) is None),
         ]
+        return [name for name in found if name not in earlier]
+
+    def of_earlier_versions(self) -> list[str]:
+        """The names of entries that an earlier version wrote: never read, and removed by `clear` or when the cache is full."""
+        names = [f"{folder}/{key}" for folder in EARLIER for key in self.folder.names(folder)]
+        return [name for name in names if EARLIER[name.partition("/")[0]].fullmatch(self.folder.read(name) or b"")]
 
 
 class Stores:

@@ -53,6 +53,21 @@ def test_verify_removes_what_is_damaged(directory: Path, capsys: pytest.CaptureF
     assert store.entry("b2") is not None
 
 
+def test_verify_names_entries_of_earlier_versions(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = filled()
+    earlier = {"kernel/c3": "unit.0f.so\nadd_f32\nadd_grad_f32\n", "kernel/d4": "unit.0f.so\n", "toolchain/e5": "works\n-mavx\n"}
+    for name, text in earlier.items():
+        (store.root / name).write_text(text)
+    assert main(["cache", "verify"]) == 0
+    assert capsys.readouterr().out == (
+        f"{directory}/kernels: 2 kernels are whole, 0 files were damaged\n3 files are of an earlier version of adjoint and not used; "
+        "`adjoint cache clear` removes them, and so does a full cache\n")
+    assert all((store.root / name).exists() for name in earlier)
+    (store.root / "kernel/c3").write_text("unit.0f.so\nadd_f32")
+    assert main(["cache", "verify"]) == 1
+    assert "damaged, removed: kernel/c3\n" in capsys.readouterr().out
+
+
 def test_clear(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = filled()
     assert main(["cache", "clear"]) == 0
