@@ -1,4 +1,5 @@
-"""How an exception that nobody catches is shown: with the frames of the user's program, and without those of this package.
+"""How an exception that nobody catches is shown: with the frames of the user's program, and without those of this package
+and of the standard library that it calls.
 
 What is shown is a view: exceptions keep their tracebacks, so that code which catches one, `sys.last_traceback` and a debugger after the
 fact see every frame.  `ADJOINT_FULL_TRACEBACK=1` shows all; so does an `InternalError`, and an assertion of the package's own that fails.
@@ -19,6 +20,8 @@ from adjoint.diagnostics import InternalError, is_ours
 
 __all__ = ["install", "users_frames"]
 
+_STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
+
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _SOME_LEFT_OUT = "raised within adjoint: ADJOINT_FULL_TRACEBACK=1 shows its frames"
 
@@ -34,17 +37,29 @@ def install() -> None:
 
 
 def users_frames(frames: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of this package; as it is where there are no others."""
+    """Return a traceback without the frames of this package, and of the standard library where this package calls it.
+
+    Where there are no other frames it is returned as it is.
+    """
     kept: list[TracebackType] = []
-    at = frames
+    at, called_by_us = frames, False
     while at is not None:
-        if not is_ours[at.tb_frame.f_code.co_filename]:
+        file = at.tb_frame.f_code.co_filename
+        if is_ours[file]:
+            called_by_us = called_by_us or not file.startswith("<frozen ")  # Python's import system serves both
+        elif not (called_by_us and _is_of_python(file)):
+            called_by_us = False
             kept.append(at)
         at = at.tb_next
     shown = None
     for at in reversed(kept):
         shown = TracebackType(shown, at.tb_frame, at.tb_lasti, at.tb_lineno)
     return shown if kept else frames
+
+
+def _is_of_python(file: str) -> bool:
+    """Return whether a file is of the standard library; on some systems packages are installed in its directory."""
+    return file.startswith(_STANDARD_LIBRARY) and f"-packages{os.sep}" not in file
 
 
 @contextlib.contextmanager
@@ -98,12 +113,14 @@ def _innermost(raised: BaseException) -> TracebackType | None:
 
 def _hint(raised: BaseException) -> str:
     """What is said below an exception that this package has not raised on purpose; empty for others."""
-    last = _innermost(raised)
-    if last is None or _is_shown_whole(raised) or users_frames(raised.__traceback__) is raised.__traceback__:
+    last, shown = _innermost(raised), users_frames(raised.__traceback__)
+    if last is None or _is_shown_whole(raised) or shown is raised.__traceback__:
         return ""
+    while shown is not None and shown.tb_next is not None:
+        shown = shown.tb_next
     code = last.tb_frame.f_code
-    on_purpose = code.co_code[last.tb_lasti] == _RAISE
-    return "" if on_purpose or not is_ours[code.co_filename] else _SOME_LEFT_OUT
+    on_purpose = is_ours[code.co_filename] and code.co_code[last.tb_lasti] == _RAISE
+    return "" if on_purpose or (shown is not None and shown.tb_frame is last.tb_frame) else _SOME_LEFT_OUT
 
 
 def _for_python(shown: Callable[..., Any]) -> Callable[..., None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import pickle
 import re
@@ -139,6 +141,34 @@ def _raised(kind, function) -> BaseException:
     with pytest.raises(kind) as caught:
         function()
     return caught.value
+
+
+def raising(*args):
+    raise KeyError("of the user")
+
+
+def test_frames_of_the_standard_library_belong_to_who_calls_it():
+    """Called by this package they are left out, up to the next frame of the user; called by the user they stay."""
+    ours = {"contextlib": contextlib, "json": json, "raising": raising}
+    exec(compile("""
+def within(function):
+    with contextlib.ExitStack() as stack:
+        stack.callback(function)
+def fails(): json.loads("{")
+""", tracebacks.__file__, "exec"), ours)
+
+    def names(kind, function):
+        error = _raised(kind, function)
+        frames = traceback.extract_tb(tracebacks.users_frames(error.__traceback__))
+        return [frame.name for frame in frames][1:], tracebacks._hint(error)
+
+    assert names(KeyError, lambda: ours["within"](raising)) == (["<lambda>", "raising"], "")
+    found, hint = names(ValueError, lambda: ours["within"](lambda: json.loads("{")))
+    assert found[:3] == ["<lambda>", "<lambda>", "loads"] and found[-1] == "raw_decode" and not hint
+    found, hint = names(ValueError, lambda: ours["fails"]())
+    assert found == ["<lambda>"] and hint == tracebacks._SOME_LEFT_OUT
+    import_of_the_users = compile("raise KeyError", os.__file__, "exec")
+    assert names(KeyError, lambda: exec(import_of_the_users))[0][-1] == "<module>"
 
 
 def test_what_is_caught_keeps_its_frames():
