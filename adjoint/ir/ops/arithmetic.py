@@ -188,6 +188,17 @@ class FloorDiv(Binary):
         return k.select(k.equal(y, 0), x / y, whole)
 
 
+_SAMPLES_OF_REMAINDERS = (
+    sample(F32_23, F32_23, domain=((0.1, 0.9), (1.0, 2.0))),
+    sample(F32_23, tensor(F32), domain=((1.1, 1.4), (-1.0, -0.9))),
+    *square(2, (0.1, 0.9), (1.0, 2.0)),
+    sample(F32_23, tensor(F32, (3,)), domain=((-9.0, 9.0), (-2.0, -1.0)), smooth=False, note="steps at multiples of y"),
+    sample(I32_23, I32_23, values={0: [[5, -5, 5], [-5, -(2**31), 3]], 1: [[3, 3, -3], [0, -1, 0]]},
+           smooth=False, note="integers"),
+    *on_integers(2, U8, I64, BOOL, domain=(0.0, 9.0)),
+)
+
+
 @operation
 class Mod(Binary):
     """x - y * (x // y), with the sign of y, as Python's `%`; an integer x % 0 is 0 and a float one NaN, as in NumPy.
@@ -204,14 +215,8 @@ class Mod(Binary):
     accepts = ANY
     cost = 8
     samples = (
-        sample(F32_23, F32_23, domain=((0.1, 0.9), (1.0, 2.0))),
-        sample(F32_23, tensor(F32), domain=((1.1, 1.4), (-1.0, -0.9))),
-        *square(2, (0.1, 0.9), (1.0, 2.0)),
-        sample(F32_23, tensor(F32, (3,)), domain=((-9.0, 9.0), (-2.0, -1.0)), smooth=False, note="steps at multiples of y"),
+        *_SAMPLES_OF_REMAINDERS,
         sample(tensor(F32), F32_23, values={1: [[0.0, -0.0, 1.0], [0.1, -3.0, 2.0]]}, smooth=False, note="y = 0"),
-        sample(I32_23, I32_23, values={0: [[5, -5, 5], [-5, -(2**31), 3]], 1: [[3, 3, -3], [0, -1, 0]]},
-               smooth=False, note="integers"),
-        *on_integers(2, U8, I64, BOOL, domain=(0.0, 9.0)),
     )
 
     def reference(self, x: Array, y: Array) -> Array:
@@ -250,16 +255,10 @@ class Fmod(Binary):
     accepts = ANY
     cost = 8
     samples = (
-        sample(F32_23, F32_23, domain=((0.1, 0.9), (1.0, 2.0))),
-        sample(F32_23, tensor(F32), domain=((1.1, 1.4), (-1.0, -0.9))),
-        *square(2, (0.1, 0.9), (1.0, 2.0)),
-        sample(F32_23, tensor(F32, (3,)), domain=((-9.0, 9.0), (-2.0, -1.0)), smooth=False, note="steps at multiples of y"),
+        *_SAMPLES_OF_REMAINDERS,
         sample(tensor(F32), F32_23, values={1: [[0.0, -0.0, 1.0], [math.inf, -3.0, 2.0]]}, smooth=False, note="y = 0"),
         sample(tensor(F32, (3,)), tensor(F32, (3,)), values={0: [1e30, -3e38, 7.0], 1: [0.3, 7e-30, 1e-45]}, smooth=False,
                note="large quotients"),
-        sample(I32_23, I32_23, values={0: [[5, -5, 5], [-5, -(2**31), 3]], 1: [[3, 3, -3], [0, -1, 0]]},
-               smooth=False, note="integers"),
-        *on_integers(2, U8, I64, BOOL, domain=(0.0, 9.0)),
     )
 
     def reference(self, x: Array, y: Array) -> Array:
