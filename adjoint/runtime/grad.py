@@ -56,28 +56,26 @@ class _Leaf:
         self.slots: list[int] = []
         self.copy: ArgumentCopy | None = None
         self.given = value
+        self.flat = type(value) if type(value) in (tuple, list) and are_tensors(value) else None
+        """The class of an argument that is a plain tuple or list of tensors."""
         if isinstance(value, Tensor):
             self.value = self._named(tape, value)
-        elif type(value) is tuple and are_tensors(value):  # nothing that can change
+        elif self.flat is tuple:  # nothing that can change
             self.value = tuple([self._named(tape, x) for x in value])
         else:
-            self.copy = ArgumentCopy(value, functools.partial(self._named, tape))
+            self.copy = ArgumentCopy(value, lambda leaf: self._named(tape, leaf) if isinstance(leaf, Tensor) else leaf)
             self.value, self.given = self.copy.value, self.copy.given
 
-    def _named(self, tape: Tape, leaf: Any) -> Any:
-        if not isinstance(leaf, Tensor):
-            return leaf
+    def _named(self, tape: Tape, leaf: Tensor) -> Tensor:
         alias = tape.leaf(leaf)
-        slot = tape.slot_of(alias)
-        assert slot is not None
-        self.slots.append(slot)
+        self.slots.append(tape.slots[id(alias)])
         return alias
 
     def structured(self, found: dict[int, Tensor]) -> Any:
         if isinstance(self.given, Tensor):
             return found[self.slots[0]]
         by_slot = [found[slot] for slot in self.slots]
-        return tuple(by_slot) if self.copy is None else gradients_like(self.given, by_slot)
+        return gradients_like(self.given, by_slot) if self.flat is None else self.flat(by_slot)
 
 
 def differentiate(

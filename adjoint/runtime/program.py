@@ -159,13 +159,22 @@ class Program:
         def of(atom: Atom) -> Tensor:
             return tensors[atom] if isinstance(atom, Value) else constant(atom.value, atom.type.dtype)
 
-        for node in self.function.body.nodes:
-            operands = [of(x) for x in node.operands]
-            if isinstance(node.op, (Callback, CellCallback, Pullback)):
-                made: Any = self._host(node)(operands, tape)
-            else:
-                made = apply(node.op, *operands)
-            tensors.update(zip(node.results, made if isinstance(made, (tuple, list)) else (made,), strict=True))
+        instruction = tape.instruction_above()
+        try:
+            for node in self.function.body.nodes:
+                operands = [of(x) for x in node.operands]
+                if isinstance(node.op, (Callback, CellCallback, Pullback)):
+                    tape.adjoint_of = None
+                    made: Any = self._host(node)(operands, tape)
+                else:
+                    tape.adjoint_of = instruction
+                    made = apply(node.op, *operands)
+                if made.__class__ is Tensor:
+                    tensors[node.results[0]] = made
+                else:
+                    tensors.update(zip(node.results, made, strict=True))
+        finally:
+            tape.adjoint_of = None
         return [of(x) for x in self.function.body.results]
 
     def gradients(self, tape: Tape, wanted: Sequence[int], cotangents: Sequence[Tensor], *, recorded: bool) -> list[Tensor]:

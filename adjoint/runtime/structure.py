@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-__all__ = ["CONTAINERS", "arranged", "items", "leaves", "like", "made", "mapped", "replaced"]
+__all__ = ["CONTAINERS", "arranged", "endless", "items", "leaves", "like", "made", "mapped", "replaced"]
 
 _ITERATED = (tuple, list, collections.deque)
 CONTAINERS = (*_ITERATED, dict, slice)
@@ -92,11 +92,12 @@ def leaves(value: Any, of: type | tuple[type, ...] = object) -> list[Any]:
     try:
         _gather(value, of, found)
     except RecursionError:
-        raise _endless(value) from None
+        raise endless(value) from None
     return found
 
 
-def _endless(value: Any) -> ValueError:
+def endless(value: Any) -> ValueError:
+    """The error of a structure that contains itself."""
     return ValueError(f"a {type(value).__name__} cannot be walked: it contains itself, or is nested too deeply")
 
 
@@ -125,7 +126,7 @@ def mapped(value: Any, change: Callable[[Any], Any], classes: Mapping[type, type
     try:
         new = [mapped(part, change, classes) if issubclass(type(part), CONTAINERS) else change(part) for part in parts]
     except RecursionError:
-        raise _endless(value) from None
+        raise endless(value) from None
     if kind in classes:
         return made(classes[kind], value, new)
     if kind is list:

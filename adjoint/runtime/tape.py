@@ -141,6 +141,8 @@ class Tape:
     depth   gradients being taken, one inside the other
     site    the node of a graph that the next event belongs to: it takes the place of the line of Python in keys and
             locations; None outside of graphs, and while a graph runs Python of the user's
+    adjoint_of  the instruction of the user's program that asked for the adjoint whose ops are being recorded; None where there is
+            none, and while the adjoint runs Python of the user's
     """
 
     emits: bool = False
@@ -151,6 +153,7 @@ class Tape:
 
     def __init__(self) -> None:
         self.site: Node | None = None
+        self.adjoint_of: int | None = None
         self.slots: dict[int, int] = {}
         self.values: list[Tensor] = []
         self.names: dict[int, list[Tensor]] = {}
@@ -258,6 +261,10 @@ class Tape:
             frame = frame.f_back
         return None
 
+    def instruction_above(self) -> int | None:
+        """The instruction of the user's program that has led here."""
+        return self._instruction(sys._getframe(1))
+
     def _grow(self, key: tuple[Any, ...], kind: str, about: Any, operands: Sequence[int], results: Sequence[int],
               host: int = -1, rule: int = -1) -> None:
         loc, frame = (user_location(), user_frame()) if self.site is None else (self.site.loc, None)
@@ -288,7 +295,7 @@ class Tape:
         if site is None:
             frame = sys._getframe(3)  # past `apply` and the operator that called it: looking at a frame costs
             code = frame.f_code
-            key[1] = self._instruction(frame) if is_ours[code.co_filename] else id(code) + frame.f_lasti
+            key[1] = (self.adjoint_of or self._instruction(frame)) if is_ours[code.co_filename] else id(code) + frame.f_lasti
         step = self.at.children.get(tuple(key))
         first = len(values)
         if step is None:

@@ -246,6 +246,47 @@ def test_a_function_that_changes_its_arguments() -> None:
         ms.jit(lambda x: ms.grad(lambda t: t.pop() * t[0])([x, x])[0])(A)
 
 
+def moves(t: Any) -> Any:
+    t[1] = t[0]
+    return t[0][0] * 2
+
+
+def appends_a_tuple(t: Any) -> Any:
+    t.append((t[0][0], Pair(t[2], t[0])))
+    return t[0][0] * 2
+
+
+def appends_a_list(t: Any) -> Any:
+    made = [t[1], t[0]]
+    made.append({"itself": made, "row": deque([t[2]])})
+    t[2].append(made)
+    return t[0][0] * 2
+
+
+@pytest.mark.parametrize("f", [moves, appends_a_tuple, appends_a_list, lambda t: t.pop(1) * t[0][0]])
+def test_what_a_function_leaves_in_its_arguments_is_the_callers_own(f: Callable[[Any], Any]) -> None:
+    """However deep it is put, a tensor, tuple or list of the argument is that of the caller and no copy: as without a gradient."""
+    def left(call: Callable[[Any], Any]) -> Any:
+        x, y, z, w = (A.copy() for _ in range(4))
+        pair, row = (x, y), [w]
+        given = [pair, z, row]
+        known = {id(part): name for name, part in {"x": x, "y": y, "z": z, "w": w, "row": row, "pair": pair}.items()}
+
+        def named(part: Any) -> Any:
+            if id(part) not in known and isinstance(part, (tuple, list, dict, deque)):
+                known[id(part)] = type(part).__name__
+                held = part.values() if isinstance(part, dict) else part
+                return type(part).__name__, [named(p) for p in held]
+            return known.get(id(part), "copy")
+
+        call(given)
+        return [*map(named, given)], [*map(named, row)]
+
+    expected = left(f)
+    assert "copy" not in repr(expected)
+    assert left(ms.grad(f)) == left(lambda t: ms.vjp(f, t)) == expected
+
+
 def test_second_order_through_a_dict() -> None:
     cube = lambda t: t["u"] * t["u"] * t["u"] * t["v"]  # noqa: E731
     slope = lambda x, y: ms.grad(cube)({"u": x, "v": y})["u"]  # noqa: E731
