@@ -64,13 +64,8 @@ __all__ = [
     "uintp", "ushort", "value_and_grad", "vjp",
 ]
 
-_LOOP = "write the loop, with `grads = ms.value_and_grad(forward, None, optimizer.parameters)` and `optimizer(grads)`"
-_SCALE = "multiply the loss by a Tensor, and give the optimizer `loss_scale`; `Cell.to_float` computes in half precision"
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"
 INSTEAD = {
-    "Model": _LOOP, "Callback": _LOOP, "LossMonitor": _LOOP, "TimeMonitor": _LOOP, "train": _LOOP,
-    "ModelCheckpoint": f"{_LOOP}; `ms.save_checkpoint` writes a file",
-    "FixedLossScaleManager": _SCALE, "DynamicLossScaleManager": _SCALE,
     "numpy": "tensors have the functions of `ops`, such as `ops.exp`, and NumPy's own functions take tensors and give arrays",
     "jacfwd": _DERIVATIVES, "jacrev": _DERIVATIVES, "vmap": "write the axis of the batch out, as in `ops.bmm`",
     "from_numpy": "`Tensor(array)`, which copies",
@@ -82,7 +77,13 @@ INSTEAD = {
 tracebacks.install()
 
 
-LOADED_WHEN_USED: dict[str, str] = {"dataset": "adjoint.dataset"}
+_TRAINING = (
+    "Accuracy", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric", "DynamicLossScaleManager", "F1", "Fbeta",
+    "FixedLossScaleManager", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE", "Metric", "Model", "ModelCheckpoint", "Perplexity",
+    "Precision", "Recall", "RunContext", "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy",
+    "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
+)
+LOADED_WHEN_USED: dict[str, str] = {"dataset": "adjoint.dataset", "train": "adjoint.train", **dict.fromkeys(_TRAINING, "adjoint.train")}
 """Names that load their module when they are first used."""
 
 

@@ -1,4 +1,4 @@
-"""Loss scales: gradients in half precision neither vanish nor overflow.
+"""Mixed precision: `auto_mixed_precision` and its like, and loss scales: gradients in half precision neither vanish nor overflow.
 
     loss, grads = value_and_grad(lambda x: scaler.scale(forward(x)), None, optimizer.parameters)(x)
     grads, finite = scaler.unscale(grads), all_finite(grads)
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint import lazy
 from adjoint.diagnostics import missing_name
 from adjoint.ir.types import F32, I32
 from adjoint.ops.arguments import integer, number, operand, wrong
@@ -92,9 +93,13 @@ class DynamicLossScaler(LossScaler):
         return True
 
 
-INSTEAD = {"auto_mixed_precision": "`Cell.to_float` of the cells that compute in half precision"}
-"""What to write for names of MindSpore's that are not here."""
+LOADED_WHEN_USED = dict.fromkeys(
+    ("DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "auto_mixed_precision", "build_train_network",
+     "custom_mixed_precision", "get_black_list", "get_white_list"), "adjoint.train.amp")
+"""Names that load their module when they are first used."""
 
 
 def __getattr__(name: str) -> Any:
+    if name in LOADED_WHEN_USED:
+        return lazy.load(globals(), name)
     raise missing_name(__name__, name, globals())

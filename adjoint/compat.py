@@ -29,7 +29,8 @@ MODULES = {
     "mindspore.nn.optim": "adjoint.nn",
     "mindspore.nn.wrap": "adjoint.nn",
     "mindspore.ops.primitive": "adjoint.ops",
-    "mindspore.train": "adjoint",
+    "mindspore.nn.metrics": "adjoint.train.metrics",
+    "mindspore.nn.wrap.loss_scale": "adjoint.nn.loss_scale",
     "mindspore.train.serialization": "adjoint",
 }
 """Modules whose place in MindSpore is not the one of what answers for them here."""
@@ -38,7 +39,7 @@ MODULES = {
 PUBLIC = (
     "mindspore.amp", "mindspore.common", "mindspore.common.dtype", "mindspore.common.initializer", "mindspore.common.parameter",
     "mindspore.common.tensor", "mindspore.context", "mindspore.dtype", "mindspore.nn", "mindspore.ops", "mindspore.ops.composite",
-    "mindspore.ops.functional", "mindspore.ops.operations",
+    "mindspore.ops.functional", "mindspore.ops.operations", "mindspore.train",
 )
 """Modules that stand here under the same name.  All others at the top, `adjoint.ir` and its like, are none of MindSpore's."""
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from adjoint import lazy
 from adjoint.diagnostics import missing_name
 from adjoint.nn import (
     activation,
@@ -13,6 +14,7 @@ from adjoint.nn import (
     learning_rate_schedule,
     linear,
     loss,
+    loss_scale,
     math,
     normalization,
     optim,
@@ -30,6 +32,7 @@ from adjoint.nn.embedding import *  # noqa: F403
 from adjoint.nn.learning_rate_schedule import *  # noqa: F403
 from adjoint.nn.linear import *  # noqa: F403
 from adjoint.nn.loss import *  # noqa: F403
+from adjoint.nn.loss_scale import *  # noqa: F403
 from adjoint.nn.math import *  # noqa: F403
 from adjoint.nn.normalization import *  # noqa: F403
 from adjoint.nn.optim import *  # noqa: F403
@@ -49,6 +52,7 @@ __all__ += embedding.__all__
 __all__ += learning_rate_schedule.__all__
 __all__ += linear.__all__
 __all__ += loss.__all__
+__all__ += loss_scale.__all__
 __all__ += math.__all__
 __all__ += normalization.__all__
 __all__ += optim.__all__
@@ -58,10 +62,8 @@ __all__ += pooling.__all__
 __all__ += wrap.__all__
 
 _RECURRENT = "a Cell of your own, with `nn.Dense` for the gates and a loop over the steps in `construct`"
-_SCALE = "a Cell that multiplies the loss by a Tensor, and the optimizer's `loss_scale`"
 INSTEAD = {
     **dict.fromkeys(("GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"), _RECURRENT),
-    **dict.fromkeys(("DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"), _SCALE),
     "ForwardValueAndGrad": "`ms.value_and_grad`",
     "AdamW": "`nn.AdamWeightDecay`",
     "CELU": "the function `ops.celu`", "GLU": "the function `ops.glu`", "HShrink": "the function `ops.hardshrink`",
@@ -72,5 +74,14 @@ INSTEAD = {
 """What to write for layers of MindSpore's that are not here."""
 
 
+LOADED_WHEN_USED = dict.fromkeys(
+    ("Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Perplexity", "Precision",
+     "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn", "names",
+     "rearrange_inputs"), "adjoint.train.metrics")
+"""Metrics, which stand here too: their module is loaded when they are first used."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in LOADED_WHEN_USED:
+        return lazy.load(globals(), name)
     raise missing_name(__name__, name, globals())

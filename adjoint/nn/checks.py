@@ -11,7 +11,8 @@ from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
 __all__ = [
-    "boolean", "choice", "floating", "integer", "least", "number", "pair", "positive", "positive_number", "tensor_argument",
+    "boolean", "choice", "floating", "integer", "least", "least_integer", "number", "pair", "positive", "positive_number",
+    "tensor_argument",
 ]
 
 
@@ -29,6 +30,13 @@ def integer(owner: Cell | str, argument: str, value: Any) -> int:
 def positive(owner: Cell | str, argument: str, value: Any) -> int:
     if not 0 < integer(owner, argument, value) < 2**63:
         raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be greater than 0 and of 64 bits, but got {value}.")
+    return int(value)
+
+
+def least_integer(owner: Cell | str, argument: str, value: Any, bound: int) -> int:
+    """An int of 64 bits that is at least `bound`."""
+    if not bound <= integer(owner, argument, value) < 2**63:
+        raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be at least {bound} and of 64 bits, but got {value}.")
     return int(value)
 
 

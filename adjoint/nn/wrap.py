@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.types import F32
 from adjoint.nn.checks import boolean, number
 from adjoint.nn.optim import Optimizer
 from adjoint.ops.arithmetic import identity
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.grad import GradOperation, differentiate, full
 from adjoint.runtime.parameter import ParameterTuple
+from adjoint.runtime.precision import cast_floats
 from adjoint.runtime.structure import leaves
 from adjoint.runtime.tensor import Tensor, constant
 
@@ -41,15 +43,21 @@ class WithLossCell(Cell):
 
 
 class WithEvalCell(Cell):
-    """(loss, output, label)"""
+    """(loss, output, label)
+
+    add_cast_fp32  the network computes in half precision: the loss is taken of output and label in Float32, which are returned too
+    """
 
     def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False):
         super().__init__(auto_prefix=False)
         _callable("WithEvalCell", network=network, loss_fn=loss_fn)
         self._network, self._loss_fn = network, loss_fn
+        self.add_cast_fp32 = boolean(self, "add_cast_fp32", add_cast_fp32)
 
     def construct(self, data: Any, label: Any) -> tuple[Any, Any, Any]:
         outputs = self._network(data)
+        if self.add_cast_fp32:
+            outputs, label = cast_floats(outputs, F32), cast_floats(label, F32)
         return self._loss_fn(outputs, label), outputs, label
 
 
@@ -72,12 +80,13 @@ class TrainOneStepCell(Cell):
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.sens = 1.0 if sens is None else number(self, "sens", sens)
         self.return_grad = boolean(self, "return_grad", return_grad)
-        # For a `construct` of one's own, written as MindSpore's: on one machine there is nothing to reduce.
+        # Takes the gradients of this process and returns those that the optimiser gets; on one process they are the same.
         self.reducer_flag, self.grad_reducer = False, identity
 
     def construct(self, *inputs: Any) -> Any:
         loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights, sens_of=None if self.sens == 1.0 else self._sens_like)
-        self.optimizer(tuple(grads))
+        grads = self.grad_reducer(tuple(grads))
+        self.optimizer(grads)
         if self.return_grad:
             return loss, {p.name: g for p, g in zip(self.weights, grads, strict=True)}
         return loss

@@ -16,7 +16,7 @@ from adjoint.runtime.custom_bprop import Rule
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
 from adjoint.runtime.parameter import Parameter, ParameterTuple, by_name, has_generated_name
-from adjoint.runtime.precision import cast_parameter, computing, stored
+from adjoint.runtime.precision import cast_floats, cast_parameter, computing, stored
 from adjoint.runtime.state import state
 from adjoint.runtime.structure import leaves, replaced
 from adjoint.runtime.tape import Tape
@@ -46,6 +46,9 @@ class Cell:
 
     keeps_parameters: bool = False
     """Whether construct takes the parameters as they are where `to_float` asks for another type: it casts them itself."""
+
+    _result: DType | None = None
+    """The float type that results of construct are cast to, where `to_float` asks for another one inside; None: as they are."""
 
     _called: bool = False
     """Whether it has been called: the first call looks at the names of its parameters."""
@@ -223,7 +226,8 @@ class Cell:
         """Construct in the float type that `to_float` asked for."""
         assert self._compute is not None
         with computing(self, self._compute) as cast:
-            return self.construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
+            output = self.construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
+            return output if self._result is None else cast_floats(output, self._result)
 
     def _recorded(self, tape: Tape, args: tuple[Any, ...], kwargs: dict[str, Any], hooked: bool) -> Any:
         """Run construct as a region of the tape: arguments and results get names of their own."""
@@ -485,7 +489,7 @@ class Cell:
         if not isinstance(dst_type, DType) or dst_type not in (F16, F32, BF16):
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
         for _, cell in self.cells_and_names():
-            cell._compute = dst_type
+            cell._compute, cell._result = dst_type, None
             object.__setattr__(cell, "_direct", False)
             if not cell.keeps_parameters:
                 # Looked for by `__getattr__`: what it finds depends on who asks.

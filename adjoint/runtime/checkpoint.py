@@ -1,6 +1,6 @@
 """Parameters in files: `save_checkpoint`, `load_checkpoint`, `load_param_into_net`.
 
-The files are MindSpore's own (format "ckpt"): either reads what the other wrote.
+The files are MindSpore's own, in both of its formats, "ckpt" and "safetensors": either reads what the other wrote.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ import numpy as np
 from adjoint.diagnostics import warn
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import DTYPES, F32, I64, DType
+from adjoint.runtime import checkpoint_format, safetensors_format
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.checkpoint_format import Entry, decoded, elements, encoded
+from adjoint.runtime.checkpoint_format import Entry, elements
 from adjoint.runtime.machine import array_of
 from adjoint.runtime.parameter import Parameter, by_name
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]
+__all__ = ["FORMATS", "load_checkpoint", "load_param_into_net", "save_checkpoint"]
+
+FORMATS = ("ckpt", "safetensors")
+"""The formats of files, which are the endings of their names too."""
 
 _Chooser = Callable[[str], bool]
 _TEXT = "utf-32-le"
@@ -36,10 +40,11 @@ def save_checkpoint(
     """Write parameters to a file, which is there whole or not at all.
 
     save_obj        a Cell (also an optimiser), a dict of Tensors by name, or a list of dicts {"name": ..., "data": Tensor}
-    ckpt_file_name  its name; `.ckpt` is added if it does not end so
+    ckpt_file_name  its name; `.ckpt` or `.safetensors`, as `format` says, is added if it does not end so
     append_dict     more to write: numbers, bools, texts and Tensors by name
     choice_func     called with each name, says whether to write it
-    crc_check       add a checksum
+    crc_check       add a checksum; ValueError with "safetensors", which has none
+    format          "ckpt" or "safetensors"
 
     `integrated_save` and `async_save` are for many devices and slow disks; the file is always written when the call returns.  Nothing is
     encrypted: another `enc_key` than None is a ValueError, and so is a name that is given twice.  RuntimeError when two Parameters of a
@@ -61,7 +66,16 @@ def save_checkpoint(
         except UnicodeEncodeError:
             raise ValueError(f"For '{owner}', a name must be a text that UTF-8 can write, but got {key!r}.") from None
     entries = [_entry(key, value) for key, value in {**items, **more}.items()]
-    _written(name if name.endswith(".ckpt") else name + ".ckpt", encoded(entries, crc_check))
+    if format == "ckpt":
+        parts = checkpoint_format.encoded(entries, crc_check)
+    elif crc_check:
+        raise ValueError(f"For '{owner}', 'crc_check' must be False with the format 'safetensors', which has no checksum.")
+    else:
+        parts = safetensors_format.encoded(entries)
+    try:
+        _written(name if name.endswith(f".{format}") else f"{name}.{format}", parts)
+    except ValueError as refused:
+        raise ValueError(f"For '{owner}', the file {name!r} is not written: {refused}.") from None
 
 
 def load_checkpoint(
@@ -75,6 +89,7 @@ def load_checkpoint(
     filter_prefix   a str or several: leave out names that begin so
     specify_prefix  a str or several: take names that begin so alone
     choice_func     called with each name, says whether to take it; not asked where a prefix is given
+    format          "ckpt" or "safetensors": the ending of the name
 
     A checksum in the file is always checked.  ValueError for a file that is not there, is damaged, or has nothing that is asked for.
     """
@@ -86,7 +101,7 @@ def load_checkpoint(
     chosen = _chooser(owner, choice_func if without is None and only is None else None)
     if net is not None and not isinstance(net, Cell):
         raise _wrong(owner, "net", "a Cell or None", net)
-    entries = _read(name)
+    entries = _read(name, format)
     found = {
         entry.name: _loaded(name, entry) for entry in entries
         if chosen(entry.name) and not entry.name.startswith(without or ()) and (only is None or entry.name.startswith(only))
@@ -216,15 +231,17 @@ def _written(name: str, parts: Iterable[bytes]) -> None:
 
 
 # -- what is read ----------------------------------------------------------------------------------------------------------
-def _read(name: str) -> list[Entry]:
-    if not name.endswith(".ckpt"):
-        raise ValueError(f"For 'load_checkpoint', the argument 'ckpt_file_name' must end with '.ckpt', but got {name!r}.")
+def _read(name: str, format: str) -> list[Entry]:
+    if not name.endswith(f".{format}"):
+        other = next((known for known in FORMATS if name.endswith(f".{known}")), None)
+        way = f"; give format={other!r}" if other else ""
+        raise ValueError(f"For 'load_checkpoint', the argument 'ckpt_file_name' must end with '.{format}', but got {name!r}{way}.")
     if not os.path.isfile(name):
         raise ValueError(f"For 'load_checkpoint', the checkpoint file {name!r} does not exist.")
     with open(name, "rb") as stream:
         data = stream.read()
     try:
-        return decoded(data)
+        return checkpoint_format.decoded(data) if format == "ckpt" else safetensors_format.decoded(data)
     except ValueError as damaged:
         raise ValueError(f"For 'load_checkpoint', the file {name!r} is no checkpoint, or it is damaged: {damaged}.") from None
 
@@ -258,8 +275,8 @@ def _file_name(owner: str, name: Any, format: Any, key: Any, mode: Any) -> str:
         raise _wrong(owner, "ckpt_file_name", "a str", name)
     if not text or "\0" in text:
         raise ValueError(f"For '{owner}', the argument 'ckpt_file_name' must be the name of a file, but got {text!r}.")
-    if not isinstance(format, str) or format != "ckpt":
-        raise ValueError(f"For '{owner}', the argument 'format' must be 'ckpt', but got {format!r}.")
+    if not isinstance(format, str) or format not in FORMATS:
+        raise ValueError(f"For '{owner}', the argument 'format' must be one of {list(FORMATS)}, but got {format!r}.")
     if not isinstance(mode, str) or mode not in _ENCRYPTIONS:
         raise ValueError(f"For '{owner}', the encryption must be one of {list(_ENCRYPTIONS)}, but got {mode!r}.")
     if key is not None:

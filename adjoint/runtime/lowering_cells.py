@@ -30,7 +30,7 @@ from adjoint.runtime.graph_values import GraphNumber
 from adjoint.runtime.hooks import described
 from adjoint.runtime.lowering_python import PythonObjects
 from adjoint.runtime.outline import filled, outline_key, outlined, slots_of
-from adjoint.runtime.precision import computing
+from adjoint.runtime.precision import cast_floats, computing
 from adjoint.runtime.structure import leaves, replaced
 from adjoint.runtime.tensor import Tensor, constant
 
@@ -144,7 +144,8 @@ class Cells(PythonObjects):
         if cell._compute is not None:
             with computing(cell, cell._compute) as cast:
                 args, kwargs = tuple(map(cast, args)), {name: cast(x) for name, x in kwargs.items()}
-                return cell.construct(*args, **kwargs) if library else self.frontend.call(cell.construct, args, kwargs)
+                output = cell.construct(*args, **kwargs) if library else self.frontend.call(cell.construct, args, kwargs)
+                return output if cell._result is None else cast_floats(output, cell._result)
         return cell.construct(*args, **kwargs) if library else self.frontend.call(cell.construct, args, kwargs)
 
     def _region(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any], pattern: Slots,
@@ -157,6 +158,7 @@ class Cells(PythonObjects):
         self.guards.of_attribute(cell, "construct")
         self.guards.of_attribute(cell, "bprop")
         self.guards.of_attribute(cell, "_compute")
+        self.guards.of_attribute(cell, "_result")
         loc, ends = self.loc, False
         given = _inputs(args, kwargs, ruled)
         operands = [self.atom(x) for x in given]

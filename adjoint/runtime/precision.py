@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import DType
 from adjoint.runtime.state import state
+from adjoint.runtime.structure import leaves, replaced
 from adjoint.runtime.tensor import Tensor, apply
 
 if TYPE_CHECKING:
     from adjoint.runtime.cell import Cell
 
-__all__ = ["cast_parameter", "computing", "stored"]
+__all__ = ["cast_floats", "cast_parameter", "computing", "stored"]
 
 
 def cast_parameter(cell: Cell, name: str) -> Tensor | None:
@@ -37,6 +38,14 @@ def stored(cell: Cell, name: str, value: Tensor) -> bool:
         return False
     parameter.overwrite(_cast(value, parameter.dtype))
     return True
+
+
+def cast_floats(value: Any, dtype: DType) -> Any:
+    """The value with its floating tensors in `dtype`, also those in containers."""
+    if isinstance(value, Tensor):
+        return _cast(value, dtype)
+    found = leaves(value, Tensor)
+    return replaced(value, [_cast(x, dtype) for x in found], Tensor) if found else value
 
 
 def _cast(x: Any, dtype: DType) -> Any:

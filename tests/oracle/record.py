@@ -23,6 +23,7 @@ import record_naming
 import record_promotion
 import record_repr
 import record_signatures
+import record_training
 
 RECORDERS = {
     "signatures": record_signatures.record,
@@ -33,6 +34,7 @@ RECORDERS = {
     "errors": record_errors.record,
     "layers": record_layers.record,
     "naming": record_naming.record,
+    "training": record_training.record,
 }
 
 

@@ -1,0 +1,125 @@
+"""Training steps with a scaled loss: gradients in half precision neither vanish nor overflow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.amp import all_finite
+from adjoint.ir.types import F32, I32
+from adjoint.nn.checks import number, positive
+from adjoint.nn.wrap import TrainOneStepCell
+from adjoint.ops.arithmetic import logical_and, logical_not, logical_or, maximum, reciprocal, where
+from adjoint.ops.state import assign
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.grad import differentiate, full
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.structure import leaves
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"]
+
+
+class DynamicLossScaleUpdateCell(Cell):
+    """Called with the Parameter of a loss scale and with whether a step overflowed, it writes the next scale and returns the latter.
+
+    loss_scale_value  the first scale
+    scale_factor      divides the scale, to 1 at least, when a step overflowed
+    scale_window      after so many steps that did not, the scale is multiplied with the factor
+    """
+
+    def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int):
+        super().__init__()
+        name = "DynamicLossScaleUpdateCell"
+        self.loss_scale_value = number(name, "loss_scale_value", loss_scale_value)
+        self.scale_factor = Tensor(number(name, "scale_factor", scale_factor), F32)
+        self.scale_window = Tensor(positive(name, "scale_window", scale_window), I32)
+        self.cur_iter = Parameter(Tensor(1, I32), name="current_iterator_step")
+        self.last_overflow_iter = Parameter(Tensor(0, I32), name="last_overflow_iterator_step")
+
+    def get_loss_scale(self) -> float:
+        """Return the first scale."""
+        return self.loss_scale_value
+
+    def construct(self, loss_scale: Parameter, overflow: Any) -> Any:
+        smaller = maximum(loss_scale * reciprocal(self.scale_factor), 1.0)
+        grows = self.scale_window <= self.cur_iter - self.last_overflow_iter
+        scale = where(overflow, smaller, loss_scale)
+        scale = where(logical_and(grows, logical_not(overflow)), scale * self.scale_factor, scale)
+        assign(self.last_overflow_iter, where(logical_or(overflow, grows), self.cur_iter, self.last_overflow_iter))
+        assign(self.cur_iter, self.cur_iter + 1)
+        assign(loss_scale, scale.astype(loss_scale.dtype))
+        return overflow
+
+
+class FixedLossScaleUpdateCell(Cell):
+    """Called like a `DynamicLossScaleUpdateCell`, it leaves the scale as it is."""
+
+    def __init__(self, loss_scale_value: float):
+        super().__init__()
+        self.loss_scale_value = number("FixedLossScaleUpdateCell", "loss_scale_value", loss_scale_value)
+
+    def get_loss_scale(self) -> float:
+        """Return the scale."""
+        return self.loss_scale_value
+
+    def construct(self, _: Any, overflow: Any) -> Any:
+        return overflow
+
+
+class TrainOneStepWithLossScaleCell(TrainOneStepCell):
+    """One training step with a scaled loss; returns (loss, whether the step overflowed, the scale it was made with).
+
+    scale_sense  a cell that chooses the scale in each step, such as `DynamicLossScaleUpdateCell`; or a Tensor, () or (1,), the scale until
+                 `set_sense_scale` sets another
+
+    The gradients are divided by the scale.  Where one of them is not finite the parameters stay as they are.
+    """
+
+    def __init__(self, network: Cell, optimizer: Any, scale_sense: Any):
+        super().__init__(network, optimizer)
+        self.loss_scaling_manager = scale_sense if isinstance(scale_sense, Cell) else None
+        if isinstance(scale_sense, Cell):
+            first = Tensor(scale_sense.get_loss_scale(), F32)
+        elif isinstance(scale_sense, Tensor):
+            first = scale_sense
+            if first.shape not in ((), (1,)):
+                raise ValueError("For 'TrainOneStepWithLossScaleCell', the shape of 'scale_sense' must be (1,) or (), but got "
+                                 f"{first.shape}.")
+        else:
+            raise TypeError("For 'TrainOneStepWithLossScaleCell', the 'scale_sense' must be Cell or Tensor, but got 'scale_sense' type: "
+                            f"{type(scale_sense)}.")
+        self.scale_sense = Parameter(first, name="scale_sense")
+
+    def construct(self, *inputs: Any) -> Any:
+        scale = self.scale_sense * 1.0  # as it is in this step
+        loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights, sens_of=lambda loss: _scales_like(loss, scale))
+        factor = reciprocal(scale.reshape(()))
+        grads = self.grad_reducer(tuple(g * factor.astype(g.dtype) for g in grads))
+        overflow = self.get_overflow_status(None, grads)
+        if not self.process_loss_scale(overflow):
+            self.optimizer(grads)
+        return loss, overflow, scale
+
+    def set_sense_scale(self, sens: Tensor) -> None:
+        """Set the scale; TypeError for what is no Tensor."""
+        if not isinstance(sens, Tensor):
+            raise TypeError(f"For 'TrainOneStepWithLossScaleCell', the type of 'sens' must be Tensor, but got {type(sens)}")
+        self.scale_sense.set_data(sens)
+
+    def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[Any, Any]:
+        """Return (False, `compute_input`), for a `construct` of one's own: there is no flag of the device that must be cleared."""
+        return False, compute_input
+
+    def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
+        """Return whether a number in `compute_output`, gradients, is not finite; `status` is what `start_overflow_check` returned."""
+        return logical_not(all_finite(compute_output))
+
+    def process_loss_scale(self, overflow: Any) -> Any:
+        """Let the cell given as `scale_sense` choose the next scale; returns `overflow`."""
+        if self.loss_scaling_manager is not None:
+            return self.loss_scaling_manager(self.scale_sense, overflow)
+        return overflow
+
+
+def _scales_like(loss: Any, scale: Tensor) -> list[Tensor]:
+    return [full(scale.reshape(()).astype(x.dtype), x.type) for x in leaves(loss, Tensor)]

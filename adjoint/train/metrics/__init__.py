@@ -1,0 +1,51 @@
+"""Metrics: how well a network does, over all batches of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.train.metrics.accuracy import Accuracy, Top1CategoricalAccuracy, Top5CategoricalAccuracy, TopKCategoricalAccuracy
+from adjoint.train.metrics.confusion_matrix import ConfusionMatrix, ConfusionMatrixMetric
+from adjoint.train.metrics.error import MAE, MSE, Loss, Perplexity
+from adjoint.train.metrics.metric import Metric, rearrange_inputs
+from adjoint.train.metrics.precision import F1, Fbeta, Precision, Recall
+
+__all__ = [
+    "Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Perplexity", "Precision",
+    "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn", "names",
+    "rearrange_inputs",
+]
+
+_METRICS: dict[str, Callable[..., Any]] = {
+    "F1": F1, "acc": Accuracy, "accuracy": Accuracy, "confusion_matrix": ConfusionMatrix, "confusion_matrix_metric": ConfusionMatrixMetric,
+    "loss": Loss, "mae": MAE, "mse": MSE, "perplexity": Perplexity, "precision": Precision, "recall": Recall,
+    "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy, "topk": TopKCategoricalAccuracy,
+}
+
+
+def names() -> list[str]:
+    """Return the names that `get_metric_fn` knows."""
+    return sorted(_METRICS)
+
+
+def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Return the metric of this name, made with these arguments; KeyError for a name that is not known."""
+    if name not in _METRICS:
+        raise KeyError(f"For 'get_metric_fn', unsupported metric {name}: there are {names()}.")
+    return _METRICS[name](*args, **kwargs)
+
+
+def get_metrics(metrics: Any) -> dict[str, Metric]:
+    """Return metrics by name: of a dict of metrics, or of a set of names; none of None.  TypeError for anything else."""
+    if metrics is None:
+        return {}
+    if isinstance(metrics, dict):
+        for name, metric in metrics.items():
+            if not isinstance(name, str) or not isinstance(metric, Metric):
+                raise TypeError(f"For 'get_metrics', if 'metrics' is dict, the key in 'metrics' must be string and value in 'metrics' must "
+                                f"be Metric, but got key:{type(name)}, value:{type(metric)}.")
+        return metrics
+    if isinstance(metrics, set):
+        return {name: get_metric_fn(name) for name in sorted(metrics)}
+    raise TypeError(f"For 'get_metrics', the argument 'metrics' must be None, dict or set, but got {metrics}.")
