@@ -38,8 +38,8 @@ MODULES = {
 
 PUBLIC = (
     "mindspore.amp", "mindspore.common", "mindspore.common.dtype", "mindspore.common.initializer", "mindspore.common.parameter",
-    "mindspore.common.tensor", "mindspore.context", "mindspore.dtype", "mindspore.nn", "mindspore.ops", "mindspore.ops.composite",
-    "mindspore.ops.functional", "mindspore.ops.operations", "mindspore.train",
+    "mindspore.common.tensor", "mindspore.context", "mindspore.dataset", "mindspore.dtype", "mindspore.nn", "mindspore.ops",
+    "mindspore.ops.composite", "mindspore.ops.functional", "mindspore.ops.operations", "mindspore.train",
 )
 """Modules that stand here under the same name.  All others at the top, `adjoint.ir` and its like, are none of MindSpore's."""
 

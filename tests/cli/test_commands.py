@@ -354,7 +354,6 @@ def test_run_passes_arguments_and_exit_codes(tmp_path):
     ("import mindspore.runtime", "ModuleNotFoundError", "adjoint has no module that stands for 'mindspore.runtime'."),
     ("import mindspore.commons.tensor", "ModuleNotFoundError", "Close to it is 'mindspore.common'."),
     ("import mindspore.ops.operation", "ModuleNotFoundError", "Close to it is 'mindspore.ops.operations'."),
-    ("import mindspore.dataset as ds", "ModuleNotFoundError", "Instead: give the network batches of your own"),
     ("import mindspore.numpy as mnp", "ModuleNotFoundError", "Instead: tensors have the functions of `ops`"),
     ("import mindspore.nn as nn; nn.LSTM(3, 4)", "AttributeError", "a loop over the steps in `construct`"),
 ])
