@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
 from contextlib import suppress
 from dataclasses import dataclass
-from types import CellType
+from types import CellType, CodeType
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,13 +21,16 @@ import numpy as np
 from adjoint.diagnostics import UNKNOWN, Loc
 
 __all__ = [
-    "COLLECTIONS", "CONTAINERS", "AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace",
+    "COLLECTIONS", "CONTAINERS", "LEAVES", "AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace",
     "ObjectPlace", "Place", "are_one", "is_as_before",
 ]
 
 
 CONTAINERS = (list, dict, set, deque, bytearray, array, np.ndarray)
 """The types whose contents are noted, and put back."""
+
+LEAVES = frozenset({str, bytes, int, float, complex, bool, type(None), type(...), CodeType, range})
+"""Types of what cannot be changed and refers to nothing that can."""
 
 COLLECTIONS = (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)
 """All that are changed by `x[key] = value` and by methods; of other types than CONTAINERS it is not known how to put them back."""

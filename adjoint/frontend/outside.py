@@ -20,14 +20,22 @@ import numpy as np
 
 from adjoint.frontend import errors
 from adjoint.frontend.aliases import is_full
-from adjoint.frontend.journal import CONTAINERS, AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, Place, are_one, is_as_before
+from adjoint.frontend.journal import (
+    CONTAINERS,
+    LEAVES,
+    AttributePlace,
+    CellPlace,
+    ContentsPlace,
+    ItemPlace,
+    Journal,
+    Place,
+    are_one,
+    is_as_before,
+)
 from adjoint.frontend.unparsed import Unparsed
 from adjoint.frontend.world import World
 
 __all__ = ["Outside", "beneath"]
-
-_LEAVES = frozenset({str, bytes, int, float, complex, bool, type(None), type(...), types.CodeType, range})
-"""Types of what cannot be changed and refers to nothing that can."""
 
 _PLAIN = frozenset({list, tuple, dict, set, frozenset})
 """Fast path: the commonest types of what refers to others."""
@@ -48,19 +56,19 @@ class Outside:
         self._noted: dict[int, Any] = {}
         self._reached: dict[int, Any] = {}
         self._given: dict[int, Any] = {}
-        self.unparsed = Unparsed(world, journal, self._roots)
+        self.unparsed = Unparsed(world, journal, self.found)
 
     # -- roots ------------------------------------------------------------------------------------------------------
     def found(self, x: Any) -> Any:
-        """Note an object that stands in a global name, or in one of a function around; `x` itself."""
-        if type(x) not in _LEAVES and id(x) not in self._noted:
+        """Note an object of the program around: it stands in a name there, or Python is given it; `x` itself."""
+        if type(x) not in LEAVES and id(x) not in self._noted:
             self._noted[id(x)] = x
             self._roots.append(x)
         return x
 
     def part(self, holder: Any, name: str, x: Any) -> Any:
         """Note an attribute of an object, if that is outside or the attribute stands in its class; `x` itself."""
-        if type(x) in _LEAVES or self._journal.has_made(x):
+        if type(x) in LEAVES or self._journal.has_made(x):
             return x
         if self.holds(holder) or any(vars(kind).get(name) is x for kind in type(holder).__mro__):
             self.found(x)
@@ -108,7 +116,7 @@ class Outside:
 
     def parts(self, x: Any) -> list[Any]:
         """What an object refers to and may be changed."""
-        return [part for part in self._parts(x) if type(part) not in _LEAVES]
+        return [part for part in self._parts(x) if type(part) not in LEAVES]
 
     def _parts(self, x: Any) -> Iterable[Any]:
         if type(x) in _PLAIN:

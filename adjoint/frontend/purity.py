@@ -20,7 +20,7 @@ MODULES = frozenset({
 _IMPURE = frozenset({
     "input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "breakpoint", "__import__", "id",
     "array.fromfile", "array.tofile", "setcontext", "seterr", "seterrcall", "setbufsize", "set_printoptions", "simplefilter",
-    "filterwarnings", "resetwarnings",
+    "filterwarnings", "resetwarnings", "_lru_cache_wrapper.cache_info", "_lru_cache_wrapper.cache_clear",
 })
 """Those of the built-in functions that are not like that."""
 

@@ -2,7 +2,7 @@
 
 Parsed code notes each change in the journal.  Where Python is given an object of the user's, its special methods run as they are, so what
 they can change is remembered before, and is compared at the end: the object's attributes, those of its class, and the global names and
-variables of enclosing functions that the methods use.  Arrays inside of objects are not compared.
+variables of enclosing functions that the methods use, with the contents of the containers and arrays in all of these.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from adjoint.frontend import purity
 from adjoint.frontend.aliases import is_full
 from adjoint.frontend.journal import (
     CONTAINERS,
+    LEAVES,
     MISSING,
     AttributePlace,
     CellPlace,
@@ -34,19 +35,18 @@ from adjoint.frontend.world import World
 
 __all__ = ["Unparsed"]
 
-_ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), type(...), range})
-_LEAVES = (types.ModuleType, types.CodeType, np.ndarray, np.generic, np.dtype)
-"""What has no methods of the user's, or none that change it."""
+_WITHOUT_METHODS = (types.ModuleType, np.generic, np.dtype)
+"""What has no methods of the user's."""
 
 
 class Unparsed:
     """What one lowering has given to Python, as it was at that time.
 
-    roots  gets each object that is remembered: it belongs to the program around the parsed code
+    found  is called with each object that is remembered: it belongs to the program around the parsed code
     """
 
-    def __init__(self, world: World, journal: Journal, roots: list[Any]):
-        self._world, self._journal, self._roots = world, journal, roots
+    def __init__(self, world: World, journal: Journal, found: Callable[[Any], Any]):
+        self._world, self._journal, self._found = world, journal, found
         self._before: dict[tuple[Any, ...], tuple[Place, Any, Loc]] = {}
         self._seen: dict[int, Any] = {}
         self._kinds: dict[type, bool] = {}
@@ -54,23 +54,37 @@ class Unparsed:
 
     def given(self, *values: Any) -> None:
         """Remember what the methods of these values can change; Python may call them now."""
-        pending, containers = [*values], set[int]()
+        self._go_through([*values], within=False)
+
+    def _go_through(self, pending: list[Any], within: bool) -> None:
+        """Remember these and what they lead to.
+
+        within  whether an object of the user's leads to them all: its methods may write into an array, Python itself does not
+        """
+        containers: set[int] = set()
+        inside: list[Any] = pending if within else []
         while pending:
             x = pending.pop()
-            if type(x) in _ATOMS or isinstance(x, _LEAVES) or id(x) in self._seen or id(x) in containers:
+            if type(x) in LEAVES or isinstance(x, _WITHOUT_METHODS) or id(x) in self._seen or id(x) in containers:
                 continue
             if self._world.is_dynamic(x) or self._world.is_tensor(x):
                 continue
             if isinstance(x, (tuple, frozenset, *CONTAINERS)):
                 containers.add(id(x))
-                if isinstance(x, CONTAINERS) and not self._journal.has_made(x):
+                is_array = isinstance(x, np.ndarray)
+                if isinstance(x, CONTAINERS) and (within or not is_array) and not self._journal.has_made(x):
                     self._remember(ContentsPlace(x))
-                pending += x.values() if isinstance(x, dict) else x
-                if type(x) in (tuple, frozenset, *CONTAINERS):
+                if not is_array:
+                    pending += x.values() if isinstance(x, dict) else x
+                elif x.dtype.hasobject:
+                    pending += x.ravel().tolist()
+                if is_array or type(x) in (tuple, frozenset, *CONTAINERS):
                     continue
             if self._is_of_the_user(x):
                 self._seen[id(x)] = x
-                pending += self._beneath(x)
+                inside += self._beneath(x)
+        if inside:
+            self._go_through(inside, within=True)
 
     def read(self, holder: Any, name: str) -> None:
         """Remember what can change when `holder.name` is read, if a function of the user's computes it."""
@@ -106,7 +120,7 @@ class Unparsed:
         found: list[Any] = [] if isinstance(x, type) and type(x) is type else [type(x)]
         made = self._journal.has_made(x)
         if not made:
-            self._roots.append(x)
+            self._found(x)
         if isinstance(x, type):
             for name, member in vars(x).items():
                 found += _functions(member)
@@ -144,9 +158,7 @@ class Unparsed:
         if place.key in self._before or place.key in self._journal.touched:
             return
         if isinstance(place, ContentsPlace):
-            self._roots.append(place.container)
-            if isinstance(place.container, np.ndarray):
-                return
+            self._found(place.container)
         self._before[place.key] = place, place.get(), self._world.loc
 
     def note_changes(self) -> None:
