@@ -135,8 +135,10 @@ Call it outside and pass the result as an argument; a Tensor or `mutable(number)
 
 STORED_TENSOR = _mistake("E209", "a tensor of a graph is stored where Python would see it", """
 `self.y = x` in parsed code, where `y` is no Parameter: the tensor has no numbers while the function is parsed, and the assignment
-would not happen at each call. Make it a Parameter (`self.y = Parameter(...)` in `__init__`; then `self.y = x` writes it at each call),
-or return the tensor. The same holds for lists, dicts and objects from outside, and for global names.
+would not happen at each call. Make it a Parameter (`self.y = Parameter(..., requires_grad=False)` in `__init__`; then `self.y = x` and
+`self.y += 1` write it at each call), or return the tensor. The same holds for lists, dicts and objects from outside, and for global names.
+
+MindSpore's graphs also write attributes that hold a plain tensor; gradients of such functions are 0 there.
 """, TypeError)
 
 REGISTERED_INSIDE = _mistake("E210", "a hook is registered on something that outlives the graph", """

@@ -195,8 +195,11 @@ class Statements(Patterns):
             if self.world.store_attribute(holder, name, value):
                 return
             if self.is_late(value) and self.world.is_cell(holder):
-                raise errors.STORED_TENSOR.at(self.place_of(node), f"`{name}` is no Parameter of {type(holder).__name__}",
-                                              help=f"make it one: `self.{name} = Parameter(...)` in `__init__`, or return the tensor")
+                kind = "a tensor, but no" if self.world.is_tensor(vars(holder).get(name)) else "no"
+                raise errors.STORED_TENSOR.at(
+                    self.place_of(node), f"`{name}` is {kind} Parameter of {type(holder).__name__}",
+                    help=f"let it be one, which is written at each call: `self.{name} = Parameter(..., requires_grad=False)` in `__init__`"
+                         "; or return the tensor")
             self.set_attribute(holder, name, value)
 
     def set_attribute(self, holder: Any, name: str, value: Any) -> None:
