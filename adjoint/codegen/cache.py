@@ -53,6 +53,8 @@ EARLIER: Final = {"kernel": re.compile(rb"[^\n/]+\.so\n(\w+\n)*"), "toolchain": 
 """By folder, entries as earlier versions wrote them, without key and checksum."""
 ROOM: Final = 2**22
 """Bytes that a directory must be able to take before a compiler is blamed for what fails in it."""
+FILES: Final = 8
+"""Files that it must be able to take then: those that a compiler and its linker have open at once."""
 
 
 @dataclass(frozen=True)
@@ -167,9 +169,10 @@ class Store:
         return self.root / name
 
     def check_room(self) -> None:
-        """OSError if a file of the size of ROOM cannot be written: then the compiler is not to blame for having written none."""
+        """OSError unless ROOM bytes in FILES files can be written: then the compiler is not to blame for having written none."""
         with self.scratch.new_folder() as work:
-            self.folder.create(f"{work}/room", os.urandom(ROOM))
+            for number in range(FILES):
+                self.folder.create(f"{work}/room{number}", os.urandom(ROOM // FILES))
 
     def clear(self) -> None:
         """Remove all that is kept, and what killed processes left.  What is loaded stays loaded."""

@@ -353,11 +353,12 @@ def use(workshop: Workshop) -> None:
 @pytest.mark.parametrize(("options", "reason"), [
     ("size=4k", "No space left on device"),
     ("size=20k", "No space left on device"),
+    ("size=10m,nr_inodes=12", "No space left on device"),
     ("ro", "Read-only file system"),
     ("noexec", "noexec"),
 ])
 def test_the_next_directory_is_used(options: str, reason: str, mounted: Any, cache: Path, tmp_path: Path) -> None:
-    """Full at once, full when the probe is linked, read-only, or mounted noexec: the directory is blamed, not the compiler."""
+    """Full at once, full when the probe is linked, without room for more files, read-only, or mounted noexec: the directory is blamed."""
     mounted("cache", options)
     with pytest.warns(UserWarning, match=rf"ADJOINT_CACHE_DIR is not used, .*/xdg/adjoint/kernels is: .*/cache.*: .*{reason}") as said:
         workshop = Workshop.open()
