@@ -20,7 +20,7 @@ from cffi import FFI
 from compilers import REAL, CountedCompiler, alive, needs_compiler, script
 from toy_ops import Add, Broken, Scale, Sum, alone, lowered, vector
 
-from adjoint.codegen import packs
+from adjoint.codegen import headers, packs
 from adjoint.codegen.cache import Store, Stores
 from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.emit import Lowered
@@ -298,6 +298,15 @@ def test_a_kernel_with_another_number_of_functions_is_made_again(counted: Counte
     key = workshop.key(kernel.text, kernel.headers)
     assert workshop.functions(key, 1) is not None
     assert workshop.functions(key, 2) is None
+
+
+def test_another_library_in_place_of_the_run_time_library_is_made_again(counted: CountedCompiler, ffi: Any) -> None:
+    kernel = alone(lowered(Add(), vector(F32, 3), vector(F32, 3)))
+    workshop = Workshop.open()
+    KernelCache(ffi, workshop).get(kernel)
+    named = workshop.store.entry(workshop.key(kernel.text, kernel.headers))
+    workshop.store.add_entry(workshop.key(headers.text("runtime.c")), str(named))
+    assert load_runtime(ffi, Workshop.open()).adjoint_threads() > 0
 
 
 # ---- C that is refused
