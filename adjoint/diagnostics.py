@@ -14,14 +14,15 @@ import linecache
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, TypeVar
 
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
-    "beginning", "check_flag", "compile_error", "float_of", "integer_text", "is_ours", "missing_name", "noted", "placed",
-    "printed_as", "user_place", "warn",
+    "beginning", "check_flag", "compile_error", "float_of", "integer_text", "is_ours", "missing_name", "missing_text", "name_error",
+    "noted", "placed", "printed_as", "user_place", "warn",
 ]
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
@@ -300,13 +301,23 @@ def missing_name(module: str, name: str, present: Mapping[str, Any]) -> Exceptio
     To be called by the module's `__getattr__` with its globals.  The message says that the name is not part of adjoint, and what to write
     instead: what the module's `INSTEAD` says of the name, else what is close among the names in `__all__`.
     """
+    message = missing_text(module, name, present["__all__"], present.get("INSTEAD", {}).get(name))
+    return name_error(message, name, sys._getframe(2))
+
+
+def missing_text(module: str, name: str, names: Iterable[str], instead: str | None) -> str:
+    """Return the message for a name that `module` lacks, with what to write instead, or what is close among `names`."""
+    if instead is not None:
+        return f"adjoint has no {name!r} in {module!r}. Instead: {instead}."
     folded: dict[str, list[str]] = {}
-    for candidate in present["__all__"]:
+    for candidate in names:
         folded.setdefault(candidate.lower(), []).append(candidate)
     close = difflib.get_close_matches(name.lower(), folded, 3, 0.6)
     hint = f" Close to it are: {', '.join(spelling for c in close for spelling in folded[c])}." if close else ""
-    way_out = present.get("INSTEAD", {}).get(name)
-    message = f"adjoint has no {name!r} in {module!r}.{hint if way_out is None else f' Instead: {way_out}.'}"
-    frame = sys._getframe(2)
+    return f"adjoint has no {name!r} in {module!r}.{hint}"
+
+
+def name_error(message: str, name: str, frame: FrameType) -> Exception:
+    """Return an ImportError if `frame` is in `from module import name`, else an AttributeError."""
     importing = frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
     return ImportError(message, name=name) if importing else AttributeError(message, name=name)

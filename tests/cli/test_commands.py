@@ -348,13 +348,13 @@ def test_run_passes_arguments_and_exit_codes(tmp_path):
     ("import mindspore as ms; ms.tensr", "AttributeError", "Tensor"),
     ("import mindspore.nn as nn; nn.Conv2D", "AttributeError", "Conv2d"),
     ("from mindspore.ops import relU6", "ImportError", "ReLU6"),
-    ("import mindspore.hal", "ModuleNotFoundError", "adjoint has no module"),
+    ("import mindspore.tools", "ModuleNotFoundError", "adjoint has no module"),
     ("import mindspore.ir.core", "ModuleNotFoundError", "adjoint has no module that stands for 'mindspore.ir'."),
     ("import mindspore.cli", "ModuleNotFoundError", "adjoint has no module that stands for 'mindspore.cli'."),
-    ("import mindspore.runtime", "ModuleNotFoundError", "adjoint has no module that stands for 'mindspore.runtime'."),
+    ("from mindspore.runtime import cell", "ImportError", "adjoint has no 'cell' in 'mindspore.runtime'."),
+    ("import mindspore.nn.normalization", "ModuleNotFoundError", "Close to it is 'mindspore.nn.layer.normalization'."),
     ("import mindspore.commons.tensor", "ModuleNotFoundError", "Close to it is 'mindspore.common'."),
     ("import mindspore.ops.operation", "ModuleNotFoundError", "Close to it is 'mindspore.ops.operations'."),
-    ("import mindspore.numpy as mnp", "ModuleNotFoundError", "Instead: tensors have the functions of `ops`"),
     ("import mindspore.nn as nn; nn.LSTM(3, 4)", "AttributeError", "a loop over the steps in `construct`"),
 ])
 def test_a_name_we_lack_says_so_and_what_is_close(tmp_path, line, kind, close):

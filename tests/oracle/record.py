@@ -19,6 +19,7 @@ import record_errors
 import record_gradients
 import record_initializers
 import record_layers
+import record_names
 import record_naming
 import record_promotion
 import record_repr
@@ -35,7 +36,10 @@ RECORDERS = {
     "layers": record_layers.record,
     "naming": record_naming.record,
     "training": record_training.record,
+    "names": record_names.record,
 }
+ELSEWHERE = {"names": "../../adjoint/compat"}
+"""Facts that are part of the package: the folder to write them to."""
 
 
 def rows(value: object, depth: int) -> str:
@@ -59,7 +63,7 @@ def main() -> None:
     ms.runtime.launch_blocking()
     for name in sys.argv[1:] or RECORDERS:
         facts = {"mindspore": ms.__version__, **RECORDERS[name]()}
-        (folder / f"{name}.json").write_text(rows(facts, depth=2) + "\n", encoding="utf-8")
+        (folder / ELSEWHERE.get(name, ".") / f"{name}.json").write_text(rows(facts, depth=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

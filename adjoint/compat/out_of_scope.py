@@ -1,0 +1,90 @@
+"""Names of MindSpore's that programs import and seldom use: importable, and an error at the first use that names the way out."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+__all__ = ["OutOfScope", "reason"]
+
+_DEVICES = "adjoint computes on the CPU: leave out what is for other devices"
+_CUSTOM = "an operator of your own is a Cell with a `bprop`, or one class as docs/adding-an-op.md says"
+_RECORDS = "read the files with Python and give the arrays to `dataset.GeneratorDataset` or `dataset.NumpySlicesDataset`"
+_SCIPY = "SciPy's own functions, on `x.asnumpy()`"
+_COMPLEX = "compute with the real and the imaginary part, each a tensor"
+_SPARSE = "dense tensors; `ops.gather` reads by indices"
+_FILES = "`save_checkpoint` and `load_checkpoint` for parameters, `adjoint dump-ir FILE.py:NAME --stage c --standalone` for C"
+_DISTRIBUTIONS = "`ops.standard_normal` and its like draw numbers; write the density with functions of `ops`"
+_DERIVATIVES = "`grad` of a gradient's entries, `vjp` and `jvp` give rows and columns of Jacobians and Hessians"
+_BATCH = "write the axis of the batch out, as in `ops.bmm`"
+_OPERATOR = "compose it of operators that are here, or compute it with NumPy on `x.asnumpy()` where no gradient is needed"
+_TOOL = "Python's own profilers and debuggers; `adjoint dump-ir` shows the graphs"
+_SHARDING = "each process holds the whole network: data parallelism is what is here"
+
+PLACES = {
+    "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES, "experimental": "the class of the same name in `nn`",
+    "hal": _DEVICES, "mindrecord": _RECORDS, "multiprocessing": "Python's own `multiprocessing`",
+    "nn.probability": _DISTRIBUTIONS, "nn.sparse": _SPARSE, "numpy.fft": _COMPLEX, "onnx": _FILES, "parallel": _SHARDING,
+    "profiler": _TOOL, "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,
+    "common.sparse_tensor": _SPARSE, "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
+    "ops.operations.sparse_ops": _SPARSE, "ops.operations.custom_ops": _CUSTOM, "ops.function.fft_func": _COMPLEX,
+    "nn.grad": _DERIVATIVES, "dataset.audio": "a library for sound, in the function of a `dataset.GeneratorDataset`",
+    "ops": _OPERATOR,
+}
+"""Packages and modules by their paths, each with what is below it: what to do instead."""
+
+NAMES = {
+    **dict.fromkeys(("Custom", "CustomOpBuilder", "CustomRegOp", "DataType", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
+                     "CpuRegOp", "op_info_register", "custom_info_register"), _CUSTOM),
+    **dict.fromkeys(("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus"), "`ops.isfinite(x).all()`, or `amp.all_finite`"),
+    **dict.fromkeys(("MindDataset", "TFRecordDataset", "OBSMindDataset"), _RECORDS),
+    **dict.fromkeys(("COOTensor", "CSRTensor", "RowTensor", "SparseTensor"), _SPARSE),
+    **dict.fromkeys(("complex64", "complex128", "cfloat", "cdouble", "Complex", "fft", "ifft"), _COMPLEX),
+    **dict.fromkeys(("export", "load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
+                     "load_obf_params_into_net"), _FILES),
+    **dict.fromkeys(("jacfwd", "jacrev", "linearize", "Jvp", "Vjp"), _DERIVATIVES), "vmap": _BATCH,
+    **dict.fromkeys(("Profiler", "EnvProfiler", "DynamicProfilerMonitor"), _TOOL),
+    **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),
+    **dict.fromkeys(("Event", "Stream", "StreamCtx", "MemPool"), _DEVICES),
+    **dict.fromkeys(("Layout", "shard", "parameter_broadcast"), _SHARDING),
+}
+"""Names, wherever they stand."""
+
+
+def reason(path: str, name: str = "") -> str | None:
+    """What to do instead of a name of MindSpore's, or of a module; None if it is in scope."""
+    if name in NAMES:
+        return NAMES[name]
+    parts = path.split(".")
+    for end in range(len(parts), 0, -1):
+        found = PLACES.get(".".join(parts[:end]))
+        if found is not None:
+            return found
+    return None
+
+
+class OutOfScope:
+    """Stands for a name that is not here: what programs do with it, but for importing it, is a NotImplementedError."""
+
+    def __init__(self, name: str, instead: str):
+        vars(self).update(__name__=name, __doc__=f"Not here. Instead: {instead}.", _instead=instead)
+
+    def _used(self) -> NoReturn:
+        own = vars(self)
+        raise NotImplementedError(f"adjoint has no {own['__name__']!r}. Instead: {own['_instead']}.")
+
+    def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
+        self._used()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        self._used()
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
+        self._used()
+
+    def __instancecheck__(self, value: object) -> bool:
+        return False  # there can be none
+
+    def __repr__(self) -> str:
+        return f"<{vars(self)['__name__']}, which is not here>"

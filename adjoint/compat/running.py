@@ -1,0 +1,41 @@
+"""Scripts written for `mindspore`, run as Python runs them."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from adjoint.compat.modules import install
+
+__all__ = ["own_frames", "run"]
+
+
+def run(script: str, arguments: Sequence[str]) -> None:
+    """Run a script as `__main__`, with `mindspore` standing for adjoint; the arguments are its `sys.argv[1:]`."""
+    install()
+    sys.argv = [script, *arguments]
+    sys.path[0] = str(Path(script).resolve().parent)
+    sys.excepthook = _without_runner(script, sys.excepthook)
+    runpy.run_path(script, run_name="__main__")
+
+
+def own_frames(raised: BaseException, script: str) -> BaseException:
+    """The exception with the frames of the script and of what it called: not those of what ran the script."""
+    frames = raised.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != script:
+        frames = frames.tb_next
+    return raised.with_traceback(frames)
+
+
+def _without_runner(script: str, shown: Callable[..., Any]) -> Callable[..., None]:
+    """A `sys.excepthook` for a script: as if Python itself ran it."""
+
+    def hook(kind: type[BaseException], raised: BaseException, _: TracebackType | None) -> None:
+        own_frames(raised, script)
+        shown(kind, raised, raised.__traceback__)
+
+    return hook

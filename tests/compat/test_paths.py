@@ -1,0 +1,177 @@
+"""The table of paths against what was recorded of MindSpore 2.10: modules, their names, and what programs import."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import adjoint as ms
+from adjoint import compat, nn, ops
+from adjoint.compat import out_of_scope, paths
+from adjoint.compat.out_of_scope import OutOfScope
+
+compat.install()
+
+RECORD: dict[str, Any] = json.loads(Path(paths.__file__).with_name("names.json").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def imported(path: str) -> ModuleType | None:
+    """A module of MindSpore's as programs import it; None if there is none here."""
+    try:
+        return importlib.import_module(paths.full(path))
+    except ModuleNotFoundError as missing:
+        assert "adjoint has no module that stands for" in str(missing)
+        return None
+
+
+def rows() -> Iterator[tuple[str, str, list[str]]]:
+    """Each module and name of the record, with the public places that have the same object."""
+    for path, row in RECORD["modules"].items():
+        for homes, names in row["names"].items():
+            for name in names.split():
+                yield path, name, homes.split()
+
+
+def test_the_record_is_of_the_version_that_programs_see() -> None:
+    assert RECORD["mindspore"] == paths.VERSION == importlib.import_module("mindspore").__version__
+
+
+@functools.cache
+def ours_of(home: str) -> ModuleType | None:
+    """Our module of a public place; `runtime` is another thing here."""
+    try:
+        return None if home == "runtime" else importlib.import_module("adjoint" if home == "mindspore" else f"adjoint.{home}")
+    except ModuleNotFoundError:
+        return None
+
+
+def standing(home: str, name: str) -> list[Any]:
+    """What our module of a public place has under a name."""
+    ours = ours_of(home)
+    if ours is None or name not in {*vars(ours), *vars(ours).get("LOADED_WHEN_USED", ())}:
+        return []
+    value = getattr(ours, name)
+    return [] if isinstance(value, ModuleType) else [value]
+
+
+def test_every_name_of_the_record_is_ours_or_out_of_scope_or_missing() -> None:
+    wrong: list[str] = []
+    for path, written, homes in rows():
+        module, (name, _, called) = imported(path), written.partition("=")
+        found = [value for home in homes for value in standing(home, called or name)]
+        if module is None:
+            assert not found and out_of_scope.reason(path) is None
+        elif not found and not paths.is_here(path, name) and out_of_scope.reason(path, name) is None:
+            continue  # missing: the messages have a test of their own
+        else:
+            value = getattr(module, name)
+            if isinstance(value, ModuleType):
+                assert value.__name__.startswith("mindspore.")
+            elif isinstance(value, OutOfScope):
+                assert not found
+            elif found and all(value is not other for other in (*found, *standing(path, name))):
+                wrong.append(f"{path}.{name}: {value!r} is none of {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", ["nn", "nn.layer", "ops", "ops.operations", "ops.functional", "common", "common.initializer", "mindspore"])
+def test_a_star_gives_what_mindspore_lists_and_we_have(path: str) -> None:
+    space: dict[str, Any] = {}
+    exec(f"from {paths.full(path)} import *", space)
+    row = paths.place(path)
+    assert {name for name in row.names if paths.is_here(path, name)} - row.unlisted <= space.keys()
+    assert not row.unlisted & space.keys()
+
+
+def test_modules_are_attributes_without_an_import() -> None:
+    code = ("import mindspore\n"
+            "assert mindspore.nn.layer.conv.Conv2d is mindspore.nn.Conv2d is mindspore.nn.layer.Conv2d\n"
+            "assert mindspore.ops.operations.nn_ops.Conv2D is mindspore.ops.Conv2D\n"
+            "assert mindspore.dtype is mindspore.common.dtype and mindspore.nn.cell.Cell is mindspore.nn.Cell\n"
+            "import mindspore.common.tensor, mindspore.common.seed\n"
+            "assert mindspore.common.tensor is mindspore.tensor  # the function, as in MindSpore\n")
+    subprocess.run([sys.executable, "-c", f"from adjoint import compat; compat.install()\n{code}"], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("line", [
+    "from mindspore.nn.cell import Cell",
+    "from mindspore.nn.layer.activation import get_activation",
+    "from mindspore.nn.layer.conv import Conv2d",
+    "from mindspore.nn.layer.normalization import BatchNorm2d",
+    "from mindspore.nn.loss.loss import LossBase, _Loss",
+    "from mindspore.nn.optim.momentum import Momentum",
+    "from mindspore.nn.optim.optimizer import Optimizer",
+    "from mindspore.nn.wrap.cell_wrapper import TrainOneStepCell",
+    "from mindspore.ops.composite import GradOperation, HyperMap",
+    "from mindspore.ops.composite.base import MultitypeFuncGraph",
+    "from mindspore.ops.function.math_func import exp",
+    "from mindspore.ops.functional import relu",
+    "from mindspore.ops.operations.nn_ops import MaxPool",
+    "from mindspore.ops.operations import array_ops",
+    "from mindspore.ops.primitive import constexpr, Primitive",
+    "from mindspore.ops import auto_generate",
+    "from mindspore.common.api import jit",
+    "from mindspore.common.parameter import Parameter, ParameterTuple",
+    "from mindspore.common import dtype as mstype, set_seed",
+    "from mindspore.train.serialization import load_checkpoint, load_param_into_net",
+    "import mindspore.common.dtype as mstype",
+    "import mindspore.context as context",
+    "import mindspore.ops.functional as F",
+    "from mindspore.mindrecord import FileWriter",
+    "from mindspore import export, load, vmap",
+    "from mindspore.ops import Custom, CustomRegOp, DataType, pinv",
+    "from mindspore.ops.operations import NPUAllocFloatStatus, NPUClearFloatStatus, NPUGetFloatStatus",
+    "import mindspore.scipy as scipy",
+    "from mindspore.profiler import Profiler",
+])
+def test_lines_of_programs(line: str) -> None:
+    exec(line, {})
+
+
+@pytest.mark.parametrize(("use", "instead"), [
+    ("FileWriter('x')", "GeneratorDataset"),
+    ("vmap(abs)", "bmm"),
+    ("COOTensor.shape", "dense tensors"),
+    ("type('Own', (), {}) and __import__('types').new_class('Own', (Custom,))", "bprop"),
+])
+def test_a_name_out_of_scope_fails_where_it_is_used(use: str, instead: str) -> None:
+    space: dict[str, Any] = {}
+    exec("from mindspore.mindrecord import FileWriter\nfrom mindspore import vmap, COOTensor\nfrom mindspore.ops import Custom", space)
+    with pytest.raises(NotImplementedError, match=f"adjoint has no 'mindspore.*Instead: .*{instead}"):
+        eval(use, space)
+    assert not isinstance(1.0, space["COOTensor"]) and "not here" in repr(space["Custom"])
+
+
+def test_a_name_out_of_scope_fails_in_a_graph_at_the_line() -> None:
+    vmap = importlib.import_module("mindspore").vmap
+
+    @ms.jit
+    def f(x: Any) -> Any:
+        return vmap(ops.sin)(x)
+
+    with pytest.raises(NotImplementedError, match="vmap") as raised:
+        f(ms.Tensor([1.0]))
+    assert any("vmap(ops.sin)" in note for note in getattr(raised.value, "__notes__", [str(raised.value)]))
+
+
+def test_what_is_out_of_scope_is_in_the_record() -> None:
+    known = {name.partition("=")[0] for _, name, _ in rows()}
+    assert not set(out_of_scope.PLACES) - set(RECORD["modules"])
+    assert not set(out_of_scope.NAMES) - known
+
+
+def test_ways_out_lead_somewhere() -> None:
+    for way in {*out_of_scope.PLACES.values(), *out_of_scope.NAMES.values()}:
+        for space, name in re.findall(r"\b(ms|nn|ops|amp)\.(\w+)", way):
+            assert hasattr({"ms": ms, "nn": nn, "ops": ops, "amp": ms.amp}[space], name), way
