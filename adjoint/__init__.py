@@ -66,7 +66,6 @@ __all__ = [
 
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"
 INSTEAD = {
-    "numpy": "tensors have the functions of `ops`, such as `ops.exp`, and NumPy's own functions take tensors and give arrays",
     "jacfwd": _DERIVATIVES, "jacrev": _DERIVATIVES, "vmap": "write the axis of the batch out, as in `ops.bmm`",
     "from_numpy": "`Tensor(array)`, which copies",
     "export": "`adjoint dump-ir FILE.py:NAME --stage c --standalone` writes C",
@@ -83,7 +82,7 @@ _TRAINING = (
     "Precision", "Recall", "RunContext", "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy",
     "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
 )
-LOADED_WHEN_USED: dict[str, str] = {"dataset": "adjoint.dataset", "train": "adjoint.train", **dict.fromkeys(_TRAINING, "adjoint.train")}
+LOADED_WHEN_USED: dict[str, str] = {"dataset": "adjoint.dataset", "numpy": "adjoint.numpy", "train": "adjoint.train", **dict.fromkeys(_TRAINING, "adjoint.train")}
 """Names that load their module when they are first used."""
 
 

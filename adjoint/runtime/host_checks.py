@@ -36,12 +36,12 @@ def checked_on_host(check: Callable[..., None], *tensors: Tensor) -> None:
         check(*tensors)
 
 
-def called(function: Callable[..., Any], *arguments: Any) -> Any:
-    """`function(*arguments)` for a function of the user's: parsed while a graph is made."""
+def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """`function(*arguments, **options)` for a function of the user's: parsed while a graph is made."""
     if emitting():
         tape: Any = state.tape
-        return tape.call(function, arguments, {})
-    return function(*arguments)
+        return tape.call(function, arguments, options)
+    return function(*arguments, **options)
 
 
 def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: Tensor) -> Result:

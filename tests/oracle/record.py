@@ -21,6 +21,7 @@ import record_initializers
 import record_layers
 import record_names
 import record_naming
+import record_numpy
 import record_promotion
 import record_repr
 import record_signatures
@@ -35,6 +36,7 @@ RECORDERS = {
     "errors": record_errors.record,
     "layers": record_layers.record,
     "naming": record_naming.record,
+    "numpy": record_numpy.record,
     "training": record_training.record,
     "names": record_names.record,
 }

@@ -1,0 +1,121 @@
+"""From what a caller gives as an array to Tensors.
+
+A number is Bool, Int32 or Float32, and so are nested lists of numbers; an integer that Int32 cannot hold makes Int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, broadcast_shapes
+from adjoint.numpy.dtypes import checked_dtype, promoted_dtype
+from adjoint.ops.arguments import wrong
+from adjoint.ops.parts import stack
+from adjoint.runtime.host_checks import emitting, is_run_time_number
+from adjoint.runtime.tensor import Tensor, constant
+
+__all__ = ["array_like", "arrays_like", "broadcast_shape", "in_dtype", "joined", "joint_dtype", "number_dtype", "result_type"]
+
+_INT32 = np.iinfo(np.int32)
+
+
+def array_like(op: str, value: Any, argument: str = "x") -> Tensor:
+    """A Tensor as it is; a number, or a nested tuple or list of numbers and Tensors, as a Tensor; else a TypeError."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return constant(value, number_dtype(value))
+    if is_run_time_number(value):
+        return value.as_tensor({"bool": BOOL, "int": I32}.get(value.category, F32))
+    if isinstance(value, (tuple, list)):
+        return _nested(op, value, argument)
+    got = value if not isinstance(value, str) else repr(value)
+    raise wrong(op, argument, "a Tensor, a number, or a tuple or list of them", got, TypeError)
+
+
+def number_dtype(value: bool | int | float) -> DType:
+    """The dtype of a Python number."""
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return I32 if _INT32.min <= value <= _INT32.max else I64
+    return F32
+
+
+def _nested(op: str, value: Any, argument: str) -> Tensor:
+    if emitting() and any(isinstance(x, Tensor) or is_run_time_number(x) for x in _flat(value)):
+        rows = [array_like(op, item, argument) for item in value]
+        if any(x.shape != rows[0].shape for x in rows):
+            raise wrong(op, argument, "of one length in each axis", f"rows of shapes {[x.shape for x in rows]}")
+        dtype = reduce(promoted_dtype, [x.dtype for x in rows])
+        return stack([x.astype(dtype, copy=False) for x in rows], 0)
+    made = Tensor(value)
+    if made.dtype is F64:
+        return made.astype(F32)
+    if made.dtype is I64:
+        array = made.asnumpy()
+        return made.astype(I32) if not array.size or _INT32.min <= array.min() <= array.max() <= _INT32.max else made
+    return made
+
+
+def _flat(value: Any) -> list[Any]:
+    """The numbers in nested tuples and lists."""
+    return [leaf for item in value for leaf in (_flat(item) if isinstance(item, (tuple, list)) else [item])]
+
+
+def arrays_like(op: str, *values: Any) -> tuple[Tensor, ...]:
+    """Each value as a Tensor: see `array_like`."""
+    return tuple(array_like(op, value, f"x{place}") for place, value in enumerate(values, 1))
+
+
+def in_dtype(result: Tensor, dtype: Any, op: str = "astype") -> Tensor:
+    """A result in the dtype that was asked for, as it is where that is None."""
+    return result if dtype is None else result.astype(checked_dtype(op, dtype), copy=False)
+
+
+def joint_dtype(arrays: Sequence[Tensor]) -> DType:
+    """The dtype that arrays are joined in."""
+    return reduce(promoted_dtype, [x.dtype for x in arrays])
+
+
+def joined(*arrays: Tensor) -> tuple[Tensor, ...]:
+    """Arrays brought to one dtype."""
+    dtype = joint_dtype(arrays)
+    return tuple(x.astype(dtype, copy=False) for x in arrays)
+
+
+def broadcast_shape(op: str, *arrays: Tensor) -> tuple[int, ...]:
+    """The shape that arrays broadcast to together; ValueError where they do not."""
+    try:
+        return reduce(broadcast_shapes, [x.shape for x in arrays])
+    except ValueError:
+        raise wrong(op, "x", "of shapes that broadcast together", [x.shape for x in arrays]) from None
+
+
+def _named_dtype(name: Any) -> DType:
+    """The dtype of a name of ours or of NumPy's, such as "i2"."""
+    try:
+        return checked_dtype("result_type", name)
+    except TypeError:
+        try:
+            return checked_dtype("result_type", np.dtype(name))
+        except TypeError:
+            pass
+        raise
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype that arrays, numbers and dtypes (or names of such) are joined in; TypeError for what is none of these."""
+    if not arrays_and_dtypes:
+        raise wrong("result_type", "arrays_and_dtypes", "at least one array or dtype", arrays_and_dtypes)
+    found: list[DType] = []
+    for x in arrays_and_dtypes:
+        if isinstance(x, (bool, int, float)):
+            found.append(number_dtype(x))
+        else:
+            found.append(x.dtype if isinstance(x, Tensor) else _named_dtype(x))
+    return reduce(promoted_dtype, found)

@@ -1,0 +1,318 @@
+"""Arithmetic, powers and bits, element by element.
+
+Operands are arrays or numbers; a number is a Tensor of Bool, Int32 or Float32, so that it takes part in the choice of the dtype.  Two
+operands broadcast and are brought to one dtype.  The result is in `dtype` where that is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType
+from adjoint.numpy.conversion import array_like, arrays_like, in_dtype, joined
+from adjoint.ops import arithmetic
+from adjoint.ops.arguments import floating, integer, operand, roomy, wrong
+from adjoint.runtime.host_checks import emitting
+from adjoint.runtime.tensor import Tensor
+
+__all__ = [
+    "abs", "absolute", "add", "around", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clip", "copysign", "divide",
+    "divmod", "fabs", "fix", "float_power", "floor", "floor_divide", "fmod", "gcd", "heaviside", "hypot", "invert", "lcm", "maximum",
+    "minimum", "mod", "multiply", "negative", "positive", "power", "reciprocal", "remainder", "rint", "round", "sign", "square",
+    "subtract", "true_divide", "trunc",
+]
+
+# Sums, products and quotients ----------------------------------------------------------------------------------------
+
+
+def add(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """x1 + x2."""
+    return in_dtype(arithmetic.add(*arrays_like("add", x1, x2)), dtype)
+
+
+def subtract(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """x1 - x2."""
+    return in_dtype(arithmetic.sub(*arrays_like("subtract", x1, x2)), dtype)
+
+
+def multiply(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """x1 * x2."""
+    return in_dtype(arithmetic.mul(*arrays_like("multiply", x1, x2)), dtype)
+
+
+def divide(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """x1 / x2; of integers Float32."""
+    return in_dtype(arithmetic.true_divide(*arrays_like("divide", x1, x2)), dtype)
+
+
+def true_divide(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """As `divide`."""
+    return divide(x1, x2, dtype)
+
+
+def reciprocal(x: Any, dtype: Any = None) -> Tensor:
+    """1 / x; of integers the whole part of it, Int64 of bools."""
+    given = array_like("reciprocal", x)
+    if given.dtype.is_float:
+        return in_dtype(arithmetic.reciprocal(given), dtype)
+    return in_dtype(arithmetic.div(1, given.astype(I64) if given.dtype is BOOL else given, rounding_mode="trunc"), dtype)
+
+
+def floor_divide(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The largest whole number not above x1 / x2."""
+    return in_dtype(arithmetic.floor_div(*arrays_like("floor_divide", x1, x2)), dtype)
+
+
+def _left_over(op: str, x1: Any, x2: Any, rule: Callable[[Any, Any], Tensor]) -> Tensor:
+    """What a division leaves, in the dtype of both; of integers divided by 0 it is 0."""
+    first, second = joined(*arrays_like(op, x1, x2))
+    kind = first.dtype
+    if kind.is_float:
+        return rule(first, second)
+    if kind is BOOL:
+        first, second = first.astype(I32), second.astype(I32)
+    none = arithmetic.equal(second, 0)
+    left = rule(first, arithmetic.where(none, 1, second))
+    return arithmetic.where(none, 0, left).astype(kind, copy=False)
+
+
+def remainder(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """x1 - x2 * floor(x1 / x2): what is left has the sign of x2; of integers divided by 0 it is 0."""
+    return in_dtype(_left_over("remainder", x1, x2, arithmetic.mod), dtype)
+
+
+def mod(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """As `remainder`."""
+    return remainder(x1, x2, dtype)
+
+
+def fmod(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """What is left of x1 after a whole number of times x2, with the sign of x1; of integers divided by 0 it is 0."""
+    return in_dtype(_left_over("fmod", x1, x2, arithmetic.fmod), dtype)
+
+
+def divmod(x1: Any, x2: Any, dtype: Any = None) -> tuple[Tensor, Tensor]:
+    """(floor_divide(x1, x2), remainder(x1, x2))."""
+    return floor_divide(x1, x2, dtype), remainder(x1, x2, dtype)
+
+
+# Powers --------------------------------------------------------------------------------------------------------------
+
+
+def square(x: Any, dtype: Any = None) -> Tensor:
+    """x * x."""
+    return in_dtype(arithmetic.square(array_like("square", x)), dtype)
+
+
+def power(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """x1 to the power of x2."""
+    return in_dtype(arithmetic.pow(*arrays_like("power", x1, x2)), dtype)
+
+
+def float_power(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """x1 to the power of x2, of Tensors, in Float32, or Float64 where one is."""
+    first, second = operand("float_power", x1, "x1"), operand("float_power", x2, "x2")
+    kind = F64 if F64 in (first.dtype, second.dtype) else F32
+    return in_dtype(arithmetic.pow(first.astype(kind, copy=False), second.astype(kind, copy=False)), dtype)
+
+
+def hypot(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """sqrt(x1**2 + x2**2); a square of Float32 or less neither overflows nor vanishes."""
+    first, second = (floating(x) for x in joined(*arrays_like("hypot", x1, x2)))
+    length = arithmetic.sqrt(arithmetic.square(roomy(first)) + arithmetic.square(roomy(second)))
+    return in_dtype(length.astype(first.dtype, copy=False), dtype)
+
+
+# Whole numbers -------------------------------------------------------------------------------------------------------
+
+
+def floor(x: Any, dtype: Any = None) -> Tensor:
+    """The largest whole number not above it; of integers Float32."""
+    return in_dtype(arithmetic.floor(floating(array_like("floor", x))), dtype)
+
+
+def ceil(x: Any, dtype: Any = None) -> Tensor:
+    """The smallest whole number not below it, Float32, of Float64 in Float64."""
+    given = array_like("ceil", x)
+    return in_dtype(arithmetic.ceil(given if given.dtype is F64 else given.astype(F32, copy=False)), dtype)
+
+
+def fix(x: Any) -> Tensor:
+    """The next whole number toward zero, of a Tensor; of integers Float32."""
+    return arithmetic.trunc(floating(operand("fix", x, "x")))
+
+
+def trunc(x: Any, dtype: Any = None) -> Tensor:
+    """The next whole number toward zero; of integers Float32."""
+    return in_dtype(arithmetic.trunc(floating(array_like("trunc", x))), dtype)
+
+
+def rint(x: Any, dtype: Any = None) -> Tensor:
+    """The nearest whole number, the even one of two; of integers Float32."""
+    return in_dtype(arithmetic.round(floating(array_like("rint", x))), dtype)
+
+
+def around(a: Any, decimals: Any = 0) -> Tensor:
+    """The nearest number of so many decimals, the even one of two; ValueError for fewer than 0."""
+    places = integer("around", "decimals", decimals)
+    if places < 0:
+        raise wrong("around", "decimals", "at least 0", places)
+    return arithmetic.round(array_like("around", a, "a"), decimals=places)
+
+
+def round(a: Any, decimals: Any = 0) -> Tensor:
+    """As `around`."""
+    return around(a, decimals)
+
+
+def _of_integers(op: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, DType]:
+    """Two arrays of integers in one dtype that has numbers, and the dtype of the result."""
+    first, second = joined(*arrays_like(op, x1, x2))
+    if first.dtype.is_float:
+        raise wrong(op, "x1", "of integers, as 'x2'", first, TypeError)
+    kind = first.dtype
+    return (first.astype(I32), second.astype(I32), kind) if kind is BOOL else (first, second, kind)
+
+
+_EUCLID = {1: 13, 2: 24, 4: 47, 8: 93}
+"""The most steps that Euclid's algorithm takes, by the bytes of the integers: two neighbours of Fibonacci take them."""
+
+
+def _divisor(first: Tensor, second: Tensor) -> Tensor:
+    a, b = arithmetic.abs(first), arithmetic.abs(second)
+    for _ in range(_EUCLID[a.dtype.size]):
+        done = arithmetic.equal(b, 0)
+        if not emitting() and bool(done.all()):
+            break
+        a, b = arithmetic.where(done, a, b), arithmetic.where(done, b, arithmetic.mod(a, arithmetic.where(done, 1, b)))
+    return a
+
+
+def gcd(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The greatest common divisor of integers, 0 of two zeros; TypeError for floats."""
+    first, second, kind = _of_integers("gcd", x1, x2)
+    return in_dtype(_divisor(first, second).astype(kind, copy=False), dtype)
+
+
+def lcm(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The least common multiple of integers, 0 where one is 0; TypeError for floats."""
+    first, second, kind = _of_integers("lcm", x1, x2)
+    divisor = _divisor(first, second)
+    parts = arithmetic.floor_div(first, arithmetic.where(arithmetic.equal(divisor, 0), 1, divisor))
+    return in_dtype(arithmetic.abs(parts * second).astype(kind, copy=False), dtype)
+
+
+# Signs and bounds ----------------------------------------------------------------------------------------------------
+
+
+def absolute(x: Any, dtype: Any = None) -> Tensor:
+    """The size without the sign."""
+    return in_dtype(arithmetic.abs(array_like("absolute", x)), dtype)
+
+
+def abs(x: Any, dtype: Any = None) -> Tensor:
+    """As `absolute`."""
+    return absolute(x, dtype)
+
+
+def fabs(x: Any, dtype: Any = None) -> Tensor:
+    """As `absolute`."""
+    return absolute(x, dtype)
+
+
+def negative(a: Any, dtype: Any = None) -> Tensor:
+    """-a."""
+    return in_dtype(arithmetic.neg(array_like("negative", a, "a")), dtype)
+
+
+def positive(a: Any, dtype: Any = None) -> Tensor:
+    """A copy of a Tensor; TypeError for one of bools."""
+    x = operand("positive", a, "a")
+    if x.dtype is BOOL:
+        raise wrong("positive", "a", "a Tensor of numbers", x, TypeError)
+    return in_dtype(x.copy(), dtype)
+
+
+def sign(x: Any, dtype: Any = None) -> Tensor:
+    """-1, 0 or 1; of integers Float32; TypeError for bools."""
+    return in_dtype(arithmetic.sign(floating(_signed("sign", "x", array_like("sign", x)))), dtype)
+
+
+def copysign(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The size of x1, negative where x2 is less than 0, in the dtype of x1; TypeError for bools."""
+    first, second = (_signed("copysign", name, x) for name, x in zip(("x1", "x2"), arrays_like("copysign", x1, x2), strict=True))
+    size = arithmetic.abs(first)
+    return in_dtype(arithmetic.where(arithmetic.less(second, 0), arithmetic.neg(size), size), dtype)
+
+
+def _signed(op: str, argument: str, x: Tensor) -> Tensor:
+    if x.dtype is BOOL:
+        raise wrong(op, argument, "of numbers", x, TypeError)
+    return x
+
+
+def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """0 where x1 is negative, 1 where it is positive, x2 where it is 0, and NaN where it is."""
+    first, second = joined(*arrays_like("heaviside", x1, x2))
+    if first.dtype is BOOL:
+        return in_dtype(arithmetic.logical_or(first, second), dtype)
+    stepped = arithmetic.where(first < 0, 0, arithmetic.where(first > 0, 1, first))
+    return in_dtype(arithmetic.where(arithmetic.equal(first, 0), second, stepped), dtype)
+
+
+def _bounded(op: str, rule: Callable[[Any, Any], Tensor], x1: Any, x2: Any, dtype: Any) -> Tensor:
+    """The larger or smaller of two; beside an array the result has its dtype, whatever the dtype of a number."""
+    first, second = arrays_like(op, x1, x2)
+    if first.ndim == 0 and second.ndim:
+        dtype = second.dtype
+    elif second.ndim == 0 and first.ndim:
+        dtype = first.dtype
+    return in_dtype(rule(first, second), dtype)
+
+
+def maximum(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The larger of two; NaN if one is.  Beside an array a number takes its dtype, the fraction of a result cut off."""
+    return _bounded("maximum", arithmetic.maximum, x1, x2, dtype)
+
+
+def minimum(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The smaller of two; NaN if one is.  Beside an array a number takes its dtype, the fraction of a result cut off."""
+    return _bounded("minimum", arithmetic.minimum, x1, x2, dtype)
+
+
+def clip(x: Any, xmin: Any, xmax: Any, dtype: Any = None) -> Tensor:
+    """Each element, `xmin` where it is below and `xmax` where it is above; a bound may be None, not both (ValueError)."""
+    if xmin is None and xmax is None:
+        raise ValueError("For 'clip', at least one of 'xmin' and 'xmax' must not be None.")
+    if xmin is not None:
+        x = maximum(x, xmin, dtype)
+    return x if xmax is None else minimum(x, xmax, dtype)
+
+
+# Bits ----------------------------------------------------------------------------------------------------------------
+
+
+def bitwise_and(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The bits that both have, of integers or bools."""
+    return in_dtype(arithmetic.bitwise_and(*arrays_like("bitwise_and", x1, x2)), dtype)
+
+
+def bitwise_or(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The bits that one has, of integers or bools."""
+    return in_dtype(arithmetic.bitwise_or(*arrays_like("bitwise_or", x1, x2)), dtype)
+
+
+def bitwise_xor(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The bits that exactly one has, of integers or bools."""
+    return in_dtype(arithmetic.bitwise_xor(*arrays_like("bitwise_xor", x1, x2)), dtype)
+
+
+def invert(x: Any, dtype: Any = None) -> Tensor:
+    """The other bits, of integers or bools."""
+    return in_dtype(arithmetic.invert(array_like("invert", x)), dtype)
+
+
+def bitwise_not(x: Any, dtype: Any = None) -> Tensor:
+    """As `invert`."""
+    return invert(x, dtype)

@@ -1,0 +1,95 @@
+"""Arrays as sets of numbers: which are there, which in both, which in one alone.
+
+`unique`, `intersect1d`, `setdiff1d` and `argwhere` give as many elements as they find: a RuntimeError while a graph is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.ops.sort import SearchSorted
+from adjoint.ir.types import BOOL, I32, I64
+from adjoint.numpy.conversion import array_like, joined
+from adjoint.ops import arithmetic, picking
+from adjoint.ops.arguments import flag, operand
+from adjoint.ops.creation import zeros
+from adjoint.ops.ordering import sort
+from adjoint.ops.shapes import reshape
+from adjoint.runtime.host_checks import needs_values
+from adjoint.runtime.interned import made
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = ["argwhere", "in1d", "intersect1d", "isin", "setdiff1d", "unique"]
+
+
+def unique(x: Any, return_inverse: bool = False) -> Any:
+    """The different elements, in the order in which they first come, in the array read row by row.
+
+    return_inverse  whether the place of each element among them (Int32) is returned too
+    """
+    line = reshape(operand("unique", x, "x"), (-1,))
+    needs_values("unique", "it has as many elements as there are different ones")
+    first, inverse = _first_places(line)
+    found = picking.gathered("unique", line, Tensor(first, I64), 0)
+    return (found, Tensor(inverse, I32)) if flag("unique", "return_inverse", return_inverse) else found
+
+
+def _first_places(line: Tensor) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Where each different element first stands, in that order, and for each element which of them it is."""
+    _, first, inverse = np.unique(line.asnumpy(), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return first[order], rank[inverse.reshape(-1)]
+
+
+def in1d(ar1: Any, ar2: Any, invert: bool = False) -> Tensor:
+    """Whether each element of `ar1`, read row by row, is one of `ar2`; or is none, if `invert`."""
+    line = reshape(array_like("in1d", ar1, "ar1"), (-1,))
+    return isin(line, ar2, invert)
+
+
+def isin(element: Any, test_elements: Any, invert: bool = False) -> Tensor:
+    """Whether each element is one of `test_elements`; or is none, if `invert`.  NaN is none."""
+    x = array_like("isin", element, "element")
+    given, known = joined(x, reshape(array_like("isin", test_elements, "test_elements"), (-1,)))
+    if known.size == 0:
+        found = zeros(x.shape, BOOL)
+    elif given.dtype is BOOL:
+        found = arithmetic.where(given, known.any(), arithmetic.logical_not(known).any())
+    else:
+        row = sort(known)[0]
+        places = apply(made(SearchSorted), row, reshape(given, (-1,)))
+        there = picking.gathered("isin", row, arithmetic.minimum(places, row.size - 1), 0)
+        found = arithmetic.equal(reshape(there, given.shape), given)
+    return arithmetic.logical_not(found) if flag("isin", "invert", invert) else found
+
+
+def argwhere(a: Any) -> Tensor:
+    """The coordinates of the elements that are not 0, Int64[n, rank]."""
+    return picking.nonzero(array_like("argwhere", a, "a"))
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
+    """The elements of `ar1` that `ar2` lacks: each once and in order, or as they stand if `assume_unique`."""
+    line = reshape(array_like("setdiff1d", ar1, "ar1"), (-1,))
+    if not flag("setdiff1d", "assume_unique", assume_unique):
+        line = sort(unique(line))[0]
+    return picking.masked_select(line, isin(line, ar2, invert=True))
+
+
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The elements that both arrays have, each once and in order.
+
+    assume_unique   whether no array has an element twice, which is then not looked at
+    return_indices  whether the first places (Int32) in both arrays, read row by row, are returned too
+    """
+    lines = [reshape(array_like("intersect1d", x, name), (-1,)) for x, name in ((ar1, "ar1"), (ar2, "ar2"))]
+    flag("intersect1d", "assume_unique", assume_unique)
+    needs_values("intersect1d", "it has as many elements as both arrays have")
+    first, second = (x.asnumpy() for x in joined(*lines))
+    _, one, two = np.intersect1d(first, second, assume_unique=assume_unique, return_indices=True)
+    found = picking.gathered("intersect1d", joined(*lines)[0], Tensor(one, I64), 0)
+    return (found, Tensor(one, I32), Tensor(two, I32)) if flag("intersect1d", "return_indices", return_indices) else found

@@ -1,0 +1,79 @@
+"""Numbers at even distances, on a line or on a scale of powers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.ops.indexing import Iota
+from adjoint.ir.types import F32, F64, tensor
+from adjoint.numpy.conversion import array_like, broadcast_shape
+from adjoint.numpy.dtypes import checked_dtype, nan
+from adjoint.ops.arguments import axis_argument, flag, integer, number, wrong
+from adjoint.ops.arithmetic import pow, where
+from adjoint.ops.shapes import broadcast_to, reshape
+from adjoint.runtime.interned import made
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = ["geomspace", "linspace", "logspace"]
+
+
+def _bounds(op: str, start: Any, stop: Any, num: Any) -> tuple[Tensor, Tensor, int]:
+    """Both ends as Float64 arrays of one shape, and how many numbers there are."""
+    first, last = array_like(op, start, "start").astype(F64), array_like(op, stop, "stop").astype(F64)
+    count = integer(op, "num", num)
+    if count < 1:
+        raise wrong(op, "num", "at least 1", count)
+    sizes = broadcast_shape(op, first, last)
+    return broadcast_to(first, sizes), broadcast_to(last, sizes), count
+
+
+def _between(first: Tensor, last: Tensor, count: int, endpoint: bool, along: int) -> tuple[Tensor, Tensor]:
+    """`count` numbers from `first` to `last` along a new axis, and the distance between two."""
+    steps = count - 1 if endpoint else count
+    apart = (last - first) / steps if steps else first * nan
+    sizes = (*first.shape[:along], 1, *first.shape[along:])
+    low, distance = reshape(first, sizes), reshape(apart, sizes)
+    places = apply(made(Iota, tensor(F64, tuple(count if a == along else 1 for a in range(len(sizes)))), along))
+    if count == 1:
+        return low, apart
+    line = low + places * distance
+    return where(places == steps, reshape(last, sizes), line) if endpoint else line, apart
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
+) -> Any:
+    """`num` numbers from `start` to `stop`, along a new axis where these are arrays; Float32, if no dtype is told.
+
+    endpoint  whether `stop` is the last of them
+    retstep   whether the distance between two is returned too, as (numbers, distance)
+    """
+    first, last, count = _bounds("linspace", start, stop, num)
+    along = axis_argument("linspace", axis, first.ndim + 1)
+    to = F32 if dtype is None else checked_dtype("linspace", dtype)
+    line, apart = _between(first, last, count, flag("linspace", "endpoint", endpoint), along)
+    line = line.astype(to, copy=False)
+    return (line, apart.astype(F32)) if flag("linspace", "retstep", retstep) else line
+
+
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0) -> Tensor:
+    """`base` to the power of `num` numbers at even distances from `start` to `stop`."""
+    first, last, count = _bounds("logspace", start, stop, num)
+    along = axis_argument("logspace", axis, first.ndim + 1)
+    line, _ = _between(first, last, count, flag("logspace", "endpoint", endpoint), along)
+    return pow(float(number("logspace", "base", base)), line).astype(F32 if dtype is None else checked_dtype("logspace", dtype), copy=False)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Tensor:
+    """`num` numbers from `start` to `stop`, each the one before times the same factor."""
+    first, last, count = _bounds("geomspace", start, stop, num)
+    along = axis_argument("geomspace", axis, first.ndim + 1)
+    ends = flag("geomspace", "endpoint", endpoint)
+    zeros = first * 0.0
+    exponents, _ = _between(zeros, zeros + 1.0, count, ends, along)
+    sizes = (*first.shape[:along], 1, *first.shape[along:])
+    low, ratio = reshape(first, sizes), reshape(last / first, sizes)
+    line = low * pow(ratio, exponents)
+    if ends and count > 1:
+        line = where(exponents == 1.0, reshape(last, sizes), line)
+    return line.astype(F32 if dtype is None else checked_dtype("geomspace", dtype), copy=False)

@@ -1,0 +1,225 @@
+"""Angles, exponentials and logarithms, roots, element by element.
+
+Angles are in radians.  Bools and integers of one byte have sines in Float16 and other integers in Float32; exponentials, logarithms and
+roots of integers are Float32.  The result is in `dtype` where that is given.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.types import F32, F64
+from adjoint.numpy.conversion import array_like, arrays_like, in_dtype, joined
+from adjoint.numpy.dtypes import pi, promoted_dtype, trigonometric_dtype
+from adjoint.ops import activations, arithmetic
+from adjoint.ops.arguments import floating, operand, roomy
+from adjoint.runtime.tensor import Tensor
+
+__all__ = [
+    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "cbrt", "cos", "cosh", "deg2rad", "exp", "exp2", "expm1",
+    "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "rad2deg", "radians", "sin", "sinh", "sqrt", "tan", "tanh",
+]
+
+
+# Angles --------------------------------------------------------------------------------------------------------------
+
+
+def _angle(op: str, x: Any, argument: str = "x") -> Tensor:
+    given = operand(op, x, argument)
+    return given.astype(trigonometric_dtype(given.dtype), copy=False)
+
+
+def sin(x: Any, dtype: Any = None) -> Tensor:
+    """The sine of a Tensor."""
+    return in_dtype(arithmetic.sin(_angle("sin", x)), dtype)
+
+
+def cos(x: Any, dtype: Any = None) -> Tensor:
+    """The cosine of a Tensor."""
+    return in_dtype(arithmetic.cos(_angle("cos", x)), dtype)
+
+
+def tan(x: Any, dtype: Any = None) -> Tensor:
+    """The tangent of a Tensor."""
+    return in_dtype(arithmetic.tan(_angle("tan", x)), dtype)
+
+
+def arcsin(x: Any, dtype: Any = None) -> Tensor:
+    """The angle in -pi/2..pi/2 whose sine this is; NaN beyond -1..1."""
+    return in_dtype(arithmetic.asin(_angle("arcsin", x)), dtype)
+
+
+def arccos(input: Any, dtype: Any = None) -> Tensor:
+    """The angle in 0..pi whose cosine this is; NaN beyond -1..1."""
+    return in_dtype(arithmetic.acos(_angle("arccos", input, "input")), dtype)
+
+
+def arctan(x: Any, dtype: Any = None) -> Tensor:
+    """The angle in -pi/2..pi/2 whose tangent this is."""
+    return in_dtype(arithmetic.atan(_angle("arctan", x)), dtype)
+
+
+def arctan2(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """The angle of the point (x2, x1) in -pi..pi."""
+    return in_dtype(arithmetic.atan2(_angle("arctan2", x1, "x1"), _angle("arctan2", x2, "x2")), dtype)
+
+
+def sinh(x: Any, dtype: Any = None) -> Tensor:
+    """The hyperbolic sine of a Tensor."""
+    return in_dtype(arithmetic.sinh(_angle("sinh", x)), dtype)
+
+
+def cosh(x: Any, dtype: Any = None) -> Tensor:
+    """The hyperbolic cosine of a Tensor."""
+    return in_dtype(arithmetic.cosh(_angle("cosh", x)), dtype)
+
+
+def tanh(x: Any, dtype: Any = None) -> Tensor:
+    """The hyperbolic tangent of a Tensor."""
+    return in_dtype(activations.tanh(_angle("tanh", x)), dtype)
+
+
+def arcsinh(x: Any, dtype: Any = None) -> Tensor:
+    """The number whose hyperbolic sine this is: the sign times log1p(a + a**2 / (1 + sqrt(1 + a**2))) of the size a."""
+    given = _angle("arcsinh", x)
+    return in_dtype(inverse_sinh(given), dtype)
+
+
+def arccosh(x: Any, dtype: Any = None) -> Tensor:
+    """The number that is not negative whose hyperbolic cosine this is, log1p(t + sqrt(t * (t + 2))) with t = x - 1; NaN below 1."""
+    return in_dtype(inverse_cosh(_angle("arccosh", x)), dtype)
+
+
+def arctanh(x: Any, dtype: Any = None) -> Tensor:
+    """The number whose hyperbolic tangent this is, half of log1p(2 x / (1 - x)); infinite at -1 and 1, NaN beyond."""
+    return in_dtype(inverse_tanh(_angle("arctanh", x)), dtype)
+
+
+_FAR = 1e8
+"""Where adding 1 to a square changes no bit of a Float64."""
+
+
+def inverse_sinh(given: Tensor) -> Tensor:
+    """See `arcsinh`.  Halves and Float32 are computed in a wider dtype."""
+    x = roomy(given)
+    size = arithmetic.where(x < 0, arithmetic.neg(x), x)
+    far = size > _FAR
+    near = arithmetic.where(far, 1.0, size)
+    squared = arithmetic.square(near)
+    line = arithmetic.log1p(near + squared / (1.0 + arithmetic.sqrt(1.0 + squared)))
+    found = arithmetic.where(far, arithmetic.log(arithmetic.where(far, size, 1.0)) + math.log(2.0), line)
+    return arithmetic.where(x < 0, arithmetic.neg(found), found).astype(given.dtype, copy=False)
+
+
+def inverse_cosh(given: Tensor) -> Tensor:
+    """See `arccosh`.  Halves and Float32 are computed in a wider dtype."""
+    x = roomy(given)
+    far = x > _FAR
+    above = arithmetic.where(far, 1.0, x) - 1.0
+    near = arithmetic.log1p(above + arithmetic.sqrt(above * (above + 2.0)))
+    # Below 1 the root of a negative number is NaN, below -1 again that of a positive one.
+    near = arithmetic.where(x < 1.0, math.nan, near)
+    found = arithmetic.where(far, arithmetic.log(arithmetic.where(far, x, 1.0)) + math.log(2.0), near)
+    return found.astype(given.dtype, copy=False)
+
+
+def inverse_tanh(given: Tensor) -> Tensor:
+    """See `arctanh`.  Halves and Float32 are computed in a wider dtype."""
+    x = roomy(given)
+    return (0.5 * (arithmetic.log1p(x) - arithmetic.log1p(arithmetic.neg(x)))).astype(given.dtype, copy=False)
+
+
+def deg2rad(x: Any, dtype: Any = None) -> Tensor:
+    """Degrees as radians; of integers Float32."""
+    return in_dtype(floating(operand("deg2rad", x, "x")) * (pi / 180.0), dtype)
+
+
+def radians(x: Any, dtype: Any = None) -> Tensor:
+    """As `deg2rad`."""
+    return deg2rad(x, dtype)
+
+
+def rad2deg(x: Any, dtype: Any = None) -> Tensor:
+    """Radians as degrees; of integers Float32."""
+    return in_dtype(floating(operand("rad2deg", x, "x")) * (180.0 / pi), dtype)
+
+
+# Exponentials and logarithms -----------------------------------------------------------------------------------------
+
+
+def exp(x: Any, dtype: Any = None) -> Tensor:
+    """e to the power of x."""
+    return in_dtype(arithmetic.exp(floating(array_like("exp", x))), dtype)
+
+
+def exp2(x: Any, dtype: Any = None) -> Tensor:
+    """2 to the power of x, in the dtype of x, Int64 of bools."""
+    return in_dtype(arithmetic.pow(2, array_like("exp2", x)), dtype)
+
+
+def expm1(x: Any, dtype: Any = None) -> Tensor:
+    """exp(x) - 1, exact near 0."""
+    return in_dtype(arithmetic.expm1(floating(array_like("expm1", x))), dtype)
+
+
+def log(x: Any, dtype: Any = None) -> Tensor:
+    """The natural logarithm."""
+    return in_dtype(arithmetic.log(floating(array_like("log", x))), dtype)
+
+
+def log1p(x: Any, dtype: Any = None) -> Tensor:
+    """log(1 + x), exact near 0."""
+    return in_dtype(arithmetic.log1p(floating(array_like("log1p", x))), dtype)
+
+
+def log2(x: Any, dtype: Any = None) -> Tensor:
+    """The logarithm to base 2."""
+    return in_dtype(arithmetic.log2(floating(array_like("log2", x))), dtype)
+
+
+def log10(x: Any, dtype: Any = None) -> Tensor:
+    """The logarithm to base 10."""
+    return in_dtype(arithmetic.log10(floating(array_like("log10", x))), dtype)
+
+
+def _added(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
+    """The larger of two and how far the other lies above it, not positive; 0 for equal infinities.
+
+    Chosen by a condition, so that derivatives of any order are right where both are equal.
+    """
+    first, second = (floating(x) for x in joined(x1, x2))
+    above = first >= second
+    high, low = arithmetic.where(above, first, second), arithmetic.where(above, second, first)
+    both = arithmetic.logical_and(arithmetic.equal(high, low), arithmetic.isinf(high))
+    return high, arithmetic.where(both, 0.0, low - high)
+
+
+def logaddexp(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """log(exp(x1) + exp(x2)), without overflow."""
+    high, rest = _added(*arrays_like("logaddexp", x1, x2))
+    return in_dtype(high + arithmetic.log1p(arithmetic.exp(rest)), dtype)
+
+
+def logaddexp2(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
+    """log2(2**x1 + 2**x2), without overflow."""
+    high, rest = _added(*arrays_like("logaddexp2", x1, x2))
+    return in_dtype(high + arithmetic.log1p(arithmetic.exp2(rest)) / math.log(2.0), dtype)
+
+
+# Roots ---------------------------------------------------------------------------------------------------------------
+
+
+def sqrt(x: Any, dtype: Any = None) -> Tensor:
+    """The square root."""
+    return in_dtype(arithmetic.sqrt(array_like("sqrt", x)), dtype)
+
+
+def cbrt(x: Any, dtype: Any = None) -> Tensor:
+    """The cube root, at least Float32."""
+    given = array_like("cbrt", x)
+    kind = promoted_dtype(given.dtype, F32)
+    wide = given.astype(F64, copy=False)
+    size = arithmetic.where(wide < 0, arithmetic.neg(wide), wide)
+    root = arithmetic.pow(size, 1.0 / 3.0)
+    return in_dtype(arithmetic.where(wide < 0, arithmetic.neg(root), root).astype(kind, copy=False), dtype)

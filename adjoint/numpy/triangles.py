@@ -1,0 +1,107 @@
+"""Matrices by their diagonals: unit matrices, triangles, diagonals, traces, powers of a vector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.ops.indexing import Iota
+from adjoint.ir.types import F32, F64, I64, tensor
+from adjoint.numpy.conversion import array_like
+from adjoint.numpy.dtypes import checked_dtype
+from adjoint.ops import diagonals
+from adjoint.ops.arguments import flag, integer, operand, wrong
+from adjoint.ops.arithmetic import pow, where
+from adjoint.ops.creation import zeros_like
+from adjoint.ops.parts import flip, framed
+from adjoint.ops.shapes import reshape
+from adjoint.runtime.interned import made
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = ["diag", "diagflat", "diagonal", "eye", "identity", "trace", "tri", "tril", "triu", "vander"]
+
+
+def _offsets(rows: int, columns: int) -> Tensor:
+    """For each element of a matrix the number of its diagonal, i64[rows, columns]: 0 is the main one, above it they are positive."""
+    return apply(made(Iota, tensor(I64, (1, columns)), 1)) - apply(made(Iota, tensor(I64, (rows, 1)), 0))
+
+
+def _matrix_sizes(op: str, N: Any, M: Any) -> tuple[int, int]:
+    rows = integer(op, "N", N)
+    columns = rows if M is None else integer(op, "M", M)
+    if min(rows, columns) < 0:
+        raise wrong(op, "N", "at least 0, as 'M'", (rows, columns))
+    return rows, columns
+
+
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = F32) -> Tensor:
+    """`N` rows of `M` (`N`) columns with ones on the diagonal `k`, zeros elsewhere."""
+    return (_offsets(*_matrix_sizes("eye", N, M)) == integer("eye", "k", k)).astype(checked_dtype("eye", dtype), copy=False)
+
+
+def identity(n: Any, dtype: Any = F32) -> Tensor:
+    """The unit matrix of `n` rows."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = F32) -> Tensor:
+    """`N` rows of `M` (`N`) columns with ones up to the diagonal `k`, zeros above."""
+    return (_offsets(*_matrix_sizes("tri", N, M)) <= integer("tri", "k", k)).astype(checked_dtype("tri", dtype), copy=False)
+
+
+def _rows(op: str, m: Any) -> Tensor:
+    """An array of matrices; a vector is every row of one."""
+    x = array_like(op, m, "m")
+    if x.ndim == 0:
+        raise wrong(op, "m", "of at least 1 dimension", x)
+    return x if x.ndim > 1 else reshape(x, (1, -1)).broadcast_to((x.size, x.size))
+
+
+def tril(m: Any, k: int = 0) -> Tensor:
+    """The matrices in the last two axes up to the diagonal `k`; 0 above."""
+    return diagonals.tril(_rows("tril", m), integer("tril", "k", k))
+
+
+def triu(m: Any, k: int = 0) -> Tensor:
+    """The matrices in the last two axes from the diagonal `k` on; 0 below."""
+    return diagonals.triu(_rows("triu", m), integer("triu", "k", k))
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The diagonals of the matrices in two axes, along a new last axis."""
+    return diagonals.diagonal(operand("diagonal", a, "a"), offset, axis1, axis2)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+    """The sum of the diagonal; of integers as Int64, if no dtype is told."""
+    to = None if dtype is None else checked_dtype("trace", dtype)
+    return operand("trace", a, "a").trace(offset, axis1, axis2, to)
+
+
+def diag(v: Any, k: int = 0) -> Tensor:
+    """Of a vector the matrix with it on the diagonal `k`; of a matrix its diagonal `k`."""
+    x = operand("diag", v, "v")
+    if x.ndim not in (1, 2):
+        raise wrong("diag", "v", "of 1 or 2 dimensions", x)
+    return diagonals.diagonal(x, k) if x.ndim == 2 else diagflat(x, k)
+
+
+def diagflat(v: Any, k: int = 0) -> Tensor:
+    """The matrix with the elements of an array, read row by row, on the diagonal `k`; 0 elsewhere."""
+    x = reshape(operand("diagflat", v, "v"), (-1,))
+    above, below = max(0, integer("diagflat", "k", k)), max(0, -k)
+    matrix = where(_offsets(x.size, x.size) == 0, x, zeros_like(x))
+    return framed(matrix, ((below, above), (above, below)), 0)
+
+
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
+    """The powers N - 1 to 0 of each element of a vector as a row; 0 to N - 1 if `increasing`.  N is the vector's length, if not told."""
+    column = array_like("vander", x) if isinstance(x, (tuple, list)) else operand("vander", x, "x")
+    if column.ndim != 1:
+        raise wrong("vander", "x", "of 1 dimension", column)
+    count = column.size if N is None else integer("vander", "N", N)
+    if count <= 0:
+        raise wrong("vander", "N", "at least 1", count)
+    kind = column.dtype if column.dtype.is_integer else F64
+    powers = apply(made(Iota, tensor(kind, (count,))))
+    powers = (powers if flag("vander", "increasing", increasing) else flip(powers, 0)).astype(column.dtype, copy=False)
+    return pow(reshape(column, (-1, 1)), reshape(powers, (1, -1)))
