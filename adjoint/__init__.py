@@ -82,7 +82,9 @@ _TRAINING = (
     "Precision", "Recall", "RunContext", "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy",
     "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
 )
-LOADED_WHEN_USED: dict[str, str] = {"dataset": "adjoint.dataset", "numpy": "adjoint.numpy", "train": "adjoint.train", **dict.fromkeys(_TRAINING, "adjoint.train")}
+LOADED_WHEN_USED: dict[str, str] = {
+    "dataset": "adjoint.dataset", "numpy": "adjoint.numpy", "train": "adjoint.train", **dict.fromkeys(_TRAINING, "adjoint.train"),
+}
 """Names that load their module when they are first used."""
 
 

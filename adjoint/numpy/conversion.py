@@ -15,7 +15,7 @@ from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, broadcast_shapes
 from adjoint.numpy.dtypes import checked_dtype, promoted_dtype
 from adjoint.ops.arguments import wrong
 from adjoint.ops.parts import stack
-from adjoint.runtime.host_checks import emitting, is_run_time_number
+from adjoint.runtime.host_checks import is_run_time_number
 from adjoint.runtime.tensor import Tensor, constant
 
 __all__ = ["array_like", "arrays_like", "broadcast_shape", "in_dtype", "joined", "joint_dtype", "number_dtype", "result_type"]
@@ -47,7 +47,7 @@ def number_dtype(value: bool | int | float) -> DType:
 
 
 def _nested(op: str, value: Any, argument: str) -> Tensor:
-    if emitting() and any(isinstance(x, Tensor) or is_run_time_number(x) for x in _flat(value)):
+    if any(isinstance(x, Tensor) or is_run_time_number(x) for x in _flat(value)):
         rows = [array_like(op, item, argument) for item in value]
         if any(x.shape != rows[0].shape for x in rows):
             raise wrong(op, argument, "of one length in each axis", f"rows of shapes {[x.shape for x in rows]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.ops.indexing import Iota
-from adjoint.ir.types import F32, F64, tensor
+from adjoint.ir.types import F32, F64, DType, tensor
 from adjoint.numpy.conversion import array_like, broadcast_shape
 from adjoint.numpy.dtypes import checked_dtype, nan
 from adjoint.ops.arguments import axis_argument, flag, integer, number, wrong
@@ -17,14 +17,16 @@ from adjoint.runtime.tensor import Tensor, apply
 __all__ = ["geomspace", "linspace", "logspace"]
 
 
-def _bounds(op: str, start: Any, stop: Any, num: Any) -> tuple[Tensor, Tensor, int]:
-    """Both ends as Float64 arrays of one shape, and how many numbers there are."""
-    first, last = array_like(op, start, "start").astype(F64), array_like(op, stop, "stop").astype(F64)
+def _bounds(op: str, start: Any, stop: Any, num: Any, dtype: Any) -> tuple[Tensor, Tensor, int, DType]:
+    """Both ends as Float64 arrays of one shape, how many numbers there are, and their dtype."""
+    first, last = array_like(op, start, "start"), array_like(op, stop, "stop")
+    to = (F64 if F64 in (first.dtype, last.dtype) else F32) if dtype is None else checked_dtype(op, dtype)
+    first, last = first.astype(F64, copy=False), last.astype(F64, copy=False)
     count = integer(op, "num", num)
     if count < 1:
         raise wrong(op, "num", "at least 1", count)
     sizes = broadcast_shape(op, first, last)
-    return broadcast_to(first, sizes), broadcast_to(last, sizes), count
+    return broadcast_to(first, sizes), broadcast_to(last, sizes), count, to
 
 
 def _between(first: Tensor, last: Tensor, count: int, endpoint: bool, along: int) -> tuple[Tensor, Tensor]:
@@ -43,30 +45,29 @@ def _between(first: Tensor, last: Tensor, count: int, endpoint: bool, along: int
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """`num` numbers from `start` to `stop`, along a new axis where these are arrays; Float32, if no dtype is told.
+    """`num` numbers from `start` to `stop`, along a new axis where these are arrays; Float32, or Float64 of such, if no dtype is told.
 
     endpoint  whether `stop` is the last of them
     retstep   whether the distance between two is returned too, as (numbers, distance)
     """
-    first, last, count = _bounds("linspace", start, stop, num)
+    first, last, count, to = _bounds("linspace", start, stop, num, dtype)
     along = axis_argument("linspace", axis, first.ndim + 1)
-    to = F32 if dtype is None else checked_dtype("linspace", dtype)
     line, apart = _between(first, last, count, flag("linspace", "endpoint", endpoint), along)
     line = line.astype(to, copy=False)
-    return (line, apart.astype(F32)) if flag("linspace", "retstep", retstep) else line
+    return (line, apart.astype(F64 if to is F64 else F32, copy=False)) if flag("linspace", "retstep", retstep) else line
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0) -> Tensor:
     """`base` to the power of `num` numbers at even distances from `start` to `stop`."""
-    first, last, count = _bounds("logspace", start, stop, num)
+    first, last, count, to = _bounds("logspace", start, stop, num, dtype)
     along = axis_argument("logspace", axis, first.ndim + 1)
     line, _ = _between(first, last, count, flag("logspace", "endpoint", endpoint), along)
-    return pow(float(number("logspace", "base", base)), line).astype(F32 if dtype is None else checked_dtype("logspace", dtype), copy=False)
+    return pow(float(number("logspace", "base", base)), line).astype(to, copy=False)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Tensor:
     """`num` numbers from `start` to `stop`, each the one before times the same factor."""
-    first, last, count = _bounds("geomspace", start, stop, num)
+    first, last, count, to = _bounds("geomspace", start, stop, num, dtype)
     along = axis_argument("geomspace", axis, first.ndim + 1)
     ends = flag("geomspace", "endpoint", endpoint)
     zeros = first * 0.0
@@ -76,4 +77,4 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     line = low * pow(ratio, exponents)
     if ends and count > 1:
         line = where(exponents == 1.0, reshape(last, sizes), line)
-    return line.astype(F32 if dtype is None else checked_dtype("geomspace", dtype), copy=False)
+    return line.astype(to, copy=False)
