@@ -17,6 +17,7 @@ from adjoint.numpy.reductions import average
 from adjoint.numpy.triangles import eye
 from adjoint.ops import arithmetic, linear, parts, reduction
 from adjoint.ops.arguments import axes_argument, axis_argument, flag, integer, operand, wrong
+from adjoint.ops.convolution import conv1d
 from adjoint.ops.diagonals import diagonal
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape, squeeze, swapaxes
 from adjoint.runtime.tensor import Tensor
@@ -242,7 +243,7 @@ def _sliding(op: str, line: Tensor, window: Tensor, mode: Any) -> Tensor:
     n = window.size
     before, after = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
     framed = parts.framed(line, ((before, after),), 0)
-    found = linear.conv1d(reshape(framed, (1, 1, -1)), reshape(window, (1, 1, -1)))
+    found = conv1d(reshape(framed, (1, 1, -1)), reshape(window, (1, 1, -1)))
     return reshape(found, (-1,))
 
 
