@@ -19,7 +19,7 @@ import good_calls
 import numpy as np
 import pytest
 from op_cases import Case
-from test_ops import assert_agree, expected_of, needs_compiler
+from test_ops import assert_agree, expected_of, needs_compiler, sizes_of
 from test_wrong_arguments import PROTOCOLS, VALUES, Call, _settings, calls, evaluated, fault, right
 
 import adjoint as ms
@@ -89,8 +89,9 @@ def compared(op: Op, types: Sequence[TensorType]) -> plans.Plan:
             except Exception:
                 raise failure from None
             raise AssertionError(f"{op} {types}: the kernel fails with {failure!r}, the reference does not") from None
-        for memory, expected, type_ in zip(results(answer), expected_of(case, operands), plan.types, strict=True):
-            assert_agree(case, array_of(memory, type_), expected, type_)
+        sizes = sizes_of(case, operands)
+        for memory, expected, type_, size in zip(results(answer), expected_of(case, operands), plan.types, sizes, strict=True):
+            assert_agree(case, array_of(memory, type_), expected, type_, sizes=size)
         return answer
 
     def run(*memories: Any) -> Any:

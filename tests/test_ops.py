@@ -51,6 +51,9 @@ RELATIVE: dict[str, float] = {
 """Largest error of an op that sums or composes, in units in the last place of the largest element of the result; 0 where it is
 not listed."""
 
+SUMS = ("sum", "mean", "avg_pool", "matmul", "convolution", "convolution_input_gradient", "convolution_weight_gradient")
+"""Ops that sum products of their operands: where terms cancel, the error is in units of the sum of their sizes."""
+
 needs_compiler = pytest.mark.skipif(Toolchain.find() is None, reason="there is no C compiler")
 
 
@@ -251,14 +254,25 @@ def stated_ulps(case: Case) -> float:
     return ULPS if any(header.startswith("math") for header in lowered.headers) else 0.0
 
 
-def assert_agree(case: Case, stored: Array, expected: Array, type_: TensorType, operands: Sequence[Array] = ()) -> None:
+def sizes_of(case: Case, operands: Sequence[Array]) -> list[Array | None]:
+    """For each result of an op that sums, the sums of the sizes of its terms; None for other ops."""
+    if case.op.name not in SUMS:
+        return [None] * len(case.results)
+    absolute = [from_compute(np.abs(to_compute(x, t.dtype)), t.dtype) if t.dtype.is_float else x
+                for x, t in zip(operands, case.types, strict=True)]
+    return list(expected_of(case, absolute))
+
+
+def assert_agree(
+    case: Case, stored: Array, expected: Array, type_: TensorType, operands: Sequence[Array] = (), sizes: Array | None = None
+) -> None:
     """The kernel's result is the reference's, to the bit or within the op's stated error; the sign of zero counts."""
     dtype = type_.dtype
     expected = np.asarray(expected)
     got = to_compute(stored, dtype)
 
     def fail(wrong: Array) -> None:
-        where = tuple(int(i[0]) for i in np.nonzero(wrong))
+        where = tuple(np.argwhere(wrong)[0].tolist())  # () in a result of no dimensions
         of = [to_compute(x, t.dtype)[where] for x, t in zip(operands, case.types, strict=False)]
         raise AssertionError(
             f"{case.name} {case.op} {case.types}: {np.count_nonzero(wrong)} of {wrong.size} differ; at {where} of {of} C gives "
@@ -278,7 +292,8 @@ def assert_agree(case: Case, stored: Array, expected: Array, type_: TensorType, 
             allowed *= 2  # the reference itself is NumPy in float64
         unit = spacing(rounded, dtype)
         if case.op.name in RELATIVE:
-            finite = np.abs(rounded[np.isfinite(rounded)])
+            largest = rounded if sizes is None else to_compute(from_compute(sizes.astype(dtype.compute.array), dtype), dtype)
+            finite = np.abs(largest[np.isfinite(largest)])
             unit = spacing(np.full_like(rounded, np.max(finite, initial=0.0)), dtype)
             allowed = RELATIVE[case.op.name] * (2 if dtype is F64 else 1)
             zero = np.zeros_like(zero)
