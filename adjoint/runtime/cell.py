@@ -489,7 +489,9 @@ class Cell:
         if not isinstance(dst_type, DType) or dst_type not in (F16, F32, BF16):
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
         for _, cell in self.cells_and_names():
-            cell._compute, cell._result = dst_type, None
+            cell._compute = dst_type
+            if cell._result is not None:
+                cell._result = None
             object.__setattr__(cell, "_direct", False)
             if not cell.keeps_parameters:
                 # Looked for by `__getattr__`: what it finds depends on who asks.
