@@ -73,7 +73,9 @@ ops.reduce_min(x, 0); ops.reduce_sum(x, 0); ops.tuple_to_array((1.0, 2.0))
 ops.adaptive_avg_pool1d(sequence, 2); ops.adaptive_avg_pool3d(volume, 2); ops.adaptive_max_pool1d(sequence, 2)
 ops.adaptive_max_pool2d(image, 2); ops.adaptive_max_pool3d(volume, 2); ops.avg_pool3d(volume, 2, 1); ops.channel_shuffle(image, 1)
 ops.conv_transpose2d(image, kernel[:1]); ops.dropout1d(signal); ops.dropout2d(image); ops.dropout3d(volume); ops.lp_pool1d(signal, 2.0, 2)
-ops.lp_pool2d(image, 2.0, 2); ops.max_pool3d(volume, 2); ops.pixel_shuffle(four, 2); ops.pixel_unshuffle(four, 1)
+ops.lp_pool2d(image, 2.0, 2); ops.max_pool3d(volume, 2); ops.conv3d(volume, cube); ops.unfold(image, 2); ops.fold(columns, (3, 3), 2)
+ops.col2im(patches, (3, 3), 2, 1, 0, 1); ops.interpolate(image, (3, 3));
+ops.upsample(image, (3, 3)); ops.pixel_shuffle(four, 2); ops.pixel_unshuffle(four, 1)
 """
 
 PRIMITIVES = """
@@ -112,6 +114,10 @@ ops.Tril()(square); ops.Triu()(square); ops.Trunc()(x); ops.TypeOf()(x); ops.Uni
 ops.UnsortedSegmentSum()(x, classes, 3); ops.Unstack()(x); ops.Xlogy()(x, positive); ops.Zeros()((2,), ms.float32); ops.ZerosLike()(x)
 ops.AdaptiveAvgPool2D(2)(image); ops.AdaptiveAvgPool3D(2)(volume); ops.AdaptiveMaxPool2D(2)(image)
 ops.Conv2DBackpropInput(2, 3)(pooled, kernel, (1, 1, 4, 4)); ops.Conv2DTranspose(2, 3)(pooled, kernel, (1, 1, 4, 4))
+ops.AvgPool3D(2)(volume); ops.Col2Im(2)(patches, (3, 3)); ops.Conv3D(2, 2)(volume, cube); ops.DepthToSpace(2)(four)
+ops.Dropout2D()(image); ops.Dropout3D()(volume); ops.EmbeddingLookup()(x, classes, 0); ops.Im2Col(2)(image); ops.LpNorm(0)(x)
+ops.MaxPool3D(2)(volume); ops.ResizeBicubic()(image, (3, 3)); ops.ResizeBilinearV2()(image, (3, 3)); ops.ResizeLinear1D()(signal, (3,))
+ops.ResizeNearestNeighbor((3, 3))(image); ops.ResizeNearestNeighborV2()(image, (3, 3)); ops.SpaceToDepth(2)(image)
 ops.Primitive('own'); ops.GradOperation()(function)(x); ops.HyperMap(ops.relu)([x, y]); ops.Map(ops.relu)([x, y])
 ops.MultitypeFuncGraph('own'); ops.GetNext([ms.float32], [(2,)], 1, 'queue'); ops.register_queue('queue', iter([])); ops.Print()(x)
 ops.unregister_queue('queue')
@@ -124,7 +130,9 @@ nn.BatchNorm3d(1)(volume); nn.ChannelShuffle(1)(image); nn.ConstantPad1d(1, 1.0)
 nn.ConstantPad3d(1, 1.0)(volume); nn.Conv1d(2, 2, 2)(sequence); nn.Conv1dTranspose(2, 2, 2)(sequence); nn.Conv2dTranspose(1, 2, 2)(image)
 nn.Dropout1d()(signal); nn.Dropout2d()(image); nn.Dropout3d()(volume); nn.EmbeddingLookup(3, 2, 'ones')(classes); nn.GroupNorm(1, 1)(image)
 nn.InstanceNorm1d(2)(sequence); nn.InstanceNorm2d(1)(image); nn.InstanceNorm3d(1)(volume); nn.MaxPool1d(2)(signal); nn.MaxPool3d(2)(volume)
-nn.Norm()(x); nn.OneHot(depth=3)(classes); nn.Pad(((0, 1), (1, 0)))(x); nn.PixelShuffle(2)(four); nn.PixelUnshuffle(1)(four)
+nn.Conv3d(1, 2, 2)(volume); nn.Conv3dTranspose(1, 2, 2)(volume); nn.Unfold([1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1])(image)
+nn.Upsample((3, 3))(image); nn.Norm()(x); nn.OneHot(depth=3)(classes); nn.Pad(((0, 1), (1, 0)))(x)
+nn.PixelShuffle(2)(four); nn.PixelUnshuffle(1)(four)
 nn.Range(3); nn.ReflectionPad1d(1)(x); nn.ReflectionPad2d(1)(image); nn.ReflectionPad3d(1)(volume); nn.ReplicationPad1d(1)(x)
 nn.ReplicationPad2d(1)(image); nn.ReplicationPad3d(1)(volume); nn.SyncBatchNorm(1)(image); nn.ZeroPad2d(1)(image)
 nn.AvgPool2d(2)(image); nn.BatchNorm1d(3)(x); nn.BatchNorm2d(1)(image); nn.Cell(); nn.CellList([nn.ReLU()]); nn.Conv2d(1, 2, 3)(image)
@@ -217,7 +225,8 @@ def values() -> dict[str, Any]:
         "unit": drawn(2, 3, low=0.1, high=0.9), "positive": drawn(2, 3, low=0.5), "positive_row": drawn(3, low=0.5),
         "slope": Tensor([0.25]),
         "image": drawn(1, 1, 4, 4), "kernel": drawn(2, 1, 3, 3), "signal": drawn(1, 1, 5), "signal_kernel": drawn(2, 1, 3),
-        "sequence": drawn(1, 2, 4), "volume": drawn(1, 1, 4, 4, 4), "four": drawn(1, 4, 2, 2), "pooled": drawn(1, 2, 2, 2),
+        "sequence": drawn(1, 2, 4), "volume": drawn(1, 1, 4, 4, 4), "cube": drawn(2, 1, 2, 2, 2),
+        "columns": drawn(1, 4, 4), "patches": drawn(1, 1, 4, 4), "four": drawn(1, 4, 2, 2), "pooled": drawn(1, 2, 2, 2),
         "whole": Tensor([[1, 2, 3], [4, 5, 6]], ms.int32), "truth": Tensor([[True, False, True], [False, True, True]]),
         "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),
         "paddings": Tensor([[1, 1], [0, 0]]), "number": Tensor(1.0), "low": Tensor(0.0), "high": Tensor(1.0),

@@ -21,6 +21,7 @@ from adjoint.nn import (
     padding,
     patches,
     pooling,
+    resizing,
     wrap,
 )
 from adjoint.nn.activation import *  # noqa: F403
@@ -39,6 +40,7 @@ from adjoint.nn.optim import *  # noqa: F403
 from adjoint.nn.padding import *  # noqa: F403
 from adjoint.nn.patches import *  # noqa: F403
 from adjoint.nn.pooling import *  # noqa: F403
+from adjoint.nn.resizing import *  # noqa: F403
 from adjoint.nn.wrap import *  # noqa: F403
 from adjoint.runtime.cell import Cell
 
@@ -59,6 +61,7 @@ __all__ += optim.__all__
 __all__ += padding.__all__
 __all__ += patches.__all__
 __all__ += pooling.__all__
+__all__ += resizing.__all__
 __all__ += wrap.__all__
 
 _RECURRENT = "a Cell of your own, with `nn.Dense` for the gates and a loop over the steps in `construct`"

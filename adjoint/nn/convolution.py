@@ -11,6 +11,7 @@ from adjoint.nn.checks import boolean, choice, floating, integer, pair, positive
 from adjoint.nn.linear import first_values
 from adjoint.ops import convolution, linear
 from adjoint.ops.arguments import ArgumentMistake, channels_first
+from adjoint.ops.convolution import three
 from adjoint.ops.parts import framed
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.cell import Cell
@@ -18,7 +19,7 @@ from adjoint.runtime.initializer import Uniform
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor, promoted
 
-__all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
+__all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]
 
 _ADD = ew.Add()
 
@@ -88,6 +89,15 @@ def _widths(owner: Cell, padding: Any, count: int) -> tuple[int, ...]:
     return found
 
 
+def _check_longer(owner: Conv2dTranspose | Conv3dTranspose, longer: tuple[int, ...]) -> None:
+    """Whether `output_padding` fits to the other arguments."""
+    name, given = type(owner).__name__, owner.output_padding
+    if any(more >= max(a, b) for more, a, b in zip(longer, owner.stride, owner.dilation, strict=True) if more):
+        raise ValueError(f"For '{name}', the argument 'output_padding' must be less than stride or dilation, but got {given!r}.")
+    if owner.pad_mode != "pad" and any(longer):
+        raise ValueError(f"For '{name}', 'output_padding' must be 0 when 'pad_mode' is {owner.pad_mode!r}, but got {given!r}.")
+
+
 class Conv2d(_Convolution):
     """Cross-correlation of [n, c, h, w] with a weight [out, in / group, kh, kw].
 
@@ -134,12 +144,7 @@ class Conv2dTranspose(_Convolution):
             _widths(self, padding, 4), pair(self, "dilation", dilation), group, has_bias, weight_init, bias_init, "NCHW", dtype)
         self.output_padding = output_padding
         self._longer = pair(self, "output_padding", output_padding, least=0)
-        if any(more >= max(a, b) for more, a, b in zip(self._longer, self.stride, self.dilation, strict=True) if more):
-            raise ValueError(f"For 'Conv2dTranspose', the argument 'output_padding' must be less than stride or dilation, "
-                             f"but got {output_padding!r}.")
-        if self.pad_mode != "pad" and any(self._longer):
-            raise ValueError(f"For 'Conv2dTranspose', 'output_padding' must be 0 when 'pad_mode' is {self.pad_mode!r}, "
-                             f"but got {output_padding!r}.")
+        _check_longer(self, self._longer)
 
     def construct(self, x: Tensor) -> Tensor:
         image, weight = self._operands(x)
@@ -181,3 +186,59 @@ class Conv1dTranspose(_Sequences):
     """
 
     transposed = True
+
+
+class Conv3d(_Convolution):
+    """Cross-correlation of [n, c, d, h, w] with a weight [out, in / group, kd, kh, kw].
+
+    padding  an int, or six: head, tail, top, bottom, left, right; only with pad_mode "pad"
+
+    The rest is as for `Conv2d`.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
+        pad_mode: str = "same", padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, group: int = 1,
+        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, data_format: str = "NCDHW", dtype: DType = F32,
+    ):
+        super().__init__(
+            in_channels, out_channels, three("Conv3d", "kernel_size", kernel_size), three("Conv3d", "stride", stride), pad_mode, padding,
+            _widths(self, padding, 6), three("Conv3d", "dilation", dilation), group, has_bias, weight_init, bias_init,
+            choice(self, "data_format", data_format, ("NCDHW",)), dtype)
+
+    def construct(self, x: Tensor) -> Tensor:
+        floating(self, "x", x, 5)
+        volume, weight = self._operands(x)
+        return self._biased(convolution.volume_convolution("Conv3d", volume, weight, **self._geometry))
+
+
+class Conv3dTranspose(_Convolution):
+    """The transpose of `Conv3d`: of [n, c, d, h, w] with a weight [in, out / group, kd, kh, kw].
+
+    padding         an int, or six: head, tail, top, bottom, left, right; only with pad_mode "pad"
+    output_padding  planes, rows and columns more at the end, less than stride or dilation; only with "pad"
+
+    The rest is as for `Conv2dTranspose`.
+    """
+
+    transposed = True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
+        pad_mode: str = "same", padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, group: int = 1,
+        output_padding: int | tuple[int, ...] = 0, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        data_format: str = "NCDHW", dtype: DType = F32,
+    ):
+        super().__init__(
+            in_channels, out_channels, three("Conv3dTranspose", "kernel_size", kernel_size), three("Conv3dTranspose", "stride", stride),
+            pad_mode, padding, _widths(self, padding, 6), three("Conv3dTranspose", "dilation", dilation), group, has_bias, weight_init,
+            bias_init, choice(self, "data_format", data_format, ("NCDHW",)), dtype)
+        self.output_padding = output_padding
+        self._longer = three("Conv3dTranspose", "output_padding", output_padding, least=0)
+        _check_longer(self, self._longer)
+
+    def construct(self, x: Tensor) -> Tensor:
+        floating(self, "x", x, 5)
+        volume, weight = self._operands(x)
+        return self._biased(convolution.transposed_volume_convolution(
+            "Conv3dTranspose", volume, weight, longer=self._longer, **self._geometry))

@@ -8,7 +8,7 @@ from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.nn.checks import boolean, choice, floating, integer, pair, positive, tensor_argument
 from adjoint.ops import pooling
 from adjoint.ops.arguments import channels_first
-from adjoint.ops.convolution import Pairs, same_padding
+from adjoint.ops.convolution import Pairs, Sides, Sizes, same_padding, sides_of_volume, three
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
@@ -162,15 +162,13 @@ class _Pool3d(_Pool):
         self_sides = pooling.sides_of_volumes(name, padding)
         super().__init__(pad_mode, tuple(width for side in self_sides for width in side), ceil_mode)
         self.kernel_size, self.stride = kernel_size, stride
-        self._kernel, self._stride = pooling.triple(name, "kernel_size", kernel_size), pooling.triple(name, "stride", stride)
+        self._kernel, self._stride = three(name, "kernel_size", kernel_size), three(name, "stride", stride)
         self._sides = self_sides
 
-    def _windows(self, x: Tensor) -> tuple[pooling.Sizes, pooling.Sizes, pooling.Sides]:
+    def _windows(self, x: Tensor) -> tuple[Sizes, Sizes, Sides]:
         """Kernel, stride and padding for volumes [n, c, d, h, w]."""
-        if self.pad_mode != "same":
-            return self._kernel, self._stride, self._sides
-        sides = tuple(same_padding(*sizes) for sizes in zip(x.shape[2:], self._kernel, self._stride, strict=True))
-        return self._kernel, self._stride, sides
+        padding = "same" if self.pad_mode == "same" else self._sides
+        return self._kernel, self._stride, sides_of_volume(padding, x.shape[2:], self._kernel, self._stride)
 
 
 class MaxPool3d(_Pool3d):
@@ -184,7 +182,7 @@ class MaxPool3d(_Pool3d):
         return_indices: bool = False, ceil_mode: bool = False,
     ):
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
-        self._dilation = pooling.triple("MaxPool3d", "dilation", dilation)
+        self._dilation = three("MaxPool3d", "dilation", dilation)
         self._check_options(dilation, self._dilation, return_indices)
 
     def construct(self, x: Tensor) -> Any:

@@ -1,6 +1,7 @@
-"""Convolution of images and sequences, and its transpose.
+"""Convolution of images, sequences and volumes, and its transpose.
 
-The transpose of a convolution is its gradient by the images, and computed as that.
+The transpose of a convolution is its gradient by the images, and computed as that.  A convolution of volumes is one of images that have as
+channels the planes below the kernel, [n * d', c * kd, h, w].
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.ir.ops.linalg import Convolution, ConvolutionInputGradient
+from adjoint.ir.ops.patches import Fold, Unfold
 from adjoint.ir.types import tensor
-from adjoint.ops.arguments import ArgumentMistake, choice, integer, only, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import ArgumentMistake, choice, integer, only, operand, pair, sizes_argument, whole, wrong
 from adjoint.ops.linear import bias_add
 from adjoint.ops.parts import framed
-from adjoint.ops.shapes import reshape
+from adjoint.ops.shapes import reshape, transpose
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply
 
-__all__ = ["conv1d", "conv2d", "conv_transpose2d"]
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose2d"]
 
 Pairs = tuple[tuple[int, int], tuple[int, int]]
 
@@ -87,24 +89,29 @@ def transposed(
         raise wrong(op, "weight", f"of the dtype of 'x', {image.dtype}", kernel, TypeError)
     if groups < 1 or kernel.shape[0] != image.shape[1] or image.shape[1] % groups:
         raise wrong(op, "weight", f"of {image.shape[1]} inputs in {groups} groups", kernel, ArgumentMistake)
-    sizes: list[int] = []
-    sides: list[tuple[int, int]] = []
-    for axis, (places, step, apart, more) in enumerate(zip(image.shape[2:], stride, dilation, longer, strict=True)):
-        reach = apart * (kernel.shape[2 + axis] - 1) + 1
-        if isinstance(padding, str):
-            size = places * step if padding == "same" else places * step + max(0, reach - step)
-            side = same_padding(size, kernel.shape[2 + axis], step, apart) if padding == "same" else (0, 0)
-        else:
-            side = padding[axis]
-            size = (places - 1) * step + reach - sum(side) + min(more, step - 1)
-        if size < 1 or places < 1:
-            raise wrong(op, "x", "large enough for a result of at least one element along each axis", image)
-        sizes.append(size)
-        sides.append(side)
-    to = tensor(image.dtype, (image.shape[0], kernel.shape[1] * groups, *sizes))
-    out = apply(made(ConvolutionInputGradient, to, stride, tuple(sides), dilation, groups), image, kernel)
-    beyond = [max(0, more - (step - 1)) for more, step in zip(longer, stride, strict=True)]
-    return framed(out, ((0, 0), (0, 0), *((0, n) for n in beyond)), 0) if any(beyond) else out
+    ends = [
+        transposed_axis(op, image, axis, kernel.shape[2 + axis], stride[axis], padding if isinstance(padding, str) else padding[axis],
+                        dilation[axis], longer[axis]) for axis in (0, 1)]
+    to = tensor(image.dtype, (image.shape[0], kernel.shape[1] * groups, *(size for size, _, _ in ends)))
+    out = apply(made(ConvolutionInputGradient, to, stride, tuple(side for _, side, _ in ends), dilation, groups), image, kernel)
+    beyond = [(0, more) for _, _, more in ends]
+    return framed(out, ((0, 0), (0, 0), *beyond), 0) if any(more for _, more in beyond) else out
+
+
+def transposed_axis(
+    op: str, x: Tensor, axis: int, kernel: int, stride: int, padding: tuple[int, int] | str, dilation: int, longer: int
+) -> tuple[int, tuple[int, int], int]:
+    """For an axis of the places of `x`: the size of the result, what is cut off of it, and how many zeros come behind."""
+    places, reach = x.shape[2 + axis], dilation * (kernel - 1) + 1
+    if padding == "same":
+        size, side = places * stride, same_padding(places * stride, kernel, stride, dilation)
+    elif isinstance(padding, str):
+        size, side = places * stride + max(0, reach - stride), (0, 0)
+    else:
+        size, side = (places - 1) * stride + reach - sum(padding) + min(longer, stride - 1), padding
+    if size < 1 or places < 1:
+        raise wrong(op, "x", "large enough for a result of at least one element along each axis", x)
+    return size, side, max(0, longer - (stride - 1))
 
 
 def padding_argument(op: str, pad_mode: Any, padding: Any) -> Pairs | str:
@@ -179,4 +186,116 @@ def conv_transpose2d(
     (top, left) = pair(op, "padding", padding, least=0)
     out = transposed(op, input, weight, stride=step, padding=((top, top), (left, left)), dilation=apart,
                      groups=integer(op, "groups", groups), longer=longer)
+    return out if bias is None else bias_add(out, bias)
+
+
+# Volumes ------------------------------------------------------------------------------------------------------------
+
+Sides = tuple[tuple[int, int], ...]
+Sizes = tuple[int, ...]
+
+
+def _volume_and_kernel(op: str, x: Any, weight: Any) -> tuple[Tensor, Tensor]:
+    volume, kernel = operand(op, x, "x"), operand(op, weight, "weight")
+    for name, t in (("x", volume), ("weight", kernel)):
+        if t.ndim != 5:
+            raise wrong(op, name, "of 5 dimensions", t)
+    if volume.dtype is not kernel.dtype:
+        raise wrong(op, "weight", f"of the dtype of 'x', {volume.dtype}", kernel, TypeError)
+    return volume, kernel
+
+
+def sides_of_volume(padding: Sides | str, size: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes = (1, 1, 1)) -> Sides:
+    """The padding before and after along the three axes."""
+    if padding == "same":
+        return tuple(same_padding(*sizes) for sizes in zip(size, kernel, stride, dilation, strict=True))
+    return ((0, 0),) * 3 if isinstance(padding, str) else padding
+
+
+def volume_convolution(
+    op: str, x: Any, weight: Any, *, stride: Sizes, padding: Sides | str, dilation: Sizes, groups: int
+) -> Tensor:
+    """Cross-correlation of [n, c, d, h, w] with [out, c / groups, kd, kh, kw]; padding "same" or "valid", or a pair for each axis."""
+    volume, kernel = _volume_and_kernel(op, x, weight)
+    if groups < 1 or volume.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups:
+        raise wrong(op, "weight", f"of {volume.shape[1]} / {groups} channels and a multiple of {groups} outputs", kernel, ArgumentMistake)
+    sides = sides_of_volume(padding, volume.shape[2:], kernel.shape[2:], stride, dilation)
+    for size, side, apart, length in zip(volume.shape[2:], sides, dilation, kernel.shape[2:], strict=True):
+        if size + sum(side) < apart * (length - 1) + 1:
+            raise wrong(op, "x", f"at least as large as the kernel {kernel.shape[2:]}, padding included", volume)
+    n, c, d, h, w = volume.shape
+    planes = reshape(volume, (n, c, d, h * w))
+    taken = apply(made(Unfold, (kernel.shape[2], 1), (stride[0], 1), (sides[0], (0, 0)), (dilation[0], 1)), planes)
+    deep, depth = kernel.shape[2], taken.shape[4]
+    images = transpose(reshape(taken, (n, c, deep, depth, h * w)), (0, 3, 1, 2, 4))
+    images = reshape(images, (n * depth, c * deep, h, w))
+    filters = reshape(kernel, (kernel.shape[0], kernel.shape[1] * deep, *kernel.shape[3:]))
+    geometry = made(Convolution, (stride[1], stride[2]), (sides[1], sides[2]), (dilation[1], dilation[2]), groups)
+    out = apply(geometry, images, filters)
+    return transpose(reshape(out, (n, depth, *out.shape[1:])), (0, 2, 1, 3, 4))
+
+
+def transposed_volume_convolution(
+    op: str, x: Any, weight: Any, *, stride: Sizes, padding: Sides | str, dilation: Sizes, groups: int, longer: Sizes = (0, 0, 0)
+) -> Tensor:
+    """The transpose of `volume_convolution`: of [n, c, d, h, w] with [c, out / groups, kd, kh, kw]; the rest is as for `transposed`."""
+    volume, kernel = _volume_and_kernel(op, x, weight)
+    if groups < 1 or kernel.shape[0] != volume.shape[1] or volume.shape[1] % groups:
+        raise wrong(op, "weight", f"of {volume.shape[1]} inputs in {groups} groups", kernel, ArgumentMistake)
+    n, c, d, h, w = volume.shape
+    outputs, deep = kernel.shape[1] * groups, kernel.shape[2]
+    size, side, behind = transposed_axis(
+        op, volume, 0, deep, stride[0], padding if isinstance(padding, str) else padding[0], dilation[0], longer[0])
+    images = reshape(transpose(volume, (0, 2, 1, 3, 4)), (n * d, c, h, w))
+    out = transposed(
+        op, images, reshape(kernel, (c, kernel.shape[1] * deep, *kernel.shape[3:])), stride=(stride[1], stride[2]),
+        padding=padding if isinstance(padding, str) else (padding[1], padding[2]), dilation=(dilation[1], dilation[2]), groups=groups,
+        longer=(longer[1], longer[2]))
+    height, width = out.shape[2:]
+    patches = transpose(reshape(out, (n, d, outputs, deep, height * width)), (0, 2, 3, 1, 4))
+    patches = reshape(patches, (n, outputs, deep, 1, d, height * width))
+    to = tensor(volume.dtype, (n, outputs, size, height * width))
+    summed = apply(made(Fold, to, (deep, 1), (stride[0], 1), (side, (0, 0)), (dilation[0], 1)), patches)
+    result = reshape(summed, (n, outputs, size, height, width))
+    return framed(result, ((0, 0), (0, 0), (0, behind), (0, 0), (0, 0)), 0) if behind else result
+
+
+def three(op: str, argument: str, value: Any, *, least: int = 1) -> Sizes:
+    """Three ints for depth, height and width: one for all, three, or MindSpore's five with those of batch and channels before."""
+    if isinstance(value, (tuple, list)) and len(value) == 5:
+        value = value[2:]
+    sizes = tuple(whole(op, argument, size) for size in value) if isinstance(value, (tuple, list)) else (whole(op, argument, value),) * 3
+    if len(sizes) != 3:
+        raise wrong(op, argument, "an int or a tuple of three ints", value)
+    if min(sizes) < least:
+        raise wrong(op, argument, f"at least {least}", value)
+    return sizes
+
+
+def volume_padding(op: str, pad_mode: Any, padding: Any) -> Sides | str:
+    """The padding that `pad_mode` and `padding` ask for together: one int, three, or six, (head, tail, top, bottom, left, right)."""
+    mode = choice(op, "pad_mode", pad_mode, ("valid", "same", "pad"))
+    widths = sizes_argument(op, "padding", padding)
+    if len(widths) not in (1, 3, 6):
+        raise wrong(op, "padding", "an int, or a tuple of 3 or 6 ints", padding)
+    if mode != "pad":
+        if any(widths):
+            raise wrong(op, "padding", f"0 where pad_mode is '{mode}'", padding)
+        return mode
+    whole_widths = tuple(whole(op, "padding", width) for width in widths)
+    around = whole_widths if len(widths) == 6 else tuple(n for n in (whole_widths * (3 // len(widths))) for _ in (0, 1))
+    return tuple(zip(around[::2], around[1::2], strict=True))
+
+
+def conv3d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of volumes [n, c, d, h, w] with kernels [out, c / groups, kd, kh, kw], and a bias for each output.
+
+    padding  with pad_mode "pad": an int, (depth, height, width), or (head, tail, top, bottom, left, right)
+    """
+    op = "Conv3D"
+    out = volume_convolution(op, input, weight, stride=three(op, "stride", stride), padding=volume_padding(op, pad_mode, padding),
+                             dilation=three(op, "dilation", dilation), groups=integer(op, "groups", groups))
     return out if bias is None else bias_add(out, bias)

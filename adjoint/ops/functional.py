@@ -16,6 +16,7 @@ from adjoint.ops import (
     pooling,
     random_numbers,
     reduction,
+    resizing,
     shapes,
 )
 from adjoint.ops.activations import *  # noqa: F403
@@ -36,6 +37,7 @@ from adjoint.ops.primitives.reductions import ReduceMax, ReduceMean, ReduceMin, 
 from adjoint.ops.primitives.shaping import TypeOf
 from adjoint.ops.random_numbers import *  # noqa: F403
 from adjoint.ops.reduction import *  # noqa: F403
+from adjoint.ops.resizing import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
 from adjoint.ops.state import assign, assign_add, assign_sub
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
@@ -62,6 +64,7 @@ __all__ += normalization.__all__
 __all__ += ordering.__all__
 __all__ += random_numbers.__all__
 __all__ += reduction.__all__
+__all__ += resizing.__all__
 __all__ += shapes.__all__
 __all__ += diagonals.__all__
 __all__ += parts.__all__

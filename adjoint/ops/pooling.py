@@ -13,7 +13,7 @@ from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.types import I32
 from adjoint.ops.arguments import check_memory, flag, integer, only, operand, pair, real, single, sizes_argument, whole, wrong
 from adjoint.ops.arithmetic import pow, where
-from adjoint.ops.convolution import Pairs, same_padding
+from adjoint.ops.convolution import Pairs, Sides, Sizes, same_padding, three
 from adjoint.ops.picking import gather_d
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.interned import made
@@ -24,8 +24,6 @@ __all__ = [
     "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "max_pool2d", "max_pool3d",
 ]
 
-Sides = tuple[tuple[int, int], ...]
-Sizes = tuple[int, ...]
 
 
 def images(op: str, x: Any, argument: str = "x") -> tuple[Tensor, bool]:
@@ -123,22 +121,10 @@ def volumes(op: str, x: Any, argument: str = "x") -> tuple[Tensor, bool]:
     return found, True
 
 
-def triple(op: str, argument: str, value: Any, *, least: int = 1) -> Sizes:
-    """Three ints for depth, height and width: one for all, three, or MindSpore's five with those of batch and channels before."""
-    if isinstance(value, (tuple, list)) and len(value) == 5:
-        value = value[2:]
-    sizes = tuple(whole(op, argument, size) for size in value) if isinstance(value, (tuple, list)) else (whole(op, argument, value),) * 3
-    if len(sizes) != 3:
-        raise wrong(op, argument, "an int or a tuple of three ints", value)
-    if min(sizes) < least:
-        raise wrong(op, argument, f"at least {least}", value)
-    return sizes
-
-
 def sides_of_volumes(op: str, padding: Any) -> Sides:
     """Padding before and after along three axes: one int, three, or six."""
     widths = padding if isinstance(padding, (tuple, list)) and len(padding) == 6 else [
-        width for width in triple(op, "padding", padding, least=0) for _ in range(2)]
+        width for width in three(op, "padding", padding, least=0) for _ in range(2)]
     found = tuple(whole(op, "padding", width) for width in widths)
     if min(found) < 0:
         raise wrong(op, "padding", "at least 0", padding)
@@ -182,9 +168,9 @@ def max_pool3d(
     """The largest element of each window of [n, c, d, h, w] or [c, d, h, w]; the rest is as for `max_pool2d`."""
     op = "MaxPool3D"
     volume, batched = volumes(op, x)
-    kernel = triple(op, "kernel_size", kernel_size)
-    geometry = (kernel, kernel if stride is None else triple(op, "stride", stride), sides_of_volumes(op, padding),
-                triple(op, "dilation", dilation), flag(op, "ceil_mode", ceil_mode))
+    kernel = three(op, "kernel_size", kernel_size)
+    geometry = (kernel, kernel if stride is None else three(op, "stride", stride), sides_of_volumes(op, padding),
+                three(op, "dilation", dilation), flag(op, "ceil_mode", ceil_mode))
     out = unbatched(max_pooled_volumes(volume, *geometry), batched)
     return (out, unbatched(places_in_volumes(volume, *geometry), batched)) if flag(op, "return_indices", return_indices) else out
 
@@ -200,7 +186,7 @@ def avg_pool3d(
     if divisor < 0:
         raise wrong(op, "divisor_override", "at least 0", divisor)
     return unbatched(averaged_volumes(
-        volume, triple(op, "kernel_size", kernel_size), triple(op, "stride", stride), sides_of_volumes(op, padding),
+        volume, three(op, "kernel_size", kernel_size), three(op, "stride", stride), sides_of_volumes(op, padding),
         flag(op, "ceil_mode", ceil_mode), flag(op, "count_include_pad", count_include_pad), divisor), batched)
 
 

@@ -259,13 +259,18 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
         raise wrong("Norm", "dim", "one axis or two", dim)
     if ord in (math.inf, -math.inf):
         return apply(made(ReduceMax if ord > 0 else ReduceMin, axes, keep), abs(given if whole and given.dtype.is_integer else x))
-    if ord == 2:
-        return _length(x, axes, keep)
     if ord == 0:
         return apply(made(Sum, axes, keep), apply(made(Cast, I64 if whole else x.dtype), apply(made(Cast, BOOL), x)))
-    if ord == 1:
+    return power_norm(x, real("Norm", "ord", ord), axes, keep)
+
+
+def power_norm(x: Tensor, power: float, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """(sum |x|**p)**(1/p) over axes, p not 0."""
+    if power == 2:
+        return _length(x, axes, keep)
+    if power == 1:
         return apply(made(Sum, axes, keep), abs(x))
-    return _like(x, pow(apply(made(Sum, axes, keep), pow(abs(roomy(x)), real("Norm", "ord", ord))), 1.0 / ord))
+    return _like(x, pow(apply(made(Sum, axes, keep), pow(abs(roomy(x)), power)), 1.0 / power))
 
 
 def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:

@@ -3,14 +3,16 @@
 Where the class says no more, the call is that of the function of the same name.
 """
 
-from adjoint.ops.primitives import convolution, criteria, effects, elementwise, network, pooling, reductions, shaping
+from adjoint.ops.primitives import convolution, criteria, effects, elementwise, network, patches, pooling, reductions, resizing, shaping
 from adjoint.ops.primitives.convolution import *  # noqa: F403
 from adjoint.ops.primitives.criteria import *  # noqa: F403
 from adjoint.ops.primitives.effects import *  # noqa: F403
 from adjoint.ops.primitives.elementwise import *  # noqa: F403
 from adjoint.ops.primitives.network import *  # noqa: F403
+from adjoint.ops.primitives.patches import *  # noqa: F403
 from adjoint.ops.primitives.pooling import *  # noqa: F403
 from adjoint.ops.primitives.reductions import *  # noqa: F403
+from adjoint.ops.primitives.resizing import *  # noqa: F403
 from adjoint.ops.primitives.shaping import *  # noqa: F403
 
 __all__: list[str] = []
@@ -19,6 +21,8 @@ __all__ += criteria.__all__
 __all__ += effects.__all__
 __all__ += elementwise.__all__
 __all__ += network.__all__
+__all__ += patches.__all__
 __all__ += pooling.__all__
 __all__ += reductions.__all__
+__all__ += resizing.__all__
 __all__ += shaping.__all__

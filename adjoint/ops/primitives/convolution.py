@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ops import convolution
-from adjoint.ops.arguments import ArgumentMistake, channels_first, integer, operand, pair, sizes_argument, wrong
+from adjoint.ops.arguments import ArgumentMistake, channels_first, choice, integer, operand, pair, sizes_argument, wrong
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["Conv2D", "Conv2DBackpropInput", "Conv2DTranspose"]
+__all__ = ["Conv2D", "Conv2DBackpropInput", "Conv2DTranspose", "Conv3D"]
 
 
 class Conv2D(Primitive):
@@ -71,3 +71,35 @@ class Conv2DTranspose(Conv2D):
 
 class Conv2DBackpropInput(Conv2DTranspose):
     """`Conv2DTranspose`."""
+
+
+class Conv3D(Primitive):
+    """Cross-correlation of volumes [n, c, d, h, w] with kernels [out_channel, c / group, kd, kh, kw].
+
+    pad_mode  "valid", "same", or "pad" with `pad` zeros around: an int, or (head, tail, top, bottom, left, right)
+    mode      1, cross-correlation, is the only one
+    """
+
+    def __init__(
+        self, out_channel: int, kernel_size: Any, mode: int = 1, pad_mode: str = "valid", pad: Any = 0, stride: Any = 1, dilation: Any = 1,
+        group: int = 1, data_format: str = "NCDHW",
+    ):
+        op = "Conv3D"
+        outputs, groups = integer(op, "out_channel", out_channel), integer(op, "group", group)
+        if outputs < 1 or groups < 1:
+            raise wrong(op, "out_channel", "at least 1, as 'group'", (out_channel, group))
+        if integer(op, "mode", mode) != 1:
+            raise wrong(op, "mode", "1", mode)
+        self._geometry: dict[str, Any] = {
+            "stride": convolution.three(op, "stride", stride), "padding": convolution.volume_padding(op, pad_mode, pad),
+            "dilation": convolution.three(op, "dilation", dilation), "groups": groups}
+        self._kernel = convolution.three(op, "kernel_size", kernel_size)
+        super().__init__(
+            out_channel=outputs, kernel_size=self._kernel, mode=mode, pad_mode=pad_mode.lower(), pad=pad, stride=self._geometry["stride"],
+            dilation=self._geometry["dilation"], group=groups, data_format=choice(op, "data_format", data_format, ("ncdhw",)).upper())
+
+    def __call__(self, x: Any, weight: Any) -> Tensor:
+        kernel = operand("Conv3D", weight, "weight")
+        if kernel.ndim == 5 and (kernel.shape[0] != self.out_channel or kernel.shape[2:] != self._kernel):
+            raise wrong("Conv3D", "weight", f"of {self.out_channel} outputs and kernels of {self._kernel}", kernel, ArgumentMistake)
+        return convolution.volume_convolution("Conv3D", x, kernel, **self._geometry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from adjoint.ir.ops.elementwise import Cast as CastOp
 from adjoint.ir.ops.normalize import BatchNormInference
@@ -15,8 +15,8 @@ from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply
 
 __all__ = [
-    "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu", "HSigmoid", "HSwish",
-    "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Sigmoid", "Softmax",
+    "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Dropout2D", "Dropout3D", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu",
+    "HSigmoid", "HSwish", "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Sigmoid", "Softmax",
     "Softplus", "Softsign", "Tanh",
 ]
 
@@ -208,6 +208,37 @@ class Dropout(Primitive):
     def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
         y, kept = apply(made(DropoutOp, float(self.keep_prob)), operand("Dropout", x, "x"), next_key(combined_seed(self.Seed0, self.Seed1)))
         return y, apply(made(CastOp, y.dtype), kept)
+
+
+class _DropoutOfChannels(Primitive):
+    """Each channel kept with probability `keep_prob` and divided by it, or else 0; and which elements were kept, as bools."""
+
+    axes: ClassVar[int]
+
+    def __init__(self, keep_prob: float = 0.5):
+        name = type(self).__name__
+        super().__init__(keep_prob=real(name, "keep_prob", keep_prob))
+        if not 0.0 <= self.keep_prob <= 1.0:
+            raise wrong(name, "keep_prob", "in [0, 1]", keep_prob)
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        given = operand(self.name, x, "x")
+        if given.ndim != self.axes + 2:
+            raise wrong(self.name, "x", f"of {self.axes + 2} dimensions", given)
+        if not given.dtype.is_float:
+            raise wrong(self.name, "x", "a Tensor of a floating point type", given, TypeError)
+        y, kept = activations.channels_dropped(given, self.keep_prob, self.axes)
+        return y, shapes.broadcast_to(kept, given.shape)
+
+
+class Dropout2D(_DropoutOfChannels):
+    __doc__ = "Of images [n, c, h, w]: " + (_DropoutOfChannels.__doc__ or "")
+    axes = 2
+
+
+class Dropout3D(_DropoutOfChannels):
+    __doc__ = "Of volumes [n, c, d, h, w]: " + (_DropoutOfChannels.__doc__ or "")
+    axes = 3
 
 
 def combined_seed(first: int, second: int) -> int | None:

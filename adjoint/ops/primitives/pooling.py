@@ -10,12 +10,16 @@ from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
 from adjoint.ir.ops.pooling import MaxPoolIndices
 from adjoint.ir.types import I32
 from adjoint.ops import pooling
-from adjoint.ops.arguments import channels_first, choice, operand, pair, wrong
+from adjoint.ops.arguments import channels_first, choice, flag, operand, pair, whole, wrong
+from adjoint.ops.convolution import sides_of_volume, three, volume_padding
 from adjoint.ops.primitive import Primitive
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply
 
-__all__ = ["AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AvgPool", "MaxPool", "MaxPoolWithArgmax"]
+__all__ = [
+    "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AvgPool", "AvgPool3D", "MaxPool", "MaxPool3D",
+    "MaxPoolWithArgmax",
+]
 
 
 class _Pool(Primitive):
@@ -91,3 +95,64 @@ class AdaptiveMaxPool2D(Primitive):
 
     def __call__(self, input: Any) -> tuple[Tensor, Tensor]:
         return pooling.adaptive_max_pool2d(input, self.output_size, True)
+
+
+class MaxPool3D(Primitive):
+    """The largest element of each window of [n, c, d, h, w].
+
+    pad_mode   "valid", "same", or "pad" with `pad_list` around: an int, or (head, tail, top, bottom, left, right)
+    ceil_mode  whether the last window may hang over; only with "pad"
+    """
+
+    def __init__(
+        self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "VALID", pad_list: Any = 0, ceil_mode: bool | None = None,
+        data_format: str = "NCDHW",
+    ):
+        op = "MaxPool3D"
+        mode = choice(op, "pad_mode", pad_mode, ("valid", "same", "pad"))
+        ceil = False if ceil_mode is None else flag(op, "ceil_mode", ceil_mode)
+        if ceil and mode != "pad":
+            raise wrong(op, "ceil_mode", f"None where pad_mode is '{mode}'", ceil_mode)
+        self._padding = volume_padding(op, mode, pad_list)
+        super().__init__(kernel_size=three(op, "kernel_size", kernel_size), strides=three(op, "strides", strides), pad_mode=mode.upper(),
+                         pad_list=pad_list, ceil_mode=ceil, data_format=choice(op, "data_format", data_format, ("ncdhw",)).upper())
+
+    def __call__(self, x: Any) -> Tensor:
+        volume = _volume(self.name, x, "x")
+        sides = sides_of_volume(self._padding, volume.shape[2:], self.kernel_size, self.strides)
+        return pooling.max_pooled_volumes(volume, self.kernel_size, self.strides, sides, (1, 1, 1), self.ceil_mode)
+
+
+class AvgPool3D(Primitive):
+    """The average of each window of [n, c, d, h, w].
+
+    pad_mode           "valid", "same", or "pad" with `pad` around: an int, or (head, tail, top, bottom, left, right)
+    count_include_pad  whether the padding counts; `divisor_override` takes the number's place
+    """
+
+    def __init__(
+        self, kernel_size: Any = 1, strides: Any = 1, pad_mode: str = "valid", pad: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int = 0, data_format: str = "NCDHW",
+    ):
+        op = "AvgPool3D"
+        mode = choice(op, "pad_mode", pad_mode, ("valid", "same", "pad"))
+        self._padding = volume_padding(op, mode, pad)
+        divisor = whole(op, "divisor_override", divisor_override)
+        if divisor < 0:
+            raise wrong(op, "divisor_override", "at least 0", divisor)
+        super().__init__(
+            kernel_size=three(op, "kernel_size", kernel_size), strides=three(op, "strides", strides), pad_mode=mode.upper(), pad=pad,
+            ceil_mode=flag(op, "ceil_mode", ceil_mode), count_include_pad=flag(op, "count_include_pad", count_include_pad),
+            divisor_override=divisor, data_format=choice(op, "data_format", data_format, ("ncdhw",)).upper())
+
+    def __call__(self, x: Any) -> Tensor:
+        volume = _volume(self.name, x, "x")
+        sides = sides_of_volume(self._padding, volume.shape[2:], self.kernel_size, self.strides)
+        return pooling.averaged_volumes(
+            volume, self.kernel_size, self.strides, sides, self.ceil_mode, self.count_include_pad, self.divisor_override)
+
+
+def _volume(op: str, x: Any, argument: str) -> Tensor:
+    if operand(op, x, argument).ndim != 5:
+        raise wrong(op, argument, "of 5 dimensions", x)
+    return pooling.volumes(op, x, argument)[0]

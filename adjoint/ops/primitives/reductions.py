@@ -11,14 +11,14 @@ from adjoint.ir.ops.reduce import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.reduce import ReduceMin as ReduceMinOp
 from adjoint.ir.types import BOOL, I32, I64, DType
 from adjoint.ops import arithmetic, ordering, reduction
-from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, integer, operand, real, single
+from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, integer, operand, real, single, wrong
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
-    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "CumSum", "L2Loss", "L2Normalize", "ReduceAll", "ReduceAny", "ReduceMax",
-    "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Sort", "TopK",
+    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "CumSum", "L2Loss", "L2Normalize", "LpNorm", "ReduceAll",
+    "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Sort", "TopK",
 ]
 
 
@@ -181,6 +181,26 @@ class L2Normalize(Primitive):
     def __call__(self, x: Any) -> Tensor:
         total = reduction.sum(arithmetic.square(single(operand("L2Normalize", x, "x"))), self.axis, True)
         return x * arithmetic.rsqrt(arithmetic.maximum(total, self.epsilon)).astype(x.dtype, copy=False)
+
+
+class LpNorm(Primitive):
+    """(sum |x|**p)**(1/p) over axes.
+
+    p        an int of at least 1
+    epsilon  a number that MindSpore has for other devices: without meaning here
+    """
+
+    def __init__(self, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12):
+        super().__init__(axis=axis, p=integer("LpNorm", "p", p), keep_dims=flag("LpNorm", "keep_dims", keep_dims),
+                         epsilon=real("LpNorm", "epsilon", epsilon))
+        if self.p < 1:
+            raise wrong("LpNorm", "p", "at least 1", p)
+
+    def __call__(self, input: Any) -> Tensor:
+        x = operand("LpNorm", input)
+        if not x.dtype.is_float:
+            raise wrong("LpNorm", "input", "a Tensor of a floating point type", x, TypeError)
+        return reduction.power_norm(x, self.p, axes_argument("LpNorm", self.axis, x.ndim), self.keep_dims)
 
 
 class TopK(Primitive):

@@ -6,15 +6,15 @@ from typing import Any
 
 from adjoint.ir.types import F32, I64, DType
 from adjoint.ops import creation, diagonals, parts, picking, shapes
-from adjoint.ops.arguments import choice, dimension, integer, operand, sizes_argument, tensors_argument, wrong
+from adjoint.ops.arguments import choice, dimension, integer, operand, sizes_argument, tensors_argument, whole, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor import Tensor
 
 __all__ = [
-    "BroadcastTo", "Concat", "ExpandDims", "Eye", "Fill", "FillV2", "Flatten", "Gather", "GatherD", "GatherNd", "LinSpace", "Meshgrid",
-    "MirrorPad", "OneHot", "Ones", "OnesLike", "Pad", "Range", "Rank", "Reshape", "ReverseV2", "ScalarToTensor", "Shape", "Size", "Slice",
-    "Split", "Squeeze", "Stack", "StridedSlice", "TensorScatterAdd", "TensorShape", "Tile", "Transpose", "Tril", "Triu", "TypeOf",
-    "UnsortedSegmentSum", "Unstack", "Zeros", "ZerosLike",
+    "BroadcastTo", "Concat", "EmbeddingLookup", "ExpandDims", "Eye", "Fill", "FillV2", "Flatten", "Gather", "GatherD", "GatherNd",
+    "LinSpace", "Meshgrid", "MirrorPad", "OneHot", "Ones", "OnesLike", "Pad", "Range", "Rank", "Reshape", "ReverseV2",
+    "ScalarToTensor", "Shape", "Size", "Slice", "Split", "Squeeze", "Stack", "StridedSlice", "TensorScatterAdd", "TensorShape",
+    "Tile", "Transpose", "Tril", "Triu", "TypeOf", "UnsortedSegmentSum", "Unstack", "Zeros", "ZerosLike",
 ]
 
 # Shapes --------------------------------------------------------------------------------------------------------------
@@ -231,6 +231,17 @@ GatherD = plain("GatherD", picking.gather_d)
 GatherNd = plain("GatherNd", picking.gather_nd)
 TensorScatterAdd = plain("TensorScatterAdd", picking.tensor_scatter_add)
 UnsortedSegmentSum = plain("UnsortedSegmentSum", picking.unsorted_segment_sum)
+
+
+class EmbeddingLookup(Plain):
+    """The rows of a table that the indices name, less `offset`; zeros for an index that names none."""
+
+    def __call__(self, input_params: Any, input_indices: Any, offset: int) -> Tensor:
+        table = operand("EmbeddingLookup", input_params, "input_params")
+        if not table.ndim:
+            raise wrong("EmbeddingLookup", "input_params", "of at least 1 dimension", table)
+        indices = picking.indices_argument("EmbeddingLookup", "input_indices", input_indices)
+        return picking.looked_up("EmbeddingLookup", table, indices, whole("EmbeddingLookup", "offset", offset))
 
 
 class OneHot(Primitive):

@@ -1,0 +1,71 @@
+"""Patches of images, and channels that become places, as objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ops import patches
+from adjoint.ops.arguments import integer, operand, pair, sizes_argument, whole, wrong
+from adjoint.ops.primitive import Primitive
+from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["Col2Im", "DepthToSpace", "Im2Col", "SpaceToDepth"]
+
+
+class Im2Col(Primitive):
+    """The patches of images [n, c, h, w], [n, c, kh * kw, places]; the arguments are those of `ops.unfold`."""
+
+    def __init__(self, ksizes: Any, strides: Any = 1, dilations: Any = 1, pads: Any = 0):
+        op = "Im2Col"
+        super().__init__(ksizes=pair(op, "ksizes", ksizes), strides=pair(op, "strides", strides),
+                         dilations=pair(op, "dilations", dilations),
+                         pads=tuple(whole(op, "pads", size) for size in sizes_argument(op, "pads", pads)))
+        patches.paired(op, self.pads)
+
+    def __call__(self, x: Any) -> Tensor:
+        columns = patches.unfold(operand("Im2Col", x, "x"), self.ksizes, self.dilations, self.pads, self.strides)
+        count = self.ksizes[0] * self.ksizes[1]
+        return reshape(columns, (columns.shape[0], columns.shape[1] // count, count, columns.shape[2]))
+
+
+class Col2Im(Primitive):
+    """The sum of patches [n, c, kh * kw, places] in images of a size; the arguments are those of `ops.fold`."""
+
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
+        op = "Col2Im"
+        super().__init__(kernel_size=pair(op, "kernel_size", kernel_size), dilation=pair(op, "dilation", dilation),
+                         padding=tuple(whole(op, "padding", size) for size in sizes_argument(op, "padding", padding)),
+                         stride=pair(op, "stride", stride))
+        patches.paired(op, self.padding)
+
+    def __call__(self, x: Any, output_size: Any) -> Tensor:
+        return patches.col2im(x, output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+
+class _Blocks(Primitive):
+    def __init__(self, block_size: int):
+        name = type(self).__name__
+        super().__init__(block_size=integer(name, "block_size", block_size))
+        if self.block_size < 2:
+            raise wrong(name, "block_size", "at least 2", block_size)
+
+
+class DepthToSpace(_Blocks):
+    """[n, b * b * c, h, w] as [n, c, h * b, w * b]: b * b images of c channels, whose elements lie side by side."""
+
+    def __call__(self, x: Any) -> Tensor:
+        given = operand("DepthToSpace", x, "x")
+        if given.ndim != 4 or given.shape[1] % self.block_size**2:
+            raise wrong("DepthToSpace", "x", f"of 4 dimensions, the second a multiple of {self.block_size} squared", given)
+        return patches.depth_to_space(given, self.block_size)
+
+
+class SpaceToDepth(_Blocks):
+    """[n, c, h * b, w * b] as [n, b * b * c, h, w]: the inverse of `DepthToSpace`."""
+
+    def __call__(self, x: Any) -> Tensor:
+        given = operand("SpaceToDepth", x, "x")
+        if given.ndim != 4 or given.shape[2] % self.block_size or given.shape[3] % self.block_size:
+            raise wrong("SpaceToDepth", "x", f"of 4 dimensions, the last two multiples of {self.block_size}", given)
+        return patches.space_to_depth(given, self.block_size)
