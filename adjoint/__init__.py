@@ -77,10 +77,11 @@ tracebacks.install()
 
 
 _TRAINING = (
-    "Accuracy", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric", "DynamicLossScaleManager", "F1", "Fbeta",
-    "FixedLossScaleManager", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE", "Metric", "Model", "ModelCheckpoint", "Perplexity",
-    "Precision", "Recall", "RunContext", "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy",
-    "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
+    "Accuracy", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric", "ContinueRun", "DynamicLossScaleManager",
+    "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager", "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor",
+    "LossScaleManager", "MAE", "MSE", "Metric", "Model", "ModelCheckpoint", "Perplexity", "Precision", "Recall", "ReduceLROnPlateau",
+    "RunContext", "RunState", "SummaryCollector", "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
+    "TopKCategoricalAccuracy", "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
 )
 LOADED_WHEN_USED: dict[str, str] = {
     "dataset": "adjoint.dataset", "numpy": "adjoint.numpy", "train": "adjoint.train", **dict.fromkeys(_TRAINING, "adjoint.train"),

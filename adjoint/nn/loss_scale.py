@@ -9,10 +9,12 @@ from adjoint.ir.types import F32, I32
 from adjoint.nn.checks import number, positive
 from adjoint.nn.wrap import TrainOneStepCell
 from adjoint.ops.arithmetic import logical_and, logical_not, logical_or, maximum, reciprocal, where
+from adjoint.ops.shapes import broadcast_to
 from adjoint.ops.state import assign
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.grad import differentiate, full
+from adjoint.runtime.grad import differentiate
 from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.parsed import parsed
 from adjoint.runtime.structure import leaves
 from adjoint.runtime.tensor import Tensor
 
@@ -96,9 +98,12 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         factor = reciprocal(scale.reshape(()))
         grads = self.grad_reducer(tuple(g * factor.astype(g.dtype) for g in grads))
         overflow = self.get_overflow_status(None, grads)
-        if not self.process_loss_scale(overflow):
-            self.optimizer(grads)
+        parsed(self._update, self.process_loss_scale(overflow), grads)
         return loss, overflow, scale
+
+    def _update(self, overflow: Any, grads: tuple[Tensor, ...]) -> None:
+        if not overflow:
+            self.optimizer(grads)
 
     def set_sense_scale(self, sens: Tensor) -> None:
         """Set the scale; TypeError for what is no Tensor."""
@@ -122,4 +127,4 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
 
 def _scales_like(loss: Any, scale: Tensor) -> list[Tensor]:
-    return [full(scale.reshape(()).astype(x.dtype), x.type) for x in leaves(loss, Tensor)]
+    return [broadcast_to(scale.reshape(()).astype(x.dtype), x.shape) for x in leaves(loss, Tensor)]

@@ -6,8 +6,10 @@ The files are MindSpore's own, in both of its formats, "ckpt" and "safetensors":
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -219,15 +221,38 @@ def _written(name: str, parts: Iterable[bytes]) -> None:
     folder = os.path.dirname(name) or "."
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"For 'save_checkpoint', there is no directory {folder!r}: make it with os.makedirs.")
+    _delete_leftovers(folder, os.path.basename(name))
     temporary = f"{name}.{os.getpid()}.{threading.get_ident()}.tmp"
     try:
         with open(temporary, "wb") as stream:
             stream.writelines(parts)
+            stream.flush()
+            os.fsync(stream.fileno())  # before the name is given: also when the machine stops
         os.replace(temporary, name)
     except BaseException:
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
+
+
+def _delete_leftovers(folder: str, name: str) -> None:
+    """Delete what processes left that were killed while they wrote this file."""
+    pattern = re.compile(re.escape(name) + r"\.(\d+)\.\d+\.tmp")
+    for found in os.listdir(folder):
+        match = pattern.fullmatch(found)
+        if match and not _runs(int(match[1])):
+            with suppress(FileNotFoundError):
+                os.remove(os.path.join(folder, found))
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 # -- what is read ----------------------------------------------------------------------------------------------------------

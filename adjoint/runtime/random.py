@@ -58,6 +58,18 @@ def times_seeded() -> int:
     return _stream.times
 
 
+def streams_state() -> dict[str, int | None]:
+    """Return where the random streams are, as ints: the seed that was set, the seed in force, and the draws since."""
+    with _stream.lock:
+        return {"chosen": _stream.chosen, "seed": _stream.seed, "draws": _stream.draws}
+
+
+def load_streams(state: dict[str, int | None]) -> None:
+    """Let the random streams go on where `streams_state` found them; NumPy's stays where it is."""
+    with _stream.lock:
+        _stream.chosen, _stream.seed, _stream.draws = state["chosen"], int(state["seed"] or 0), int(state["draws"] or 0)
+
+
 def key_numbers(seed: int | None = None) -> tuple[int, int]:
     """Seed and stream number of the next draw; `seed`, if given and not 0, takes the global seed's place."""
     with _stream.lock:

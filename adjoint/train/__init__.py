@@ -1,4 +1,4 @@
-"""Training: `Model`, callbacks, metrics, mixed precision, checkpoints."""
+"""Training: `Model`, callbacks, metrics, mixed precision, checkpoints, runs that go on."""
 
 from typing import Any
 
@@ -6,37 +6,18 @@ from adjoint.diagnostics import missing_name
 from adjoint.runtime.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 from adjoint.train import amp, callback, metrics
 from adjoint.train.amp import build_train_network
-from adjoint.train.callback import Callback, CheckpointConfig, LossMonitor, ModelCheckpoint, RunContext, TimeMonitor
+from adjoint.train.callback import *  # noqa: F403
 from adjoint.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
-from adjoint.train.metrics import (
-    F1,
-    MAE,
-    MSE,
-    Accuracy,
-    ConfusionMatrix,
-    ConfusionMatrixMetric,
-    Fbeta,
-    Loss,
-    Metric,
-    Perplexity,
-    Precision,
-    Recall,
-    Top1CategoricalAccuracy,
-    Top5CategoricalAccuracy,
-    TopKCategoricalAccuracy,
-    get_metric_fn,
-    names,
-    rearrange_inputs,
-)
+from adjoint.train.metrics import *  # noqa: F403
 from adjoint.train.model import Model
+from adjoint.train.run_state import RunState
 
 __all__ = [
-    "Accuracy", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric", "DynamicLossScaleManager", "F1", "Fbeta",
-    "FixedLossScaleManager", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE", "Metric", "Model", "ModelCheckpoint", "Perplexity",
-    "Precision", "Recall", "RunContext", "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy",
-    "amp", "build_train_network", "callback", "get_metric_fn", "load_checkpoint", "load_param_into_net", "metrics", "names",
-    "rearrange_inputs", "save_checkpoint",
+    "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "Model", "RunState", "amp", "build_train_network", "callback",
+    "load_checkpoint", "load_param_into_net", "metrics", "save_checkpoint",
 ]
+__all__ += callback.__all__
+__all__ += metrics.__all__
 
 INSTEAD: dict[str, str] = {}
 """What to write for names of MindSpore's that are not here."""

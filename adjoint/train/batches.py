@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.runtime.tensor import Tensor
+from adjoint.train.run_state import load_random_streams, random_streams
 
 __all__ = ["Batches"]
 
@@ -29,9 +30,13 @@ class Batches:
         self._place = f"For '{owner}', the argument '{argument}'"
         self.dataset = dataset
         self.count = self._counted()
+        self.position = 0
+        """How many batches of the current epoch were given."""
         tuples = getattr(dataset, "create_tuple_iterator", None)
-        self.iterator: Any = dataset if tuples is None else tuples(num_epochs=epochs)
-        """What is iterated once in each epoch."""
+        self._iterated: Any = dataset if tuples is None else tuples(num_epochs=epochs)
+        self._is_plain = not hasattr(self._iterated, "load_state_dict")
+        self._rows: Iterator[Any] | None = None
+        self._streams: dict[str, Any] | None = None
 
     def _counted(self) -> int:
         """How many batches an epoch has."""
@@ -51,17 +56,49 @@ class Batches:
         return TypeError(f"{self._place} must be a dataset, or something with a length that can be iterated once for each epoch, such as a "
                          f"list of tuples (data, label), but got an object of type {kind}.")
 
-    def epoch(self, skipped: int = 0) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the batches of one epoch; without the first `skipped` ones."""
-        for i, item in enumerate(self.iterator):
-            if i >= skipped:
-                yield tuple(map(_tensor, item)) if isinstance(item, (tuple, list)) else (_tensor(item),)
+    def epoch(self) -> Iterator[tuple[Any, ...]]:
+        """Iterate over the batches of one epoch, or over those that are left of it behind `load_state_dict`."""
+        if self._rows is None:
+            self._begin(random_streams() if self._is_plain else None)
+        assert self._rows is not None
+        for item in self._rows:
+            self.position += 1
+            yield tuple(map(_tensor, item)) if isinstance(item, (tuple, list)) else (_tensor(item),)
+        self._rows, self._streams, self.position = None, None, 0
 
-    def end_epoch(self) -> None:
-        """Let the dataset begin anew, where an epoch ended early."""
-        reset = getattr(self.dataset, "reset", None)
-        if reset is not None:
-            reset()
+    def _begin(self, streams: dict[str, Any] | None) -> None:
+        self._streams, self._rows, self.position = streams, iter(self._iterated), 0
+
+    def close(self) -> None:
+        """End what works for the dataset."""
+        stop = getattr(self._iterated, "stop", None)
+        if stop is not None and not self._is_plain:
+            stop()
+
+    # Of a dataset the iterator says where it is.  Of a list of batches, and of what makes them when it is iterated, the batches before the
+    # position are made again, with the random numbers that there were when the epoch began.
+    def state_dict(self) -> dict[str, Any]:
+        """Return which batch comes next."""
+        where = {"position": self.position, "streams": self._streams}
+        return where if self._is_plain else {**where, "iterator": self._iterated.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with the batch that came next when `state_dict` was called; ValueError where there are fewer batches now."""
+        if not self._is_plain:
+            self._iterated.load_state_dict(state["iterator"])
+            self._rows, self.position = (iter(self._iterated) if state["position"] else None), state["position"]
+            return
+        self._rows, self.position = None, 0
+        if state["streams"] is None:
+            return
+        load_random_streams(state["streams"])
+        self._begin(state["streams"])
+        assert self._rows is not None
+        for _ in range(state["position"]):
+            if next(self._rows, self) is self:
+                raise ValueError(f"{self._place} has {self.position} batches in an epoch, but the saved run had "
+                                 f"{state['position']} behind it.")
+            self.position += 1
 
 
 def _tensor(value: Any) -> Any:

@@ -14,6 +14,7 @@ from adjoint.train.amp import build_train_network
 from adjoint.train.batches import Batches
 from adjoint.train.callback.callback import CallbackList, CallbackParameters, RunContext
 from adjoint.train.callback.checkpoint import ModelCheckpoint
+from adjoint.train.callback.continue_run import ContinueRun
 from adjoint.train.loss_scale_manager import LossScaleManager
 from adjoint.train.metrics import Loss, Metric, get_metrics
 
@@ -165,6 +166,8 @@ class Model:
                 if isinstance(callback, ModelCheckpoint):
                     callback.save_at_failure(run)
             raise
+        finally:
+            batches.close()
 
     def _epochs(
         self, run: CallbackParameters, callbacks: CallbackList, batches: Batches, epochs: range,
@@ -173,22 +176,37 @@ class Model:
         context = RunContext(run)
         self._train_network.set_train(True)
         callbacks.call("on_train_begin", context)
+        keeper = next((callback for callback in callbacks.callbacks if isinstance(callback, ContinueRun)), None)
+        resumed = None if keeper is None else keeper.open(run, batches, epochs.stop)
+        if resumed is not None:
+            epochs = range(epochs.stop if resumed.stops else resumed.epoch, epochs.stop)
+            run.cur_epoch_num, run.cur_step_num = resumed.epoch, resumed.step
+            if not resumed.inside:
+                resumed.restore()
         for epoch in epochs:
             run.cur_epoch_num = epoch + 1
             callbacks.call("on_train_epoch_begin", context)
+            if resumed is not None and resumed.inside and epoch == resumed.epoch:
+                # Behind the hooks, which changed what was saved when the epoch began.
+                resumed.restore()
             for batch in batches.epoch():
                 self._step(run, callbacks, context, batch)
+                if keeper is not None:
+                    keeper.step_done(run, context.get_stop_requested())
                 if context.get_stop_requested():
                     break
             if valid is not None and _is_due(epoch + 1, valid[1]):
                 self._evaluate_in_fit(run, callbacks, valid[0])
-            batches.end_epoch()
             callbacks.call("on_train_epoch_end", context)
             run.pop("metrics", None)
             run.pop("eval_results", None)
+            if keeper is not None:
+                keeper.epoch_done(run, context.get_stop_requested())
             if context.get_stop_requested():
                 break
         callbacks.call("on_train_end", context)
+        if keeper is not None:
+            keeper.training_done()
 
     def _step(self, run: CallbackParameters, callbacks: CallbackList, context: RunContext, batch: tuple[Any, ...]) -> None:
         if self._loss_fn is not None and len(batch) != 2:
@@ -254,7 +272,7 @@ class Model:
             if context.get_stop_requested():
                 break
         callbacks.call("on_eval_epoch_end", context)
-        batches.end_epoch()
+        batches.close()
         results = run.metrics = {name: metric.eval() for name, metric in self._metric_fns.items()}
         if loss is not None:
             run.eval_results = {**results, "eval_loss": loss.eval()}

@@ -27,8 +27,12 @@ from mindspore.train import (
     ConfusionMatrix,
     ConfusionMatrixMetric,
     DynamicLossScaleManager,
+    EarlyStopping,
     Fbeta,
     FixedLossScaleManager,
+    History,
+    LambdaCallback,
+    LearningRateScheduler,
     Loss,
     LossMonitor,
     Model,
@@ -36,6 +40,7 @@ from mindspore.train import (
     Perplexity,
     Precision,
     Recall,
+    ReduceLROnPlateau,
     TimeMonitor,
     Top1CategoricalAccuracy,
     TopKCategoricalAccuracy,
@@ -267,6 +272,49 @@ def the_policy() -> Any:
         {"keep_checkpoint_max": 0, "keep_checkpoint_per_n_minutes": 5}, {"keep_checkpoint_max": 0})]
 
 
+# -- further callbacks -----------------------------------------------------------------------------------------------------
+@program
+def early_stopping() -> Any:
+    made, stop = model(metrics={"acc"}), EarlyStopping("acc", patience=2, verbose=True, restore_best_weights=True)
+    found = lines(lambda: made.fit(9, data(), data(8), callbacks=[LossMonitor(3), stop]))
+    return found, stop.stopped_epoch, stop.wait, float(stop.best), made.predict(Tensor(X[:2])).asnumpy()
+
+
+@program
+def a_plateau() -> Any:
+    made = model(metrics={"acc"})
+    plateau = ReduceLROnPlateau("loss", patience=0, factor=0.5, verbose=True, min_delta=10.0, cooldown=1, min_lr=0.02)
+    return lines(lambda: made.train(6, data(), callbacks=plateau)), float(made.train_network.optimizer.learning_rate.asnumpy())
+
+
+@program
+def a_rate_by_a_function() -> Any:
+    made, seen = model(), []
+
+    def rate(now: float, step: int) -> float:
+        seen.append([now, step])
+        return now * 0.5 if step % 2 == 0 else now
+
+    return lines(lambda: made.train(2, data(), callbacks=[LossMonitor(), LearningRateScheduler(rate)])), seen
+
+
+@program
+def a_history() -> Any:
+    made, history = model(metrics={"acc"}), History()
+    made.fit(2, data(), data(8), callbacks=history)
+    made.train(1, data(), callbacks=history)
+    return history.epoch, history.history
+
+
+@program
+def functions_as_hooks() -> Any:
+    seen = []
+    hooks = {f"on_train_{place}": lambda run_context, place=place: seen.append([place, run_context.original_args().cur_step_num])
+             for place in ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")}
+    model().train(1, data(8), callbacks=LambdaCallback(**hooks))
+    return seen
+
+
 # -- mixed precision -------------------------------------------------------------------------------------------------------
 class Mixed(nn.Cell):
     """A layer of each kind, and an operator."""
@@ -407,6 +455,13 @@ for name, mistake in {
     "a_number_as_config": lambda: ModelCheckpoint("a", config=3), "negative_steps": lambda: CheckpointConfig(save_checkpoint_steps=-1),
     "nothing_to_save": lambda: CheckpointConfig(0, 0, 0, 0), "a_number_as_saved_network": lambda: CheckpointConfig(saved_network=3),
     "a_number_as_info": lambda: CheckpointConfig(append_info=3), "an_unknown_info": lambda: CheckpointConfig(append_info=["foo"]),
+    "a_number_as_monitor": lambda: EarlyStopping(3), "an_unknown_mode": lambda: EarlyStopping(mode="x"),
+    "negative_patience": lambda: EarlyStopping(patience=-1), "a_text_as_delta": lambda: EarlyStopping(min_delta="x"),
+    "a_number_as_verbose": lambda: EarlyStopping(verbose=2), "a_factor_of_1": lambda: ReduceLROnPlateau(factor=1.0),
+    "an_int_as_factor": lambda: ReduceLROnPlateau(factor=2), "negative_cooldown": lambda: ReduceLROnPlateau(cooldown=-1),
+    "a_text_as_rate": lambda: ReduceLROnPlateau(min_lr="a"), "a_plateau_of_a_schedule": lambda: Model(
+        net(), nn.MSELoss(), nn.SGD(net().trainable_params(), [0.1] * 9)).train(1, batches(X, Y.astype(np.float32)[:, None], 4),
+                                                                             callbacks=ReduceLROnPlateau("loss")),
     "a_number_as_run": lambda: ms.train.RunContext(3), "a_small_scale": lambda: FixedLossScaleManager(0.5),
     "no_window": lambda: DynamicLossScaleManager(scale_window=0), "no_factor": lambda: DynamicLossScaleManager(scale_factor=0),
     "precision_of_a_number": lambda: ms.amp.auto_mixed_precision(3),

@@ -1,0 +1,173 @@
+"""The state of a training run in one file: what it takes to go on as if it had never stopped.
+
+    state = RunState("run.ckpt", network=network, optimizer=optimizer, data=iterator)
+    progress = state.load() or {"step": 0}
+    for step in range(progress["step"], steps):
+        ...
+        state.save(step=step + 1)
+
+`Model` does this with the callback `ContinueRun`.  The file is a checkpoint: `load_checkpoint` reads it, and gives the parameters by their
+names.  What is no Parameter stands in it as JSON; nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from adjoint.runtime.cell import Cell
+from adjoint.runtime.checkpoint import load_checkpoint, save_checkpoint
+from adjoint.runtime.parameter import Parameter, by_name
+from adjoint.runtime.random import load_streams, streams_state
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["RunState", "load_random_streams", "random_streams"]
+
+_TEXT, _TENSOR = "run state", "run state tensor"
+"""Names in the file that no parameter has: a path of attributes has no blanks."""
+_MARK = "run state tensor"
+"""The key of a dict that stands for a Tensor."""
+
+
+def random_streams() -> dict[str, Any]:
+    """Return where the random streams are: adjoint's, NumPy's global one and Python's, as numbers and lists."""
+    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
+    version, inner, following = random.getstate()
+    return {"adjoint": streams_state(), "numpy": [kind, np.asarray(keys).tolist(), position, has_gauss, gauss],
+            "python": [version, list(inner), following]}
+
+
+def load_random_streams(state: dict[str, Any]) -> None:
+    """Let the random streams go on where `random_streams` found them."""
+    load_streams(state["adjoint"])
+    kind, keys, *rest = state["numpy"]
+    np.random.set_state((kind, np.array(keys, np.uint32), *rest))
+    version, inner, following = state["python"]
+    random.setstate((version, tuple(inner), following))
+
+
+class RunState:
+    """The state of what takes part in a run, saved in a file and restored from it.
+
+    file   the name of a checkpoint; `.ckpt` is added if it does not end so
+    parts  by names of your choice: Cells, whose Parameters are saved, also optimisers; and objects with the methods `state_dict()` and
+           `load_state_dict(state)`, such as iterators over datasets and callbacks, whose states are numbers, texts, None and Tensors in
+           lists and dicts
+
+    Random streams are saved too: adjoint's, NumPy's global one and Python's.  TypeError for other parts, RuntimeError when two Parameters
+    have one name.
+    """
+
+    def __init__(self, file: str | os.PathLike[str], **parts: Any):
+        if not isinstance(file, (str, os.PathLike)) or not os.fspath(file):
+            raise TypeError(f"For 'RunState', the argument 'file' must be the name of a file, but got {file!r} "
+                            f"of type {type(file).__name__}.")
+        name = os.fspath(file)
+        self.file = name if name.endswith(".ckpt") else f"{name}.ckpt"
+        folder = os.path.dirname(self.file) or "."
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"For 'RunState', there is no directory {folder!r}: make it with os.makedirs.")
+        cells: dict[str, Parameter] = {}
+        self._parts: dict[str, Any] = {}
+        for key, part in parts.items():
+            if isinstance(part, Cell):
+                cells.update({f"{key}.{path}": parameter for path, parameter in part.parameters_and_names()})
+            elif all(callable(getattr(part, method, None)) for method in ("state_dict", "load_state_dict")):
+                self._parts[key] = part
+            else:
+                raise TypeError(f"For 'RunState', {key!r} must be a Cell, or have the methods 'state_dict' and 'load_state_dict', but got "
+                                f"{part!r} of type {type(part).__name__}.")
+        self._parameters = by_name("RunState", cells)
+
+    def save(self, **progress: Any) -> None:
+        """Write the state, and `progress`, numbers and texts of your choice; the file is there whole or not at all."""
+        tensors: list[Tensor] = []
+        state = {"progress": progress, "streams": random_streams(), "parts": {}}
+        for key, part in self._parts.items():
+            state["parts"][key] = _packed(part.state_dict(), tensors, f"{key}.state_dict()")
+        entries = {**self._parameters, **{f"{_TENSOR} {i}": tensor for i, tensor in enumerate(tensors)}}
+        save_checkpoint(entries, self.file, append_dict={_TEXT: json.dumps(state)}, crc_check=True)
+
+    def load(self) -> dict[str, Any] | None:
+        """Restore what `save` wrote, and return its `progress`; None where there is no file.
+
+        ValueError, before anything changes, for a file that is damaged or of other parts or parameters.
+        """
+        found = self.read()
+        if found is None:
+            return None
+        progress, restore = found
+        restore()
+        return progress
+
+    def read(self) -> tuple[dict[str, Any], Callable[[], None]] | None:
+        """Return the `progress` of the file and a function that restores the rest; None where there is no file.  Raises as `load`."""
+        if not os.path.exists(self.file):
+            return None
+        entries = load_checkpoint(self.file)
+        text = entries.pop(_TEXT, None)
+        if not isinstance(text, str):
+            raise ValueError(f"For 'RunState', {self.file!r} is a checkpoint, but not of a run.")
+        state = json.loads(text)
+        tensors = [entries.pop(f"{_TENSOR} {i}") for i in range(sum(name.startswith(_TENSOR) for name in entries))]
+        self._check(entries, state["parts"])
+
+        def restore() -> None:
+            for name, parameter in self._parameters.items():
+                parameter.set_data(entries[name])
+            for key, part in self._parts.items():
+                part.load_state_dict(_unpacked(state["parts"][key], tensors))
+            load_random_streams(state["streams"])
+
+        return state["progress"], restore
+
+    def delete(self) -> None:
+        """Delete the file."""
+        with suppress(FileNotFoundError):
+            os.remove(self.file)
+
+    def _check(self, saved: dict[str, Any], parts: dict[str, Any]) -> None:
+        """ValueError unless the file holds these parameters and parts."""
+        here = {name: f"{parameter.dtype}{list(parameter.shape)}" for name, parameter in self._parameters.items()}
+        there = {name: f"{value.dtype}{list(value.shape)}" for name, value in saved.items()}
+        here |= dict.fromkeys((f"state of {key}" for key in self._parts), "")
+        there |= dict.fromkeys((f"state of {key}" for key in parts), "")
+        lines = [f"{name}: {there.get(name, 'nothing')} in the file, {here.get(name, 'nothing')} in this program"
+                 for name in {**there, **here} if there.get(name) != here.get(name)]
+        if lines:
+            more = [f"and {len(lines) - 5} more"] if len(lines) > 5 else []
+            raise ValueError(f"For 'RunState', {self.file!r} is of another run:\n  " + "\n  ".join(lines[:5] + more)
+                             + "\nDelete the file to begin anew.")
+
+
+def _packed(value: Any, tensors: list[Tensor], place: str) -> Any:
+    """A state as JSON has it, with Tensors in `tensors`; TypeError, naming the place, for what cannot be saved."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return {_MARK: len(tensors) - 1}
+    if isinstance(value, np.ndarray):
+        return _packed(Tensor(value), tensors, place)
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_packed(item, tensors, f"{place}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _packed(item, tensors, f"{place}[{key!r}]") for key, item in value.items()}
+    raise TypeError(f"For 'RunState', {place} must be numbers, texts, None and Tensors in lists and dicts with texts as keys, but got "
+                    f"{value!r} of type {type(value).__name__}.")
+
+
+def _unpacked(value: Any, tensors: list[Tensor]) -> Any:
+    if isinstance(value, list):
+        return [_unpacked(item, tensors) for item in value]
+    if isinstance(value, dict):
+        return tensors[value[_MARK]] if set(value) == {_MARK} else {key: _unpacked(item, tensors) for key, item in value.items()}
+    return value
