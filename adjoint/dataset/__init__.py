@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adjoint.dataset import config, transforms
+from adjoint.dataset import config, text, transforms, vision
 from adjoint.dataset.batching import BatchInfo
 from adjoint.dataset.dataset import Dataset
 from adjoint.dataset.dataset import zip_datasets as zip
@@ -25,7 +25,7 @@ from adjoint.diagnostics import missing_name
 __all__ = [
     "BatchInfo", "Dataset", "DistributedSampler", "FashionMnistDataset", "GeneratorDataset", "KMnistDataset", "MappableDataset",
     "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset", "RandomSampler", "Sampler", "SequentialSampler", "Shuffle",
-    "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler", "config", "transforms", "zip",
+    "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler", "config", "text", "transforms", "vision", "zip",
 ]
 
 

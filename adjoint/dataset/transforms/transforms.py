@@ -156,8 +156,7 @@ class OneHot(StackOperation):
 
     smoothing_rate  spread evenly over all classes, in float64: (1 - rate) * onehot + rate / num_classes
 
-    A label below 0 has no place: its vector holds zeros.  RuntimeError for labels of num_classes or more, for floats and for matrices with
-    more than one column.
+    RuntimeError for labels below 0 or of num_classes or more, for floats, and for matrices with more than one column.
     """
 
     def __init__(self, num_classes: int, smoothing_rate: float = 0.0):
@@ -177,6 +176,8 @@ class OneHot(StackOperation):
             raise RuntimeError(f"OneHot: Only support scalar or 1D input, got rank: {array.ndim}")
         if array.size and array.max() >= self.num_classes:
             raise RuntimeError(f"OneHot: index values should not bigger than num classes: {self.num_classes}, but got: {array.max()}")
+        if array.size and array.min() < 0:
+            raise RuntimeError(f"OneHot: index values should not be smaller than 0, but got: {array.min()}")
         hot = array[..., None] == np.arange(self.num_classes)
         if not self.smoothing_rate:
             return hot.astype(array.dtype)
