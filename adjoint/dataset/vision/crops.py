@@ -190,8 +190,8 @@ def _around(array: Array, sides: Box, colour: tuple[int, ...], border: Border, a
     left, top, right, bottom = sides
     pads = [(0, 0)] * axis + [(top, bottom), (left, right)] + [(0, 0)] * (array.ndim - axis - 2)
     if border is not Border.CONSTANT:
-        mode = {Border.EDGE: "edge", Border.REFLECT: "reflect", Border.SYMMETRIC: "symmetric"}[border]
-        return np.pad(array, pads, mode)  # pyright: ignore[reportArgumentType, reportCallIssue] - one of NumPy's names
+        mode: Any = border.value  # NumPy's names are the same
+        return np.pad(array, pads, mode)
     shape = [size + before + after for size, (before, after) in zip(array.shape, pads)]
     channels = array.shape[-1] if array.ndim > axis + 2 else 1
     result = np.empty(shape, array.dtype)

@@ -86,11 +86,13 @@ def _interpolated(source: Array, rows: Taps, columns: Taps, mode: Inter) -> Arra
         row_weights = np.rint(row_weights * np.float32(_SCALE)).astype(np.int32)
         column_weights = np.rint(column_weights * np.float32(_SCALE)).astype(np.int32)
     wide = source.astype(working)
-    across = sum(wide[:, columns[0][:, tap]] * column_weights[None, :, tap, None].astype(working) for tap in range(column_weights.shape[1]))
-    lines = [across[rows[0][:, tap]] for tap in range(row_weights.shape[1])]  # pyright: ignore[reportIndexIssue] - there are taps
+    across: Any = sum(wide[:, columns[0][:, tap]] * column_weights[None, :, tap,
+                                                                   None].astype(working) for tap in range(column_weights.shape[1]))
+    lines = [across[rows[0][:, tap]] for tap in range(row_weights.shape[1])]
     parts = [row_weights[:, tap, None, None].astype(working) for tap in range(row_weights.shape[1])]
     if not exact:
-        return sum(line * part for line, part in zip(lines, parts)).astype(source.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+        total: Any = sum(line * part for line, part in zip(lines, parts))
+        return total.astype(source.dtype)
     if mode is Inter.CUBIC:
         small = np.float32(1.0 / (_SCALE * _SCALE))
         total = sum(line.astype(np.float32) * (part.astype(np.float32) * small) for line, part in zip(lines, parts))
