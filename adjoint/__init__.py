@@ -43,11 +43,28 @@ from adjoint.common.dtype import (
 from adjoint.common.tensor import tensor
 from adjoint.diagnostics import CompileError, InternalError, missing_name
 from adjoint.runtime.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
-from adjoint.runtime.context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
+from adjoint.runtime.context import (
+    COMPATIBLE,
+    GRAPH_MODE,
+    LAX,
+    PYNATIVE_MODE,
+    STRICT,
+    get_context,
+    get_current_device,
+    launch_blocking,
+    set_context,
+    set_device,
+)
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
 from adjoint.runtime.jit import jit, ms_function
 from adjoint.runtime.jit_options import JitConfig, jit_class
 from adjoint.runtime.mutable import mutable
+from adjoint.runtime.parallel_context import (
+    ParallelMode,
+    get_auto_parallel_context,
+    reset_auto_parallel_context,
+    set_auto_parallel_context,
+)
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.pullbacks import jvp, vjp
 from adjoint.runtime.random import get_seed, set_seed
@@ -56,12 +73,13 @@ from adjoint.runtime.tensor import Tensor
 __version__ = "0.1.0"
 
 __all__ = [
-    "CompileError", "GRAPH_MODE", "InternalError", "JitConfig", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "amp",
-    "bfloat16", "bool_", "byte", "common", "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32",
-    "float64", "get_context", "get_grad", "get_seed", "grad", "half", "int16", "int32", "int64", "int8", "intc", "intp", "jit",
-    "jit_class", "jvp", "load_checkpoint", "load_param_into_net", "long", "ms_function", "mutable", "nn", "ops", "pytype_to_dtype",
-    "save_checkpoint", "set_context", "set_seed", "short", "single", "tensor", "ubyte", "uint16", "uint32", "uint64", "uint8", "uintc",
-    "uintp", "ushort", "value_and_grad", "vjp",
+    "COMPATIBLE", "CompileError", "GRAPH_MODE", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE", "ParallelMode", "Parameter",
+    "ParameterTuple", "STRICT", "Tensor", "amp", "bfloat16", "bool_", "byte", "common", "context", "double", "dtype", "dtype_to_nptype",
+    "dtype_to_pytype", "float16", "float32", "float64", "get_auto_parallel_context", "get_context", "get_current_device", "get_grad",
+    "get_seed", "grad", "half", "int16", "int32", "int64", "int8", "intc", "intp", "jit", "jit_class", "jvp", "launch_blocking",
+    "load_checkpoint", "load_param_into_net", "long", "ms_function", "mutable", "nn", "ops", "pytype_to_dtype",
+    "reset_auto_parallel_context", "save_checkpoint", "set_auto_parallel_context", "set_context", "set_device", "set_seed", "short",
+    "single", "tensor", "ubyte", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
 ]
 
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"
@@ -84,7 +102,8 @@ _TRAINING = (
     "TopKCategoricalAccuracy", "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
 )
 LOADED_WHEN_USED: dict[str, str] = {
-    "dataset": "adjoint.dataset", "numpy": "adjoint.numpy", "train": "adjoint.train", **dict.fromkeys(_TRAINING, "adjoint.train"),
+    "dataset": "adjoint.dataset", "log": "adjoint.log", "numpy": "adjoint.numpy", "train": "adjoint.train",
+    **dict.fromkeys(_TRAINING, "adjoint.train"),
 }
 """Names that load their module when they are first used."""
 

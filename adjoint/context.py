@@ -1,5 +1,14 @@
-"""The user's context by MindSpore's name; see `adjoint.runtime.context`."""
+"""The user's context by MindSpore's name; see `adjoint.runtime.context` and `adjoint.runtime.parallel_context`."""
 
-from adjoint.runtime.context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
+from adjoint.runtime.context import COMPATIBLE, GRAPH_MODE, LAX, PYNATIVE_MODE, STRICT, get_context, set_context
+from adjoint.runtime.parallel_context import (
+    ParallelMode,
+    get_auto_parallel_context,
+    reset_auto_parallel_context,
+    set_auto_parallel_context,
+)
 
-__all__ = ["GRAPH_MODE", "PYNATIVE_MODE", "get_context", "set_context"]
+__all__ = [
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "ParallelMode", "STRICT", "get_auto_parallel_context", "get_context",
+    "reset_auto_parallel_context", "set_auto_parallel_context", "set_context",
+]

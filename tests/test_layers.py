@@ -27,7 +27,7 @@ LEVEL = {
     for level, layers in enumerate(ORDER)
     for layer in ((layers,) if isinstance(layers, str) else layers)
 }
-LEVEL |= dict.fromkeys(("amp", "common", "context", "dtype"), LEVEL["ops"])
+LEVEL |= dict.fromkeys(("amp", "common", "context", "dtype", "log"), LEVEL["ops"])
 """Names of the public interface for what the runtime holds; they stand where `ops` stands."""
 APART = {"passes", "codegen", "frontend", "dataset"}
 ABOVE_ALL = {"__init__", "__main__"}

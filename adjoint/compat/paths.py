@@ -43,8 +43,18 @@ OLDER = {
 """Modules of earlier versions, which are ours of the same path, or stand for another one."""
 
 PRIVATE = {
+    "common.api": {"_pynative_executor": "compat.private.executor"},
     "nn.loss.loss": {"_Loss": "nn.LossBase"},
-    "ops.primitive": {"_Primitive": "ops.Primitive"},
+    "nn.optim.optimizer": {"opt_init_args_register": "compat.private.opt_init_args_register"},
+    "ops._primitive_cache": {"_get_cache_prim": "compat.private.cached_primitive"},
+    "parallel._auto_parallel_context": {"auto_parallel_context": "compat.private.auto_parallel_context"},
+    "parallel._utils": {
+        "_get_device_num": "compat.private.device_num", "_get_global_rank": "compat.private.global_rank",
+        "_get_gradients_mean": "compat.private.gradients_mean", "_get_parallel_mode": "compat.private.parallel_mode",
+        "_get_parameter_broadcast": "compat.private.parameter_broadcast", "_get_full_batch": "compat.private.full_batch",
+        "_get_pipeline_stages": "compat.private.pipeline_stages", "_is_parallel_mode": "compat.private.is_parallel",
+        "_get_enable_parallel_optimizer": "compat.private.enable_parallel_optimizer",
+    },
 }
 """Private names that programs import, and the public ones that they stand for."""
 

@@ -44,10 +44,11 @@ class DType:
         self.is_float = kind == "f"
         self.is_integer = kind in "iu"
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self.long_name
 
-    __str__ = __repr__
+    def __repr__(self) -> str:
+        return f"mindspore.{self.long_name.lower()}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _dtype_named, (self.name,)

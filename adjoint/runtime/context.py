@@ -17,10 +17,15 @@ from adjoint.runtime.epoch import epoch
 from adjoint.runtime.state import state
 from adjoint.settings import SETTINGS, Setting
 
-__all__ = ["GRAPH_MODE", "PYNATIVE_MODE", "call_depth", "get_context", "hook_signature", "in_force", "set_context"]
+__all__ = [
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "call_depth", "get_context", "get_current_device", "hook_signature",
+    "in_force", "launch_blocking", "set_context", "set_device",
+]
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
+STRICT, COMPATIBLE, LAX = 0, 1, 2
+"""MindSpore's values of `jit_syntax_level`, which means nothing here."""
 
 _SIGNATURES = ("cell", "cell_id")
 
@@ -193,6 +198,23 @@ def _setting(name: str) -> Any:
     close = difflib.get_close_matches(name, [*_KNOWN, *_ACCEPTED], 1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(f"For 'get_context', the argument {name!r} is not recognized.{hint}")
+
+
+def set_device(device_target: str, device_id: int | None = None) -> None:
+    """Say where the program runs: "CPU"; "GPU" and "Ascend" run on the CPU after one warning on stderr.
+
+    TypeError and ValueError as `set_context` raises them for its settings of these names.
+    """
+    set_context(device_target=device_target, **({} if device_id is None else {"device_id": device_id}))
+
+
+def get_current_device() -> tuple[str, int]:
+    """Return the device's target and number, as they were set."""
+    return _settings["device_target"], _settings["device_id"]
+
+
+def launch_blocking() -> None:
+    """Kept for MindSpore's scripts: operators have always run when they return."""
 
 
 def in_force() -> list[tuple[Setting, Any, str]]:

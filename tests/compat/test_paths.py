@@ -125,6 +125,14 @@ def test_modules_are_attributes_without_an_import() -> None:
     "from mindspore.common.parameter import Parameter, ParameterTuple",
     "from mindspore.common import dtype as mstype, set_seed",
     "from mindspore.train.serialization import load_checkpoint, load_param_into_net",
+    "from mindspore.common.api import _pynative_executor; _pynative_executor.sync()",
+    "from mindspore.nn.optim.optimizer import opt_init_args_register",
+    "from mindspore.ops._primitive_cache import _get_cache_prim",
+    "from mindspore.parallel._utils import _get_device_num, _get_gradients_mean, _get_parallel_mode",
+    "from mindspore.context import ParallelMode; ParallelMode.MODE_LIST",
+    "from mindspore import log as logger; logger.warning",
+    "from mindspore.runtime import launch_blocking; launch_blocking()",
+    "from mindspore import STRICT, set_auto_parallel_context, set_device; set_device('CPU')",
     "import mindspore.common.dtype as mstype",
     "import mindspore.context as context",
     "import mindspore.ops.functional as F",
@@ -151,6 +159,20 @@ def test_a_name_out_of_scope_fails_where_it_is_used(use: str, instead: str) -> N
     with pytest.raises(NotImplementedError, match=f"adjoint has no 'mindspore.*Instead: .*{instead}"):
         eval(use, space)
     assert not isinstance(1.0, space["COOTensor"]) and "not here" in repr(space["Custom"])
+
+
+def test_the_arguments_of_an_optimizer_are_kept() -> None:
+    space: dict[str, Any] = {}
+    exec("from mindspore.nn.optim.optimizer import opt_init_args_register, Optimizer", space)
+
+    class Own(space["Optimizer"]):
+        @space["opt_init_args_register"]
+        def __init__(self, params: Any, learning_rate: float = 0.1, momentum: float = 0.9):
+            super().__init__(learning_rate, params)
+
+    weight = ms.Parameter(ms.Tensor([1.0]), name="w")
+    made = Own([weight], 0.2)
+    assert made.init_params == {"params": [weight]} and made.init_learning_rate == 0.2 and made.init_args == {"momentum": 0.9}
 
 
 def test_a_name_out_of_scope_fails_in_a_graph_at_the_line() -> None:

@@ -189,3 +189,10 @@ def _arithmetic(section: str, expression: str) -> Tensor:
     ("expression", "wanted"), [(e, w["repr"]) for e, w in TEXTS["cells"].items() if e.startswith("ops.") and "Prim[" in w["repr"]])
 def test_texts_of_primitives(expression: str, wanted: str) -> None:
     assert repr(evaluated(expression)) == str(evaluated(expression)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"), [(e, w) for e, w in TEXTS["names"].items() if hasattr(adjoint, e.removeprefix("ms.")) and "dtype" not in e])
+def test_texts_of_dtypes(expression: str, wanted: dict[str, str]) -> None:
+    value = evaluated(expression)
+    assert {"str": str(value), "repr": repr(value)} == wanted
