@@ -32,7 +32,7 @@ demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, it
 	@$(BIN)/python examples/lenet_digits.py
 
 test: .venv/.test        ## the whole test suite; an op that would fall back to NumPy is an error
-	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest
+	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 fuzz: .venv/.test        ## control flow and hostile calls made up, others each time: make fuzz N=2000
 	ADJOINT_FUZZ=$(or $(N),500) $(BIN)/python -m pytest tests/test_control_flow.py tests/test_hostile_calls.py

@@ -25,6 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not kept:
         kept = tempfile.mkdtemp(prefix="adjoint-tests-")
         _owned.append(kept)
+        os.environ["ADJOINT_TEST_CACHE"] = kept  # worker processes of this run share it
     os.environ["ADJOINT_CACHE_DIR"] = kept
 
 
