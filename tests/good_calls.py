@@ -75,7 +75,7 @@ ops.adaptive_max_pool2d(image, 2); ops.adaptive_max_pool3d(volume, 2); ops.avg_p
 ops.conv_transpose2d(image, kernel[:1]); ops.dropout1d(signal); ops.dropout2d(image); ops.dropout3d(volume); ops.lp_pool1d(signal, 2.0, 2)
 ops.lp_pool2d(image, 2.0, 2); ops.max_pool3d(volume, 2); ops.conv3d(volume, cube); ops.unfold(image, 2); ops.fold(columns, (3, 3), 2)
 ops.col2im(patches, (3, 3), 2, 1, 0, 1); ops.interpolate(image, (3, 3));
-ops.upsample(image, (3, 3)); ops.pixel_shuffle(four, 2); ops.pixel_unshuffle(four, 1)
+ops.upsample(image, (3, 3)); ops.make_range(1, 5, 2); ops.pixel_shuffle(four, 2); ops.pixel_unshuffle(four, 1)
 """
 
 PRIMITIVES = """
@@ -130,6 +130,8 @@ nn.BatchNorm3d(1)(volume); nn.ChannelShuffle(1)(image); nn.ConstantPad1d(1, 1.0)
 nn.ConstantPad3d(1, 1.0)(volume); nn.Conv1d(2, 2, 2)(sequence); nn.Conv1dTranspose(2, 2, 2)(sequence); nn.Conv2dTranspose(1, 2, 2)(image)
 nn.Dropout1d()(signal); nn.Dropout2d()(image); nn.Dropout3d()(volume); nn.EmbeddingLookup(3, 2, 'ones')(classes); nn.GroupNorm(1, 1)(image)
 nn.InstanceNorm1d(2)(sequence); nn.InstanceNorm2d(1)(image); nn.InstanceNorm3d(1)(volume); nn.MaxPool1d(2)(signal); nn.MaxPool3d(2)(volume)
+nn.CELU()(x); nn.FastGelu()(x); nn.GLU()(image); nn.HShrink()(x); nn.Hardtanh()(x); nn.LogSigmoid()(x); nn.Mish()(x); nn.SeLU()(x)
+nn.SoftShrink()(x); nn.Softmax2d()(image); nn.Softmin()(x); nn.Softsign()(x); nn.Tanhshrink()(x); nn.Threshold(0.0, 1.0)(x)
 nn.Conv3d(1, 2, 2)(volume); nn.Conv3dTranspose(1, 2, 2)(volume); nn.Unfold([1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1])(image)
 nn.Upsample((3, 3))(image); nn.Norm()(x); nn.OneHot(depth=3)(classes); nn.Pad(((0, 1), (1, 0)))(x)
 nn.PixelShuffle(2)(four); nn.PixelUnshuffle(1)(four)

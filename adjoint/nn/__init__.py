@@ -69,10 +69,6 @@ INSTEAD = {
     **dict.fromkeys(("GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"), _RECURRENT),
     "ForwardValueAndGrad": "`ms.value_and_grad`",
     "AdamW": "`nn.AdamWeightDecay`",
-    "CELU": "the function `ops.celu`", "GLU": "the function `ops.glu`", "HShrink": "the function `ops.hardshrink`",
-    "Hardtanh": "the function `ops.hardtanh`", "LogSigmoid": "the function `ops.logsigmoid`", "Mish": "the function `ops.mish`",
-    "SeLU": "the function `ops.selu`", "SoftShrink": "the function `ops.softshrink`", "Softmin": "the function `ops.softmin`",
-    "Softsign": "the function `ops.softsign`", "Tanhshrink": "the function `ops.tanhshrink`", "Threshold": "the function `ops.threshold`",
 }
 """What to write for layers of MindSpore's that are not here."""
 

@@ -12,8 +12,9 @@ from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor
 
 __all__ = [
-    "ELU", "GELU", "HSigmoid", "HSwish", "Identity", "LeakyReLU", "LogSoftmax", "PReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax",
-    "Softplus", "Tanh", "get_activation",
+    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "Identity", "LeakyReLU", "LogSigmoid",
+    "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softmax", "Softmax2d", "Softmin",
+    "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold", "get_activation",
 ]
 
 
@@ -153,6 +154,134 @@ class LogSoftmax(Cell):
         return activations.log_softmax(x, self.axis)
 
 
+class CELU(Cell):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+
+    def __init__(self, alpha: float = 1.0):
+        super().__init__()
+        self.alpha = number("CELU", "alpha", alpha)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.celu(x, self.alpha)
+
+
+class SeLU(Cell):
+    """scale * x where x > 0, else scale * alpha * (exp(x) - 1), with the scale and alpha of Klambauer et al. 2017."""
+
+    def construct(self, input_x: Tensor) -> Tensor:
+        return activations.selu(input_x)
+
+
+class GLU(Cell):
+    """The first half along `axis` times the sigmoid of the second."""
+
+    def __init__(self, axis: int = -1):
+        super().__init__()
+        self.axis = integer("GLU", "axis", axis)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.glu(x, self.axis)
+
+
+class Mish(Cell):
+    """x * tanh(log(1 + exp(x)))."""
+
+    def construct(self, input_x: Tensor) -> Tensor:
+        return activations.mish(input_x)
+
+
+class FastGelu(Cell):
+    """x * sigmoid(1.702 * x), by the formula of `ops.fast_gelu`."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.fast_gelu(x)
+
+
+class LogSigmoid(Cell):
+    """log(1 / (1 + exp(-x)))."""
+
+    def construct(self, input_x: Tensor) -> Tensor:
+        return activations.logsigmoid(input_x)
+
+
+class Softsign(Cell):
+    """x / (1 + |x|)."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.softsign(x)
+
+
+class Softmin(Cell):
+    """Softmax of -x along `axis`."""
+
+    def __init__(self, axis: int = -1):
+        super().__init__()
+        self.axis = integer("Softmin", "axis", axis)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.softmin(x, self.axis)
+
+
+class Softmax2d(Cell):
+    """Softmax over the channels of [n, c, h, w] or [c, h, w]."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.softmax(floating(self, "x", x, (3, 4)), -3)
+
+
+class HShrink(Cell):
+    """x, or 0 where |x| <= lambd."""
+
+    def __init__(self, lambd: float = 0.5):
+        super().__init__()
+        self.lambd = number("HShrink", "lambd", lambd)
+
+    def construct(self, input: Tensor) -> Tensor:
+        return activations.hardshrink(input, self.lambd)
+
+
+class SoftShrink(Cell):
+    """x brought nearer to 0 by lambd, and 0 where |x| <= lambd."""
+
+    def __init__(self, lambd: float = 0.5):
+        super().__init__()
+        self.lambd = number("SoftShrink", "lambd", lambd)
+
+    def construct(self, input: Tensor) -> Tensor:
+        return activations.softshrink(input, self.lambd)
+
+
+class Tanhshrink(Cell):
+    """x - tanh(x)."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.tanhshrink(x)
+
+
+class Hardtanh(Cell):
+    """x, brought between `min_val` and `max_val`."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
+        super().__init__()
+        self.min_val, self.max_val = number("Hardtanh", "min_val", min_val), number("Hardtanh", "max_val", max_val)
+        if not min_val < max_val:
+            raise ValueError(f"For 'Hardtanh', the argument 'max_val' must be greater than min_val={min_val}, but got {max_val}.")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return activations.hardtanh(x, self.min_val, self.max_val)
+
+
+class Threshold(Cell):
+    """x where x > threshold, else `value`."""
+
+    def __init__(self, threshold: float, value: float):
+        super().__init__()
+        self.threshold, self.value = number("Threshold", "threshold", threshold), number("Threshold", "value", value)
+
+    def construct(self, input_x: Tensor) -> Tensor:
+        return activations.threshold(input_x, self.threshold, self.value)
+
+
 class Identity(Cell):
     """Returns its argument."""
 
@@ -166,6 +295,8 @@ class Identity(Cell):
 _ACTIVATIONS: dict[str, type[Cell]] = {
     "relu": ReLU, "relu6": ReLU6, "leakyrelu": LeakyReLU, "elu": ELU, "sigmoid": Sigmoid, "silu": SiLU, "softplus": Softplus,
     "tanh": Tanh, "gelu": GELU, "softmax": Softmax, "logsoftmax": LogSoftmax, "prelu": PReLU, "hswish": HSwish, "hsigmoid": HSigmoid,
+    "softmin": Softmin, "softsign": Softsign, "logsigmoid": LogSigmoid, "softshrink": SoftShrink, "hshrink": HShrink, "mish": Mish,
+    "softmax2d": Softmax2d, "tanhshrink": Tanhshrink, "hardtanh": Hardtanh, "fast_gelu": FastGelu,
 }
 
 

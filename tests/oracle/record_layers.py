@@ -325,6 +325,9 @@ SMALL = (
     "nn.Range(3, 0, -1)()",
     "nn.Range(0, 5, 0)",
     "nn.Range(0, 5, -1)",
+    "ops.make_range(4)",
+    "ops.make_range(1, 4)",
+    "ops.make_range(1, 8, 3)",
     "nn.EmbeddingLookup(4, 2)(i32([4, -1]))",
     "nn.EmbeddingLookup(2, 2, f32([[1, 2], [3, 4]]))(i32([[0, 1], [1, 1]]))",
     "nn.EmbeddingLookup(4, 2, target='GPU')",
@@ -351,6 +354,14 @@ SMALL = (
     "curve(lambda x: ops.LpNorm(1)(x), wave(2, 3))",
     "curve(lambda x: ops.LpNorm((0, 1), 3, True)(x), wave(2, 3))",
 )
+ACTIVATIONS = (
+    "CELU()", "CELU(0.5)", "GLU()", "GLU(0)", "HShrink()", "HShrink(1.0)", "Hardtanh()", "Hardtanh(-0.5, 2.0)", "LogSigmoid()", "Mish()",
+    "SoftShrink()", "Softmin()", "Softsign()", "Tanhshrink()", "Threshold(0.5, 2.0)", "FastGelu()",
+    "Softmin(0)",
+)
+
+
+OTHERS = ("nn.SeLU()(wave(2, 4) * 3)", "curve(nn.Softmax2d(), wave(1, 2, 2, 2))", "nn.Softmax2d()(wave(2, 2))", "nn.Hardtanh(1.0, 1.0)")
 
 
 def record() -> dict[str, Any]:
@@ -363,4 +374,5 @@ def record() -> dict[str, Any]:
         "normalised": outcomes(NORMALISED, brief),
         "moved": outcomes(MOVED, brief),
         "small layers": outcomes(SMALL, brief),
+        "activations": outcomes((*(f"curve(nn.{name}, wave(2, 4) * 3)" for name in ACTIVATIONS), *OTHERS), brief),
     }
