@@ -53,6 +53,7 @@ SETTINGS = (
     Setting("", "ADJOINT_CPU", "native or baseline", "native", "whether kernels use what this processor has beyond others of its family"),
     Setting("", "ADJOINT_FORBID_INTERPRETER", "0 or 1", "0", "1: an operator without a compiled kernel raises"),
     Setting("", "ADJOINT_FULL_TRACEBACK", "0 or 1", "0", "1: errors are shown with the frames of adjoint too"),
+    Setting("", "ADJOINT_PROGRESS", "0 or 1", "1", "0: `Model` shows no bar on terminals"),
     Setting("", "CC", "a command", "cc, gcc, clang, the zig wheel", "the C compiler to try first"),
     Setting("", "XDG_CACHE_HOME", "a directory", "~/.cache", "the user's cache directory: kernels are kept in `adjoint` in it"),
     Setting("", "NO_COLOR", "anything", "not set", "no colours on terminals"),

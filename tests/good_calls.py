@@ -100,6 +100,7 @@ ops.MaxPoolWithArgmax(2, 2)(image); ops.Maximum()(x, y); ops.Meshgrid()((row, ro
 ops.Mish()(x); ops.Mod()(x, positive); ops.Mul()(x, y); ops.NLLLoss()(x, classes, positive_row); ops.Neg()(x); ops.NotEqual()(x, y)
 ops.OneHot()(classes, 3, number, number); ops.Ones()((2,), ms.float32); ops.OnesLike()(x); ops.PReLU()(x, slope)
 ops.Pad(((1, 1), (0, 0)))(x); ops.Pow()(positive, 2); ops.Range()(0, 5, 2); ops.Rank()(x); ops.ReLU()(x); ops.ReLU6()(x)
+ops.FloatStatus()(x)
 ops.RealDiv()(x, positive); ops.Reciprocal()(positive); ops.ReduceAll()(truth, 0); ops.ReduceAny()(truth, 0); ops.ReduceMax()(x, 0)
 ops.ReduceMean()(x, 0); ops.ReduceMin()(x, 0); ops.ReduceProd()(x, 0); ops.ReduceSum()(x, 0); ops.Reshape()(x, (3, 2))
 ops.ReverseV2((0,))(x); ops.Rint()(x); ops.Round()(x); ops.Rsqrt()(positive); ops.ScalarToTensor()(2.0); ops.SeLU()(x)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 from adjoint.train.amp import build_train_network
 from adjoint.train.batches import Batches
-from adjoint.train.callback.callback import CallbackList, CallbackParameters, RunContext
+from adjoint.train.callback.callback import Callback, CallbackList, CallbackParameters, RunContext
 from adjoint.train.callback.checkpoint import ModelCheckpoint
 from adjoint.train.callback.continue_run import ContinueRun
 from adjoint.train.loss_scale_manager import LossScaleManager
@@ -151,11 +153,13 @@ class Model:
             raise ValueError(f"For '{owner}', the parameter 'epoch' must bigger than parameter 'initial_epoch', but got the parameter "
                              f"'epoch' is {epochs}, 'initial_epoch' is {first}.")
         called = CallbackList(callbacks)
+        given = list(called.callbacks)
+        called.callbacks += _bar(epochs)
         batches = Batches(owner, "train_dataset", dataset, epochs - first)
         run = CallbackParameters(
             cur_step_num=0, train_network=self._train_network, epoch_num=epochs - first,
             batch_num=sink_size if sinks and sink_size > 0 else batches.count, mode="train", loss_fn=self._loss_fn,
-            optimizer=self._optimizer, parallel_mode="stand_alone", device_number=1, train_dataset=dataset, list_callback=called.callbacks,
+            optimizer=self._optimizer, parallel_mode="stand_alone", device_number=1, train_dataset=dataset, list_callback=given,
             train_dataset_element=None, network=self._network, last_save_ckpt_step=None, latest_ckpt_file=None,
             loss_scale_mananger=self._loss_scale_manager, dataset_sink_mode=False)
         try:
@@ -245,10 +249,12 @@ class Model:
             raise ValueError("For Model.eval, the model argument 'metrics' can not be None or empty, "
                              "you should set the argument 'metrics' for model.")
         called = CallbackList(callbacks)
+        given = list(called.callbacks)
+        called.callbacks += _bar(1)
         batches = Batches("Model.eval", "valid_dataset", valid_dataset, 1)
         run = CallbackParameters(
             eval_network=self._eval_network, valid_dataset=valid_dataset, batch_num=batches.count, mode="eval", cur_step_num=0,
-            list_callback=called.callbacks, network=self._network, dataset_sink_mode=False)
+            list_callback=given, network=self._network, dataset_sink_mode=False)
         with called:
             return self._evaluate(run, called, batches, None)
 
@@ -333,6 +339,15 @@ class Model:
 def _cell(argument: str, value: Any) -> None:
     if not isinstance(value, Cell):
         raise TypeError(f"For 'Model', the argument '{argument}' must be a Cell, but got {value!r} of type {type(value).__name__}.")
+
+
+def _bar(epochs: int) -> list[Callback]:
+    """A bar for the terminal, if the output is one."""
+    if not sys.stdout.isatty() or os.environ.get("ADJOINT_PROGRESS", "1") == "0":
+        return []
+    from adjoint.train.progress import ProgressBar  # it loads rich, which terminals alone need
+
+    return [ProgressBar(epochs)]
 
 
 def _is_due(epoch: int, frequency: int | list[int]) -> bool:

@@ -9,7 +9,7 @@ from adjoint.ir.ops.along import CumSum as CumSumOp
 from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, Sum
 from adjoint.ir.ops.reduce import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.reduce import ReduceMin as ReduceMinOp
-from adjoint.ir.types import BOOL, I32, I64, DType
+from adjoint.ir.types import BOOL, F32, I32, I64, DType
 from adjoint.ops import arithmetic, ordering, reduction
 from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, integer, operand, real, single, wrong
 from adjoint.ops.primitive import Plain, Primitive
@@ -17,7 +17,7 @@ from adjoint.runtime.interned import made
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
-    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "CumSum", "L2Loss", "L2Normalize", "LpNorm", "ReduceAll",
+    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "CumSum", "FloatStatus", "L2Loss", "L2Normalize", "LpNorm", "ReduceAll",
     "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Sort", "TopK",
 ]
 
@@ -45,6 +45,19 @@ class ReduceSum(_Reduce):
             return arithmetic.identity(x)
         axes = self._axes(x, axis)
         return apply(made(Any_ if x.dtype is BOOL else Sum, axes, self.keep_dims), x)
+
+
+class FloatStatus(Primitive):
+    """Float32 of shape (1,): 1 when a number is not finite, else 0; TypeError for a tensor that is not of floats."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def __call__(self, x: Any) -> Tensor:
+        x = operand("FloatStatus", x, "x")
+        if not x.dtype.is_float:
+            raise wrong("FloatStatus", "x", "a Tensor of floats", x, TypeError)
+        return arithmetic.logical_not(reduction.all(arithmetic.isfinite(x))).astype(F32).reshape((1,))
 
 
 class ReduceMean(_Reduce):
