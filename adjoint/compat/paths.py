@@ -44,6 +44,7 @@ OLDER = {
 
 PRIVATE = {
     "common.api": {"_pynative_executor": "compat.private.executor"},
+    "dataset.engine.datasets": {"Dataset": "dataset.Dataset", "MappableDataset": "dataset.MappableDataset"},
     "nn.loss.loss": {"_Loss": "nn.LossBase"},
     "nn.optim.optimizer": {"opt_init_args_register": "compat.private.opt_init_args_register"},
     "ops._primitive_cache": {"_get_cache_prim": "compat.private.cached_primitive"},

@@ -71,8 +71,7 @@ class Vocab:
                 lines = file.read().splitlines()
             except UnicodeDecodeError as error:
                 raise RuntimeError(f"Invalid file, {file_path} is no text in UTF-8: {error}.") from None
-        words = [(line.split(delimiter)[0] if delimiter else line).strip() for line in lines]
-        words = [word for word in words if word][:vocab_size]
+        words = [line.split(delimiter)[0] if delimiter else line for line in lines][:vocab_size]
         try:
             return cls._of(_numbered(words, special_tokens, special_first, file_path))
         except ValueError as error:

@@ -1,0 +1,34 @@
+"""Datasets of formats that are not read here: importable, and an error with the way out where they are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["MindDataset", "OBSMindDataset", "TFRecordDataset"]
+
+
+class _Absent:
+    """What cannot be made."""
+
+    what = ""
+
+    def __init__(self, *arguments: Any, **named: Any):
+        raise NotImplementedError(f"adjoint reads no {self.what} files. Read them with what wrote them, once, into arrays: `np.savez` "
+                                  f"keeps them, and "
+                                  "`dataset.NumpySlicesDataset` or `dataset.GeneratorDataset` gives them to a network.")
+
+
+class MindDataset(_Absent):
+    """MindRecord files: NotImplementedError."""
+
+    what = "MindRecord"
+
+
+class OBSMindDataset(MindDataset):
+    """MindRecord files in Huawei's storage: NotImplementedError."""
+
+
+class TFRecordDataset(_Absent):
+    """TFRecord files: NotImplementedError."""
+
+    what = "TFRecord"

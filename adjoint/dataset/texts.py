@@ -1,0 +1,228 @@
+"""Rows of text files: lines, and tables of comma-separated values."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.dataset.arguments import check_source, check_type
+from adjoint.dataset.blocks import Block, Column
+from adjoint.dataset.mappable import MappableDataset
+from adjoint.dataset.samplers import BuiltinSampler, DistributedSampler, SequentialSampler, Shuffle, select_sampler
+from adjoint.dataset.sources import Samples
+
+__all__ = ["CSVDataset", "TextFileDataset"]
+
+
+def _find(patterns: Any) -> list[str]:
+    """The files that patterns match, in order; ValueError for a pattern that matches none."""
+    check_type(patterns, (str, list), "dataset files")
+    if not patterns:
+        raise ValueError(f"Input dataset_files can not be empty, but got '{patterns}'.")
+    listed = patterns if isinstance(patterns, list) else [patterns]
+    found = [sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)) for pattern in listed]
+    unmatched = [pattern for pattern, paths in zip(listed, found) if not paths]
+    if unmatched:
+        raise ValueError(f"The following patterns did not match any files: {unmatched}.")
+    return [path for paths in found for path in paths]
+
+
+class _FileShuffle(BuiltinSampler):
+    """Files in random order, the rows of each in their own; `lengths` is told how many rows each has."""
+
+    def __init__(self, samples: Any):
+        super().__init__()
+        self._samples = samples
+
+    def chosen(self, length: int, random: np.random.Generator, labels: Any) -> np.ndarray[Any, Any]:
+        ends = np.cumsum(self._samples.rows_of_files())
+        parts = [np.arange(end - rows, end) for end, rows in zip(ends, self._samples.rows_of_files())]
+        return np.concatenate([parts[index] for index in random.permutation(len(parts))])
+
+    def is_shuffled(self) -> bool:
+        return True
+
+
+def _sampler(samples: Any, num_samples: int | None, shuffle: Any, num_shards: int | None, shard_id: int | None) -> BuiltinSampler:
+    """The sampler that the arguments of a source of files ask for."""
+    if shuffle is not Shuffle.FILES:
+        if isinstance(shuffle, Shuffle) and shuffle not in (Shuffle.GLOBAL, Shuffle.FALSE):
+            raise ValueError(f"Invalid shuffle mode, only Shuffle.GLOBAL, Shuffle.FILES and bools are supported here, but got {shuffle!r}.")
+        return select_sampler(num_samples, None, shuffle, num_shards, shard_id)
+    if num_shards is not None and shard_id is not None:
+        return DistributedSampler(num_shards, shard_id, False, num_samples).on_top_of(_FileShuffle(samples))
+    return SequentialSampler(None, num_samples).on_top_of(_FileShuffle(samples))
+
+
+class _Lines(Samples):
+    """The lines of files that are not empty.  Files are mapped into memory; only where lines begin and end is kept."""
+
+    columns = ("text",)
+
+    def __init__(self, paths: list[str]):
+        self._paths = paths
+        self._places: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]] | None = None
+
+    def places(self) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        """For each file its bytes, and where its lines begin and end."""
+        if self._places is None:
+            self._places = []
+            for path in self._paths:
+                data: Any = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
+                ends = np.flatnonzero(data == 10)
+                if len(data) and data[-1] != 10:
+                    ends = np.append(ends, len(data))
+                starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+                filled = ends > starts
+                self._places.append((data, starts[filled], ends[filled]))
+        return self._places
+
+    def rows_of_files(self) -> list[int]:
+        return [len(starts) for _, starts, _ in self.places()]
+
+    def __len__(self) -> int:
+        return sum(self.rows_of_files())
+
+    def block(self, indices: np.ndarray[Any, Any]) -> Block:
+        ends = np.cumsum(self.rows_of_files())
+        found: list[Any] = []
+        for index, file in zip(indices.tolist(), np.searchsorted(ends, indices, side="right").tolist()):
+            data, starts, stops = self.places()[file]
+            line = index - (int(ends[file - 1]) if file else 0)
+            encoded = data[starts[line] : stops[line]].tobytes()
+            try:
+                found.append(np.array(encoded.decode("utf-8")))
+            except UnicodeDecodeError as error:
+                raise RuntimeError(f"Invalid file, {self._paths[file]} is no text in UTF-8: {error}, at byte {starts[line]}.") from None
+        return Block([found], len(found))
+
+
+class TextFileDataset(MappableDataset):
+    """The lines of text files in UTF-8 that are not empty: `text`, strings.
+
+    dataset_files  a path, a pattern (`*.txt`), or a list of such; the files are read one after the other
+    shuffle        True or Shuffle.GLOBAL: all lines; Shuffle.FILES: the order of files; False: none
+    num_samples, num_shards, shard_id
+                   which lines an epoch has
+
+    Errors: ValueError where a pattern matches no file; RuntimeError for a file that is no UTF-8.
+    """
+
+    def __init__(self, dataset_files: Any, num_samples: int | None = None, num_parallel_workers: int | None = None,
+                 shuffle: bool | Shuffle = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
+        paths = _find(dataset_files)
+        check_source(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache, (bool, Shuffle))
+        samples = _Lines(paths)
+        self._set_source(samples, _sampler(samples, num_samples, shuffle, num_shards, shard_id))
+
+
+class _Table(Samples):
+    """The rows of files of values with a separator; all are read when the first is needed.
+
+    kinds   for each column the type of its values: int, float or str
+    header  whether the first row of a file holds the names of columns
+    """
+
+    def __init__(self, paths: list[str], delimiter: str, columns: Sequence[str], kinds: Sequence[type], header: bool):
+        self.columns = tuple(columns)
+        self._paths, self._delimiter, self._kinds, self._header = paths, delimiter, kinds, header
+        self._data: list[Column] | None = None
+        self._rows: list[int] = []
+
+    def data(self) -> list[Column]:
+        if self._data is None:
+            columns: list[list[Any]] = [[] for _ in self.columns]
+            self._rows = [self._read(path, columns) for path in self._paths]
+            numbers = {int: np.int32, float: np.float32}
+            self._data = [np.array(column, numbers[kind]) if kind in numbers else [np.array(value) for value in column]
+                          for column, kind in zip(columns, self._kinds)]
+        return self._data
+
+    def _read(self, path: str, columns: list[list[Any]]) -> int:
+        """Add the rows of a file; return how many there were."""
+        count = 0
+        for row, line in rows_of(path, self._delimiter, self._header):
+            if len(row) != len(columns):
+                raise RuntimeError(f"Invalid file, failed to parse csv file: {path} at line {line}. Expected {len(columns)} values for the "
+                                   f"columns {', '.join(self.columns)}, but got {len(row)}.")
+            for column, value, kind, name in zip(columns, row, self._kinds, self.columns):
+                try:
+                    number = kind(value)
+                    if kind is int and not -(2**31) <= number < 2**31:
+                        raise ValueError
+                    column.append(number)
+                except ValueError:
+                    raise RuntimeError(f"Invalid csv, csv file: {path} parse failed at line {line}, type does not match: column "
+                                       f"{name!r} holds "
+                                       f"{'Int32' if kind is int else 'Float32'}, but got {value!r}.") from None
+            count += 1
+        return count
+
+    def rows_of_files(self) -> list[int]:
+        self.data()
+        return self._rows
+
+    def __len__(self) -> int:
+        return sum(self.rows_of_files())
+
+    def block(self, indices: np.ndarray[Any, Any]) -> Block:
+        return Block([column[indices] if isinstance(column,
+                                                    np.ndarray) else [column[index].copy() for index in indices] for column in self.data()],
+                     len(indices))
+
+
+def rows_of(path: str, delimiter: str, header: bool) -> Any:
+    """The rows of a file that are not empty, each with its line, counted from 1."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            for row in reader:
+                if not row:
+                    continue
+                if header:
+                    header = False
+                    continue
+                yield row, reader.line_num
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise RuntimeError(f"Invalid file, failed to parse csv file: {path}: {error}.") from None
+
+
+class CSVDataset(MappableDataset):
+    """The rows of files of comma-separated values.
+
+    dataset_files    a path, a pattern, or a list of such; the files are read one after the other
+    field_delim      the character between values
+    column_defaults  for each column a value of its type: an int for Int32, a float for Float32, a string; default: strings
+    column_names     names of the columns; default: the first row of each file
+    shuffle          True or Shuffle.GLOBAL: all rows; Shuffle.FILES: the order of files; False: none
+
+    Errors: ValueError where a pattern matches no file; RuntimeError for a row with other columns or a value of another type, with its line.
+    """
+
+    def __init__(self, dataset_files: Any, field_delim: str = ",", column_defaults: list[Any] | None = None,
+                 column_names: list[str] | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
+                 shuffle: bool | Shuffle = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
+        paths = _find(dataset_files)
+        check_type(field_delim, (str,), "field delim")
+        if field_delim in ('"', "\r", "\n") or len(field_delim) != 1:
+            raise ValueError("field_delim is invalid.")
+        if column_defaults is not None:
+            if not isinstance(column_defaults, list):
+                raise TypeError("column_defaults should be type of list.")
+            for value in column_defaults:
+                if not isinstance(value, (str, int, float)):
+                    raise TypeError("column type in column_defaults is invalid.")
+        if column_names is not None and not all(isinstance(name, str) for name in column_names):
+            raise TypeError("column_names should be a list of str.")
+        check_source(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache, (bool, Shuffle))
+        names = column_names if column_names is not None else next(rows_of(paths[0], field_delim, False), ([], 0))[0]
+        if not names:
+            raise RuntimeError(f"Invalid file, {paths[0]} is empty: expected the names of columns in its first line.")
+        given = [type(value) if type(value) in (int, float) else str for value in column_defaults or ()]
+        samples = _Table(paths, field_delim, names, [*given, *[str] * (len(names) - len(given))], column_names is None)
+        self._set_source(samples, _sampler(samples, num_samples, shuffle, num_shards, shard_id))
