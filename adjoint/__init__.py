@@ -102,7 +102,7 @@ _TRAINING = (
     "TopKCategoricalAccuracy", "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
 )
 LOADED_WHEN_USED: dict[str, str] = {
-    "dataset": "adjoint.dataset", "log": "adjoint.log", "numpy": "adjoint.numpy", "train": "adjoint.train",
+    "dataset": "adjoint.dataset", "log": "adjoint.log", "mint": "adjoint.mint", "numpy": "adjoint.numpy", "train": "adjoint.train",
     **dict.fromkeys(_TRAINING, "adjoint.train"),
 }
 """Names that load their module when they are first used."""

@@ -156,11 +156,11 @@ def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
         rows = apply(_SELECT, rows < 0, rows + length, rows)
     flat = reshape(x, (-1,))
     if x.ndim > 1:
-        rows = _flat_places(rows, x.shape, along)
+        rows = flat_places(rows, x.shape, along)
     return apply(made(Gather, 0), flat, rows)
 
 
-def _flat_places(rows: Tensor, sizes: tuple[int, ...], along: int) -> Tensor:
+def flat_places(rows: Tensor, sizes: tuple[int, ...], along: int) -> Tensor:
     """Places in the tensor read row by row, from coordinates along one axis; the other coordinates are those of `rows`."""
     stride = [math.prod(sizes[a + 1 :]) for a in range(len(sizes))]
     places = rows if stride[along] == 1 else rows * stride[along]

@@ -58,17 +58,22 @@ STEPWISE = ("floor_divide", "rint", "around", "bincount", "histogram")
 """Functions whose results are Float32 or have jumps near by: their gradients are compared between modes alone."""
 
 
-@pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What our functions give, in a process that finds no compiler."""
+def without_compiler(script: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a script of `tests/ops` writes, in a process that finds no compiler."""
     nowhere = tmp_path_factory.mktemp("nowhere")
     (nowhere / "ziglang.py").write_text("raise ImportError\n")
     settings = {"PATH": str(nowhere), "PYTHONPATH": os.pathsep.join([str(nowhere), *sys.path]), "ADJOINT_FORBID_INTERPRETER": "0"}
     environment = {name: value for name, value in os.environ.items() if name != "CC"} | settings
-    done = subprocess.run([sys.executable, "-W", "ignore", array_answers.__file__], capture_output=True, text=True, check=False,
-                          env=environment, timeout=600)
+    done = subprocess.run([sys.executable, "-W", "ignore", script], capture_output=True, text=True, check=False, env=environment,
+                          timeout=600)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What our functions give, in a process that finds no compiler."""
+    return without_compiler(array_answers.__file__, tmp_path_factory)
 
 
 def function_of(expression: str) -> str:

@@ -1,0 +1,47 @@
+"""`mindspore.mint`: functions, layers and optimisers that take their arguments as PyTorch's do.
+
+    import adjoint.mint as mint
+    mint.max(mint.cat((x, y), dim=1), 1)
+"""
+
+from typing import Any
+
+from adjoint.diagnostics import missing_name
+from adjoint.mint import arithmetic, creation, linalg, nn, optim, picking, products, reductions, shapes, special
+from adjoint.mint.arithmetic import *  # noqa: F403
+from adjoint.mint.creation import *  # noqa: F403
+from adjoint.mint.linalg import vector_norm
+from adjoint.mint.nn.functional import conv2d
+from adjoint.mint.picking import *  # noqa: F403
+from adjoint.mint.products import *  # noqa: F403
+from adjoint.mint.reductions import *  # noqa: F403
+from adjoint.mint.shapes import *  # noqa: F403
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["conv2d", "linalg", "nn", "norm", "optim", "special"]
+__all__ += arithmetic.__all__
+__all__ += creation.__all__
+__all__ += picking.__all__
+__all__ += products.__all__
+__all__ += reductions.__all__
+__all__ += shapes.__all__
+
+_LATER = "compute it with NumPy on `x.asnumpy()` where no gradient is needed"
+_COMPLEX = "there are no complex numbers: compute with the real and the imaginary part, each a tensor"
+_DEVICES = "it is for other devices: `mint.nn` has the layers"
+INSTEAD = {
+    "inverse": _LATER, "triangular_solve": _LATER, "erfinv": _LATER, "polar": _COMPLEX, "real": _COMPLEX, "imag": _COMPLEX,
+    "npu_gelu": "`mint.nn.functional.gelu`", "conv_tbc": "`mint.nn.functional.conv1d` of the transposed tensor",
+    "addr_": "`x.copy_(beta * x + alpha * mint.outer(a, b))`", "item": "`x.item()`",
+    "batch_norm_stats": _DEVICES, "batch_norm_elemt": _DEVICES, "batch_norm_gather_stats_with_counts": _DEVICES,
+}
+"""What to write for functions of MindSpore's that are not here."""
+
+
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of order `p` ("fro" is 2) over axes, all if none are named, of the elements there as one vector."""
+    return vector_norm(input, 2 if isinstance(p, str) and p == "fro" else p, dim, keepdim, dtype=dtype)
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, globals())

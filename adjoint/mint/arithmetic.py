@@ -1,0 +1,199 @@
+"""Arithmetic, comparison and logic, element by element.
+
+Operands are Tensors or numbers; they broadcast and are brought to one dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.types import F64
+from adjoint.numpy import elementwise, transcendental
+from adjoint.numpy.transcendental import inverse_cosh, inverse_sinh, inverse_tanh
+from adjoint.ops import arithmetic, reduction
+from adjoint.ops.activations import sigmoid, softmax, tanh
+from adjoint.ops.arguments import floating, number, operand
+from adjoint.ops.arithmetic import (
+    abs,
+    acos,
+    addcdiv,
+    asin,
+    atan,
+    atan2,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    ceil,
+    clamp,
+    cos,
+    cosh,
+    div,
+    eq,
+    erf,
+    erfc,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    floor_divide,
+    fmod,
+    greater,
+    greater_equal,
+    gt,
+    isclose,
+    isfinite,
+    isinf,
+    lerp,
+    less,
+    less_equal,
+    log,
+    log1p,
+    log2,
+    log10,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    nan_to_num,
+    ne,
+    neg,
+    negative,
+    not_equal,
+    pow,
+    reciprocal,
+    remainder,
+    round,
+    rsqrt,
+    sign,
+    sin,
+    sinh,
+    square,
+    tan,
+    trunc,
+    xlogy,
+)
+from adjoint.ops.arithmetic import less_equal as le
+from adjoint.runtime.tensor import Tensor, as_tensor
+
+__all__ = [
+    "abs", "acos", "acosh", "add", "addcdiv", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin",
+    "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clone", "cos", "cosh",
+    "div", "divide", "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmod", "frac",
+    "gcd", "greater", "greater_equal", "gt", "isclose", "isfinite", "isinf", "isnan", "isneginf", "le", "lerp", "less", "less_equal", "log",
+    "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum",
+    "minimum", "mul", "nan_to_num", "ne", "neg", "negative", "not_equal", "pow", "reciprocal", "remainder", "round", "rsqrt", "sigmoid",
+    "sign", "sin", "sinc", "sinh", "softmax", "sqrt", "square", "sub", "tan", "tanh", "trunc", "xlogy",
+]
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input + alpha * other."""
+    return arithmetic.add(input, other if number("Add", "alpha", alpha) == 1 else arithmetic.mul(other, alpha))
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input - alpha * other."""
+    return arithmetic.subtract(input, other, alpha=alpha)
+
+
+def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other: see `ops.div`."""
+    return div(input, other, rounding_mode=rounding_mode)
+
+
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """input to the power of exponent, in Float64."""
+    return arithmetic.pow(*(x.astype(F64, copy=False) if isinstance(x, Tensor) else x for x in (input, exponent)))
+
+
+def sqrt(input: Any) -> Tensor:
+    """The square root; of integers in Float32."""
+    return arithmetic.sqrt(operand("Sqrt", input))
+
+
+def clone(input: Any) -> Tensor:
+    """A new tensor of the same numbers; gradients flow through it."""
+    return operand("Clone", input).copy()
+
+
+def frac(input: Any) -> Tensor:
+    """What is behind the point, with the sign of the number."""
+    return operand("Frac", input) - trunc(input)
+
+
+def fix(input: Any) -> Tensor:
+    """As `trunc`."""
+    return trunc(input)
+
+
+def sinc(input: Any) -> Tensor:
+    """sin(pi x) / (pi x), 1 at 0; of integers in Float32."""
+    x = floating(operand("Sinc", input)) * math.pi
+    zero = arithmetic.equal(x, 0)
+    # At 0 its series, so that the derivatives up to the third are right there.
+    safe = arithmetic.where(zero, 1.0, x)
+    return arithmetic.where(zero, 1.0 - arithmetic.square(x) / 6.0, arithmetic.sin(safe) / safe)
+
+
+def asinh(input: Any) -> Tensor:
+    """The number whose hyperbolic sine this is; of integers in Float32."""
+    return inverse_sinh(floating(operand("Asinh", input)))
+
+
+def acosh(input: Any) -> Tensor:
+    """The number that is not negative whose hyperbolic cosine this is, NaN below 1; of integers in Float32."""
+    return inverse_cosh(floating(operand("Acosh", input)))
+
+
+def atanh(input: Any) -> Tensor:
+    """The number whose hyperbolic tangent this is, NaN beyond -1..1; of integers in Float32."""
+    return inverse_tanh(floating(operand("Atanh", input)))
+
+
+def logaddexp(input: Any, other: Any) -> Tensor:
+    """log(exp(input) + exp(other)), without overflow."""
+    return transcendental.logaddexp(operand("LogAddExp", input), operand("LogAddExp", other, "other"))
+
+
+def logaddexp2(input: Any, other: Any) -> Tensor:
+    """log2(2**input + 2**other), without overflow."""
+    return transcendental.logaddexp2(operand("LogAddExp2", input), operand("LogAddExp2", other, "other"))
+
+
+def gcd(input: Any, other: Any) -> Tensor:
+    """The greatest common divisor of integers, 0 of two zeros."""
+    return elementwise.gcd(operand("Gcd", input), operand("Gcd", other, "other"))
+
+
+def bitwise_not(input: Any) -> Tensor:
+    """The other bits, of integers or bools."""
+    return arithmetic.invert(input)
+
+
+def isnan(tensor: Any) -> Tensor:
+    """Whether it is NaN."""
+    return arithmetic.isnan(tensor)
+
+
+def isneginf(input: Any) -> Tensor:
+    """Whether it is negative infinity."""
+    return arithmetic.equal(operand("IsNegInf", input), -math.inf)
+
+
+def equal(input: Any, other: Any) -> bool:
+    """Whether two tensors have one shape and the same elements; a Python bool, so that a graph cannot have it."""
+    x, y = operand("Equal", input), operand("Equal", other, "other")
+    return x.shape == y.shape and bool(reduction.all(arithmetic.equal(x, y)))
+
+
+def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close: see `isclose`; a Python bool, so that a graph cannot have it."""
+    return bool(reduction.all(isclose(input, as_tensor(other), rtol, atol, equal_nan)))
+
+
+arccos, arcsin, arctan, arctan2, arccosh, arcsinh, arctanh = acos, asin, atan, atan2, acosh, asinh, atanh

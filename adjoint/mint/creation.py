@@ -1,0 +1,128 @@
+"""New tensors: filled, counted, drawn at random.
+
+A shape is an int or a tuple or list of ints; TypeError and ValueError for what is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.types import F32, I64, DType
+from adjoint.ops import creation, parts, random_numbers
+from adjoint.ops.arguments import dtype_or, operand, sizes_argument, wrong
+from adjoint.ops.arithmetic import less
+from adjoint.ops.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
+from adjoint.runtime.tensor import Tensor
+
+__all__ = [
+    "arange", "bernoulli", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "multinomial", "normal", "ones",
+    "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "zeros", "zeros_like",
+]
+
+
+def _sizes(op: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes given one by one or as one tuple or list."""
+    return sizes_argument(op, "size", size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
+
+
+def empty(*size: Any, dtype: DType | None = None, device: str | None = None, pin_memory: bool = False) -> Tensor:
+    """Zeros: memory that was not written would make results depend on chance."""
+    return creation.zeros(_sizes("Empty", size), dtype)
+
+
+def empty_like(input: Any, *, dtype: DType | None = None, device: str | None = None, pin_memory: bool = False) -> Tensor:
+    """Zeros in the shape and dtype of a tensor."""
+    return creation.zeros_like(operand("EmptyLike", input), dtype=dtype)
+
+
+def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
+    """`n` rows of `m` (`n`) columns with ones on the diagonal, zeros elsewhere."""
+    return creation.eye(n, m, dtype)
+
+
+def linspace(start: Any, end: Any, steps: Any, *, dtype: DType | None = None) -> Tensor:
+    """`steps` numbers from `start` to `end`, both included; Float32, if no dtype is told."""
+    return creation.linspace(start, end, steps).astype(dtype_or("LinSpace", dtype, F32), copy=False)
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Coordinates of a grid: each vector along an axis of its own, in order ("ij"), or with the first two exchanged ("xy")."""
+    return parts.meshgrid(*tensors, indexing="ij" if indexing is None else indexing)
+
+
+# Drawn at random -----------------------------------------------------------------------------------------------------
+
+
+def _own(op: str, generator: Any) -> None:
+    if generator is not None:
+        raise wrong(op, "generator", "None: draws depend on `mindspore.set_seed`", generator)
+
+
+def rand(*size: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
+    """Uniformly random numbers in [0, 1)."""
+    _own("Rand", generator)
+    return random_numbers.rand(_sizes("Rand", size), dtype=dtype)
+
+
+def rand_like(input: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
+    """Uniformly random numbers in [0, 1) in the shape and dtype of a tensor."""
+    return random_numbers.rand_like(input, dtype=dtype)
+
+
+def randn(*size: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
+    """Normally distributed numbers of mean 0 and deviation 1."""
+    _own("RandN", generator)
+    return random_numbers.randn(_sizes("RandN", size), dtype=dtype)
+
+
+def randn_like(input: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
+    """Normally distributed numbers of mean 0 and deviation 1 in the shape and dtype of a tensor."""
+    return random_numbers.randn_like(input, dtype=dtype)
+
+
+def randint(*args: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
+    """randint(low, high, size) or randint(high, size): random integers from `low` (0) up to and without `high`, Int64."""
+    _own("RandInt", generator)
+    if len(args) not in (2, 3):
+        raise TypeError(f"For 'RandInt', the arguments must be (high, size) or (low, high, size), but got {len(args)}.")
+    low, high, size = (0, *args) if len(args) == 2 else args
+    return random_numbers.randint(low, high, size, dtype=I64 if dtype is None else dtype)
+
+
+def randint_like(input: Any, *args: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
+    """randint_like(input, low, high) or (input, high): random integers in the shape and dtype of a tensor."""
+    if len(args) not in (1, 2):
+        raise TypeError(f"For 'RandIntLike', the arguments must be (input, high) or (input, low, high), but got {1 + len(args)}.")
+    low, high = (0, *args) if len(args) == 1 else args
+    return random_numbers.randint_like(input, low, high, dtype=dtype)
+
+
+def randperm(n: Any, *, generator: Any = None, dtype: DType = I64) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+    _own("RandPerm", generator)
+    return random_numbers.randperm(n, dtype=dtype)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = None) -> Tensor:
+    """Normally distributed numbers: of the shape `size`, or that `mean` and `std`, then Tensors, broadcast to."""
+    _own("Normal", generator)
+    if size is None:
+        if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+            raise wrong("Normal", "size", "a shape, where 'mean' and 'std' are numbers", size, TypeError)
+        size = (mean * 1.0 + std).shape
+    return random_numbers.randn(sizes_argument("Normal", "size", size)) * std + mean
+
+
+def bernoulli(input: Any, *, generator: Any = None) -> Tensor:
+    """1 with the probability in each place, else 0, in the dtype of the probabilities."""
+    _own("Bernoulli", generator)
+    p = operand("Bernoulli", input)
+    if not p.dtype.is_float:
+        raise wrong("Bernoulli", "input", "a Tensor of a floating point type", p, TypeError)
+    return less(random_numbers.rand(p.shape).astype(p.dtype, copy=False), p).astype(p.dtype)
+
+
+def multinomial(input: Any, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Places drawn with the weights along the last axis, with or without putting back, Int64."""
+    _own("Multinomial", generator)
+    return random_numbers.multinomial(input, num_samples, replacement).astype(I64, copy=False)

@@ -1,0 +1,47 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.diagnostics import missing_name
+from adjoint.ir.types import DType
+from adjoint.ops import reduction
+from adjoint.ops.arguments import axes_argument, dtype_or, flag, floating, operand
+from adjoint.ops.shapes import moveaxis, reshape
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["matrix_norm", "norm", "vector_norm"]
+
+_LATER = "compute it with NumPy on `x.asnumpy()` where no gradient is needed"
+INSTEAD = {"inv": _LATER, "qr": _LATER}
+"""What to write for functions of MindSpore's that are not here."""
+
+
+def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The norm over axes, all if none are named, of the elements there as one vector: see `ops.norm`."""
+    given = floating(operand("VectorNorm", x, "x"))
+    given = given.astype(dtype_or("VectorNorm", dtype, given.dtype), copy=False)
+    axes = axes_argument("VectorNorm", dim, given.ndim, "dim")
+    kept = tuple(a for a in range(given.ndim) if a not in axes)
+    last = tuple(range(len(kept), given.ndim))
+    rows = reshape(moveaxis(given, axes, last), (*(given.shape[a] for a in kept), math.prod(given.shape[a] for a in axes)))
+    found = reduction.norm(rows, ord, -1)
+    if not flag("VectorNorm", "keepdim", keepdim):
+        return found
+    return reshape(found, tuple(1 if a in axes else d for a, d in enumerate(given.shape)))
+
+
+def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The norm of the matrices in two axes: see `ops.norm`."""
+    return reduction.norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The norm of vectors along one axis or matrices in two; without `ord` and `dim`, of all elements as one vector: see `ops.norm`."""
+    return reduction.norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, globals())

@@ -1,0 +1,33 @@
+"""`mindspore.mint.nn`: layers that take their arguments as PyTorch's do."""
+
+from typing import Any
+
+from adjoint.diagnostics import missing_name
+from adjoint.mint.nn import activation, convolution, functional, linear, losses, normalization, padding, pooling
+from adjoint.mint.nn.activation import *  # noqa: F403
+from adjoint.mint.nn.convolution import *  # noqa: F403
+from adjoint.mint.nn.linear import *  # noqa: F403
+from adjoint.mint.nn.losses import *  # noqa: F403
+from adjoint.mint.nn.normalization import *  # noqa: F403
+from adjoint.mint.nn.padding import *  # noqa: F403
+from adjoint.mint.nn.pooling import *  # noqa: F403
+from adjoint.runtime.cell import Cell
+
+__all__ = ["Cell", "functional"]
+__all__ += activation.__all__
+__all__ += convolution.__all__
+__all__ += linear.__all__
+__all__ += losses.__all__
+__all__ += normalization.__all__
+__all__ += padding.__all__
+__all__ += pooling.__all__
+
+INSTEAD = {
+    "SyncBatchNorm": "`mindspore.nn.SyncBatchNorm`, with its arguments",
+    "MaxUnpool2d": "write it with functions of `ops` that are here",
+}
+"""What to write for layers of MindSpore's that are not here."""
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, globals())

@@ -1,0 +1,374 @@
+"""Functions of layers: activations, convolutions, pools, normalisations, losses.
+
+`inplace` makes the input hold the result, which is returned.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.diagnostics import missing_name
+from adjoint.ir.types import I64, DType
+from adjoint.mint.linalg import vector_norm
+from adjoint.mint.shapes import flatten
+from adjoint.ops import activations, arithmetic, convolution, losses, normalization, parts, picking, pooling, reduction
+from adjoint.ops import linear as products
+from adjoint.ops.activations import hardshrink, hardsigmoid, hardswish, mish, prelu, selu, sigmoid, softplus, softshrink, tanh
+from adjoint.ops.arguments import choice, flag, integer, number, only, operand, sizes_argument, wrong
+from adjoint.ops.convolution import conv_transpose2d
+from adjoint.ops.creation import ones, zeros
+from adjoint.ops.linear import embedding
+from adjoint.ops.losses import cosine_embedding_loss, cross_entropy, mse_loss
+from adjoint.ops.normalization import group_norm, layer_norm
+from adjoint.ops.patches import pixel_shuffle
+from adjoint.ops.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d
+from adjoint.ops.shapes import reshape
+from adjoint.runtime.host_checks import needs_values
+from adjoint.runtime.tensor import Tensor
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d",
+    "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d",
+    "conv_transpose2d", "cosine_embedding_loss", "cross_entropy", "dropout", "dropout2d", "elu", "elu_", "embedding", "flatten", "gelu",
+    "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
+    "linear", "log_softmax", "logsigmoid", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pixel_shuffle",
+    "prelu", "relu", "relu6", "relu_", "selu", "sigmoid", "sigmoid_", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softplus",
+    "softshrink", "tanh", "threshold", "threshold_",
+]
+
+_KERNEL = "write it with functions of `ops` that are here"
+INSTEAD = {"grid_sample": _KERNEL, "max_unpool2d": _KERNEL}
+"""What to write for functions of MindSpore's that are not here."""
+
+
+def _given_back(op: str, input: Any, result: Tensor, inplace: Any) -> Tensor:
+    """The result, or the input made to hold it."""
+    if not flag(op, "inplace", inplace):
+        return result
+    input.overwrite(result.astype(input.dtype, copy=False))
+    return input
+
+
+# Activations ---------------------------------------------------------------------------------------------------------
+
+
+def relu(input: Any, inplace: bool = False) -> Tensor:
+    """max(input, 0)."""
+    return _given_back("ReLU", input, activations.relu(input), inplace)
+
+
+def relu_(input: Any) -> Tensor:
+    """`relu`, in place."""
+    return relu(input, True)
+
+
+def relu6(input: Any, inplace: bool = False) -> Tensor:
+    """min(max(input, 0), 6)."""
+    return _given_back("ReLU6", input, activations.relu6(input), inplace)
+
+
+def sigmoid_(input: Any) -> Tensor:
+    """`sigmoid`, in place."""
+    return _given_back("Sigmoid", input, sigmoid(input), True)
+
+
+def silu(input: Any, inplace: bool = False) -> Tensor:
+    """input * sigmoid(input)."""
+    return _given_back("SiLU", input, activations.silu(input), inplace)
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """input where it is positive, else alpha * (exp(input) - 1)."""
+    x, scale = operand("Elu", input), number("Elu", "alpha", alpha)
+    low = arithmetic.expm1(arithmetic.minimum(x, 0.0))
+    return _given_back("Elu", input, arithmetic.where(x > 0, x, low if scale == 1 else low * scale), inplace)
+
+
+def elu_(input: Any, alpha: float = 1.0) -> Tensor:
+    """`elu`, in place."""
+    return elu(input, alpha, True)
+
+
+def gelu(input: Any, *, approximate: str = "none") -> Tensor:
+    """input times the normal distribution function at it; by tanh, if `approximate` is "tanh"."""
+    return activations.gelu(input, approximate)
+
+
+def leaky_relu(input: Any, negative_slope: Any = 0.01) -> Tensor:
+    """input where it is positive, else negative_slope * input."""
+    return activations.leaky_relu(input, negative_slope)
+
+
+def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool = False) -> Tensor:
+    """The input brought between two bounds."""
+    return _given_back("HardTanh", input, activations.hardtanh(input, min_val, max_val), inplace)
+
+
+def hardtanh_(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
+    """`hardtanh`, in place."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def threshold(input: Any, threshold: Any, value: Any, inplace: bool = False) -> Tensor:
+    """input where it is above the threshold, else `value`."""
+    return _given_back("Threshold", input, activations.threshold(input, threshold, value), inplace)
+
+
+def threshold_(input: Any, threshold: Any, value: Any) -> Tensor:
+    """`threshold`, in place."""
+    return _given_back("Threshold", input, activations.threshold(input, threshold, value), True)
+
+
+def glu(input: Any, dim: int = -1) -> Tensor:
+    """The first half along an axis times the sigmoid of the second."""
+    return activations.glu(input, dim)
+
+
+def logsigmoid(input: Any) -> Tensor:
+    """log(sigmoid(input)), without overflow."""
+    return activations.logsigmoid(input)
+
+
+def _softmax_axis(x: Tensor, dim: Any) -> int:
+    """The axis, and where none is named axis 0 of 0, 1 and 3 axes, else axis 1."""
+    return (0 if x.ndim in (0, 1, 3) else 1) if dim is None else dim
+
+
+def softmax(input: Any, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """exp(input) divided by its sum along an axis."""
+    return activations.softmax(input, _softmax_axis(operand("Softmax", input), dim), dtype=dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
+    """The logarithm of `softmax`."""
+    x = operand("LogSoftmax", input)
+    return activations.log_softmax(x if dtype is None else x.astype(dtype), _softmax_axis(x, dim))
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training each element dropped with probability `p` and the others divided by 1 - p."""
+    return _given_back("Dropout", input, activations.dropout(input, p, training), inplace)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training each channel of [n, c, h, w] dropped with probability `p` and the others divided by 1 - p."""
+    return _given_back("Dropout2D", input, activations.dropout2d(input, p, training), inplace)
+
+
+# Products and convolutions -------------------------------------------------------------------------------------------
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
+    """input @ weight.T + bias, for a weight [out, in]."""
+    return products.dense(input, weight, bias)
+
+
+def _padding(op: str, padding: Any, count: int) -> tuple[str, Any]:
+    """The mode and the widths of padding that is a word, an int, or one int for each of `count` axes."""
+    if isinstance(padding, str):
+        return choice(op, "padding", padding, ("valid", "same")), 0
+    widths = sizes_argument(op, "padding", padding)
+    if len(widths) not in (1, count):
+        raise wrong(op, "padding", f"'valid', 'same', an int or {count} ints", padding)
+    return "pad", widths if len(widths) == count else widths * count
+
+
+def _one_example(op: str, input: Any, rank: int) -> tuple[Tensor, bool]:
+    """A batch, and whether it was one example without the axis of a batch."""
+    x = operand(op, input)
+    return (reshape(x, (1, *x.shape)), True) if x.ndim == rank - 1 else (x, False)
+
+
+def conv1d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Tensor:
+    """Cross-correlation of [n, c, l], or of one example [c, l], with kernels [out, c / groups, k].
+
+    padding  zeros on both sides, an int, or "same" or "valid"
+    """
+    x, alone = _one_example("Conv1D", input, 3)
+    mode, widths = _padding("Conv1D", padding, 1)
+    out = convolution.conv1d(x, weight, bias, stride, mode, widths, dilation, groups)
+    return reshape(out, out.shape[1:]) if alone else out
+
+
+def conv2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Tensor:
+    """Cross-correlation of [n, c, h, w], or of one example [c, h, w], with kernels [out, c / groups, kh, kw].
+
+    padding  zeros on both sides, an int or (height, width), or "same" or "valid"
+    """
+    x, alone = _one_example("Conv2D", input, 4)
+    mode, widths = _padding("Conv2D", padding, 2)
+    out = convolution.conv2d(x, weight, bias, stride, mode, widths, dilation, groups)
+    return reshape(out, out.shape[1:]) if alone else out
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
+    """The tensor with a frame, (before, after) pairs that begin with the last axis: see `ops.pad`."""
+    return parts.pad(input, pad, mode, value)
+
+
+# Pools ---------------------------------------------------------------------------------------------------------------
+
+
+def max_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest elements of windows, a kernel apart unless `stride` says more, and their places in the plane if asked for."""
+    return pooling.max_pool2d(input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
+
+
+def avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> Tensor:
+    """The means of windows along the last axis, a kernel apart unless `stride` says more."""
+    size, apart, around = (value[0] if isinstance(value, (tuple, list)) else value for value in (kernel_size, stride, padding))
+    return pooling.avg_pool1d(input, size, size if apart is None else apart, around, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: Any = None,
+) -> Tensor:
+    """The means of windows in the last two axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`."""
+    return pooling.avg_pool2d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad,
+                              0 if divisor_override is None else divisor_override)
+
+
+def avg_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: Any = None,
+) -> Tensor:
+    """The means of windows in the last three axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`."""
+    return pooling.avg_pool3d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad,
+                              0 if divisor_override is None else divisor_override)
+
+
+def _one_row(op: str, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, int]]:
+    """Sequences [..., c, l] as images of one row, and the size of the result."""
+    x = operand(op, input)
+    if x.ndim not in (2, 3):
+        raise wrong(op, "input", "of 2 or 3 dimensions", x)
+    return reshape(x, (*x.shape[:-1], 1, x.shape[-1])), (1, only(op, "output_size", output_size, least=1))
+
+
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
+    """The means of so many parts of nearly one size along the last axis."""
+    out = adaptive_avg_pool2d(*_one_row("AdaptiveAvgPool1D", input, output_size))
+    return reshape(out, (*out.shape[:-2], out.shape[-1]))
+
+
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of so many parts of nearly one size along the last axis, and their places if asked for."""
+    out, places = adaptive_max_pool2d(*_one_row("AdaptiveMaxPool1D", input, output_size), True)
+    out, places = (reshape(t, (*t.shape[:-2], t.shape[-1])) for t in (out, places))
+    return (out, places) if flag("AdaptiveMaxPool1D", "return_indices", return_indices) else out
+
+
+# Normalisations ------------------------------------------------------------------------------------------------------
+
+
+def batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
+    """The input [n, c, ...] normalised channel by channel; `weight` and `bias` scale and shift where they are given.
+
+    While training with the statistics of the batch, which the running ones, unless None, are moved towards by the share `momentum`.
+    """
+    x = operand("BatchNorm", input)
+    if x.ndim < 2:
+        raise wrong("BatchNorm", "input", "of at least 2 dimensions", x)
+    channels = (x.shape[1],)
+    if (running_mean is None or running_var is None) and not flag("BatchNorm", "training", training):
+        raise wrong("BatchNorm", "running_mean", "a Tensor, as 'running_var', unless training", None)
+    mean = zeros(channels, x.dtype) if running_mean is None else running_mean
+    variance = ones(channels, x.dtype) if running_var is None else running_var
+    return normalization.batch_norm(x, mean, variance, ones(channels, x.dtype) if weight is None else weight,
+                                    zeros(channels, x.dtype) if bias is None else bias, training, momentum, eps)
+
+
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """The input divided by its norm of order `p` along an axis, or by `eps` where the norm is less."""
+    x = operand("Normalize", input)
+    return x / arithmetic.maximum(vector_norm(x, p, dim, True), number("Normalize", "eps", eps))
+
+
+# Losses --------------------------------------------------------------------------------------------------------------
+
+
+def _reduced(op: str, losses_: Tensor, reduction_: Any) -> Tensor:
+    match choice(op, "reduction", reduction_, ("none", "mean", "sum")):
+        case "mean":
+            return reduction.mean(losses_)
+        case "sum":
+            return reduction.sum(losses_)
+        case _:
+            return losses_
+
+
+def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
+    """|input - target|."""
+    return losses.l1_loss(input, target, reduction)
+
+
+def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """0.5 d**2 / beta for a distance d below beta, d - 0.5 beta from there on; |d| for a beta of 0."""
+    if number("SmoothL1Loss", "beta", beta) == 0:
+        return losses.l1_loss(input, target, reduction)
+    return losses.smooth_l1_loss(input, target, beta, reduction)
+
+
+def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
+    """-input at the class of each example, times the weight of the class."""
+    return losses.nll_loss(input, target, weight, ignore_index, reduction)
+
+
+def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
+    """Cross entropy of probabilities with the target."""
+    return losses.binary_cross_entropy(input, target, weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, reduction: str = "mean", pos_weight: Any = None
+) -> Tensor:
+    """Cross entropy of the sigmoid of the input with the target; `pos_weight` is multiplied with the part of the target."""
+    return losses.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+
+
+def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """target * (log(target) - input), 0 where the target is 0; exp(target) * (target - input), if `log_target`.
+
+    reduction  "none", "mean", "sum", or "batchmean": the sum divided by the number of examples
+    """
+    x, y = operand("KLDiv", input), operand("KLDiv", target, "target")
+    if flag("KLDiv", "log_target", log_target):
+        apart = arithmetic.exp(y) * (y - x)
+    else:
+        apart = arithmetic.xlogy(y, y) - y * x
+    if choice("KLDiv", "reduction", reduction, ("none", "mean", "sum", "batchmean")) == "batchmean":
+        return _reduced("KLDiv", apart, "sum") / max(1, x.shape[0] if x.ndim else 1)
+    return _reduced("KLDiv", apart, reduction)
+
+
+def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target * input)), for targets of -1 and 1."""
+    x, y = operand("SoftMarginLoss", input), operand("SoftMarginLoss", target, "target")
+    return _reduced("SoftMarginLoss", arithmetic.neg(activations.logsigmoid(x * y)), reduction)
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
+    """For each class a row of zeros with a one at the class, Int64; of as many classes as the largest says, where that is -1."""
+    classes = operand("OneHot", tensor, "tensor")
+    count = integer("OneHot", "num_classes", num_classes)
+    if count == -1:
+        needs_values("OneHot", "it has a column for each class up to the largest; give 'num_classes'")
+        count = int(reduction.amax(classes).item()) + 1 if classes.size else 0
+    return picking.one_hot(classes, count, 1, 0).astype(I64, copy=False)
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, globals())

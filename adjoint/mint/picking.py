@@ -1,0 +1,173 @@
+"""Elements picked by index or condition, put where an index says, sorted.  Places are Int64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.ops.indexing import Gather, ScatterAdd
+from adjoint.ir.ops.sort import SearchSorted
+from adjoint.ir.types import I32, I64
+from adjoint.numpy import histograms
+from adjoint.ops import arithmetic, ordering, parts, picking
+from adjoint.ops.arguments import axis_argument, dimension, flag, number, operand, wrong
+from adjoint.ops.creation import full_like, zeros_like
+from adjoint.ops.picking import index_check, indices_argument, masked_select, nonzero, take
+from adjoint.ops.shapes import moveaxis, reshape
+from adjoint.runtime.host_checks import checked_on_host, needs_values
+from adjoint.runtime.interned import made
+from adjoint.runtime.promotion import common_dtype
+from adjoint.runtime.tensor import Tensor, apply, as_tensor
+
+__all__ = [
+    "argsort", "gather", "index_add", "index_select", "masked_select", "nonzero", "scatter", "scatter_add", "searchsorted", "sort", "take",
+    "topk", "unique_consecutive", "where",
+]
+
+# Picked --------------------------------------------------------------------------------------------------------------
+
+
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """`input` where the condition is true, elsewhere `other`; of the condition alone the coordinates where it is true, by axis."""
+    if input is None and other is None:
+        return picking.nonzero(condition, as_tuple=True)
+    return arithmetic.where(condition, input, other)
+
+
+def gather(input: Any, dim: int, index: Any) -> Tensor:
+    """For each index the element at its own place, but with the index in place of the coordinate along `dim`."""
+    return picking.gather_elements(input, dim, index)
+
+
+def index_select(input: Any, dim: int, index: Any) -> Tensor:
+    """The slices along an axis that a tensor of indices names."""
+    return picking.index_select(input, dim, index)
+
+
+# Put where an index says ---------------------------------------------------------------------------------------------
+
+
+def _places(op: str, x: Tensor, dim: Any, index: Any) -> Tensor:
+    """For each index the place of its element in `x` read row by row."""
+    indices = indices_argument(op, "index", index)
+    along = axis_argument(op, dim, x.ndim, "dim")
+    if indices.ndim != x.ndim or any(n > d for a, (n, d) in enumerate(zip(indices.shape, x.shape, strict=True)) if a != along):
+        raise wrong(op, "index", f"of rank {x.ndim} and not larger than {x.shape} but along axis {along}", indices)
+    checked_on_host(index_check(op, "index", 0, x.shape[along]), indices)
+    return picking.flat_places(indices.astype(I64, copy=False), x.shape, along) if x.ndim > 1 else indices.astype(I64, copy=False)
+
+
+def _source(op: str, x: Tensor, places: Tensor, src: Any) -> Tensor:
+    """What is put at the places: the elements of `src` with their coordinates, as one line; or a number."""
+    if not isinstance(src, Tensor):
+        return reshape(full_like(places, number(op, "src", src), dtype=x.dtype), (-1,))
+    if src.ndim != places.ndim or any(n > d for n, d in zip(places.shape, src.shape, strict=True)):
+        raise wrong(op, "src", f"at least as large as 'index', {places.shape}", src)
+    if src.dtype is not x.dtype:
+        raise wrong(op, "src", f"of the dtype of 'input', {x.dtype}", src, TypeError)
+    return reshape(parts.slice(src, (0,) * src.ndim, places.shape), (-1,))
+
+
+def scatter(input: Any, dim: int, index: Any, src: Any) -> Tensor:
+    """`input` with the elements of `src`, or a number, at the places that `gather` would take from; of equal places the last counts."""
+    x = operand("Scatter", input)
+    at = _places("Scatter", x, dim, index)
+    new, line = _source("Scatter", x, at, src), reshape(at, (-1,))
+    if not line.size:
+        return x.copy()
+    # Sorted, equal places are neighbours in the order in which they stand: the last of them is followed by another place.
+    order, which = ordering.sort(line)
+    ends = arithmetic.not_equal(parts.narrow(order, 0, 1, order.size - 1), parts.narrow(order, 0, 0, order.size - 1))
+    ends = parts.concat((ends, arithmetic.equal(order[:1], order[:1])), 0)
+    chosen = arithmetic.where(ends, apply(made(Gather, 0), new, which), zeros_like(new))
+    flat = reshape(x, (-1,))
+    put = apply(made(ScatterAdd, 0), zeros_like(flat), order, chosen)
+    touched = apply(made(ScatterAdd, 0), zeros_like(flat, dtype=I32), order, ends.astype(I32))
+    return reshape(arithmetic.where(touched > 0, put, flat), x.shape)
+
+
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
+    """`input` with the elements of `src` added at the places that `gather` would take from."""
+    x = operand("ScatterAdd", input)
+    at = _places("ScatterAdd", x, dim, index)
+    new = _source("ScatterAdd", x, at, operand("ScatterAdd", src, "src"))
+    return reshape(apply(made(ScatterAdd, 0), reshape(x, (-1,)), reshape(at, (-1,)), new), x.shape)
+
+
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """`input` with alpha times the slices of `source` along an axis added to those that the indices name."""
+    x, new = operand("IndexAdd", input), operand("IndexAdd", source, "source")
+    places, along = indices_argument("IndexAdd", "index", index), dimension("IndexAdd", dim, x, "dim")
+    wanted = (*x.shape[:along], places.size, *x.shape[along + 1 :])
+    if places.ndim != 1 or new.shape != wanted or new.dtype is not x.dtype:
+        raise wrong("IndexAdd", "source", f"of dtype {x.dtype} and shape {wanted}, for an index of one dimension", new)
+    checked_on_host(index_check("IndexAdd", "index", 0, x.shape[along]), places)
+    new = new if number("IndexAdd", "alpha", alpha) == 1 else new * alpha
+    return apply(made(ScatterAdd, along), x, places, new)
+
+
+# Sorted --------------------------------------------------------------------------------------------------------------
+
+
+def sort(input: Any, *, dim: int = -1, descending: bool = False, stable: bool = False) -> tuple[Tensor, Tensor]:
+    """The elements in order along an axis, and their places; equal ones always stay in the order in which they stand."""
+    flag("Sort", "stable", stable)
+    values, places = ordering.sort(input, dim, descending)
+    return values, places.astype(I64)
+
+
+def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The places of the elements in order along an axis."""
+    return sort(input, dim=dim, descending=descending, stable=stable)[1]
+
+
+def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The `k` largest (or smallest) elements along an axis, in order, and their places."""
+    values, places = ordering.topk(input, k, dim, largest, sorted)
+    return values, places.astype(I64)
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
+) -> Tensor:
+    """Where values would stand in ascending rows, before or, with `right`, behind those equal to them.
+
+    sorted_sequence  a vector, or rows along the last axis, with the leading sizes of `values`
+    side             "left" or "right", which says the same as `right`
+    sorter           the places of the elements in ascending order, where they are not so themselves
+    """
+    row, given = operand("SearchSorted", sorted_sequence, "sorted_sequence"), as_tensor(values)
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise wrong("SearchSorted", "side", "'left' or 'right', as 'right' says", repr(side))
+    behind, to = flag("SearchSorted", "right", right) or side == "right", I32 if flag("SearchSorted", "out_int32", out_int32) else I64
+    if row.ndim == 1:
+        return histograms.searchsorted(row, given, "right" if behind else "left", sorter).astype(to, copy=False)
+    if row.ndim == 0 or given.ndim == 0 or row.shape[:-1] != given.shape[:-1]:
+        raise wrong("SearchSorted", "values", f"of the leading sizes {row.shape[:-1]}", given)
+    if sorter is not None:
+        row = picking.gather_elements(row, -1, operand("SearchSorted", sorter, "sorter"))
+    dtype = common_dtype(row.dtype, given.dtype)
+    found = apply(made(SearchSorted, behind), row.astype(dtype, copy=False), given.astype(dtype, copy=False))
+    return found.astype(to, copy=False)
+
+
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The elements, or slices along an axis, without those equal to the one before.
+
+    return_inverse  whether for each element the place of its like in the result is returned too
+    return_counts   whether it is returned how many were equal one behind the other
+    """
+    x = operand("UniqueConsecutive", input)
+    needs_values("UniqueConsecutive", "it has as many elements as there are changes")
+    rows = reshape(x, (-1,)) if dim is None else moveaxis(x, axis_argument("UniqueConsecutive", dim, x.ndim, "dim"), 0)
+    numbers = rows.asnumpy().reshape(rows.shape[0], -1)
+    starts = np.ones(rows.shape[0], bool)
+    starts[1:] = (numbers[1:] != numbers[:-1]).any(1)
+    found = apply(made(Gather, 0), rows, Tensor(np.flatnonzero(starts)))
+    found = found if dim is None else moveaxis(found, 0, dim)
+    inverse = Tensor(np.cumsum(starts) - 1)
+    inverse = reshape(inverse, x.shape) if dim is None else inverse
+    counts = Tensor(np.diff(np.append(np.flatnonzero(starts), rows.shape[0])))
+    more = [t for t, wanted in ((inverse, return_inverse), (counts, return_counts)) if flag("UniqueConsecutive", "return_inverse", wanted)]
+    return (found, *more) if more else found

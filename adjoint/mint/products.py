@@ -1,0 +1,80 @@
+"""Products of vectors and matrices, and distances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.numpy import products
+from adjoint.ops import arithmetic, linear, reduction
+from adjoint.ops.arguments import axis_argument, operand, real, wrong
+from adjoint.ops.linear import addbmm, addmm, addmv, einsum, matmul, mm, outer
+from adjoint.ops.shapes import expand_dims
+from adjoint.runtime.tensor import Tensor
+
+__all__ = ["addbmm", "addmm", "addmv", "baddbmm", "bmm", "cdist", "cross", "dot", "einsum", "matmul", "mm", "mv", "outer", "vdot"]
+
+
+def bmm(input: Any, mat2: Any) -> Tensor:
+    """The products of two stacks of matrices, [b, n, k] and [b, k, m]."""
+    return linear.bmm(input, mat2)
+
+
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2), matrix by matrix."""
+    return linear.baddbmm(input, batch1, batch2, beta, alpha)
+
+
+def mv(input: Any, vec: Any) -> Tensor:
+    """The product of a matrix and a vector."""
+    return linear.mv(input, vec)
+
+
+def dot(input: Any, other: Any) -> Tensor:
+    """The sum of products of two vectors of one length."""
+    a, b = operand("Dot", input), operand("Dot", other, "other")
+    if a.ndim != 1 or a.shape != b.shape:
+        raise wrong("Dot", "other", f"of one dimension and the size of 'input', {a.shape}", b)
+    return linear.matmul(a, b)
+
+
+def vdot(input: Any, other: Any) -> Tensor:
+    """As `dot`: there are no complex numbers."""
+    return dot(input, other)
+
+
+def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
+    """The vector products of vectors of 3 along an axis; without one, along the first axis of 3."""
+    a, b = operand("Cross", input), operand("Cross", other, "other")
+    if dim is None:
+        found = [axis for axis, size in enumerate(a.shape) if size == 3]
+        if not found:
+            raise wrong("Cross", "input", "of 3 elements along an axis", a)
+        dim = found[0]
+    if a.ndim != b.ndim or a.shape[axis_argument("Cross", dim, a.ndim, "dim")] != 3:
+        raise wrong("Cross", "dim", "an axis of 3 elements, of tensors of one rank", (a.shape, b.shape))
+    return products.cross(a, b, axis=dim)
+
+
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The distance of each row of [..., n, k] from each of [..., m, k]: (sum |d|**p)**(1/p); the largest size for inf, the count for 0.
+
+    compute_mode  how it is computed elsewhere; here always from the differences, which loses no digits.  The gradient of no distance is 0.
+    """
+    a, b = operand("Cdist", x1, "x1"), operand("Cdist", x2, "x2")
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
+        raise wrong("Cdist", "x2", f"rows of {a.shape[-1] if a.ndim else 0} numbers, as 'x1'", b)
+    order = real("Cdist", "p", p)
+    if not order >= 0:
+        raise wrong("Cdist", "p", "at least 0", order)
+    apart = arithmetic.abs(expand_dims(a, -2) - expand_dims(b, -3))
+    if order == 0:
+        return reduction.sum(arithmetic.not_equal(apart, 0).astype(a.dtype), -1)
+    if order == 1:
+        return reduction.sum(apart, -1)
+    if math.isinf(order):
+        return reduction.amax(apart, -1)
+    total = reduction.sum(arithmetic.square(apart) if order == 2 else arithmetic.pow(apart, order), -1)
+    none = arithmetic.equal(total, 0)
+    root = arithmetic.where(none, 1.0, total)
+    return arithmetic.where(none, 0.0, arithmetic.sqrt(root) if order == 2 else arithmetic.pow(root, 1.0 / order))

@@ -1,0 +1,234 @@
+"""Reductions over axes, running results along an axis, counts.
+
+`dim` is None or () for all axes, an int, or a tuple or list of ints.  Sums and products of integers and bools are Int64; places are Int64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.ops.indexing import Iota
+from adjoint.ir.types import F32, I64, DType, tensor
+from adjoint.numpy import histograms, triangles
+from adjoint.ops import arithmetic, ordering, parts, picking, reduction
+from adjoint.ops.arguments import axis_argument, dtype_or, flag, floating, integer, operand, real, wrong
+from adjoint.ops.reduction import cumprod, logsumexp
+from adjoint.ops.shapes import reshape, squeeze
+from adjoint.runtime.host_checks import needs_values
+from adjoint.runtime.interned import made
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "bincount", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "diff", "histc",
+    "kthvalue", "logsumexp", "max", "mean", "median", "min", "nansum", "prod", "std", "std_mean", "sum", "trace", "var", "var_mean",
+]
+
+
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The sum over axes; of bools and integers in Int64, unless told."""
+    return reduction.sum(input, dim, keepdim, dtype=dtype)
+
+
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The sum over axes of what is not NaN."""
+    return reduction.nansum(input, dim, keepdim, dtype=dtype)
+
+
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The product over axes; of bools and integers in Int64, unless told."""
+    return reduction.prod(input, dim, keepdim, dtype)
+
+
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The mean over axes; TypeError for integers and bools, unless a floating point dtype is told."""
+    x = operand("Mean", input)
+    x = x if dtype is None else x.astype(dtype_or("Mean", dtype, x.dtype), copy=False)
+    if not x.dtype.is_float:
+        raise wrong("Mean", "input", "a Tensor of a floating point type, or 'dtype' such a type", x, TypeError)
+    return reduction.mean(x, dim, keepdim)
+
+
+def all(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements over axes are true; numbers are true unless 0."""
+    return reduction.all(input, dim, keepdim)
+
+
+def any(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether an element over axes is true; numbers are true unless 0."""
+    return reduction.any(input, dim, keepdim)
+
+
+def count_nonzero(input: Any, dim: Any = None) -> Tensor:
+    """How many elements over axes are not 0, Int64."""
+    return reduction.count_nonzero(input, () if dim is None else dim, dtype=I64)
+
+
+def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """The largest element over axes; equal ones share the gradient."""
+    return reduction.amax(input, dim, keepdim)
+
+
+def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """The smallest element over axes; equal ones share the gradient."""
+    return reduction.amin(input, dim, keepdim)
+
+
+def _extreme(largest: bool, input: Any, other: Any, keepdim: Any, dim: Any) -> Any:
+    whole, along = (reduction.amax, reduction.max) if largest else (reduction.amin, reduction.min)
+    if isinstance(other, Tensor):
+        return arithmetic.maximum(input, other) if largest else arithmetic.minimum(input, other)
+    place = other if dim is None else dim
+    return whole(input) if place is None else along(input, place, keepdim)
+
+
+def max(input: Any, other: Any = None, keepdim: bool = False, *, dim: Any = None) -> Any:
+    """max(input): the largest element; max(input, dim): those along an axis, and their places; max(input, other): the larger of two."""
+    return _extreme(True, input, other, keepdim, dim)
+
+
+def min(input: Any, other: Any = None, keepdim: bool = False, *, dim: Any = None) -> Any:
+    """min(input): the smallest element; min(input, dim): those along an axis, and their places; min(input, other): the smaller of two."""
+    return _extreme(False, input, other, keepdim, dim)
+
+
+def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The place of the largest element, the first of equal ones; without `dim`, in the tensor read row by row."""
+    return reduction.argmax(input, dim, keepdim)
+
+
+def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The place of the smallest element, the first of equal ones; without `dim`, in the tensor read row by row."""
+    return reduction.argmin(input, dim, keepdim).astype(I64)
+
+
+def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The middle element, the smaller of two; along an axis with its place."""
+    if dim is None:
+        return ordering.median(reshape(operand("Median", input), (-1,)), 0)[0]
+    return ordering.median(input, dim, keepdim)
+
+
+def kthvalue(input: Any, k: Any, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The k-th smallest element along an axis, counted from 1, and its place."""
+    x = operand("KthValue", input)
+    along, count = axis_argument("KthValue", dim, x.ndim, "dim"), integer("KthValue", "k", k)
+    length = x.shape[along] if x.ndim else 1
+    if not 1 <= count <= length:
+        raise wrong("KthValue", "k", f"in 1..{length}", count)
+    values, places = ordering.sort(x, along)
+    if x.ndim:
+        values, places = (parts.narrow(t, along, count - 1, 1) for t in (values, places))
+        if not flag("KthValue", "keepdim", keepdim):
+            values, places = squeeze(values, along), squeeze(places, along)
+    return values, places.astype(I64)
+
+
+# Spread --------------------------------------------------------------------------------------------------------------
+
+
+def var(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
+    """The variance over axes, the square distances divided by the count less `correction`."""
+    return reduction.var(input, dim, correction, keepdim)
+
+
+def std(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
+    """The standard deviation over axes, the root of `var`."""
+    return reduction.std(input, dim, correction, keepdim)
+
+
+def var_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The variance and the mean over axes."""
+    return reduction.var_mean(input, dim, correction, keepdim)
+
+
+def std_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean over axes."""
+    return reduction.std_mean(input, dim, correction, keepdim)
+
+
+# Along an axis -------------------------------------------------------------------------------------------------------
+
+
+def cumsum(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
+    """The running sum along an axis; of bools and integers in Int64, unless told."""
+    x = operand("CumSum", input)
+    return reduction.cumsum(x, dim, dtype if dtype is not None else x.dtype if x.dtype.is_float else I64)
+
+
+def _running(op: str, input: Any, dim: Any, *, largest: bool) -> tuple[Tensor, Tensor]:
+    """The running extreme along an axis, the last of equal ones, with places; the reach doubles in each step."""
+    x = operand(op, input)
+    along = axis_argument(op, dim, x.ndim, "dim")
+    if x.ndim == 0:
+        return x, apply(made(Iota, tensor(I64, (1,)), 0)).reshape(())
+    places = apply(made(Iota, tensor(I64, x.shape), along))
+    values, reach, length = arithmetic.stop_gradient(x), 1, x.shape[along]
+    while reach < length:
+        before, here = parts.narrow(values, along, 0, length - reach), parts.narrow(values, along, reach, length - reach)
+        before_at, here_at = parts.narrow(places, along, 0, length - reach), parts.narrow(places, along, reach, length - reach)
+        keeps = arithmetic.less(here, before) if largest else arithmetic.greater(here, before)
+        if x.dtype.is_float:
+            # A NaN stays, until a later one takes its place.
+            keeps = arithmetic.logical_and(arithmetic.logical_or(keeps, arithmetic.isnan(before)),
+                                           arithmetic.logical_not(arithmetic.isnan(here)))
+        values = parts.concat((parts.narrow(values, along, 0, reach), arithmetic.where(keeps, before, here)), along)
+        places = parts.concat((parts.narrow(places, along, 0, reach), arithmetic.where(keeps, before_at, here_at)), along)
+        reach *= 2
+    return picking.gather_elements(x, along, places), places
+
+
+def cummax(input: Any, dim: Any) -> tuple[Tensor, Tensor]:
+    """The largest element up to each along an axis, the last of equal ones, and its place."""
+    return _running("Cummax", input, dim, largest=True)
+
+
+def cummin(input: Any, dim: Any) -> tuple[Tensor, Tensor]:
+    """The smallest element up to each along an axis, the last of equal ones, and its place."""
+    return _running("Cummin", input, dim, largest=False)
+
+
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    """The differences of neighbours along an axis, taken `n` times, with Tensors before and behind at first."""
+    x = operand("Diff", input)
+    along, times = axis_argument("Diff", dim, x.ndim, "dim"), integer("Diff", "n", n)
+    if times < 0:
+        raise wrong("Diff", "n", "at least 0", times)
+    ends = [[] if end is None else [operand("Diff", end, name)] for name, end in (("prepend", prepend), ("append", append))]
+    x = parts.concat((*ends[0], x, *ends[1]), along) if ends[0] or ends[1] else x
+    for _ in range(times):
+        rest = x.shape[along] - 1 if x.shape[along] else 0
+        x = parts.narrow(x, along, 1 if x.shape[along] else 0, rest) - parts.narrow(x, along, 0, rest)
+    return x
+
+
+
+def trace(input: Any) -> Tensor:
+    """The sum of the diagonal of a matrix; of integers in Int64."""
+    x = operand("Trace", input)
+    if x.ndim != 2:
+        raise wrong("Trace", "input", "of 2 dimensions", x)
+    return triangles.trace(x)
+
+
+# Counts --------------------------------------------------------------------------------------------------------------
+
+
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on is in a vector of integers (Int64), or the sum of their weights (Float32)."""
+    x = operand("Bincount", input)
+    needs_values("Bincount", "it has a count for each number up to the largest")
+    if x.dtype.is_integer and x.size and int(reduction.amin(x).item()) < 0:
+        raise wrong("Bincount", "input", "of numbers of at least 0", x)
+    counts = histograms.bincount(x, weights, minlength)
+    return counts.astype(I64) if weights is None else counts
+
+
+def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
+    """How many elements lie in each of `bins` intervals from `min` to `max`, or from the smallest to the largest where both are equal."""
+    x = operand("Histc", input)
+    low, high = real("Histc", "min", min), real("Histc", "max", max)
+    if low > high:
+        raise wrong("Histc", "max", f"at least {low}, as 'min'", high)
+    line = floating(reshape(x, (-1,)))
+    count, _ = histograms.histogram(line, integer("Histc", "bins", bins), None if low == high else (low, high))
+    return count.astype(x.dtype if x.dtype.is_float else F32, copy=False)

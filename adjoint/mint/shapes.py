@@ -1,0 +1,100 @@
+"""Other forms of the same elements, tensors put together and taken apart.  `dim` is an axis, negative ones count from the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.numpy.joining import dstack as stacked_in_depth
+from adjoint.numpy.triangles import diag as diagonal_of
+from adjoint.ops import parts, shapes
+from adjoint.ops.arguments import axes_argument, dimension, integer, operand, wrong
+from adjoint.ops.diagonals import tril, triu
+from adjoint.ops.parts import flip, hstack, roll, unbind
+from adjoint.ops.shapes import broadcast_to, ravel, reshape, swapaxes, t, tile, unsqueeze
+from adjoint.runtime.tensor import Tensor
+
+__all__ = [
+    "broadcast_to", "cat", "chunk", "concat", "diag", "dstack", "flatten", "flip", "hstack", "narrow", "permute", "ravel",
+    "repeat_interleave", "reshape", "roll", "select", "split", "squeeze", "stack", "swapaxes", "t", "tile", "transpose", "tril", "triu",
+    "unbind", "unsqueeze",
+]
+
+
+def cat(tensors: Any, dim: int = 0) -> Tensor:
+    """Tensors one behind the other along an axis."""
+    return parts.concat(tensors, dim)
+
+
+def concat(tensors: Any, dim: int = 0) -> Tensor:
+    """As `cat`."""
+    return parts.concat(tensors, dim)
+
+
+def stack(tensors: Any, dim: int = 0) -> Tensor:
+    """Tensors of one shape one behind the other along a new axis."""
+    return parts.stack(tensors, dim)
+
+
+def dstack(tensors: Any) -> Tensor:
+    """Tensors one behind the other along axis 2, which vectors and matrices get."""
+    return stacked_in_depth(tensors)
+
+
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Consecutive parts along an axis: of one size (the last may be smaller), or of the sizes in a tuple or list."""
+    return parts.split(tensor, split_size_or_sections, dim)
+
+
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` parts along an axis, all but the last of one size."""
+    return parts.chunk(input, chunks, dim)
+
+
+def narrow(input: Any, dim: int, start: int, length: int) -> Tensor:
+    """`length` elements along an axis from `start` on."""
+    return parts.narrow(input, dim, start, length)
+
+
+def select(input: Any, dim: int, index: int) -> Tensor:
+    """One slice of an axis, without it."""
+    x = operand("Select", input)
+    along = dimension("Select", dim, x, "dim")
+    place = integer("Select", "index", index)
+    if not -x.shape[along] <= place < x.shape[along]:
+        raise wrong("Select", "index", f"in [{-x.shape[along]}, {x.shape[along]})", place, IndexError)
+    return shapes.squeeze(parts.narrow(x, along, place % x.shape[along], 1), along)
+
+
+def transpose(input: Any, dim0: int, dim1: int) -> Tensor:
+    """Two axes exchanged."""
+    return shapes.swapaxes(input, dim0, dim1)
+
+
+def permute(input: Any, dims: Any) -> Tensor:
+    """The axes in another order: axis i of the result is axis dims[i] of the input."""
+    return shapes.transpose(input, dims)
+
+
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The axes from `start_dim` to `end_dim` made one."""
+    return shapes.joined("Flatten", operand("Flatten", input), start_dim, end_dim)
+
+
+def squeeze(input: Any, dim: Any = None) -> Tensor:
+    """The tensor without its axes of 1, or without those of `dim` that are 1."""
+    return shapes.squeeze(input, dim)
+
+
+def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Tensor:
+    """Each element repeated, all as often or each as `repeats` says, along an axis; without one, of the tensor read row by row."""
+    out = shapes.repeat_interleave(input, repeats, dim)
+    if output_size is not None:
+        along = axes_argument("RepeatInterleave", dim, out.ndim, "dim")[0]
+        if out.shape[along] != integer("RepeatInterleave", "output_size", output_size):
+            raise wrong("RepeatInterleave", "output_size", f"the {out.shape[along]} elements that there are", output_size)
+    return out
+
+
+def diag(input: Any, diagonal: int = 0) -> Tensor:
+    """Of a vector the matrix with it on a diagonal; of a matrix that diagonal."""
+    return diagonal_of(input, diagonal)

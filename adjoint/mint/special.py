@@ -1,0 +1,16 @@
+"""Special functions: those of `mint` by the names that they have here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.diagnostics import missing_name
+from adjoint.mint.arithmetic import sinc
+from adjoint.mint.nn.functional import log_softmax
+from adjoint.ops.arithmetic import erfc, exp2, expm1, log1p, round
+
+__all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, globals())

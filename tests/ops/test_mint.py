@@ -1,0 +1,125 @@
+"""`adjoint.mint`: results, dtypes and gradients are those that PyTorch recorded, whose names and arguments these are, in every mode.
+
+MindSpore's CPU wheel lacks the kernels of most of them.  The calls are those of `tests/oracle/mint_calls.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import mint_answers
+import pytest
+from asked import agree, recorded
+from test_numpy import without_compiler
+
+import adjoint as ms
+from adjoint import Tensor, mint
+
+FACTS = recorded("mint")["calls"]
+
+OF_VALUES = (
+    "mint.equal(x, x)", "mint.allclose(x, x + 1)", "mint.bincount(at)", "mint.bincount(at, minlength=5)", "mint.masked_select(x, x > 0)",
+    "mint.nonzero(x > 0)", "mint.where(x > 0)", "mint.unique_consecutive(i * 0)", "mint.unique_consecutive(at, True, True)",
+    "F.one_hot(at)",
+)
+"""Calls whose result has a shape, or is a bool, that depends on numbers: a graph cannot have them, and says so."""
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What our functions give, in a process that finds no compiler."""
+    return without_compiler(mint_answers.__file__, tmp_path_factory)
+
+
+def test_the_facts_are_of_these_calls() -> None:
+    assert list(FACTS) == list(dict.fromkeys(mint_answers.mint_calls.expressions()))
+
+
+@pytest.mark.parametrize("expression", FACTS)
+def test_results_and_gradients_are_those_of_pytorch(expression: str, given: dict[str, Any]) -> None:
+    fact, got = FACTS[expression], given[expression]
+    assert agree(fact["result"], got["result"], 2e-5), got["result"]
+    for name, gradient in (fact["gradients"] or {}).items():
+        assert agree(gradient, got["gradients"][name], 1e-6), name
+    assert got["graph"] is not True if expression in OF_VALUES else got["graph"] is True, got["graph"]
+
+
+def test_drawn_numbers() -> None:
+    ms.set_seed(3)
+    drawn = [mint.rand(2, 3), mint.rand((2, 3)), mint.randn(4), mint.randint(0, 5, (50,)), mint.randint(5, (50,)), mint.randperm(6),
+             mint.normal(1.0, 2.0, (3,)), mint.bernoulli(Tensor([0.0, 1.0])), mint.rand_like(Tensor([1.0])),
+             mint.multinomial(Tensor([0.0, 1.0]), 1)]
+    assert [x.shape for x in drawn] == [(2, 3), (2, 3), (4,), (50,), (50,), (6,), (3,), (2,), (1,), (1,)]
+    assert sorted(drawn[5].tolist()) == list(range(6)) and set(drawn[3].tolist()) <= set(range(5)) and drawn[3].dtype is ms.int64
+    assert drawn[7].tolist() == [0.0, 1.0] and drawn[9].tolist() == [1]
+
+
+def test_in_place() -> None:
+    x = Tensor([-1.0, 2.0])
+    assert mint.nn.functional.relu_(x) is x and x.tolist() == [0.0, 2.0]
+    assert mint.nn.functional.elu(x, inplace=True) is x
+
+
+def test_the_last_of_equal_places_counts() -> None:
+    x, places = Tensor([1.0, 2.0, 3.0]), Tensor([0, 2, 0, 0])
+    assert mint.scatter(x, 0, places, Tensor([5.0, 6.0, 7.0, 8.0])).tolist() == [8.0, 2.0, 6.0]
+    with pytest.raises(IndexError, match=re.escape("in [0, 3)")):
+        mint.scatter(x, 0, Tensor([3]), 1.0)
+
+
+def test_layers_are_drawn_within_their_bounds_and_named_as_in_mindspore() -> None:
+    layer = mint.nn.Linear(16, 3)
+    assert [p.name for p in layer.trainable_params()] == ["weight", "bias"]
+    assert float(abs(layer.weight).max()) <= 0.25
+    norm: Any = mint.nn.BatchNorm2d(2)
+    assert [p.name for p in norm.get_parameters()] == ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"]
+    norm.set_train()(Tensor([[[[1.0]], [[3.0]]], [[[3.0]], [[5.0]]]]))
+    assert norm.running_mean.tolist() == pytest.approx([0.2, 0.4]) and norm.num_batches_tracked.item() == 1
+
+
+@pytest.mark.parametrize(("module", "name", "hint"), [
+    (mint, "inverse", "asnumpy"), (mint, "cumsun", "cumsum"), (mint.nn, "SyncBatchNorm", "nn.SyncBatchNorm"),
+    (mint.optim, "FusedAdamW", "AdamW"), (mint.linalg, "qr", "asnumpy"),
+])
+def test_a_missing_name_says_what_to_write(module: Any, name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(hint)):
+        getattr(module, name)
+
+
+class Net(mint.nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution, self.norm = mint.nn.Conv2d(1, 2, 3), mint.nn.BatchNorm2d(2)
+        self.dense = mint.nn.Linear(8, 2)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = mint.nn.functional.relu(self.norm(self.convolution(x)))
+        return self.dense(mint.flatten(mint.nn.functional.avg_pool2d(x, 2), 1))
+
+
+def trained(optimizer: Any, in_graph: bool) -> list[bytes]:
+    """The parameters after three steps."""
+    ms.set_seed(7)
+    net = Net().set_train()
+    chosen = optimizer(net.trainable_params())
+    x, classes = mint.randn(4, 1, 6, 6), Tensor([0, 1, 1, 0])
+    gradients = ms.value_and_grad(lambda x, y: mint.nn.functional.cross_entropy(net(x), y), None, chosen.parameters)
+
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        loss, found = gradients(x, y)
+        chosen(found)
+        return loss
+
+    run = ms.jit(step) if in_graph else step
+    losses = [float(run(x, classes)) for _ in range(3)]
+    assert losses[2] < losses[0]
+    return [p.asnumpy().tobytes() for p in net.get_parameters()]
+
+
+@pytest.mark.parametrize("optimizer", [
+    lambda p: mint.optim.AdamW(p, 0.01), lambda p: mint.optim.Adam([{"params": p, "lr": 0.02, "weight_decay": 0.1}], amsgrad=True),
+    lambda p: mint.optim.SGD(p, 0.05, 0.9),
+], ids=["AdamW", "Adam", "SGD"])
+def test_a_network_is_trained_to_the_same_bits_in_a_graph(optimizer: Any) -> None:
+    assert trained(optimizer, False) == trained(optimizer, True)
