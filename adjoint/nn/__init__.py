@@ -21,6 +21,7 @@ from adjoint.nn import (
     padding,
     patches,
     pooling,
+    recurrent,
     resizing,
     wrap,
 )
@@ -40,6 +41,7 @@ from adjoint.nn.optim import *  # noqa: F403
 from adjoint.nn.padding import *  # noqa: F403
 from adjoint.nn.patches import *  # noqa: F403
 from adjoint.nn.pooling import *  # noqa: F403
+from adjoint.nn.recurrent import *  # noqa: F403
 from adjoint.nn.resizing import *  # noqa: F403
 from adjoint.nn.wrap import *  # noqa: F403
 from adjoint.runtime.cell import Cell
@@ -61,12 +63,11 @@ __all__ += optim.__all__
 __all__ += padding.__all__
 __all__ += patches.__all__
 __all__ += pooling.__all__
+__all__ += recurrent.__all__
 __all__ += resizing.__all__
 __all__ += wrap.__all__
 
-_RECURRENT = "a Cell of your own, with `nn.Dense` for the gates and a loop over the steps in `construct`"
 INSTEAD = {
-    **dict.fromkeys(("GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"), _RECURRENT),
     "ForwardValueAndGrad": "`ms.value_and_grad`",
     "AdamW": "`nn.AdamWeightDecay`",
 }

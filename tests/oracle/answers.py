@@ -64,11 +64,29 @@ def both(cell: Any, *arguments: Any) -> Any:
     return value, gradients, [parameter.value() for parameter in cell.get_parameters() if not parameter.requires_grad]
 
 
+class Joined(nn.Cell):
+    """All tensors that a layer gives, however nested, as one vector."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def construct(self, *arguments: Any) -> Tensor:
+        return ops.concat([x.reshape(-1) for x in flat(self.layer(*arguments))])
+
+
+def flat(value: Any) -> list[Any]:
+    """The tensors of nested tuples."""
+    if isinstance(value, tuple | list):
+        return [x for item in value for x in flat(item)]
+    return [] if value is None else [value]
+
+
 def space() -> dict[str, Any]:
     """The names that the expressions use. Each expression has its own `net`."""
     names = {"ms": ms, "nn": nn, "ops": ops, "np": np, "Tensor": Tensor, "Parameter": Parameter, "Net": Net}
     names |= {"nan": np.nan, "inf": np.inf, "net": Net(), "f32": f32, "i32": i32, "grads": grads}
-    names |= {"wave": wave, "curve": curve, "both": both}
+    names |= {"wave": wave, "curve": curve, "both": both, "Joined": Joined}
     return names | {"__name__": __name__}
 
 

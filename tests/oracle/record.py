@@ -24,6 +24,7 @@ import record_naming
 import record_numpy
 import record_promotion
 import record_repr
+import record_sequences
 import record_signatures
 import record_training
 
@@ -37,6 +38,7 @@ RECORDERS = {
     "layers": record_layers.record,
     "naming": record_naming.record,
     "numpy": record_numpy.record,
+    "sequences": record_sequences.record,
     "training": record_training.record,
     "names": record_names.record,
 }
