@@ -8,6 +8,7 @@ import numpy as np
 
 from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType
 from adjoint.runtime.conversion import dtype_argument, dtype_of_array
+from adjoint.runtime.kinds import KINDS, TensorType
 
 bool_, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
 uint8, uint16, uint32, uint64 = U8, U16, U32, U64
@@ -16,6 +17,8 @@ half, single, double = F16, F32, F64
 byte, short, intc, long, intp = I8, I16, I32, I64, I64
 ubyte, ushort, uintc, uintp = U8, U16, U32, U64
 Type = DType
+tensor_type, number, string, type_none = KINDS["Tensor"], KINDS["Number"], KINDS["String"], KINDS["None"]
+int_, uint, float_, list_, tuple_ = KINDS["Int"], KINDS["UInt"], KINDS["Float"], KINDS["List"], KINDS["Tuple"]
 
 number_type = tuple(d for d in DTYPES.values() if d is not BOOL)
 int_type = (I8, I16, I32, I64)
@@ -23,9 +26,10 @@ uint_type = (U8, U16, U32, U64)
 float_type = (F16, BF16, F32, F64)
 
 __all__ = [
-    "bfloat16", "bool_", "byte", "double", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "half", "int16", "int32",
-    "int64", "int8", "intc", "intp", "long", "pytype_to_dtype", "short", "single", "ubyte", "uint16", "uint32", "uint64", "uint8", "uintc",
-    "uintp", "ushort",
+    "TensorType", "Type", "bfloat16", "bool_", "byte", "double", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64",
+    "float_", "half", "int16", "int32", "int64", "int8", "int_", "intc", "intp", "list_", "long", "number", "pytype_to_dtype", "short",
+    "single", "string", "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp",
+    "ushort",
 ]
 
 

@@ -13,6 +13,8 @@ from adjoint.ops import convolution, linear
 from adjoint.ops.arguments import ArgumentMistake, channels_first
 from adjoint.ops.convolution import three
 from adjoint.ops.parts import framed
+from adjoint.ops.primitives.convolution import Conv2D
+from adjoint.ops.primitives.network import BiasAdd
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import Uniform
@@ -104,6 +106,8 @@ class Conv2d(_Convolution):
     pad_mode     "same" (default): as many outputs as ceil(size / stride); "valid": no padding; "pad": `padding` zeros
     padding      an int, or four: top, bottom, left, right; only with "pad"
     weight_init  as for `initializer`; default uniform in +-1/sqrt(in / group * kh * kw), the bias likewise
+
+    `conv2d` and `bias_add` are the operators with these arguments, for a subclass with a construct of its own.
     """
 
     def __init__(
@@ -115,6 +119,8 @@ class Conv2d(_Convolution):
             in_channels, out_channels, pair(self, "kernel_size", kernel_size), pair(self, "stride", stride), pad_mode, padding,
             _widths(self, padding, 4), pair(self, "dilation", dilation), group, has_bias, weight_init, bias_init,
             channels_first(type(self).__name__, data_format), dtype)
+        self.conv2d = Conv2D(self.out_channels, self.kernel_size, 1, self.pad_mode, padding, self.stride, self.dilation, self.group)
+        self.bias_add = BiasAdd()
 
     def construct(self, x: Tensor) -> Tensor:
         image, weight = self._operands(x)

@@ -10,6 +10,8 @@ from adjoint.nn.activation import get_activation
 from adjoint.nn.checks import boolean, integer, positive, tensor_argument
 from adjoint.ops import linear, shapes
 from adjoint.ops.primitive import Primitive
+from adjoint.ops.primitives.network import BiasAdd
+from adjoint.ops.primitives.network import MatMul as MatMulOperator
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import Uniform, initializer
 from adjoint.runtime.parameter import Parameter
@@ -24,6 +26,8 @@ class Dense(Cell):
     in_channels, out_channels  sizes of the last axis before and after
     weight_init, bias_init     as for `initializer`; default uniform in +-1/sqrt(in)
     activation                 a name ("relu"), a Cell, a Primitive, or None
+
+    `matmul` and `bias_add` are the operators of its steps, for a subclass with a construct of its own.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class Dense(Cell):
             raise TypeError(f"For 'Dense', the argument 'activation' must be a str, a Cell or a Primitive, "
                             f"but got {activation!r} of type {type(activation).__name__}.")
         self.activation = get_activation(activation, "Dense") if isinstance(activation, str) else activation
+        self.matmul, self.bias_add = MatMulOperator(transpose_b=True), BiasAdd()
 
     def construct(self, x: Tensor) -> Tensor:
         y = linear.dense(x, self.weight, self.bias)

@@ -6,6 +6,7 @@ from typing import Any
 
 from adjoint.nn.checks import boolean, choice, floating, integer, least, number, positive_number, tensor_argument
 from adjoint.ops import losses as functional
+from adjoint.ops.primitives import Cast, Mul, ReduceMean, ReduceSum
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
@@ -16,11 +17,20 @@ __all__ = [
 
 
 class LossBase(Cell):
-    """Losses that are averaged, summed or left as they are: reduction "mean", "sum" or "none"."""
+    """Losses that are averaged, summed or left as they are: reduction "mean", "sum" or "none".
+
+    For subclasses: `reduce`, False for "none"; `average`, True for "mean"; the operators `reduce_mean`, `reduce_sum`, `mul`, `cast`.
+    """
 
     def __init__(self, reduction: str = "mean"):
         super().__init__()
         self.reduction = choice(self, "reduction", reduction.lower() if isinstance(reduction, str) else reduction, ("mean", "sum", "none"))
+        self.reduce, self.average = self.reduction != "none", self.reduction == "mean"
+        self.reduce_mean, self.reduce_sum, self.mul, self.cast = ReduceMean(), ReduceSum(), Mul(), Cast()
+
+    def get_axis(self, x: Tensor) -> tuple[int, ...]:
+        """All axes of a tensor."""
+        return tuple(range(tensor_argument(self, "x", x).ndim))
 
     def get_loss(self, losses: Tensor, weights: Any = 1.0) -> Tensor:
         """The losses times `weights`, reduced."""

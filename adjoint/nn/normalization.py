@@ -12,6 +12,7 @@ from adjoint.ops import normalization, reduction
 from adjoint.ops.arguments import channels_first
 from adjoint.ops.arithmetic import maximum, sqrt, square, where
 from adjoint.ops.creation import ones, zeros
+from adjoint.ops.primitives.network import LayerNorm as LayerNormOperator
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.parameter import Parameter
@@ -224,6 +225,8 @@ class LayerNorm(Cell):
     normalized_shape   shape of gamma and beta
     begin_norm_axis    the first axis that is normalised over
     begin_params_axis  the first axis of gamma and beta
+
+    `layer_norm` is the operator with these arguments, for a subclass with a construct of its own.
     """
 
     def __init__(
@@ -245,6 +248,7 @@ class LayerNorm(Cell):
         shape = tuple(positive(self, "normalized_shape", n) for n in normalized_shape)
         self.gamma = Parameter(first_values("LayerNorm", "gamma_init", gamma_init, shape, dtype), name="gamma")
         self.beta = Parameter(first_values("LayerNorm", "beta_init", beta_init, shape, dtype), name="beta")
+        self.layer_norm = LayerNormOperator(self.begin_norm_axis, self.begin_params_axis, self.epsilon)
 
     def construct(self, input_x: Tensor) -> Tensor:
         x = floating(self, "input_x", input_x)

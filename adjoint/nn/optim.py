@@ -105,6 +105,8 @@ class Optimizer(Cell):
         self.__dict__["parameters"] = self.__dict__["_parameters"] = listed
         self._params.update({p.name: p for p in listed})
         self.weight_decay = decay
+        self.is_group_lr = grouped and any("lr" in item for item in items)
+        self.dynamic_lr = any(not isinstance(group.learning_rate, Parameter) for group in self._groups)
 
     def _grouped(self, items: Sequence[Any], learning_rate: Any, decay: float | Cell) -> tuple[list[_Group], list[Any] | None]:
         name = type(self).__name__

@@ -6,14 +6,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adjoint.ir.types import DType
 from adjoint.ops.arguments import flag, number, real, single, tensors_argument, wrong
 from adjoint.ops.arithmetic import maximum, sqrt, square
 from adjoint.ops.reduction import sum
+from adjoint.runtime.cell import Cell
 from adjoint.runtime.grad import GradOperation
 from adjoint.runtime.host_checks import called, checked_on_host
+from adjoint.runtime.kinds import KINDS, Kind, accepts, named_kind
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "clip_by_global_norm", "clip_by_norm", "partial"]
+__all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_norm", "partial"]
 
 
 class MultitypeFuncGraph:
@@ -25,7 +28,9 @@ class MultitypeFuncGraph:
         def _(factor, x):
             return factor * x
 
-    Types are named "Tensor", "Number", "Bool", "Int", "Float", "String", "Tuple", "List", "Function" or given as Python types.
+    Types are named "Tensor", "Number", "Bool", "Int", "Float", "String", "Tuple", "List", "Function", "None", "Float32",
+    "Tensor[Float32]", or given as dtypes (of numbers: Python's are Bool, Int64 and Float64), as `TensorType(float32)`, `tensor_type`,
+    `number` and their like, or as Python types.  The first body whose types fit is called; ValueError if there is none.
     """
 
     def __init__(self, name: str, read_value: bool = False):
@@ -34,37 +39,35 @@ class MultitypeFuncGraph:
         self.name = name
         self.entries: list[tuple[tuple[Any, ...], Callable[..., Any]]] = []
 
-    def register(self, *types: str | type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(self, *types: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Make the decorated function the body for these types."""
-        for named in types:
-            if isinstance(named, str) and named not in _NAMED:
-                raise wrong("MultitypeFuncGraph", "types", f"one of {list(_NAMED)}", repr(named))
+        kinds = tuple(named_kind(given) if isinstance(given, str) else given for given in types)
+        for kind, given in zip(kinds, types, strict=True):
+            if not isinstance(kind, (Kind, DType, type)):
+                expected = f"one of {list(KINDS)}, a dtype, or the name of one"
+                raise wrong("MultitypeFuncGraph", "types", expected, repr(given), ValueError if isinstance(given, str) else TypeError)
 
         def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.entries.append((types, function))
+            self.entries.append((kinds, function))
             return function
 
         return decorated
 
     def __call__(self, *arguments: Any) -> Any:
         for types, function in self.entries:
-            if len(types) == len(arguments) and all(_is(a, t) for a, t in zip(arguments, types, strict=True)):
+            if len(types) == len(arguments) and all(accepts(t, a) for a, t in zip(arguments, types, strict=True)):
                 return called(function, *arguments)
         got = ", ".join(type(a).__name__ for a in arguments)
-        raise TypeError(f"For 'MultitypeFuncGraph' {self.name!r}, no body is registered for arguments of types ({got}).")
+        have = ", ".join(f"({', '.join(map(_spelled, types))})" for types, _ in self.entries) or "none"
+        raise ValueError(f"For 'MultitypeFuncGraph' {self.name!r}, no body is registered for arguments of types ({got}). "
+                         f"There are: {have}.")
 
     def __repr__(self) -> str:
         return f"MultitypeFuncGraph({self.name!r})"
 
 
-_NAMED: dict[str, Any] = {
-    "Tensor": Tensor, "Bool": bool, "Int": int, "Float": float, "Number": (bool, int, float), "String": str, "Tuple": tuple, "List": list,
-    "Function": Callable, "None": type(None),
-}
-
-
-def _is(value: Any, named: Any) -> bool:
-    return isinstance(value, _NAMED[named] if isinstance(named, str) else named)
+def _spelled(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind)
 
 
 class HyperMap:
@@ -111,6 +114,21 @@ def partial(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Callable[
     if not callable(func):
         raise wrong("Partial", "func", "a function", func, TypeError)
     return functools.partial(func, *args, **kwargs)
+
+
+def add_flags(fn: Any = None, **flags: Any) -> Any:
+    """Give a Cell flags, as `Cell.add_flags` does, or keep them with a function; without `fn` a decorator.
+
+    What compiles MindSpore's graphs by such flags has no meaning here.
+    """
+    if fn is None:
+        return functools.partial(add_flags, **flags)
+    if isinstance(fn, Cell):
+        return fn.add_flags(**flags)
+    if not callable(fn):
+        raise wrong("add_flags", "fn", "a function or a Cell", fn, TypeError)
+    vars(fn).setdefault("_func_graph_flags", {}).update(flags)
+    return fn
 
 
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:

@@ -17,6 +17,7 @@ from adjoint.ops import (
     random_numbers,
     reduction,
     resizing,
+    scalars,
     shapes,
 )
 from adjoint.ops.activations import *  # noqa: F403
@@ -38,6 +39,7 @@ from adjoint.ops.primitives.shaping import TypeOf
 from adjoint.ops.random_numbers import *  # noqa: F403
 from adjoint.ops.reduction import *  # noqa: F403
 from adjoint.ops.resizing import *  # noqa: F403
+from adjoint.ops.scalars import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
 from adjoint.ops.state import assign, assign_add, assign_sub
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
@@ -65,6 +67,7 @@ __all__ += ordering.__all__
 __all__ += random_numbers.__all__
 __all__ += reduction.__all__
 __all__ += resizing.__all__
+__all__ += scalars.__all__
 __all__ += shapes.__all__
 __all__ += diagonals.__all__
 __all__ += parts.__all__

@@ -34,11 +34,23 @@ _DRAWN = 8
 
 
 class Initializer:
-    """The base: a subclass gives `draw`."""
+    """The base: a subclass gives `draw`, or `_initialize`, which fills an array, as MindSpore's have it."""
+
+    def __init__(self, **kwargs: Any):
+        self._kwargs = kwargs
+
+    def _initialize(self, arr: Array) -> None:
+        """Fill an array in place."""
+        arr[...] = self.draw(arr.shape, np.random.default_rng(key_numbers()))
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         """Values of this shape, any floating dtype."""
-        raise TypeError(f"'{type(self).__name__}' does not say how its values are made: it needs a method 'draw'.")
+        if type(self)._initialize is Initializer._initialize:
+            raise TypeError(f"'{type(self).__name__}' does not say how its values are made: it needs a method '_initialize' that "
+                            "fills an array.")
+        values = np.zeros(shape, np.float32)
+        self._initialize(values)
+        return values
 
     def array(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """Values of this shape in the storage of `dtype` (bf16 as float32, for Tensor to round)."""
@@ -54,7 +66,7 @@ class Initializer:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"For '{type(self).__name__}', what is filled must be a NumPy array, but got {array!r} "
                             f"of type {type(array).__name__}.")
-        array[...] = self.draw(array.shape, np.random.default_rng(key_numbers()))
+        self._initialize(array)
 
 
 def _number(name: str, argument: str, value: Any) -> float:

@@ -144,7 +144,7 @@ def test_functions_over_tuples() -> None:
     assert listed(ops.HyperMap()(scale, (2, 3), pair)) == ([2.0], [6.0])
     assert listed(ops.HyperMap(scale)((pair, pair), (pair, pair))) == (([2.0], [4.0]),) * 2
     assert listed(ops.Map(ops.add)(pair, pair)) == ([2.0], [4.0])
-    with pytest.raises(TypeError, match=r"'scale'.*\(str, str\)"):
+    with pytest.raises(ValueError, match=r"'scale'.*\(str, str\). There are: \(Number, Tensor\), \(Tensor, Tensor\)"):
         scale("a", "b")
     with pytest.raises(ValueError, match="one length"):
         ops.HyperMap(scale)((1,), pair)
@@ -213,3 +213,52 @@ def test_the_gradient_of_the_cosine_of_nothing_is_finite() -> None:
     gradients = adjoint.grad(ops.cosine_similarity, (0, 1))(zero, x)
     np.testing.assert_allclose(gradients[0].asnumpy(), x.asnumpy() / (1.25**0.5 * 1e-8), rtol=1e-5)
     assert gradients[1].tolist() == [[0, 0]]
+
+
+def test_bodies_for_dtypes_and_kinds() -> None:
+    """Which body is called: Python's numbers are Bool, Int64 and Float64, and a dtype alone means numbers."""
+    of = ops.MultitypeFuncGraph("of")
+    kinds = (adjoint.bool_, "Int64", adjoint.float32, "Float64", adjoint.TensorType(adjoint.int32), "Tensor[Float16]",
+             adjoint.tensor_type, adjoint.string, "None")
+    for kind in kinds:
+        of.register(kind)(lambda _, kind=kind: str(kind))
+    values = (True, 2, 2.0, Tensor([1], adjoint.int32), Tensor([1], adjoint.float16), Tensor([1.0]), "x", None)
+    assert [of(value) for value in values] == [
+        "Bool", "Int64", "Float64", "Tensor[Int32]", "Tensor[Float16]", "Tensor", "String", "None"]
+    with pytest.raises(ValueError, match="'Float31'"):
+        of.register("Float31")
+    with pytest.raises(TypeError, match="one of"):
+        of.register(3)
+    singles = adjoint.TensorType(adjoint.float32)
+    assert singles == adjoint.TensorType(adjoint.float32) and repr(singles) == "mindspore.tensor[float32]"
+
+
+def test_functions_of_numbers() -> None:
+    f = ops.functional
+    assert (f.scalar_add(3, 4.5), f.scalar_floordiv(-7, 2), f.scalar_mod(-7, 3), f.scalar_usub(3)) == (7.5, -4, 2, -3)
+    assert (f.scalar_max(3, 4), f.scalar_le(2, 1), f.scalar_cast(3.7, adjoint.int64), f.scalar_div(7, 2)) == (4, False, 3, 3.5)
+    assert f.make_range(5) == (0, 1, 2, 3, 4) and f.make_range(5, 1, -2) == (5, 3) and f.make_range(0) == ()
+    assert f.scalar_to_array(2.5).dtype is adjoint.float32 and f.scalar_to_array(2).item() == 2
+    assert ops.Partial()(ops.add, Tensor(1.0))(Tensor(2.0)).item() == 3.0
+    for mistake, kind in ((lambda: f.scalar_div(7, 0), ValueError), (lambda: f.scalar_add("a", 4), TypeError),
+                          (lambda: f.make_range(1, 5, 0), ValueError), (lambda: f.make_range(2.0), TypeError),
+                          (lambda: f.scalar_log(0), ValueError), (lambda: f.scalar_cast(1, adjoint.int32), ValueError)):
+        with pytest.raises(kind, match="For '"):
+            mistake()
+
+    @adjoint.jit
+    def scaled(x: Tensor) -> Tensor:
+        for i in f.make_range(3):
+            x = x + f.scalar_mul(i, 2)
+        return x
+
+    assert scaled(Tensor(1.0)).item() == 7.0
+
+
+def test_flags_of_functions_and_cells() -> None:
+    @ops.add_flags(core=True)
+    def plain(x: Tensor) -> Tensor:
+        return x
+
+    assert plain._func_graph_flags == {"core": True}  # pyright: ignore[reportFunctionMemberAccess] - just set
+    assert ops.add_flags(adjoint.nn.ReLU(), once=1).once == 1

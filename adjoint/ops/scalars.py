@@ -1,0 +1,92 @@
+"""Functions of Python's numbers in MindSpore's names: `scalar_add(3, 4)` is 7."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.ir.types import BOOL, F32, F64, I64, DType
+from adjoint.ops.arguments import number, whole, wrong
+from adjoint.ops.creation import scalar_to_tensor
+from adjoint.runtime.tensor import Tensor
+
+__all__ = [
+    "make_range", "scalar_add", "scalar_cast", "scalar_div", "scalar_eq", "scalar_floordiv", "scalar_ge", "scalar_gt", "scalar_le",
+    "scalar_log", "scalar_lt", "scalar_max", "scalar_min", "scalar_mod", "scalar_mul", "scalar_pow", "scalar_sub", "scalar_to_array",
+    "scalar_uadd", "scalar_usub",
+]
+
+
+def _checked(name: str, argument: str, value: Any) -> Any:
+    return value if isinstance(value, Tensor) else number(name, argument, value)
+
+
+def _of_two(name: str, function: Callable[[Any, Any], Any], says: str) -> Callable[[Any, Any], Any]:
+    def computed(x: Any, y: Any) -> Any:
+        first, second = _checked(name, "x", x), _checked(name, "y", y)
+        try:
+            return function(first, second)
+        except ZeroDivisionError:
+            raise wrong(name, "y", "other than 0", y) from None
+
+    computed.__name__ = computed.__qualname__ = name
+    computed.__doc__ = f"{says}, of numbers; TypeError for others, ValueError for a division by zero."
+    return computed
+
+
+scalar_add = _of_two("scalar_add", operator.add, "x + y")
+scalar_sub = _of_two("scalar_sub", operator.sub, "x - y")
+scalar_mul = _of_two("scalar_mul", operator.mul, "x * y")
+scalar_div = _of_two("scalar_div", operator.truediv, "x / y")
+scalar_floordiv = _of_two("scalar_floordiv", operator.floordiv, "x // y")
+scalar_mod = _of_two("scalar_mod", operator.mod, "x % y")
+scalar_pow = _of_two("scalar_pow", operator.pow, "x ** y")
+scalar_eq = _of_two("scalar_eq", operator.eq, "x == y")
+scalar_gt = _of_two("scalar_gt", operator.gt, "x > y")
+scalar_ge = _of_two("scalar_ge", operator.ge, "x >= y")
+scalar_lt = _of_two("scalar_lt", operator.lt, "x < y")
+scalar_le = _of_two("scalar_le", operator.le, "x <= y")
+scalar_max = _of_two("scalar_max", max, "The larger of both")
+scalar_min = _of_two("scalar_min", min, "The smaller of both")
+
+
+def scalar_uadd(x: Any) -> Any:
+    """+x of a number."""
+    return +_checked("scalar_uadd", "x", x)
+
+
+def scalar_usub(x: Any) -> Any:
+    """-x of a number."""
+    return -_checked("scalar_usub", "x", x)
+
+
+def scalar_log(x: Any) -> float:
+    """The natural logarithm of a number; ValueError where there is none."""
+    value = number("scalar_log", "x", x)
+    if not value > 0:
+        raise wrong("scalar_log", "x", "more than 0", x)
+    return math.log(value)
+
+
+def scalar_cast(input_x: Any, input_y: DType) -> bool | int | float:
+    """A number as one of Python's for a dtype: Int64, Float64 or Bool; ValueError for another one."""
+    kinds = {I64: int, F64: float, BOOL: bool}
+    if input_y not in kinds:
+        raise wrong("scalar_cast", "input_y", "int64, float64 or bool_", input_y)
+    return kinds[input_y](number("scalar_cast", "input_x", input_x))
+
+
+def scalar_to_array(input_x: Any) -> Tensor:
+    """A number as a tensor without dimensions: Float32 for a float, else Int64."""
+    value = number("scalar_to_array", "input_x", input_x)
+    return scalar_to_tensor(value, F32 if isinstance(value, float) else I64)
+
+
+def make_range(start: int, limit: int | None = None, delta: int = 1) -> tuple[int, ...]:
+    """The numbers of `range` with these arguments, as a tuple; TypeError for others than ints, ValueError for a step of 0."""
+    first, step = whole("make_range", "start", start), whole("make_range", "delta", delta)
+    if step == 0:
+        raise wrong("make_range", "delta", "other than 0", delta)
+    return tuple(range(first) if limit is None else range(first, whole("make_range", "limit", limit), step))
