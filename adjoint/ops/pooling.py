@@ -9,15 +9,16 @@ import numpy as np
 
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
-from adjoint.ir.ops.reduce import Sum
+from adjoint.ir.ops.resample import Resample
 from adjoint.ir.types import I32
 from adjoint.ops.arguments import check_memory, flag, integer, only, operand, pair, real, single, sizes_argument, whole, wrong
-from adjoint.ops.arithmetic import pow, where
+from adjoint.ops.arithmetic import pow
 from adjoint.ops.convolution import Pairs, Sides, Sizes, same_padding, three
+from adjoint.ops.creation import ones
 from adjoint.ops.picking import gather_d
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor import Tensor, apply
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
@@ -264,14 +265,15 @@ def _even(sizes: Sizes, lengths: Sizes) -> Sizes | None:
 
 
 def _part_places(length: int, parts: int) -> tuple[Any, Any]:
-    """The places of each part, [parts, the longest]: the first again behind what is shorter; and how many there are.
+    """The places of each part, [parts, the longest], the first again behind what is shorter; and which are places of the part.
 
     Part i of n along d elements is from the floor of i * d / n up to the ceiling of (i + 1) * d / n.
     """
     begin = np.arange(parts) * length // max(parts, 1)
     count = -(-(np.arange(parts) + 1) * length // max(parts, 1)) - begin
     column = np.arange(count.max(initial=0))
-    return begin[:, None] + np.where(column < count[:, None], column, 0), count
+    inside = column < count[:, None]
+    return begin[:, None] + np.where(inside, column, 0), inside
 
 
 def _sequence_parts(op: str, input: Any, output_size: Any) -> tuple[Tensor, int]:
@@ -311,8 +313,7 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     sizes = _parts_argument(op, output_size, image.shape[2:])
     _checked_parts(op, image, sizes)
     kernel = _even(sizes, image.shape[2:])
-    out = apply(made(AvgPool, kernel, kernel), image) if kernel else _averaged_parts(_averaged_parts(image, 3, sizes[1]), 2, sizes[0])
-    return unbatched(out, batched)
+    return unbatched(apply(made(AvgPool, kernel, kernel), image) if kernel else _averaged_parts(image, sizes), batched)
 
 
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
@@ -324,22 +325,22 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
     kernel = _even(sizes, volume.shape[2:])
     if kernel:
         return unbatched(averaged_volumes(volume, kernel, kernel, ((0, 0),) * 3, False, False, 0), batched)
-    out = single(volume)
-    for axis in (4, 3, 2):
-        out = _averaged_parts(out, axis, sizes[axis - 2])
-    return unbatched(out.astype(volume.dtype, copy=False), batched)
+    return unbatched(_averaged_parts(volume, sizes), batched)
 
 
-def _averaged_parts(x: Tensor, axis: int, parts: int) -> Tensor:
-    """Averages over `parts` parts along an axis; each is gathered into a row as long as the longest, zeros behind what is shorter."""
-    if parts == x.shape[axis]:
-        return x
-    places, count = _part_places(x.shape[axis], parts)
-    behind = (1,) * (x.ndim - axis - 1)
-    rows = apply(made(Gather, axis), x, Tensor(places))
-    inside = reshape(Tensor(np.arange(places.shape[1]) < count[:, None]), (*places.shape, *behind))
-    total = apply(made(Sum, (axis + 1,)), where(inside, rows, constant(0.0, x.dtype)))
-    return total / reshape(Tensor(count).astype(x.dtype), (parts, *behind))
+def _averaged_parts(x: Tensor, sizes: Sizes) -> Tensor:
+    """Averages over parts along the axes behind the second: sums of their elements, divided by how many there are.
+
+    Two-byte floats are rounded once.
+    """
+    out = single(x)
+    for axis in reversed(range(2, x.ndim)):
+        parts = sizes[axis - 2]
+        if parts != x.shape[axis]:
+            places, inside = _part_places(x.shape[axis], parts)
+            total = apply(made(Resample, axis), out, Tensor(np.where(inside, places, -1)), ones(places.shape, out.dtype))
+            out = total / reshape(Tensor(inside.sum(axis=1)).astype(out.dtype), (parts, *(1,) * (x.ndim - axis - 1)))
+    return out.astype(x.dtype, copy=False)
 
 
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
