@@ -75,7 +75,8 @@ ops.adaptive_max_pool2d(image, 2); ops.adaptive_max_pool3d(volume, 2); ops.avg_p
 ops.conv_transpose2d(image, kernel[:1]); ops.dropout1d(signal); ops.dropout2d(image); ops.dropout3d(volume); ops.lp_pool1d(signal, 2.0, 2)
 ops.lp_pool2d(image, 2.0, 2); ops.max_pool3d(volume, 2); ops.conv3d(volume, cube); ops.unfold(image, 2); ops.fold(columns, (3, 3), 2)
 ops.col2im(patches, (3, 3), 2, 1, 0, 1); ops.interpolate(image, (3, 3));
-ops.upsample(image, (3, 3)); ops.make_range(1, 5, 2); ops.pixel_shuffle(four, 2); ops.pixel_unshuffle(four, 1)
+ops.upsample(image, (3, 3)); ops.make_range(1, 5, 2); ops.iou(corners, corners);
+ops.choice_with_mask(truth, 2, 1); ops.pixel_shuffle(four, 2); ops.pixel_unshuffle(four, 1)
 """
 
 PRIMITIVES = """
@@ -115,7 +116,8 @@ ops.Tril()(square); ops.Triu()(square); ops.Trunc()(x); ops.TypeOf()(x); ops.Uni
 ops.UnsortedSegmentSum()(x, classes, 3); ops.Unstack()(x); ops.Xlogy()(x, positive); ops.Zeros()((2,), ms.float32); ops.ZerosLike()(x)
 ops.AdaptiveAvgPool2D(2)(image); ops.AdaptiveAvgPool3D(2)(volume); ops.AdaptiveMaxPool2D(2)(image)
 ops.Conv2DBackpropInput(2, 3)(pooled, kernel, (1, 1, 4, 4)); ops.Conv2DTranspose(2, 3)(pooled, kernel, (1, 1, 4, 4))
-ops.AvgPool3D(2)(volume); ops.Col2Im(2)(patches, (3, 3)); ops.Conv3D(2, 2)(volume, cube); ops.DepthToSpace(2)(four)
+ops.AvgPool3D(2)(volume); ops.IOU()(corners, corners); ops.NMSWithMask()(scored); ops.RandomChoiceWithMask(2, 1, 1)(truth)
+ ops.Col2Im(2)(patches, (3, 3)); ops.Conv3D(2, 2)(volume, cube); ops.DepthToSpace(2)(four)
 ops.Dropout2D()(image); ops.Dropout3D()(volume); ops.EmbeddingLookup()(x, classes, 0); ops.Im2Col(2)(image); ops.LpNorm(0)(x)
 ops.MaxPool3D(2)(volume); ops.ResizeBicubic()(image, (3, 3)); ops.ResizeBilinearV2()(image, (3, 3)); ops.ResizeLinear1D()(signal, (3,))
 ops.ResizeNearestNeighbor((3, 3))(image); ops.ResizeNearestNeighborV2()(image, (3, 3)); ops.SpaceToDepth(2)(image)
@@ -229,7 +231,8 @@ def values() -> dict[str, Any]:
         "slope": Tensor([0.25]),
         "image": drawn(1, 1, 4, 4), "kernel": drawn(2, 1, 3, 3), "signal": drawn(1, 1, 5), "signal_kernel": drawn(2, 1, 3),
         "sequence": drawn(1, 2, 4), "volume": drawn(1, 1, 4, 4, 4), "cube": drawn(2, 1, 2, 2, 2),
-        "columns": drawn(1, 4, 4), "patches": drawn(1, 1, 4, 4), "four": drawn(1, 4, 2, 2), "pooled": drawn(1, 2, 2, 2),
+        "columns": drawn(1, 4, 4), "corners": drawn(3, 4), "scored": drawn(3, 5), "patches": drawn(1, 1, 4, 4),
+        "four": drawn(1, 4, 2, 2), "pooled": drawn(1, 2, 2, 2),
         "whole": Tensor([[1, 2, 3], [4, 5, 6]], ms.int32), "truth": Tensor([[True, False, True], [False, True, True]]),
         "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),
         "paddings": Tensor([[1, 1], [0, 0]]), "number": Tensor(1.0), "low": Tensor(0.0), "high": Tensor(1.0),

@@ -3,6 +3,7 @@
 from adjoint.ops import (
     activations,
     arithmetic,
+    boxes,
     convolution,
     creation,
     diagonals,
@@ -22,6 +23,7 @@ from adjoint.ops import (
 )
 from adjoint.ops.activations import *  # noqa: F403
 from adjoint.ops.arithmetic import *  # noqa: F403
+from adjoint.ops.boxes import *  # noqa: F403
 from adjoint.ops.composite import partial
 from adjoint.ops.convolution import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
@@ -58,6 +60,7 @@ __all__ = [
 ]
 __all__ += activations.__all__
 __all__ += arithmetic.__all__
+__all__ += boxes.__all__
 __all__ += convolution.__all__
 __all__ += creation.__all__
 __all__ += linear.__all__

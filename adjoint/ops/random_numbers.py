@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.ops.along import CumSum
-from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.elementwise import Cast, Select
+from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.random import RandomInteger, RandomNormal, RandomUniform
 from adjoint.ir.ops.sort import SearchSorted
-from adjoint.ir.types import F32, F64, I32, I64, DType, broadcast_shapes, tensor
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
+    check_memory,
     dtype_or,
     flag,
     integer,
@@ -26,15 +28,19 @@ from adjoint.ops.arguments import (
 )
 from adjoint.ops.arithmetic import cast, less, log, minimum
 from adjoint.ops.ordering import sort
+from adjoint.ops.parts import framed, stack
 from adjoint.ops.picking import index_select
+from adjoint.ops.shapes import reshape
 from adjoint.runtime.interned import made
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
-    "bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "shuffle",
-    "standard_normal", "uniform",
+    "bernoulli", "choice_with_mask", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "randperm", "shuffle", "standard_normal", "uniform",
 ]
+
+_SELECT = Select()
 
 
 def _uniform(sizes: tuple[int, ...], dtype: DType, seed: int | None) -> Tensor:
@@ -190,3 +196,35 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: in
     sums = apply(made(CumSum, x.ndim - 1), apply(made(Cast, F64), x))
     drawn = _uniform((*x.shape[:-1], count), F64, own) * sums[..., -1:]
     return minimum(apply(made(SearchSorted, True), sums, drawn), constant(x.shape[-1] - 1, I32))
+
+
+def choice_with_mask(input_x: Any, count: int = 256, seed: int | None = None) -> tuple[Tensor, Tensor]:
+    """The indices of `count` elements that are true, drawn without replacement, [count, rank] (Int32); and which rows are of such elements.
+
+    Where fewer are true, the rows behind are zeros.
+    """
+    return chosen_with_mask("RandomChoiceWithMask", input_x, count, seed_argument("RandomChoiceWithMask", seed))
+
+
+def chosen_with_mask(op: str, input_x: Any, count: Any, seed: int | None) -> tuple[Tensor, Tensor]:
+    x, rows = operand(op, input_x, "input_x"), integer(op, "count", count)
+    if x.dtype is not BOOL:
+        raise wrong(op, "input_x", "a Tensor of Bool", x, TypeError)
+    if not 1 <= x.ndim <= 5:
+        raise wrong(op, "input_x", "of 1 to 5 dimensions", x)
+    if rows < 1:
+        raise wrong(op, "count", "at least 1", rows)
+    check_memory(op, f"{rows} indices", 4 * rows * x.ndim)
+    flat = reshape(x, (-1,))
+    # The true elements stand first, in the order of random numbers.
+    drawn = _uniform((x.size,), F32, seed)
+    places = sort(apply(_SELECT, flat, drawn, constant(-1.0, F32)), 0, True)[1][: min(rows, x.size)]
+    chosen = apply(made(Gather, 0), flat, places)
+    places = apply(_SELECT, chosen, places.astype(I64), constant(0, I64))
+    behind = ((0, rows - places.shape[0]),)
+    places, chosen = framed(places, behind, 0), framed(chosen, behind, False)
+    columns: list[Tensor] = []
+    for size in reversed(x.shape):
+        columns.append(places % max(1, size))
+        places = places // max(1, size)
+    return stack(columns[::-1], 1).astype(I32), chosen

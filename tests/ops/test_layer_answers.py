@@ -18,7 +18,7 @@ ANSWERS = [
 @pytest.mark.parametrize(("expression", "wanted", "tolerance"), ANSWERS)
 def test_answers(expression: str, wanted: Any, tolerance: float) -> None:
     if isinstance(wanted, dict) and "error" in wanted:
-        with pytest.raises(Exception, match=r"^For '") as caught:
+        with pytest.raises(Exception, match=r"""^["']?For '""") as caught:
             evaluated(expression)
         assert wanted["error"] in [kind.__name__ for kind in type(caught.value).__mro__]
     else:

@@ -364,6 +364,27 @@ ACTIVATIONS = (
 OTHERS = ("nn.SeLU()(wave(2, 4) * 3)", "curve(nn.Softmax2d(), wave(1, 2, 2, 2))", "nn.Softmax2d()(wave(2, 2))", "nn.Hardtanh(1.0, 1.0)")
 
 
+SCORED = "[[0.8, 0.1, 10, 10, 0.9], [1, 1, 10, 9, 0.7], [20, 20, 30, 30, 0.8], [0, 0, 9, 10, 0.75], [21, 20, 31, 30, 0.1]]"
+BOXES = (
+    "ops.iou(f32([[0, 0, 10, 10], [5, 5, 15, 15]]), f32([[0, 0, 10, 10], [0, 0, 5, 5], [20, 20, 30, 30]]))",
+    "ops.IOU('iof')(f32([[0, 0, 10, 10], [5, 5, 15, 15]]), f32([[0, 0, 10, 10], [0, 0, 5, 5], [20, 20, 30, 30]]))",
+    "ops.iou(f32([[4, 1, 0, 0], [0, 0, 0, 0]]), f32([[0, 0, 4, 1], [0, 0, 0, 0]]))",
+    "grads(lambda x, y: ops.iou(x, y), f32([[0, 0, 4, 4]]), f32([[2, 2, 5, 6]]))",
+    "ops.iou(f32([[1, 2, 3]]), f32([[1, 2, 3, 4]]))",
+    "ops.IOU('x')",
+    *(f"ops.NMSWithMask({threshold})(f32({SCORED}))" for threshold in (0.3, 0.8, 2.0, -1.0)),
+    *(f"ops.NMSWithMask({threshold})(f32([[0, 0, 4, 1, 0.9], [0, 0, 1, 1, 0.8]]))[2]" for threshold in (0.2, 0.3)),
+    "ops.NMSWithMask()(f32([[4, 1, 0, 0, 0.9], [0, 0, 4, 1, 0.8]]))[2]",
+    "ops.NMSWithMask()(f32([[1, 2, 3]]))",
+    "ops.NMSWithMask('a')",
+    "ops.RandomChoiceWithMask(3)(Tensor([False, True, False]))",
+    "[ops.RandomChoiceWithMask(3)(Tensor([[False, False], [True, False]]))[i].dtype == (ms.int32, ms.bool_)[i] for i in (0, 1)]",
+    "ops.RandomChoiceWithMask(0)",
+    "ops.RandomChoiceWithMask(2)(f32([1]))",
+    "ops.choice_with_mask(Tensor(True), 2)",
+)
+
+
 def record() -> dict[str, Any]:
     return {
         "transposed convolutions": outcomes(TRANSPOSED, brief),
@@ -374,5 +395,6 @@ def record() -> dict[str, Any]:
         "normalised": outcomes(NORMALISED, brief),
         "moved": outcomes(MOVED, brief),
         "small layers": outcomes(SMALL, brief),
+        "boxes": outcomes(BOXES, brief),
         "activations": outcomes((*(f"curve(nn.{name}, wave(2, 4) * 3)" for name in ACTIVATIONS), *OTHERS), brief),
     }

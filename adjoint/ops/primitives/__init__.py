@@ -3,7 +3,20 @@
 Where the class says no more, the call is that of the function of the same name.
 """
 
-from adjoint.ops.primitives import convolution, criteria, effects, elementwise, network, patches, pooling, reductions, resizing, shaping
+from adjoint.ops.primitives import (
+    boxes,
+    convolution,
+    criteria,
+    effects,
+    elementwise,
+    network,
+    patches,
+    pooling,
+    reductions,
+    resizing,
+    shaping,
+)
+from adjoint.ops.primitives.boxes import *  # noqa: F403
 from adjoint.ops.primitives.convolution import *  # noqa: F403
 from adjoint.ops.primitives.criteria import *  # noqa: F403
 from adjoint.ops.primitives.effects import *  # noqa: F403
@@ -16,6 +29,7 @@ from adjoint.ops.primitives.resizing import *  # noqa: F403
 from adjoint.ops.primitives.shaping import *  # noqa: F403
 
 __all__: list[str] = []
+__all__ += boxes.__all__
 __all__ += convolution.__all__
 __all__ += criteria.__all__
 __all__ += effects.__all__

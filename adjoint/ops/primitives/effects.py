@@ -12,7 +12,7 @@ from adjoint.ops.primitives.network import combined_seed
 from adjoint.runtime.host_checks import checked_on_host
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["Assign", "AssignAdd", "AssignSub", "Print", "StandardNormal", "UniformInt", "UniformReal"]
+__all__ = ["Assign", "AssignAdd", "AssignSub", "Print", "RandomChoiceWithMask", "StandardNormal", "UniformInt", "UniformReal"]
 
 # Random numbers ------------------------------------------------------------------------------------------------------
 
@@ -46,6 +46,20 @@ class UniformInt(_Random):
 
     def __call__(self, shape: Any, minval: Any, maxval: Any) -> Tensor:
         return random_numbers.uniform(shape, minval, maxval, combined_seed(self.seed, self.seed2), I32)
+
+
+class RandomChoiceWithMask(_Random):
+    """The indices of `count` elements that are true, drawn without replacement, and which rows are of such elements."""
+
+    def __init__(self, count: int = 256, seed: int = 0, seed2: int = 0):
+        super().__init__(seed, seed2)
+        seeds = dict(self.attrs)
+        Primitive.__init__(self, None, count=integer("RandomChoiceWithMask", "count", count), **seeds)
+        if self.count < 1:
+            raise wrong("RandomChoiceWithMask", "count", "at least 1", count)
+
+    def __call__(self, input_x: Any) -> tuple[Tensor, Tensor]:
+        return random_numbers.chosen_with_mask("RandomChoiceWithMask", input_x, self.count, combined_seed(self.seed, self.seed2))
 
 
 # State ---------------------------------------------------------------------------------------------------------------
