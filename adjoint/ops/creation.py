@@ -6,7 +6,6 @@ that the machine has no memory for is a MemoryError that says how much was asked
 
 from __future__ import annotations
 
-import builtins
 import math
 from typing import Any
 
@@ -14,7 +13,7 @@ from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, tensor
-from adjoint.ops.arguments import ArgumentMistake, check_memory, dtype_or, integer, number, operand, real, sizes_argument, whole, wrong
+from adjoint.ops.arguments import dtype_or, integer, number, operand, real, sizes_argument, whole, wrong
 from adjoint.ops.diagonals import on_diagonal
 from adjoint.runtime.host_checks import emitting, is_run_time_number
 from adjoint.runtime.interned import made
@@ -22,7 +21,7 @@ from adjoint.runtime.stored_number import stored_number
 from adjoint.runtime.tensor import Tensor, apply, as_tensor
 
 __all__ = [
-    "arange", "eye", "fill", "full", "full_like", "linspace", "make_range", "ones", "ones_like", "range", "scalar_to_tensor",
+    "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "scalar_to_tensor",
     "tuple_to_array", "zeros", "zeros_like",
 ]
 
@@ -117,18 +116,6 @@ def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
     if found.size > integer("Range", "maxlen", maxlen):
         raise wrong("Range", "maxlen", f"at least the {found.size} elements", maxlen)
     return found
-
-
-def make_range(*bounds: Any) -> tuple[int, ...]:
-    """The ints from a start (0) up to and without an end, some step (1) apart, as a tuple; of one, two or three ints."""
-    if not 1 <= len(bounds) <= 3:
-        raise wrong("MakeRange", "bounds", "one to three ints", bounds, ArgumentMistake)
-    given = [integer("MakeRange", "bounds", bound) for bound in bounds]
-    first, last, step = (*((0, *given) if len(given) == 1 else given), 1)[:3]
-    if not step:
-        raise wrong("MakeRange", "bounds", "a step other than 0", bounds, ArgumentMistake)
-    check_memory("MakeRange", f"the ints of {bounds}", 40 * max(0, (last - first) // step))
-    return tuple(builtins.range(first, last, step))
 
 
 def linspace(start: Any, end: Any, steps: Any) -> Tensor:

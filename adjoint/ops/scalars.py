@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.types import BOOL, F32, F64, I64, DType
-from adjoint.ops.arguments import number, whole, wrong
+from adjoint.ops.arguments import check_memory, number, whole, wrong
 from adjoint.ops.creation import scalar_to_tensor
 from adjoint.runtime.tensor import Tensor
 
@@ -17,6 +17,9 @@ __all__ = [
     "scalar_log", "scalar_lt", "scalar_max", "scalar_min", "scalar_mod", "scalar_mul", "scalar_pow", "scalar_sub", "scalar_to_array",
     "scalar_uadd", "scalar_usub",
 ]
+
+BYTES_OF_INT = 40
+"""What an int takes in a tuple, at least."""
 
 
 def _checked(name: str, argument: str, value: Any) -> Any:
@@ -89,4 +92,6 @@ def make_range(start: int, limit: int | None = None, delta: int = 1) -> tuple[in
     first, step = whole("make_range", "start", start), whole("make_range", "delta", delta)
     if step == 0:
         raise wrong("make_range", "delta", "other than 0", delta)
-    return tuple(range(first) if limit is None else range(first, whole("make_range", "limit", limit), step))
+    first, last = (0, first) if limit is None else (first, whole("make_range", "limit", limit))
+    check_memory("make_range", f"the ints from {first} to {last}", BYTES_OF_INT * max(0, (last - first) // step))
+    return tuple(range(first, last, step))
