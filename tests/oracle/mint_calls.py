@@ -11,6 +11,7 @@ VALUES = {
     "s": np.array([[2.0, 1.1, 0.5], [0.6, 3.0, 1.2], [1.05, 0.25, 4.0]]),
     "r": np.array([0.8, 1.7, 2.6]),
     "image": np.cos(np.arange(2 * 4 * 5 * 6) * 1.3).reshape(2, 4, 5, 6) * 2,
+    "volume": np.cos(np.arange(2 * 2 * 3 * 4 * 3) * 0.7).reshape(2, 2, 3, 4, 3),
     "line": np.sin(np.arange(2 * 4 * 7) * 0.9).reshape(2, 4, 7) * 2,
 }
 """Floats: a matrix, a square one, a row, images and sequences of 4 channels."""
@@ -88,7 +89,12 @@ nn.AvgPool2d(2)(image); nn.AvgPool1d(2)(line); nn.AdaptiveAvgPool2d((1, 1))(imag
 nn.ReflectionPad2d(1)(image); nn.ReplicationPad1d(2)(line); nn.MSELoss()(x, s[:2]); nn.L1Loss()(x, s[:2])
 nn.CrossEntropyLoss()(x, classes); nn.NLLLoss()(x, classes); nn.SmoothL1Loss()(x, s[:2])
 nn.KLDivLoss(reduction='batchmean')(x, F.softmax(s[:2], 1)); nn.BCEWithLogitsLoss()(x, F.sigmoid(s[:2])); nn.SoftMarginLoss()(x, signs)
-stepped(optim.SGD, lr=0.1); stepped(optim.SGD, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)
+F.conv3d(volume, volume[:, :, :2, :3, :2], None, 1, (1, 0, 1)); F.interpolate(image, (3, 9)); F.interpolate(image, scale_factor=2)
+F.interpolate(image, scale_factor=2, mode="bilinear"); F.interpolate(line, 5, mode="linear", align_corners=True)
+F.unfold(image, (2, 3), padding=1, stride=2)
+F.fold(line.swapaxes(1, 2)[:, :4], (2, 5), (2, 2)); filled(nn.Conv3d(2, 2, 2))(volume); nn.Upsample(scale_factor=2)(image)
+nn.UpsamplingBilinear2d(scale_factor=2)(image); nn.UpsamplingNearest2d((3, 4))(image); nn.Unfold(2)(image); stepped(optim.SGD, lr=0.1)
+stepped(optim.SGD, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)
 stepped(optim.SGD, lr=0.1, momentum=0.9, dampening=0.2, maximize=True); stepped(optim.Adam, lr=0.1)
 stepped(optim.Adam, lr=0.1, betas=(0.8, 0.99), weight_decay=0.1, amsgrad=True); stepped(optim.AdamW, lr=0.1)
 stepped(optim.AdamW, lr=0.1, maximize=True)

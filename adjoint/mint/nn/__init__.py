@@ -3,13 +3,14 @@
 from typing import Any
 
 from adjoint.diagnostics import missing_name
-from adjoint.mint.nn import activation, convolution, functional, linear, losses, normalization, padding, pooling
+from adjoint.mint.nn import activation, convolution, functional, linear, losses, normalization, padding, patches, pooling
 from adjoint.mint.nn.activation import *  # noqa: F403
 from adjoint.mint.nn.convolution import *  # noqa: F403
 from adjoint.mint.nn.linear import *  # noqa: F403
 from adjoint.mint.nn.losses import *  # noqa: F403
 from adjoint.mint.nn.normalization import *  # noqa: F403
 from adjoint.mint.nn.padding import *  # noqa: F403
+from adjoint.mint.nn.patches import *  # noqa: F403
 from adjoint.mint.nn.pooling import *  # noqa: F403
 from adjoint.runtime.cell import Cell
 
@@ -20,6 +21,7 @@ __all__ += linear.__all__
 __all__ += losses.__all__
 __all__ += normalization.__all__
 __all__ += padding.__all__
+__all__ += patches.__all__
 __all__ += pooling.__all__
 
 INSTEAD = {

@@ -14,7 +14,7 @@ from adjoint.runtime.initializer import Uniform
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["Conv1d", "Conv2d", "ConvTranspose2d"]
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d"]
 
 _MODES = {"reflect": "reflect", "replicate": "replicate", "circular": "circular"}
 
@@ -110,6 +110,26 @@ class Conv2d(_Convolution):
     def construct(self, input: Tensor) -> Tensor:
         x, padding = self._framed(input)
         return functional.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class Conv3d(_Convolution):
+    """Cross-correlation of [n, c, d, h, w] or [c, d, h, w] with a weight [out, in / groups, kd, kh, kw].
+
+    padding       zeros on both sides, an int or (depth, height, width), or "same" or "valid"
+    padding_mode  "zeros", or what else stands beyond the edges: "reflect", "replicate", "circular"
+    """
+
+    axes = 3
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", dtype: DType | None = None,
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
+
+    def construct(self, input: Tensor) -> Tensor:
+        x, padding = self._framed(input)
+        return functional.conv3d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class ConvTranspose2d(_Convolution):

@@ -11,7 +11,7 @@ from adjoint.diagnostics import missing_name
 from adjoint.ir.types import I64, DType
 from adjoint.mint.linalg import vector_norm
 from adjoint.mint.shapes import flatten
-from adjoint.ops import activations, arithmetic, convolution, losses, normalization, parts, picking, pooling, reduction
+from adjoint.ops import activations, arithmetic, convolution, losses, normalization, parts, picking, pooling, reduction, resizing
 from adjoint.ops import linear as products
 from adjoint.ops.activations import hardshrink, hardsigmoid, hardswish, mish, prelu, selu, sigmoid, softplus, softshrink, tanh
 from adjoint.ops.arguments import choice, flag, integer, number, only, operand, sizes_argument, wrong
@@ -20,7 +20,7 @@ from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import embedding
 from adjoint.ops.losses import cosine_embedding_loss, cross_entropy, mse_loss
 from adjoint.ops.normalization import group_norm, layer_norm
-from adjoint.ops.patches import pixel_shuffle
+from adjoint.ops.patches import fold, pixel_shuffle, unfold
 from adjoint.ops.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.host_checks import needs_values
@@ -28,12 +28,12 @@ from adjoint.runtime.tensor import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d",
-    "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d",
-    "conv_transpose2d", "cosine_embedding_loss", "cross_entropy", "dropout", "dropout2d", "elu", "elu_", "embedding", "flatten", "gelu",
-    "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
-    "linear", "log_softmax", "logsigmoid", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pixel_shuffle",
-    "prelu", "relu", "relu6", "relu_", "selu", "sigmoid", "sigmoid_", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softplus",
-    "softshrink", "tanh", "threshold", "threshold_",
+    "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d",
+    "conv_transpose2d", "cosine_embedding_loss", "cross_entropy", "dropout", "dropout2d", "elu", "elu_", "embedding", "flatten", "fold",
+    "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "interpolate", "kl_div", "l1_loss",
+    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize",
+    "one_hot", "pad", "pixel_shuffle", "prelu", "relu", "relu6", "relu_", "selu", "sigmoid", "sigmoid_", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softplus", "softshrink", "tanh", "threshold", "threshold_", "unfold", "upsample",
 ]
 
 _KERNEL = "write it with functions of `ops` that are here"
@@ -203,6 +203,42 @@ def conv2d(
     mode, widths = _padding("Conv2D", padding, 2)
     out = convolution.conv2d(x, weight, bias, stride, mode, widths, dilation, groups)
     return reshape(out, out.shape[1:]) if alone else out
+
+
+def conv3d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Tensor:
+    """Cross-correlation of [n, c, d, h, w], or of one example [c, d, h, w], with kernels [out, c / groups, kd, kh, kw].
+
+    padding  zeros on both sides, an int or (depth, height, width), or "same" or "valid"
+    """
+    x, alone = _one_example("Conv3D", input, 5)
+    mode, widths = _padding("Conv3D", padding, 3)
+    out = convolution.conv3d(x, weight, bias, stride, mode, widths, dilation, groups)
+    return reshape(out, out.shape[1:]) if alone else out
+
+
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:
+    """Sequences, images or volumes in another size: see `ops.interpolate`.
+
+    scale_factor  in place of the size; where it does not give whole sizes, `recompute_scale_factor` has to be said
+    """
+    x = operand("Interpolate", input)
+    if recompute_scale_factor is None and scale_factor is not None and x.ndim > 2:
+        factors = scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * (x.ndim - 2)
+        if all((d * number("Interpolate", "scale_factor", f)) % 1 == 0 for d, f in zip(x.shape[2:], factors, strict=False)):
+            recompute_scale_factor = True
+    return resizing.interpolate(x, size, scale_factor, mode, align_corners, recompute_scale_factor)
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """As `interpolate`."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:

@@ -9,13 +9,12 @@ from adjoint.ir.types import F32, DType
 from adjoint.mint.nn import functional
 from adjoint.nn.checks import boolean, integer, number, positive
 from adjoint.nn.linear import first_values
-from adjoint.nn.patches import PixelShuffle
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.initializer import Normal, Uniform
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor
 
-__all__ = ["Dropout", "Dropout2d", "Embedding", "Flatten", "Linear", "PixelShuffle"]
+__all__ = ["Dropout", "Dropout2d", "Embedding", "Flatten", "Linear"]
 
 
 class Linear(Cell):
