@@ -24,6 +24,7 @@ from adjoint.frontend import errors, purity
 from adjoint.frontend.aliases import MUTATORS
 from adjoint.frontend.branches import RETURN, Outcome, Unreachable
 from adjoint.frontend.builtins import PYTHON
+from adjoint.frontend.chosen import Chosen, check
 from adjoint.frontend.frame import UNBOUND, Closure, Frame
 from adjoint.frontend.journal import COLLECTIONS, CONTAINERS, AttributePlace, ContentsPlace, NamesPlace, ObjectPlace, is_as_before
 from adjoint.frontend.outside import beneath
@@ -89,6 +90,8 @@ class Lowerer(Statements):
             return self.run_closure(function, args, kwargs)
         if self.world.is_cell(function):
             return self.world.call_cell(function, args, kwargs)
+        if isinstance(function, Chosen):
+            return self._switched(function, function.items, 0, args, kwargs)
         if isinstance(function, types.MethodType):
             bound = self.world.parsed_function(function.__func__)
             if self.world.is_library(bound):
@@ -99,6 +102,7 @@ class Lowerer(Statements):
             return self.call(bound, (function.__self__, *args), kwargs)
         special = PYTHON.get(function) if _hashable(function) else None
         if special is not None:
+            check(*args, *kwargs.values())
             if function not in _BY_KIND:
                 self._given(args, kwargs)
             return special(self, args, kwargs)
@@ -127,9 +131,25 @@ class Lowerer(Statements):
             self._check_pure(function)
         return self.native(function, args, kwargs)
 
+    def _switched(self, chosen: Chosen, items: Sequence[Any], start: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call of the chosen item gives, which is one of `items`; `start` is the position of their first."""
+        if len(items) == 1:
+            return self.call(items[0], args, kwargs)
+        loc, half = self.world.loc, len(items) // 2
+
+        def side(part: Sequence[Any], begin: int) -> Any:
+            self.world.loc = loc
+            return self._switched(chosen, part, begin, args, kwargs)
+
+        condition = self.world.truth(chosen.position < start + half)
+        if isinstance(condition, bool):
+            return side(items[:half], start) if condition else side(items[half:], start + half)
+        return self.decided(condition, lambda: side(items[:half], start), lambda: side(items[half:], start + half), loc)
+
     # -- Python's own -------------------------------------------------------------------------------------------------
     def native(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call Python: functions of the user's among the arguments are parsed when they are called back."""
+        check(*args, *kwargs.values())
         owner = getattr(function, "__self__", None)
         name = getattr(function, "__name__", "")
         if self.world.is_library(function):

@@ -19,6 +19,7 @@ from adjoint.diagnostics import CompileError, Loc, noted
 from adjoint.frontend import errors
 from adjoint.frontend.aliases import Aliases
 from adjoint.frontend.branches import Difference, Unreachable
+from adjoint.frontend.chosen import Chosen, check, chosen
 from adjoint.frontend.frame import UNBOUND, Frame, Unusable
 from adjoint.frontend.journal import COLLECTIONS, CONTAINERS, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace
 from adjoint.frontend.loops import Looping
@@ -27,6 +28,7 @@ from adjoint.frontend.outside import Outside, beneath
 from adjoint.frontend.scope import assigned_names
 from adjoint.frontend.text import RunTimeText, interpolated
 from adjoint.frontend.world import World
+from adjoint.ir.core import Atom
 
 __all__ = ["Expressions"]
 
@@ -93,6 +95,7 @@ class Expressions(Operators):
         """Python is about to use these by itself: what objects of the user's then read is not seen one by one."""
         for value in values:
             if type(value) not in _PLAIN:
+                check(value)
                 self.world.read_object(value)
                 self.outside.unparsed.given(value)
 
@@ -231,6 +234,7 @@ class Expressions(Operators):
     # -- attributes and items -----------------------------------------------------------------------------------------
     def attribute(self, holder: Any, name: str, node: ast.AST) -> Any:
         """`holder.name`; a property of the user's own classes is parsed like a method."""
+        check(holder)
         if not self.world.is_dynamic(holder):
             since = self.world.read_count()
             self.world.read_attribute(holder, name)
@@ -251,7 +255,11 @@ class Expressions(Operators):
     def _item(self, container: Any, index: Any, node: ast.AST) -> Any:
         self.used(container)
         with self.here(node):
-            if self.world.is_dynamic(index) and (isinstance(container, (list, tuple, dict, range, str)) or self.world.is_cell(container)):
+            if self.world.is_dynamic(index) and (isinstance(container, (list, tuple, dict, range, str)) or self.world.is_cells(container)) \
+                    and self.special(container, "__getitem__") is None:
+                item = chosen(self.world, container, index)
+                if item is not None:
+                    return item
                 tensors = isinstance(container, (list, tuple)) and all(self.world.is_tensor(item) for item in container)
                 raise errors.VALUE_NEEDED.at(
                     self.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
@@ -394,15 +402,18 @@ class Expressions(Operators):
         condition = self.truth(tested, node)
         if isinstance(condition, bool):
             return first() if condition else second()
+        return self.decided(condition, first, second, self.place_of(node), help)
+
+    def decided(self, condition: Atom, first: Callable[[], Any], second: Callable[[], Any], loc: Loc, help: str = "") -> Any:
+        """One of two values, as a bool of the graph decides at a place."""
         a, b = self.branching.branch(first), self.branching.branch(second)
-        self.world.loc = self.place_of(node)
+        self.world.loc = loc
         try:
             return self.branching.merged(condition, a, b, lambda branch: False)
         except Difference as differ:
+            here, there = self.branching.described(differ.first), self.branching.described(differ.second)
             raise errors.BRANCHES_DIFFER.at(
-                self.place_of(node),
-                f"it is {self.branching.described(differ.first)} on one path and {self.branching.described(differ.second)} on the other",
-                help=help or self.branching.remedy(differ), kind=self.branching.kind_of(differ)) from None
+                loc, f"it is {here} on one path and {there} on the other", help=help or self.branching.remedy(differ), kind=self.branching.kind_of(differ)) from None
 
     def _negated(self, x: Any, node: ast.AST) -> Any:
         condition = self.truth(x, node)
@@ -442,6 +453,8 @@ class Expressions(Operators):
     def _comparison(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
         if not isinstance(op, (ast.Is, ast.IsNot)):
             self.used(left, right)
+        elif left is not None and right is not None:
+            check(left, right)
         with self.here(node):
             match op:
                 case ast.Is():
@@ -564,7 +577,7 @@ class Expressions(Operators):
             return any(self.is_late(item) for item in value)
         if isinstance(value, dict):
             return any(self.is_late(item) for item in value.values())
-        return self.world.is_dynamic(value) or isinstance(value, RunTimeText)
+        return self.world.is_dynamic(value) or isinstance(value, (RunTimeText, Chosen))
 
     def called(self, node: ast.Call) -> Any:
         function = self.value(node.func)

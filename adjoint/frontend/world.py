@@ -94,6 +94,13 @@ class World(Protocol):
         """A key of a tensor, with run-time numbers as tensors."""
         ...
 
+    def position(self, container: Any, index: Any) -> Any:
+        """A dynamic index of a list, tuple or cell as a run-time number in range(len(container)), counted from the front.
+
+        What eager mode raises for an index that does not do, now if that is known, else when the graph runs.
+        """
+        ...
+
     def python_type(self, x: object) -> type:
         """What `type(x)` gives: the type that the user knows."""
         ...
@@ -121,6 +128,10 @@ class World(Protocol):
 
     # what Python objects are
     def is_cell(self, x: object) -> bool: ...
+
+    def is_cells(self, x: object) -> bool:
+        """Whether it is a cell that holds others by position, and is indexed by the library."""
+        ...
 
     def call_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 

@@ -6,12 +6,14 @@ that it holds already, so that `0.weight` is what the first cell added to an emp
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.epoch import epoch
+from adjoint.runtime.tensor import Tensor
 
 __all__ = ["CellList", "SequentialCell"]
 
@@ -78,6 +80,8 @@ class _Numbered(Cell):
             self._hold(str(number), cell, prefix)
 
     def _index(self, index: Any) -> str:
+        if isinstance(index, Tensor):
+            index = operator.index(index)
         if isinstance(index, bool) or not isinstance(index, int):
             raise TypeError(f"For '{type(self).__name__}', the index must be an int, but got {index!r} of type {type(index).__name__}.")
         count = len(self._cells)
@@ -94,7 +98,7 @@ class _Numbered(Cell):
     def __contains__(self, cell: object) -> bool:
         return any(cell is item for item in self._cells.values())
 
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: int | slice | Tensor) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self._cells.values())[index])
         return self._cells[self._index(index)]
@@ -140,7 +144,7 @@ class SequentialCell(_Numbered):
         for key, cell in args[0].items():
             self._hold(key, self._check(cell), "")
 
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: int | slice | Tensor) -> Any:
         """A cell, or a sequence of some of them under the keys that they have here."""
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._cells.items())[index]))

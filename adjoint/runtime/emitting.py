@@ -7,6 +7,8 @@ Python that is to run with the graph stands in it as host calls.
 from __future__ import annotations
 
 import functools
+import operator
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -75,6 +77,8 @@ class Emitting:
         self.kept: list[Builder] = []
         self.escaped: set[Value] = set()
         self.own_cells: list[Cell] = []
+        self.made_of_numbers: dict[Value, Tensor] = {}
+        """The tensors that parsed code has made of Python's numbers, by what stands for them."""
         self.named: set[Value] = set()
         """Values that bear a name of the user's: another name that is given to them later does not change it."""
         self._looked_into: set[int] = set()
@@ -264,6 +268,20 @@ class Emitting:
             atom = self.node(ew.StopGradient(), atom)
         return GraphNumber(self, own, atom, 2 ** (8 * x.dtype.size)).converted(category)
 
+    def position(self, container: Any, index: Any) -> Any:
+        if isinstance(index, Tensor) and (index.dtype.is_float or index.size != 1):
+            operator.index(index)
+        # Raises for an empty container, and for a float.
+        container[index.python_type() if isinstance(index, GraphNumber) else 0]
+        number = self.number("int", index)
+        count = len(container)
+        if isinstance(container, Cell):
+            self.check(functools.partial(_check_position, weakref.ref(container)), (number,))
+        else:
+            alike = [None] * count if isinstance(container, list) else (None,) * count
+            self.check(functools.partial(_check_position, lambda: alike), (number,))
+        return GraphNumber(self, "int", self.node(ew.Mod(), self.atom(number), Literal(count, scalar(I64))), count)
+
     def index(self, key: Any) -> Any:
         if isinstance(key, GraphNumber):
             return key.as_tensor(I64)
@@ -409,6 +427,14 @@ def _check_joins(loc: Loc, dtype: DType, number: Tensor) -> None:
     if not holds(dtype, number.item()):
         raise errors.NUMBER_RANGE.at(loc, f"{number.item()!r} meets a tensor of {dtype} here, which has no such number",
                                      help="make it a tensor of a wider dtype on both paths")
+
+
+def _check_position(container: Callable[[], Any], index: int) -> None:
+    """Raise what a list, tuple or cell raises for an index that is out of range."""
+    held = container()
+    if held is None:
+        raise RuntimeError("this graph belongs to a cell that is gone")
+    held[index]
 
 
 class _LateHandle:

@@ -7,7 +7,9 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from adjoint.ir.core import Atom, Literal
+import numpy as np
+
+from adjoint.ir.core import Atom, Literal, Value
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.types import BOOL, F32, F64, I64, U64, DType, TensorType, scalar
 from adjoint.runtime.machine import Memory
@@ -44,8 +46,19 @@ class GraphTensor(Tensor):
 
     @property
     def memory(self) -> Memory:
-        """None while parsing: CompileError."""
-        raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
+        """CompileError while parsing, but for a tensor that the body has made of Python's numbers."""
+        known = self.owner.made_of_numbers.get(self.atom) if isinstance(self.atom, Value) else None
+        if known is None:
+            raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
+        return known.memory
+
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """The numbers, to be read: what is written into an array while parsing would not be in the tensor of each run."""
+        array = super().asnumpy()
+        array.flags.writeable = False
+        return array
+
+    numpy = asnumpy
 
     def item(self, index: int | tuple[int, ...] | None = None) -> Any:
         """The element as a run-time number."""

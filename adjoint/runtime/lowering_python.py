@@ -43,6 +43,9 @@ class PythonObjects(Emitting):
     def is_cell(self, x: object) -> bool:
         return isinstance(x, Cell)
 
+    def is_cells(self, x: object) -> bool:
+        return isinstance(x, Cell) and self.is_library(getattr(type(x), "__getitem__", None)) and hasattr(type(x), "__iter__")
+
     def is_library(self, function: object) -> bool:
         if isinstance(function, ModuleType):
             return _of_package(function.__name__)
@@ -87,7 +90,10 @@ class PythonObjects(Emitting):
             return made
         # Each run has one of its own, which it may write in place, hang hooks on and return.
         atom = self.atom(made)
-        return GraphTensor(self, atom if isinstance(atom, Literal) else self.node(ew.Identity(), atom), made.type)
+        if not isinstance(atom, Literal):
+            atom = self.node(ew.Identity(), atom)
+            self.made_of_numbers[atom] = made
+        return GraphTensor(self, atom, made.type)
 
     def _stacked(self, data: Any) -> Tensor:
         """Nested lists with dynamic values in them as one tensor."""
@@ -188,8 +194,9 @@ class PythonObjects(Emitting):
         self.guards.of_identity(x)
 
     def read_numbers(self, x: Tensor) -> None:
-        """Python reads the numbers of a tensor from outside, now."""
-        self.guards.of_numbers(x)
+        """Python reads the numbers of a tensor, now: the graph depends on those of one from outside."""
+        if not isinstance(x, GraphTensor):
+            self.guards.of_numbers(x)
 
     def read_setting(self, read: Callable[[str], Any], name: str) -> None:
         """The library reads a setting of the context for the user."""

@@ -27,6 +27,7 @@ import numpy as np
 from adjoint.diagnostics import CompileError
 from adjoint.frontend import errors
 from adjoint.frontend.calls import Lowerer
+from adjoint.frontend.chosen import check
 from adjoint.frontend.frame import UNBOUND, Closure, Unusable
 from adjoint.frontend.outside import beneath
 from adjoint.frontend.python_functions import python_function
@@ -112,6 +113,7 @@ class Returned:
         """
         if isinstance(x, (*_CONSTANT, *_LATE, Tensor)):
             return x
+        check(x)
         if not self._known:
             self._meet(x)
         if id(x) not in self._known:
