@@ -10,6 +10,7 @@ lowered inside the other branch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,7 @@ from adjoint.ir.core import Atom
 from adjoint.ir.ops.control import If
 from adjoint.ir.ops.stack import Undef
 
-__all__ = ["BREAK", "CONTINUE", "NEXT", "RETURN", "Branch", "Branching", "Difference", "Outcome", "Unreachable"]
+__all__ = ["BREAK", "CONTINUE", "NEXT", "RETURN", "Branch", "Branching", "Difference", "Outcome", "PerhapsNone", "Unreachable"]
 
 NEXT, BREAK, CONTINUE, RETURN = range(4)
 
@@ -62,6 +63,14 @@ class Outcome:
         """The same, where it is known not to be `code`."""
         left = self.codes - {code}
         return Outcome(next(iter(left)), self.value) if len(left) == 1 else Outcome(self.code, self.value, left)
+
+
+@dataclass(frozen=True, eq=False)
+class PerhapsNone:
+    """What a function returns to Python that a tensor decides to be None: `value` where the run-time bool `there` is true."""
+
+    there: Any
+    value: Any
 
 
 @dataclass(eq=False)
@@ -138,6 +147,16 @@ class Merge:
         self._known[key] = once, start
         return once
 
+    def result(self, a: Any, b: Any) -> _Made:
+        """The same for what goes out to Python, which may be None on some paths."""
+        if all(x is None or x is DEAD for x in (a, b)) or not any(x is None or isinstance(x, PerhapsNone) for x in (a, b)):
+            return self.value(a, b, "returned")
+        if any(isinstance(x, RunTimeText) for x in (a, b)):
+            raise Difference("returned", a, b)
+        (first_there, first), (second_there, second) = map(_taken_apart, (a, b))
+        there, value = self.value(first_there, second_there, "returned"), self.value(first, second, "returned")
+        return lambda made: PerhapsNone(there(made), value(made))
+
     def _value(self, a: Any, b: Any, name: str) -> _Made:
         if a is DEAD and b is DEAD:
             return lambda made: UNBOUND
@@ -209,6 +228,13 @@ class Merge:
         return False
 
 
+def _taken_apart(x: Any) -> tuple[Any, Any]:
+    """Whether a result is there, and what it is then."""
+    if isinstance(x, PerhapsNone):
+        return x.there, x.value
+    return (DEAD, DEAD) if x is DEAD else (False, DEAD) if x is None else (True, x)
+
+
 def _one_atom(a: Any, b: Any) -> bool:
     first = getattr(a, "atom", None)
     return first is not None and first is getattr(b, "atom", None)
@@ -252,42 +278,45 @@ class Branching:
         self._places(Merge(self.world, self.aliases), a, b, leaving, found.add)
         return found
 
-    def merged(self, condition: Atom, a: Branch, b: Branch, leaving: Callable[[Branch], bool], result: bool = True) -> Any:
+    def merged(self, condition: Atom, a: Branch, b: Branch, leaving: Callable[[Branch], bool], result: bool = True,
+               goes_out: bool = False) -> Any:
         """Emit the `if`, set what both have changed, and give back the merged result of the two.
 
-        leaving  whether a branch leaves the function, so that its local names do not matter
+        leaving   whether a branch leaves the function, so that its local names do not matter
+        goes_out  whether what is returned goes to Python, which may be given None on some paths
         """
         if a.dead and b.dead:
             self._emit(condition, a, b, Merge(self.world, self.aliases))
             raise Unreachable
         merge = Merge(self.world, self.aliases)
         places = self._places(merge, a, b, leaving, None)
-        outcome = self._result(merge, a, b) if result else (lambda made: None)
+        outcome = self._result(merge, a, b, goes_out) if result else (lambda made: None)
         made = self._emit(condition, a, b, merge)
         for place, build in places:
             self.journal.write(place, build(made))
         return outcome(made)
 
-    def _result(self, merge: Merge, a: Branch, b: Branch) -> _Made:
+    def _result(self, merge: Merge, a: Branch, b: Branch, goes_out: bool) -> _Made:
         first, second = (DEAD if branch.dead else branch.result for branch in (a, b))
         if isinstance(first, Outcome) or isinstance(second, Outcome):
-            return self._outcome(merge, first, second)
-        return merge.value(first, second, "the value")
+            return self._outcome(merge, first, second, goes_out)
+        return merge.result(first, second) if goes_out else merge.value(first, second, "the value")
 
-    def _outcome(self, merge: Merge, a: Any, b: Any) -> _Made:
+    def _outcome(self, merge: Merge, a: Any, b: Any, goes_out: bool) -> _Made:
         """Two outcomes as one; None is falling through to what follows."""
+        returned = merge.result if goes_out else functools.partial(merge.value, name="returned")
         if a is DEAD or b is DEAD:
             known = b if a is DEAD else a
             if known is None:
                 return lambda made: None
             code = merge.value(*((DEAD, known.code) if a is DEAD else (known.code, DEAD)), "returned")
-            value = merge.value(*((DEAD, known.value) if a is DEAD else (known.value, DEAD)), "returned")
+            value = returned(*((DEAD, known.value) if a is DEAD else (known.value, DEAD)))
             return lambda made: Outcome(code(made), value(made), known.codes)
         possible = frozenset[int]().union(*(frozenset({NEXT}) if x is None else x.codes for x in (a, b)))
         codes = [NEXT if x is None else x.code for x in (a, b)]
         values = [DEAD if x is None or x.value is UNBOUND else x.value for x in (a, b)]
         code = merge.value(codes[0], codes[1], "the way out")
-        value = merge.value(values[0], values[1], "returned")
+        value = returned(values[0], values[1])
         return lambda made: Outcome(code(made), value(made), possible)
 
     def _places(self, merge: Merge, a: Branch, b: Branch, leaving: Callable[[Branch], bool],

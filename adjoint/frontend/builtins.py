@@ -224,7 +224,10 @@ def _map(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) < 2 or kwargs:
         return map(*args, **kwargs)  # raises what Python raises
     function, *sequences = args
-    found = [on.call(function, items, {}) for items in zip(*(_items(on, s) for s in sequences))]
+    together = zip(*(_items(on, s) for s in sequences))
+    on.iterators[id(together)] = together, (None, *sequences)
+    on.check_ends(together)
+    found = [on.call(function, items, {}) for items in together]
     return on.begun(map(_itself, found))
 
 
@@ -236,6 +239,7 @@ def _itself(x: Any) -> Any:
 def _filter(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, sequence = args
     kept: list[Any] = []
+    on.check_ends(sequence)
     for item in _items(on, sequence):
         known = on.world.truth(item if function is None else on.call(function, (item,), {}))
         if not isinstance(known, bool):
@@ -249,6 +253,7 @@ def _filter(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @_for(functools.reduce)
 def _reduce(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, sequence, *first = args
+    on.check_ends(sequence)
     items = [*first, *_items(on, sequence)]
     if not items:
         raise TypeError("reduce() of empty iterable with no initial value")

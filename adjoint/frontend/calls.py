@@ -421,6 +421,7 @@ class Lowerer(Statements):
             for parameter in signature.parameters.values():
                 if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                     self.journal.born(ContentsPlace(frame.names[parameter.name]))
+            frame.goes_out = self.depth == 1 and self.world.is_outermost()
             if self.depth == 1:
                 self.outside.given([*args, *kwargs.values()])
             frame.first = args[0] if args else None

@@ -117,7 +117,8 @@ Begin with a value of the final type: `y = ops.zeros_like(x)`. A list cannot bec
 
 RETURNS_DIFFER = _mistake("E206", "a function returns values of different types", """
 When a tensor decides which `return` is reached, all of them must return the same structure, dtypes and shapes: the graph has one
-type of result. A function that falls off its end returns None.
+type of result. A function that falls off its end returns None. Only what Python is given, by the function under `jit` itself, may be
+a value on some paths and None on the others.
 """, TypeError)
 
 MAYBE_UNASSIGNED = _mistake("E207", "a name may have no value", """

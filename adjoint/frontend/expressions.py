@@ -20,6 +20,7 @@ from adjoint.frontend import errors
 from adjoint.frontend.aliases import Aliases
 from adjoint.frontend.branches import Difference, Unreachable
 from adjoint.frontend.chosen import Chosen, check, chosen
+from adjoint.frontend.endless import is_endless
 from adjoint.frontend.frame import UNBOUND, Frame, Unusable
 from adjoint.frontend.journal import COLLECTIONS, CONTAINERS, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace
 from adjoint.frontend.loops import Looping
@@ -332,6 +333,18 @@ class Expressions(Operators):
             raise errors.UNSUPPORTED.at(self.world.loc, "an iterator from before goes on where a tensor decides whether it does",
                                         help="call `next` before, or count in a number of your own: `items[i]`")
 
+    def all_of(self, x: Any, node: ast.AST) -> Iterable[Any]:
+        """What `iterated` gives, for one who takes all of it before anything else runs.  CompileError if it does not end."""
+        with self.here(node):
+            self.check_ends(x)
+        return self.iterated(x, node)
+
+    def check_ends(self, x: Any) -> None:
+        """CompileError for an iterator that does not end, where all its items are to be computed."""
+        if is_endless(x, lambda iterator: self.iterators.get(id(iterator), (None, (None, None)))[1]):
+            raise errors.UNSUPPORTED.at(self.world.loc, "an iterator that does not end is gone through while parsing",
+                                        help="say how far: `itertools.islice(items, n)`, or loop over a range")
+
     def looped(self, x: Any) -> None:
         """A `for` has taken all that the iterator `x`, and those it was made of, had to give."""
         if id(x) in self.iterators:
@@ -412,8 +425,8 @@ class Expressions(Operators):
             return self.branching.merged(condition, a, b, lambda branch: False)
         except Difference as differ:
             here, there = self.branching.described(differ.first), self.branching.described(differ.second)
-            raise errors.BRANCHES_DIFFER.at(
-                loc, f"it is {here} on one path and {there} on the other", help=help or self.branching.remedy(differ), kind=self.branching.kind_of(differ)) from None
+            raise errors.BRANCHES_DIFFER.at(loc, f"it is {here} on one path and {there} on the other",
+                                            help=help or self.branching.remedy(differ), kind=self.branching.kind_of(differ)) from None
 
     def _negated(self, x: Any, node: ast.AST) -> Any:
         condition = self.truth(x, node)
@@ -499,7 +512,7 @@ class Expressions(Operators):
     def _generated(self, generators: Sequence[ast.comprehension], node: ast.AST) -> Iterator[None]:
         """One item for each round of the loops of a comprehension; its names are bound in a frame of their own."""
         outer = self.frame
-        first = self.iterated(self.value(generators[0].iter), generators[0].iter)
+        first = self.all_of(self.value(generators[0].iter), generators[0].iter)
         self.frame = outer.inner(frozenset(assigned_names([g.target for g in generators])))
         self.journal.born(NamesPlace(self.frame.names))
         inner = self.frame
@@ -517,7 +530,7 @@ class Expressions(Operators):
                     self.frame = inner
                 else:
                     following = generators[index + 1].iter
-                    yield from rounds(index + 1, self.iterated(self.value(following), following))
+                    yield from rounds(index + 1, self.all_of(self.value(following), following))
 
         try:
             yield from rounds(0, first)

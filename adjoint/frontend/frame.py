@@ -39,6 +39,7 @@ class Frame:
     space     its globals
     first     its first argument, for `super()`
     caller    the frame that called
+    goes_out  whether Python is given what it returns
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Frame:
         self.is_comprehension = False
         self.caller: Frame | None = None
         self.first: Any = UNBOUND
+        self.goes_out = False
 
     def inner(self, local: frozenset[str]) -> Frame:
         """The frame of a comprehension."""

@@ -86,7 +86,7 @@ class Statements(Patterns):
         self.world.loc = self.place_of(node)
         self.branching.local_names = self.frame.names
         try:
-            return self.branching.merged(condition, a, b, _leaving)
+            return self.branching.merged(condition, a, b, _leaving, goes_out=self.frame.goes_out)
         except Difference as differ:
             first, second = self.branching.described(differ.first), self.branching.described(differ.second)
             raise errors.RETURNS_DIFFER.at(self.place_of(node), f"{first} is returned on one path and {second} on the other",

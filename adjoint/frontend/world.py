@@ -116,6 +116,10 @@ class World(Protocol):
         ...
 
     # regions
+    def is_outermost(self) -> bool:
+        """Whether the region that is open now is that of the function, or of the cell alone, which is made into a graph."""
+        ...
+
     def open(self) -> Builder:
         """Begin a region: nodes go into it until `close`."""
         ...

@@ -58,6 +58,8 @@ class Emitting:
         self.symbol, self.start, self.loc = symbol, loc, loc
         self.builder = Builder(loc)
         self.chain: list[Builder] = [self.builder]
+        self.outermost = self.builder
+        """The region of the function that is made into a graph, or of the cell."""
         self.guards = Guards()
         self.frontend = Lowerer(self)  # pyright: ignore[reportArgumentType] - a whole `Lowering` is its world
         self.state: dict[str, Tensor] = {}
@@ -305,6 +307,9 @@ class Emitting:
             return first() if truth else second()
         branching = self.frontend.branching
         return branching.merged(truth, branching.branch(first), branching.branch(second), lambda branch: False)
+
+    def is_outermost(self) -> bool:
+        return self.builder is self.outermost
 
     # -- regions ----------------------------------------------------------------------------------------------------------
     def open(self) -> Builder:

@@ -229,7 +229,9 @@ def _returned(entry: _Entry, results: list[Tensor], tensors: Sequence[Tensor]) -
     lowered, slots = entry.lowered, entry.slots
     for i, value in zip(lowered.written, results[len(slots) :], strict=True):
         tensors[i].overwrite(value)
-    leaves = [x if slot.category == "tensor" else _NUMBERS[slot.category](x.item()) for slot, x in zip(slots, results, strict=False)]
+    # A number without a value is one of a result that is None.
+    leaves = [x if slot.category == "tensor" or not isinstance(x, Tensor) else _NUMBERS[slot.category](x.item())
+              for slot, x in zip(slots, results, strict=False)]
     return filled(lowered.outline, leaves)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from adjoint.frontend import errors
-from adjoint.frontend.branches import Unreachable
+from adjoint.frontend.branches import PerhapsNone, Unreachable
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Host, Value
 from adjoint.ir.ops.control import Cell as CellOp
@@ -164,6 +164,8 @@ class Cells(PythonObjects):
         operands = [self.atom(x) for x in given]
         params = self.params_like(operands)
         self.open()
+        if not self.frontend.depth and len(self.chain) == 2 and not (ruled or pattern.forward or pattern.backward_pre or pattern.backward):
+            self.outermost = self.builder
         try:
             inner = self._like(given, params)
             output, changed = None, False
@@ -200,8 +202,9 @@ class Cells(PythonObjects):
             x.overwrite(value)
         key = site_key(node)
         if key is not None:
+            kept = None if isinstance(output, PerhapsNone) else output  # it would be of tensors of the graph
             self.cell_sites[key] = CellSite(
-                reference, _call_made(args, kwargs, given, ruled), _result_made(output, results, ruled), pattern, ordinal, ruled,
+                reference, _call_made(args, kwargs, given, ruled), _result_made(kept, results, ruled), pattern, ordinal, ruled,
                 _numbers(given), _numbers(results),
                 bool(written or leaves((args, kwargs, output), GraphNumber)) or (not ruled and is_nested(args, kwargs, output)))
         if ends:

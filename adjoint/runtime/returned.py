@@ -26,6 +26,7 @@ import numpy as np
 
 from adjoint.diagnostics import CompileError
 from adjoint.frontend import errors
+from adjoint.frontend.branches import PerhapsNone
 from adjoint.frontend.calls import Lowerer
 from adjoint.frontend.chosen import check
 from adjoint.frontend.frame import UNBOUND, Closure, Unusable
@@ -114,6 +115,8 @@ class Returned:
         if isinstance(x, (*_CONSTANT, *_LATE, Tensor)):
             return x
         check(x)
+        if isinstance(x, PerhapsNone):
+            return Remade((x.there, self.taken(x.value)), end=lambda _, parts: parts[1] if parts[0] else None)
         if not self._known:
             self._meet(x)
         if id(x) not in self._known:

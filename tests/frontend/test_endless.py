@@ -1,0 +1,53 @@
+"""Iterators that do not end are refused where a graph would go through all of them; those that end are gone through."""
+
+# ruff: noqa: C416, C417, C420 - comprehensions are what is tried
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from itertools import chain, count, cycle, islice, repeat, takewhile
+from typing import Any
+
+import pytest
+
+import adjoint as ms
+from adjoint import Tensor
+from adjoint.diagnostics import CompileError
+
+ENDLESS: list[Callable[[Any], Any]] = [
+    lambda x: (i for i in count()),
+    lambda x: next(i for i in count()) * x,
+    lambda x: [a for a, b in zip(count(), cycle("ab"), strict=False)],
+    lambda x: {i for i in chain([1], count())},
+    lambda x: {i: x for i in repeat(3)},
+    lambda x: [j for i in range(2) for j in enumerate(count())],
+    lambda x: [i for i in islice(count(), 3, None)],
+    lambda x: next(map(lambda i: i, count())) * x,
+    lambda x: next(filter(lambda i: i > 3, count())) * x,
+    lambda x: functools.reduce(lambda a, b: a + b, count()) * x,
+]
+
+
+@pytest.mark.parametrize("function", ENDLESS)
+def test_what_does_not_end_is_refused(function: Callable[[Any], Any]) -> None:
+    with pytest.raises(CompileError, match="an iterator that does not end is gone through") as caught:
+        ms.jit(function)(Tensor(1.0))
+    assert caught.value.diagnostic.code == "E202"
+
+
+ENDING: list[Callable[[Any], Any]] = [
+    lambda x: [a for a, b in zip(count(), [1, 2, 3], strict=False)],
+    lambda x: list(map(lambda i, j: i * j, count(), [1, 2])),
+    lambda x: [i for i in islice(count(), 3)],
+    lambda x: [i for i in islice(count(), 3, 5)],
+    lambda x: [i for i in repeat(3, 2)],
+    lambda x: [i for i in takewhile(lambda i: i < 3, count())],
+    lambda x: [i for i, _ in enumerate([1, 2])],
+    lambda x: sum(i for i in (j for j in range(3))),
+]
+
+
+@pytest.mark.parametrize("function", ENDING)
+def test_what_ends_is_gone_through(function: Callable[[Any], Any]) -> None:
+    assert ms.jit(function)(Tensor(1.0)) == function(Tensor(1.0))
