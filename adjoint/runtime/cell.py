@@ -12,6 +12,7 @@ from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime import graphs
 from adjoint.runtime.attributes import Attributes
 from adjoint.runtime.boundary import are_tensors, held_by, shown, top_level, with_top_level
+from adjoint.runtime.cell_values import CellValues
 from adjoint.runtime.custom_bprop import Rule
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
@@ -29,7 +30,7 @@ _RECOMPUTE_OPTIONS = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", 
 _UNSET = object()
 
 
-class Cell:
+class Cell(CellValues):
     """The base of every layer and network: subclass it, make sub-cells and parameters in `__init__`, write `construct`.
 
     auto_prefix  whether parameters of sub-cells get the attribute's name in front: `conv1.weight`
@@ -88,6 +89,8 @@ class Cell:
 
     def _assign(self, name: str, value: Any) -> None:
         own = self.__dict__
+        if name in self._buffers:
+            self._check_buffer(name, value)
         if isinstance(value, Parameter):
             self._adopt_parameter(name, value)
         elif isinstance(value, ParameterTuple):
@@ -162,6 +165,8 @@ class Cell:
         own = self.__dict__
         own.get("_cells", {}).pop(name, None)
         parameter = own.get("_params", {}).pop(name, None)
+        if name in self._buffers:
+            own["_buffers"] = {other: kept for other, kept in self._buffers.items() if other != name}
         if name in own or parameter is None:
             object.__delattr__(self, name)
         epoch.move()
@@ -452,6 +457,15 @@ class Cell:
             cell.training = bool(mode)
         return self
 
+    @property
+    def phase(self) -> str:
+        """The name of the mode: "train" or "predict", by `training`; or what it was set to."""
+        return self.__dict__.get("_phase") or ("train" if self.training else "predict")
+
+    @phase.setter
+    def phase(self, phase: str) -> None:
+        self.__dict__["_phase"] = phase
+
     def set_grad(self, requires_grad: bool = True) -> Cell:
         """Kept for MindSpore's scripts: which gradients are taken is said by `grad`."""
         self.requires_grad = requires_grad
@@ -468,9 +482,24 @@ class Cell:
                                  f"{', '.join(map(repr, _RECOMPUTE_OPTIONS))}.")
 
     def add_flags(self, **flags: Any) -> Cell:
+        """Set attributes of these names, which `get_flags` returns."""
         for name, value in flags.items():
             setattr(self, name, value)
+        self._flags = {**self.get_flags(), **flags}
         return self
+
+    def add_flags_recursive(self, **flags: Any) -> Cell:
+        """Set attributes of these names here and below."""
+        for _, cell in self.cells_and_names():
+            cell.add_flags(**flags)
+        return self
+
+    def get_flags(self) -> dict[str, Any]:
+        """What `add_flags` was given."""
+        return dict(self.__dict__.get("_flags", {}))
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Kept for MindSpore's scripts: a graph is made when it is first called."""
 
     def apply(self, fn: Callable[[Cell], Any]) -> Cell:
         """Call `fn` on every cell below and on this one."""

@@ -18,8 +18,8 @@ from adjoint.runtime.state import state
 from adjoint.settings import SETTINGS, Setting
 
 __all__ = [
-    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "call_depth", "get_context", "get_current_device", "hook_signature",
-    "in_force", "launch_blocking", "set_context", "set_device",
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "call_depth", "check_device", "get_context", "get_current_device",
+    "hook_signature", "in_force", "launch_blocking", "set_context", "set_device",
 ]
 
 GRAPH_MODE = 0
@@ -100,8 +100,8 @@ def set_context(**settings: Any) -> None:
             continue
         if name == "mode":
             graphs.set_mode(value == GRAPH_MODE)
-        if name == "device_target" and value != "CPU":
-            _warn("device_target", f"device_target={value!r}: there is no such device here, everything runs on the CPU.")
+        if name == "device_target":
+            check_device(value)
         _settings[name] = value
         _given.add(name)
         if name == "program_cache_bytes":
@@ -206,6 +206,12 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
     TypeError and ValueError as `set_context` raises them for its settings of these names.
     """
     set_context(device_target=device_target, **({} if device_id is None else {"device_id": device_id}))
+
+
+def check_device(target: str) -> None:
+    """Check the name of a device as `set_context` does, ValueError for an unknown one, and warn once that there is only the CPU."""
+    if _checked("device_target", target) != "CPU":
+        _warn("device_target", f"device_target={target!r}: there is no such device here, everything runs on the CPU.")
 
 
 def get_current_device() -> tuple[str, int]:

@@ -36,7 +36,7 @@ class Parameter(Tensor):
         source = _values(default_input, I32 if isinstance(default_input, int) and not isinstance(default_input, bool) else None)
         self.type, self.memory = source.type, source.memory
         self.name = name
-        self.requires_grad = requires_grad  # pyright: ignore[reportIncompatibleVariableOverride] - a property, as it checks
+        self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
 
     @property
@@ -62,6 +62,11 @@ class Parameter(Tensor):
             raise TypeError(f"For 'Parameter', the argument `requires_grad` must be bool type, "
                             f"but got {requires_grad!r} of type {type(requires_grad).__name__}.")
         self.__dict__["requires_grad"] = requires_grad
+
+    def requires_grad_(self, requires_grad: bool = True) -> Parameter:
+        """Set `requires_grad`; returns the Parameter."""
+        self.requires_grad = requires_grad  # pyright: ignore[reportIncompatibleVariableOverride] - a property, as it checks
+        return self
 
     def __repr__(self) -> str:
         return (f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, "
