@@ -107,11 +107,12 @@ tracebacks.install()
 
 
 _TRAINING = (
-    "Accuracy", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric", "ContinueRun", "DynamicLossScaleManager",
-    "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager", "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor",
-    "LossScaleManager", "MAE", "MSE", "Metric", "Model", "ModelCheckpoint", "Perplexity", "Precision", "Recall", "ReduceLROnPlateau",
-    "RunContext", "RunState", "SummaryCollector", "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
-    "TopKCategoricalAccuracy", "build_train_network", "get_metric_fn", "names", "rearrange_inputs",
+    "Accuracy", "BackupAndRestore", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric", "ContinueRun",
+    "CosineSimilarity", "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager", "History",
+    "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE", "Metric", "Model",
+    "ModelCheckpoint", "Perplexity", "Precision", "ROC", "Recall", "ReduceLROnPlateau", "RunContext", "RunState", "SummaryCollector",
+    "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "build_train_network",
+    "get_metric_fn", "names", "rearrange_inputs",
 )
 LOADED_WHEN_USED: dict[str, str] = {
     "dataset": "adjoint.dataset", "log": "adjoint.log", "mint": "adjoint.mint", "numpy": "adjoint.numpy", "train": "adjoint.train",

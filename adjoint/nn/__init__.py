@@ -75,9 +75,9 @@ INSTEAD = {
 
 
 LOADED_WHEN_USED = dict.fromkeys(
-    ("Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Perplexity", "Precision",
-     "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn", "names",
-     "rearrange_inputs"), "adjoint.train.metrics")
+    ("Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric",
+     "Perplexity", "Precision", "ROC", "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc",
+     "get_metric_fn", "names", "rearrange_inputs"), "adjoint.train.metrics")
 """Metrics, which stand here too: their module is loaded when they are first used."""
 
 

@@ -96,7 +96,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         scale = self.scale_sense * 1.0  # as it is in this step
         loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights, sens_of=lambda loss: _scales_like(loss, scale))
         factor = reciprocal(scale.reshape(()))
-        grads = self.grad_reducer(tuple(g * factor.astype(g.dtype) for g in grads))
+        grads = self._reduced(tuple(g * factor.astype(g.dtype) for g in grads))
         overflow = self.get_overflow_status(None, grads)
         parsed(self._update, self.process_loss_scale(overflow), grads)
         return loss, overflow, scale

@@ -80,16 +80,21 @@ class TrainOneStepCell(Cell):
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.sens = 1.0 if sens is None else number(self, "sens", sens)
         self.return_grad = boolean(self, "return_grad", return_grad)
-        # Takes the gradients of this process and returns those that the optimiser gets; on one process they are the same.
+        # `grad_reducer` takes the gradients of this process and returns those that the optimiser gets.  On one process they are the same,
+        # and it is called only by a `construct` of one's own, written as MindSpore's.
         self.reducer_flag, self.grad_reducer = False, identity
 
     def construct(self, *inputs: Any) -> Any:
         loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights, sens_of=None if self.sens == 1.0 else self._sens_like)
-        grads = self.grad_reducer(tuple(grads))
+        grads = self._reduced(tuple(grads))
         self.optimizer(grads)
         if self.return_grad:
             return loss, {p.name: g for p, g in zip(self.weights, grads, strict=True)}
         return loss
+
+    def _reduced(self, grads: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The gradients over all processes, where there are several."""
+        return self.grad_reducer(grads) if self.reducer_flag else grads
 
     def _sens_like(self, loss: Any) -> list[Tensor]:
         return [full(constant(self.sens, x.dtype), x.type) for x in leaves(loss, Tensor)]

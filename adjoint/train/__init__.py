@@ -19,7 +19,17 @@ __all__ = [
 __all__ += callback.__all__
 __all__ += metrics.__all__
 
-INSTEAD: dict[str, str] = {}
+INSTEAD = {
+    "DatasetHelper": "a loop over the dataset, `for batch in dataset.create_tuple_iterator()`",
+    "connect_network_with_dataset": "call the network with each batch",
+    "data_sink": "call the function with each batch of `dataset.create_tuple_iterator()`",
+    "OnRequestExit": "the callback `ContinueRun`: a run that was ended goes on where it was",
+    "TrainFaultTolerance": "the callback `ContinueRun`: a run that was ended goes on where it was",
+    "SummaryRecord": "tensorboardX's `SummaryWriter`, or the callback `SummaryCollector`",
+    "ckpt_to_safetensors": "`load_checkpoint`, and `save_checkpoint` with `format='safetensors'`",
+    "safetensors_to_ckpt": "`load_checkpoint` with `format='safetensors'`, and `save_checkpoint`",
+    "load_checkpoint_async": "`load_checkpoint`", "async_ckpt_thread_status": "a file is written when `save_checkpoint` returns",
+}
 """What to write for names of MindSpore's that are not here."""
 
 

@@ -41,9 +41,10 @@ class Batches:
     def _counted(self) -> int:
         """How many batches an epoch has."""
         dataset: Any = self.dataset
-        if hasattr(dataset, "create_tuple_iterator") or hasattr(dataset, "get_dataset_size"):
+        iterates = isinstance(self.dataset, Iterable) and not isinstance(self.dataset, _NO_LISTS)
+        if hasattr(dataset, "get_dataset_size") and (iterates or hasattr(dataset, "create_tuple_iterator")):
             count = dataset.get_dataset_size()
-        elif isinstance(self.dataset, Sized) and isinstance(self.dataset, Iterable) and not isinstance(self.dataset, _NO_LISTS):
+        elif isinstance(self.dataset, Sized) and iterates:
             count = len(dataset)
         else:
             raise self._wrong()

@@ -64,8 +64,9 @@ class Model:
         self._metric_fns: dict[str, Metric] = get_metrics(metrics)
         self._train_network = network
         if optimizer is not None:
-            asked = {name: kwargs[name] for name in ("loss_scale_manager", "keep_batchnorm_fp32") if kwargs.get(name) is not None
-                     or (name == "loss_scale_manager" and name in kwargs)}
+            asked = {name: kwargs[name] for name in ("loss_scale_manager", "keep_batchnorm_fp32") if name in kwargs}
+            if asked.get("keep_batchnorm_fp32", True) is None:
+                del asked["keep_batchnorm_fp32"]
             self._train_network = build_train_network(network, optimizer, loss_fn, amp_level, boost_level, **asked)
         elif loss_fn is not None:
             self._train_network = WithLossCell(network, loss_fn)
@@ -180,7 +181,10 @@ class Model:
         context = RunContext(run)
         self._train_network.set_train(True)
         callbacks.call("on_train_begin", context)
-        keeper = next((callback for callback in callbacks.callbacks if isinstance(callback, ContinueRun)), None)
+        keepers = [callback for callback in callbacks.callbacks if isinstance(callback, ContinueRun)]
+        if len(keepers) > 1:
+            raise ValueError(f"A run has one place to go on from, but 'callbacks' has {len(keepers)} ContinueRun.")
+        keeper = keepers[0] if keepers else None
         resumed = None if keeper is None else keeper.open(run, batches, epochs.stop)
         if resumed is not None:
             epochs = range(epochs.stop if resumed.stops else resumed.epoch, epochs.stop)

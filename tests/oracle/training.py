@@ -21,11 +21,15 @@ from mindspore.train import (
     F1,
     MAE,
     MSE,
+    ROC,
     Accuracy,
+    BackupAndRestore,
     Callback,
     CheckpointConfig,
     ConfusionMatrix,
     ConfusionMatrixMetric,
+    CosineSimilarity,
+    Dice,
     DynamicLossScaleManager,
     EarlyStopping,
     Fbeta,
@@ -44,6 +48,7 @@ from mindspore.train import (
     TimeMonitor,
     Top1CategoricalAccuracy,
     TopKCategoricalAccuracy,
+    auc,
 )
 
 PROGRAMS: dict[str, Callable[[], Any]] = {}
@@ -420,6 +425,26 @@ def rates() -> Any:
 
 
 @program
+def similarities_and_curves() -> Any:
+    found = [measured(Dice(), (SCORES, SCORES[::-1].copy())), measured(CosineSimilarity(), (SCORES,)),
+             measured(CosineSimilarity("dot", "mean", False), (SCORES,)), measured(CosineSimilarity("dot", "sum"), (SCORES,)),
+             auc(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])), auc(np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.7, 1.0])),
+             auc(np.array([1.0, 0.0, 0.5]), np.array([0.0, 0.7, 1.0]), True)]
+    found.append(measured(ROC(), (SCORES[:, 0], np.array([0, 1, 1, 0, 0]))))
+    found.append(measured(ROC(pos_label=1), (np.array([3, 1, 4, 2]), np.array([0, 1, 2, 3]))))
+    return found
+
+
+@program
+def a_backup() -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        seen = []
+        look = LambdaCallback(on_train_epoch_begin=lambda run_context: seen.append(sorted(os.listdir(folder))))
+        model().train(3, data(), callbacks=[look, BackupAndRestore(folder, 2)])
+        return seen, sorted(os.listdir(folder))
+
+
+@program
 def a_metric_is_called_with_a_batch() -> Any:
     return Accuracy()(Tensor(SCORES), Tensor(LABELS)), Accuracy().set_indexes([1, 0])(Tensor(LABELS), Tensor(SCORES)), Accuracy().indexes
 
@@ -462,6 +487,9 @@ for name, mistake in {
     "a_text_as_rate": lambda: ReduceLROnPlateau(min_lr="a"), "a_plateau_of_a_schedule": lambda: Model(
         net(), nn.MSELoss(), nn.SGD(net().trainable_params(), [0.1] * 9)).train(1, batches(X, Y.astype(np.float32)[:, None], 4),
                                                                              callbacks=ReduceLROnPlateau("loss")),
+    "an_unknown_similarity": lambda: CosineSimilarity("x"), "no_positive_label": lambda: measured(ROC(), (SCORES[:, 0], np.zeros(5))),
+    "a_list_of_points": lambda: auc([1.0], [2.0]), "an_x_that_rises_and_falls": lambda: auc(np.array([1.0, 0.0, 0.5]), np.arange(3.0)),
+    "a_curve_of_too_many_classes": lambda: ROC(class_num=2).update(Tensor(SCORES), Tensor(LABELS)), "a_smooth_of_0": lambda: Dice(0.0),
     "a_number_as_run": lambda: ms.train.RunContext(3), "a_small_scale": lambda: FixedLossScaleManager(0.5),
     "no_window": lambda: DynamicLossScaleManager(scale_window=0), "no_factor": lambda: DynamicLossScaleManager(scale_factor=0),
     "precision_of_a_number": lambda: ms.amp.auto_mixed_precision(3),

@@ -141,7 +141,7 @@ def test_a_step_of_ones_own_is_written_as_mindspores() -> None:
 def test_gradients_pass_through_a_reducer_before_the_optimiser_gets_them() -> None:
     net = Square()
     step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.5))
-    step.grad_reducer = lambda gradients: tuple(2 * g for g in gradients)
+    step.reducer_flag, step.grad_reducer = True, lambda gradients: tuple(2 * g for g in gradients)
     step(Tensor([1.0, 2.0]))
     assert net.w.asnumpy().tolist() == [0.0, -1.0]
 

@@ -138,6 +138,38 @@ def test_eval_loss_is_the_mean_over_all_batches() -> None:
     assert seen[0]["eval_loss"] == seen[0]["loss"] == made.eval(BATCHES)["loss"]
 
 
+def test_the_curves_of_several_classes_are_those_of_each() -> None:
+    """MindSpore's are none: it reads the scores of one class from the rows of all."""
+    scores = np.random.RandomState(3).rand(9, 3).astype(np.float32)
+    labels = np.arange(9) % 3
+    found = ms.train.ROC(class_num=3)(Tensor(scores), Tensor(labels))
+    for c in range(3):
+        alone = ms.train.ROC(pos_label=1)(Tensor(scores[:, c]), Tensor((labels == c).astype(np.int32)))
+        assert all((part[c] == one).all() for part, one in zip(found, alone, strict=True))
+
+
+def test_a_run_goes_on_from_one_place() -> None:
+    with pytest.raises(ValueError, match="one place to go on from"):
+        model().train(1, BATCHES, [ms.train.ContinueRun("a"), ms.train.ContinueRun("b")])
+
+
+def test_a_backup_is_loaded_when_the_next_training_begins(tmp_path: Path) -> None:
+    def fail(context: Any) -> None:
+        if context.original_args().cur_epoch_num == 3:
+            raise RuntimeError("mine")
+
+    made = model()
+    kept: list[bytes] = []
+    with pytest.raises(RuntimeError, match="mine"):
+        made.train(5, BATCHES, [LambdaCallback(on_train_epoch_end=lambda context: kept.append(numbers(made.predict_network)[0]),
+                                               on_train_epoch_begin=fail), ms.train.BackupAndRestore(tmp_path)])
+    again = model()
+    begun: list[bytes] = []
+    again.train(1, BATCHES, [ms.train.BackupAndRestore(tmp_path),
+                             LambdaCallback(on_train_epoch_begin=lambda context: begun.append(numbers(again.predict_network)[0]))])
+    assert begun == [kept[1]] and list(tmp_path.iterdir()) == []
+
+
 def test_arguments_that_are_not_there_yet() -> None:
     with pytest.raises(AttributeError, match=r"There is no 'net_outputs' in the arguments of this run at this point, only .*'batch_num'"):
         model().train(1, BATCHES, LambdaCallback(on_train_begin=lambda context: context.original_args().net_outputs))

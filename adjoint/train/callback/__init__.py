@@ -1,5 +1,6 @@
 """Callbacks: what is done while a `Model` trains and evaluates."""
 
+from adjoint.train.callback.backup_and_restore import BackupAndRestore
 from adjoint.train.callback.callback import Callback, RunContext
 from adjoint.train.callback.checkpoint import CheckpointConfig, ModelCheckpoint
 from adjoint.train.callback.continue_run import ContinueRun
@@ -12,6 +13,6 @@ from adjoint.train.callback.summary_collector import SummaryCollector
 from adjoint.train.callback.time_monitor import TimeMonitor
 
 __all__ = [
-    "Callback", "CheckpointConfig", "ContinueRun", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor",
-    "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "SummaryCollector", "TimeMonitor",
+    "BackupAndRestore", "Callback", "CheckpointConfig", "ContinueRun", "EarlyStopping", "History", "LambdaCallback",
+    "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "SummaryCollector", "TimeMonitor",
 ]

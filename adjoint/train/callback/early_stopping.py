@@ -18,7 +18,7 @@ class EarlyStopping(Callback):
 
     monitor               "loss"; in `Model.fit` also "eval_loss" or the name of a metric
     min_delta             by how much better it must be to count
-    patience              after how many epochs; 0 as 1: after the first
+    patience              after how many epochs; 0: behind the first epoch, whatever its value
     verbose               print what happens
     mode                  "min": smaller is better; "max"; "auto": by the name, losses and errors fall and others rise
     baseline              an epoch counts as better only when it is better than this too

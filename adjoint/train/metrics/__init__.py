@@ -10,17 +10,20 @@ from adjoint.train.metrics.confusion_matrix import ConfusionMatrix, ConfusionMat
 from adjoint.train.metrics.error import MAE, MSE, Loss, Perplexity
 from adjoint.train.metrics.metric import Metric, rearrange_inputs
 from adjoint.train.metrics.precision import F1, Fbeta, Precision, Recall
+from adjoint.train.metrics.roc import ROC, auc
+from adjoint.train.metrics.similarity import CosineSimilarity, Dice
 
 __all__ = [
-    "Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Perplexity", "Precision",
-    "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn", "names",
-    "rearrange_inputs",
+    "Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric",
+    "Perplexity", "Precision", "ROC", "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc",
+    "get_metric_fn", "names", "rearrange_inputs",
 ]
 
 _METRICS: dict[str, Callable[..., Any]] = {
-    "F1": F1, "acc": Accuracy, "accuracy": Accuracy, "confusion_matrix": ConfusionMatrix, "confusion_matrix_metric": ConfusionMatrixMetric,
-    "loss": Loss, "mae": MAE, "mse": MSE, "perplexity": Perplexity, "precision": Precision, "recall": Recall,
-    "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy, "topk": TopKCategoricalAccuracy,
+    "F1": F1, "acc": Accuracy, "accuracy": Accuracy, "auc": auc, "confusion_matrix": ConfusionMatrix,
+    "confusion_matrix_metric": ConfusionMatrixMetric, "cosine_similarity": CosineSimilarity, "dice": Dice, "loss": Loss, "mae": MAE,
+    "mse": MSE, "perplexity": Perplexity, "precision": Precision, "recall": Recall, "roc": ROC, "top_1_accuracy": Top1CategoricalAccuracy,
+    "top_5_accuracy": Top5CategoricalAccuracy, "topk": TopKCategoricalAccuracy,
 }
 
 
