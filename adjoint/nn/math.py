@@ -28,7 +28,7 @@ class Norm(Cell):
         self.axis, self.keep_dims = axis, boolean(self, "keep_dims", keep_dims)
 
     def construct(self, x: Tensor) -> Tensor:
-        return reduction.norm(tensor_argument(self, "x", x), None, self.axis or (0 if self.axis == 0 else None), self.keep_dims)
+        return reduction.norm(tensor_argument(self, "x", x), None, None if self.axis == () else self.axis, self.keep_dims)
 
     def extend_repr(self) -> str:
         return f"axis={self.axis}, keep_dims={self.keep_dims}"

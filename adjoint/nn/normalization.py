@@ -71,6 +71,10 @@ class _BatchNorm(Cell):
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if not batch:
             return normalization.batch_norm(x, self.moving_mean, self.moving_variance, gamma, beta, eps=self.eps)
+        return self._by_batch(x, gamma, beta)
+
+    def _by_batch(self, x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+        """The input normalised with the statistics of the batch, which the running ones move towards."""
         return normalization.batch_normalized(
             x, self.moving_mean, self.moving_variance, gamma, beta, self.eps, self.momentum, 1.0 - self.momentum)[0]
 
@@ -110,11 +114,11 @@ class BatchNorm3d(Cell):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of [n, c, h, w], or of [n, c], [n, c, l] or [n, c, d, h, w], with the statistics of the batches of all processes.
+    """Batch normalisation of [n, c], [n, c, l], [n, c, h, w] or [n, c, d, h, w] for training on many processes.
 
     process_groups  lists of ranks, each a group whose batches are taken together; None: all ranks are one group
 
-    On one process it is `BatchNorm2d`.
+    The statistics are those of this process's batch, which on one process is the whole.
     """
 
     ranks = (2, 3, 4, 5)
