@@ -44,6 +44,7 @@ NAMES = {
     **dict.fromkeys(("jacfwd", "jacrev", "linearize", "Jvp", "Vjp"), _DERIVATIVES), "vmap": _BATCH,
     **dict.fromkeys(("Profiler", "EnvProfiler", "DynamicProfilerMonitor"), _TOOL),
     **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),
+    "SummaryRecord": "tensorboardX's `SummaryWriter`, in a callback of your own",
     **dict.fromkeys(("Event", "Stream", "StreamCtx", "MemPool"), _DEVICES),
     **dict.fromkeys(("Layout", "shard", "parameter_broadcast"), _SHARDING),
 }
@@ -80,8 +81,10 @@ class OutOfScope:
             raise AttributeError(name)
         self._used()
 
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
-        self._used()
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
+        """Return a base whose objects cannot be made: programs define classes on such names in modules imported for something else."""
+        name: str = vars(self)["__name__"].rpartition(".")[2]
+        return (type(name, (), {"__new__": lambda kind, *arguments, **named: self._used(), "__doc__": self.__doc__}),)
 
     def __instancecheck__(self, value: object) -> bool:
         return False  # there can be none

@@ -33,8 +33,9 @@ def array_like(op: str, value: Any, argument: str = "x") -> Tensor:
         return value.as_tensor({"bool": BOOL, "int": I32}.get(value.category, F32))
     if isinstance(value, (tuple, list)):
         return _nested(op, value, argument)
-    got = value if not isinstance(value, str) else repr(value)
-    raise wrong(op, argument, "a Tensor, a number, or a tuple or list of them", got, TypeError)
+    way_out = " (`mindspore.Tensor(array)` makes one of an array of NumPy's)" if isinstance(value, np.ndarray) else ""
+    got = value if not isinstance(value, (str, np.ndarray)) else repr(value)
+    raise wrong(op, argument, f"a Tensor, a number, or a tuple or list of them{way_out}", got, TypeError)
 
 
 def number_dtype(value: bool | int | float) -> DType:
@@ -91,7 +92,7 @@ def joined(*arrays: Tensor) -> tuple[Tensor, ...]:
 def broadcast_shape(op: str, *arrays: Tensor) -> tuple[int, ...]:
     """The shape that arrays broadcast to together; ValueError where they do not."""
     try:
-        return reduce(broadcast_shapes, [x.shape for x in arrays])
+        return reduce(broadcast_shapes, [x.shape for x in arrays], ())
     except ValueError:
         raise wrong(op, "x", "of shapes that broadcast together", [x.shape for x in arrays]) from None
 

@@ -64,9 +64,10 @@ KINDS = {kind.name: kind for kind in (
     Kind("Tensor", "tensor", (Tensor,)), Kind("Number", "number", (bool, int, float)), Kind("Bool", "bool", (bool,)),
     Kind("Int", "int", (int,)), Kind("UInt", "uint", ()), Kind("Float", "float", (float,)), Kind("String", "string_", (str,)),
     Kind("Tuple", "tuple_", (tuple,)), Kind("List", "list_", (list,)), Kind("Function", "function", (Callable,)),
-    Kind("None", "type_none", (type(None),)),
+    Kind("None", "type_none", (type(None),)), Kind("Dictionary", "dict_", (dict,)), Kind("RowTensor", "row_tensor", ()),
+    Kind("COOTensor", "coo_tensor", ()), Kind("CSRTensor", "csr_tensor", ()), Kind("MapTensor", "map_tensor", ()),
 )}
-"""Kinds by their names."""
+"""Kinds by their names; of those without types there are no values here."""
 
 _PYTHON = {bool: BOOL, int: I64, float: F64}
 """The dtypes of Python's numbers."""

@@ -151,7 +151,7 @@ def test_lines_of_programs(line: str) -> None:
     ("FileWriter('x')", "GeneratorDataset"),
     ("vmap(abs)", "bmm"),
     ("COOTensor.shape", "dense tensors"),
-    ("type('Own', (), {}) and __import__('types').new_class('Own', (Custom,))", "bprop"),
+    ("__import__('types').new_class('Own', (Custom,))('x')", "bprop"),
 ])
 def test_a_name_out_of_scope_fails_where_it_is_used(use: str, instead: str) -> None:
     space: dict[str, Any] = {}
@@ -173,6 +173,17 @@ def test_the_arguments_of_an_optimizer_are_kept() -> None:
     weight = ms.Parameter(ms.Tensor([1.0]), name="w")
     made = Own([weight], 0.2)
     assert made.init_params == {"params": [weight]} and made.init_learning_rate == 0.2 and made.init_args == {"momentum": 0.9}
+
+
+def test_a_class_may_be_defined_on_a_name_out_of_scope() -> None:
+    # `mindcv.utils` defines one on `boost.GradientAccumulation`, and whoever imports a model imports that.
+    class Own(importlib.import_module("mindspore").boost.GradientAccumulation):
+        def __init__(self, steps: int):
+            super().__init__()
+
+    with pytest.raises(NotImplementedError, match="GradientAccumulation"):
+        Own(2)
+    ops.MultitypeFuncGraph("scale").register("Tensor", "RowTensor")(lambda scale, grad: grad)
 
 
 def test_a_name_out_of_scope_fails_in_a_graph_at_the_line() -> None:
