@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.dataset.arguments import INT32_MAX, check_int, check_pair, check_type
 from adjoint.dataset.streams import Draws, draws
+from adjoint.dataset.transforms.operation import Keys
 from adjoint.dataset.vision.decoding import decoded
 from adjoint.dataset.vision.image import (
     ImageOperation,
@@ -35,7 +36,8 @@ Box = tuple[int, int, int, int]
 """top, left, height, width"""
 
 
-def _scaled(array: Array, height: int, width: int, mode: Inter, name: str) -> Array:
+def _scaled(array: Array, height: int, width: int, mode: Inter, name: str, channels: bool | None = None) -> Array:
+    """An image in another size, or images of which `channels` says whether they have some."""
     if array.dtype.kind not in "uf" or (array.dtype.kind == "u" and array.dtype != np.uint8):
         raise RuntimeError(f"{name}: the image must be of uint8 or of a float dtype, but got {array.dtype}. 'TypeCast' or 'ToType' "
                            f"changes it.")
@@ -47,7 +49,7 @@ def _scaled(array: Array, height: int, width: int, mode: Inter, name: str) -> Ar
                                f"<{','.join(map(str, array.shape))}> of {array.dtype}")
         return np.array(as_picture(array).resize((width, height), filter_of(Inter.CUBIC)))
     working = array.astype(np.float32) if array.dtype == np.float16 else array
-    return resized(working, height, width, mode).astype(array.dtype)
+    return resized(working, height, width, mode, array.ndim > 2 if channels is None else channels).astype(array.dtype)
 
 
 class Resize(ImageOperation):
@@ -72,6 +74,11 @@ class Resize(ImageOperation):
 
     def on_array(self, array: Array) -> Array:
         return _per_image(array, lambda image: _scaled(image, *self._wanted(*image.shape[:2]), self.interpolation, "Resize"))
+
+    def on_stack(self, stack: Array, keys: Keys) -> Array | None:
+        if stack.ndim not in (3, 4) or self.interpolation in (Inter.PILCUBIC, Inter.ANTIALIAS):
+            return None
+        return _scaled(stack, *self._wanted(*stack.shape[1:3]), self.interpolation, "Resize", stack.ndim == 4)
 
     def on_picture(self, picture: Any) -> Any:
         height, width = self._wanted(picture.height, picture.width)
@@ -111,18 +118,20 @@ class CenterCrop(ImageOperation):
         self.size = check_size(size)
 
     def on_array(self, array: Array) -> Array:
-        axis = 1 if array.ndim == 4 else 0
-        height, width = array.shape[axis : axis + 2]
-        wanted = self.size
+        return self._middle(array, 1 if array.ndim == 4 else 0)
+
+    def on_stack(self, stack: Array, keys: Keys) -> Array | None:
+        return self._middle(stack, 1) if stack.ndim in (3, 4) else None
+
+    def _middle(self, array: Array, axis: int) -> Array:
+        """The middle along two axes, the first of them given."""
+        (height, width), wanted = array.shape[axis : axis + 2], self.size
         down, across = max(0, wanted[0] - height), max(0, wanted[1] - width)
         if down or across:
             around = [(down - down // 2, down // 2), (across - across // 2, across // 2)]
             array = np.pad(array, [(0, 0)] * axis + around + [(0, 0)] * (array.ndim - axis - 2))
-            height, width = array.shape[axis : axis + 2]
-        return _cut(array, ((height - wanted[0]) // 2, (width - wanted[1]) // 2, *wanted))
-
-    def on_stack(self, stack: Array, keys: Any) -> Array | None:
-        return self.on_array(stack) if stack.ndim == 4 else None
+        top, left = (max(0, size - part) // 2 for size, part in zip((height, width), wanted))
+        return array[(slice(None),) * axis + (slice(top, top + wanted[0]), slice(left, left + wanted[1]))].copy()
 
     def on_picture(self, picture: Any) -> Any:
         height, width = self.size
@@ -216,7 +225,7 @@ class Pad(ImageOperation):
     def on_array(self, array: Array) -> Array:
         return _around(array, self.sides, self.colour, self.border, 1 if array.ndim == 4 else 0)
 
-    def on_stack(self, stack: Array, keys: Any) -> Array | None:
+    def on_stack(self, stack: Array, keys: Keys) -> Array | None:
         return _around(stack, self.sides, self.colour, self.border, 1) if stack.ndim in (3, 4) else None
 
 
@@ -265,7 +274,21 @@ class RandomCrop(ImageOperation):
         self.pad_if_needed, self.colour, self.border = pad_if_needed, check_fill(fill_value), padding_mode
 
     def on_array(self, array: Array) -> Array:
-        axis = 1 if array.ndim == 4 else 0
+        padded = self._padded(array, 1 if array.ndim == 4 else 0)
+        return _cut(padded, self._box(padded.shape[-3:-1] if array.ndim > 2 else padded.shape, draws()))
+
+    def on_stack(self, stack: Array, keys: Keys) -> Array | None:
+        if stack.ndim not in (3, 4):
+            return None
+        padded = self._padded(stack, 1)
+        result = np.empty((len(stack), *self.size, *stack.shape[3:]), stack.dtype)
+        for index, key in enumerate(keys().tolist()):
+            top, left, height, width = self._box(padded.shape[1:3], Draws(key))
+            result[index] = padded[index, top : top + height, left : left + width]
+        return result
+
+    def _padded(self, array: Array, axis: int) -> Array:
+        """An image that the part lies in; RuntimeError for one that is too small.  The axis of its height comes first or second."""
         if self.sides is not None:
             array = _around(array, self.sides, self.colour, self.border, axis)
         height, width = array.shape[axis : axis + 2]
@@ -276,8 +299,11 @@ class RandomCrop(ImageOperation):
         if height < self.size[0] or width < self.size[1]:
             raise RuntimeError("RandomCrop: invalid crop size, crop size is bigger than the image dimensions, got crop height: "
                                f"{self.size[0]}, crop width: {self.size[1]}, image height: {height}, image width: {width}")
-        random = draws()
-        return _cut(array, (random.integer(0, height - self.size[0]), random.integer(0, width - self.size[1]), *self.size))
+        return array
+
+    def _box(self, shape: Sequence[int], random: Draws) -> Box:
+        """A part of an image of this height and width."""
+        return random.integer(0, shape[0] - self.size[0]), random.integer(0, shape[1] - self.size[1]), *self.size
 
 
 def _random_box(height: int, width: int, scale: Sequence[float], ratio: Sequence[float], attempts: int, random: Draws) -> Box:

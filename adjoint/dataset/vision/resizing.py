@@ -6,6 +6,7 @@ OpenCV 4 (modules/imgproc/src/resize.cpp).
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -19,22 +20,26 @@ _SCALE = 2048
 _CUBIC = np.float32(-0.75)
 
 
-def resized(image: Array, height: int, width: int, mode: Inter) -> Array:
-    """An image of height, width and maybe channels in another size, of the same dtype: uint8 or a float."""
-    if image.shape[:2] == (height, width):
-        return image.copy()
-    if mode is Inter.NEAREST:
-        return image[_nearest(image.shape[0], height)][:, _nearest(image.shape[1], width)]
-    source = image if image.ndim == 3 else image[..., None]
-    smaller = height <= image.shape[0] and width <= image.shape[1]
-    half = (2 * height, 2 * width) == image.shape[:2]
-    if (mode is Inter.AREA and smaller) or (mode is Inter.LINEAR and half):
+def resized(images: Array, height: int, width: int, mode: Inter, channels: bool = True) -> Array:
+    """Images in another size, of the same dtype: uint8 or a float.
+
+    images    [..., height, width, channels], or [..., height, width] where `channels` is False
+    """
+    source = images if channels else images[..., None]
+    high, wide = source.shape[-3:-1]
+    half = (2 * height, 2 * width) == (high, wide)
+    if (high, wide) == (height, width):
+        result = source.copy()
+    elif mode is Inter.NEAREST:
+        result = source[..., _nearest(high, height), :, :][..., _nearest(wide, width), :]
+    elif (mode is Inter.AREA and height <= high and width <= wide) or (mode is Inter.LINEAR and half):
         result = _averaged(source, height, width)
     else:
-        result = _interpolated(source, _taps(source.shape[0], height, mode, False), _taps(source.shape[1], width, mode, True), mode)
-    return result if image.ndim == 3 else result[..., 0]
+        result = _interpolated(source, _taps(high, height, mode, False), _taps(wide, width, mode, True), mode)
+    return result if channels else result[..., 0]
 
 
+@functools.lru_cache(64)
 def _nearest(size: int, wanted: int) -> Array:
     # OpenCV divides by the ratio of the sizes, not by its inverse: that decides where the product is nearly whole.
     scale = 1.0 / (wanted / size)
@@ -45,6 +50,7 @@ Taps = tuple[Array, Array]
 """For each pixel of the result the indices of the pixels that it is made of, [wanted, taps], and their weights, float32."""
 
 
+@functools.lru_cache(64)
 def _taps(size: int, wanted: int, mode: Inter, whole_at_rim: bool) -> Taps:
     """The pixels along one axis.  At the rim all weight goes to the last pixel, or is shared by it and its copy: rounding tells them
     apart."""
@@ -80,16 +86,16 @@ def _interpolated(source: Array, rows: Taps, columns: Taps, mode: Inter) -> Arra
     """First along the rows, then along the columns."""
     exact = source.dtype == np.uint8
     row_weights, column_weights = rows[1], columns[1]
-    working: Any = source.dtype if source.dtype == np.float64 else np.float32
+    working: Any = np.float64 if source.dtype == np.float64 else np.float32
     if exact:
         working = np.int32
-        row_weights = np.rint(row_weights * np.float32(_SCALE)).astype(np.int32)
-        column_weights = np.rint(column_weights * np.float32(_SCALE)).astype(np.int32)
+        row_weights = np.rint(row_weights * np.float32(_SCALE))
+        column_weights = np.rint(column_weights * np.float32(_SCALE))
+    row_weights, column_weights = row_weights.astype(working), column_weights.astype(working)
     wide = source.astype(working)
-    across: Any = sum(wide[:, columns[0][:, tap]] * column_weights[None, :, tap,
-                                                                   None].astype(working) for tap in range(column_weights.shape[1]))
-    lines = [across[rows[0][:, tap]] for tap in range(row_weights.shape[1])]
-    parts = [row_weights[:, tap, None, None].astype(working) for tap in range(row_weights.shape[1])]
+    across: Any = sum(wide.take(columns[0][:, tap], -2) * column_weights[:, tap, None] for tap in range(column_weights.shape[1]))
+    lines = [across.take(rows[0][:, tap], -3) for tap in range(row_weights.shape[1])]
+    parts = [row_weights[:, tap, None, None] for tap in range(row_weights.shape[1])]
     if not exact:
         total: Any = sum(line * part for line, part in zip(lines, parts))
         return total.astype(source.dtype)
@@ -103,25 +109,28 @@ def _interpolated(source: Array, rows: Taps, columns: Taps, mode: Inter) -> Arra
 
 def _averaged(source: Array, height: int, width: int) -> Array:
     """The mean of the pixels that lie under each one of the result; those at the rim count in part."""
-    rows, columns = source.shape[0] / height, source.shape[1] / width
+    high, wide, channels = source.shape[-3:]
+    rows, columns = high / height, wide / width
     if rows.is_integer() and columns.is_integer():
         down, across = int(rows), int(columns)
-        blocks = source.reshape(height, down, width, across, source.shape[2])
+        blocks = source.reshape(*source.shape[:-3], height, down, width, across, channels)
         if source.dtype == np.uint8:
-            total = blocks.sum((1, 3), dtype=np.int32)
+            total = blocks.sum((-4, -2), dtype=np.int32)
             if (down, across) == (2, 2):
                 return ((total + 2) >> 2).astype(np.uint8)
             return np.rint(total * np.float32(1.0 / (down * across))).astype(np.uint8)
-        return (blocks.sum((1, 3), dtype=source.dtype) * source.dtype.type(1.0 / (down * across))).astype(source.dtype)
+        return (blocks.sum((-4, -2), dtype=source.dtype) * source.dtype.type(1.0 / (down * across))).astype(source.dtype)
     working = np.float64 if source.dtype == np.float64 else np.float32
-    across_weights, down_weights = _shares(source.shape[1], width, working), _shares(source.shape[0], height, working)
-    lines = np.stack([(source[:, first : first + len(share)].astype(working) * share[:, None]).sum(1, dtype=working)
-                      for first, share in across_weights], 1)
-    result = np.stack([(lines[first : first + len(share)] * share[:, None, None]).sum(0, dtype=working) for first, share in down_weights])
+    across_shares, down_shares = _shares(wide, width), _shares(high, height)
+    lines = np.stack([(source[..., first : first + len(share), :].astype(working) * share.astype(working)[:, None]).sum(-2, dtype=working)
+                      for first, share in across_shares], -2)
+    result = np.stack([(lines[..., first : first + len(share), :, :] * share.astype(working)[:, None, None]).sum(-3, dtype=working)
+                       for first, share in down_shares], -3)
     return np.clip(np.rint(result), 0, 255).astype(np.uint8) if source.dtype == np.uint8 else result.astype(source.dtype)
 
 
-def _shares(size: int, wanted: int, working: Any) -> list[tuple[int, Array]]:
+@functools.lru_cache(64)
+def _shares(size: int, wanted: int) -> list[tuple[int, Array]]:
     """For each pixel of the result the first that it covers, and how much of each."""
     scale = 1.0 / (wanted / size)
     found = []
@@ -139,5 +148,5 @@ def _shares(size: int, wanted: int, working: Any) -> list[tuple[int, Array]]:
         share += [1.0 / cell] * (last - first)
         if high - last > 1e-3:
             share.append(min(min(high - last, 1.0), cell) / cell)
-        found.append((start, np.array(share, working)))
+        found.append((start, np.array(share)))
     return found
