@@ -85,11 +85,17 @@ class Normalize(ImageOperation):
             raise RuntimeError("Normalize: number of channels does not match the size of mean and std vectors, got channels: "
                                f"{channels}, size of mean: {len(self.mean)}")
         mean, std = self.mean, self.std
+        result = array.astype(np.float32, "C")
+        pixels = result
         if rank == 3 and not self.is_hwc:
             mean, std = mean[:, None, None], std[:, None, None]
-        result = array.astype(np.float32)
-        np.subtract(result, mean, out=result)
-        return np.divide(result, std, out=result)
+        elif rank == 3 and len(mean) > 1:
+            # NumPy is quick along the last axis: that is a line of pixels, where the channels alone would be too short.
+            pixels = result.reshape(*result.shape[:-2], -1)
+            mean, std = np.tile(mean, array.shape[-2]), np.tile(std, array.shape[-2])
+        np.subtract(pixels, mean, out=pixels)
+        np.divide(pixels, std, out=pixels)
+        return result
 
 
 class NormalizePad(Normalize):
