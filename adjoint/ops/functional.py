@@ -8,6 +8,7 @@ from adjoint.ops import (
     creation,
     diagonals,
     linear,
+    logsums,
     losses,
     normalization,
     ordering,
@@ -19,6 +20,7 @@ from adjoint.ops import (
     reduction,
     resizing,
     scalars,
+    scattering,
     shapes,
 )
 from adjoint.ops.activations import *  # noqa: F403
@@ -29,6 +31,7 @@ from adjoint.ops.convolution import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
 from adjoint.ops.diagonals import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
+from adjoint.ops.logsums import *  # noqa: F403
 from adjoint.ops.losses import *  # noqa: F403
 from adjoint.ops.normalization import *  # noqa: F403
 from adjoint.ops.ordering import *  # noqa: F403
@@ -42,6 +45,7 @@ from adjoint.ops.random_numbers import *  # noqa: F403
 from adjoint.ops.reduction import *  # noqa: F403
 from adjoint.ops.resizing import *  # noqa: F403
 from adjoint.ops.scalars import *  # noqa: F403
+from adjoint.ops.scattering import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
 from adjoint.ops.state import assign, assign_add, assign_sub
 from adjoint.runtime.grad import get_grad, grad, value_and_grad
@@ -64,6 +68,7 @@ __all__ += boxes.__all__
 __all__ += convolution.__all__
 __all__ += creation.__all__
 __all__ += linear.__all__
+__all__ += logsums.__all__
 __all__ += losses.__all__
 __all__ += normalization.__all__
 __all__ += ordering.__all__
@@ -71,6 +76,7 @@ __all__ += random_numbers.__all__
 __all__ += reduction.__all__
 __all__ += resizing.__all__
 __all__ += scalars.__all__
+__all__ += scattering.__all__
 __all__ += shapes.__all__
 __all__ += diagonals.__all__
 __all__ += parts.__all__

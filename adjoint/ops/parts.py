@@ -34,8 +34,8 @@ from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, apply
 
 __all__ = [
-    "cat", "chunk", "concat", "flip", "hstack", "meshgrid", "narrow", "pad", "reverse", "roll", "slice", "split", "stack", "strided_slice",
-    "tensor_split", "unbind", "unstack", "vstack",
+    "cat", "chunk", "concat", "flip", "fliplr", "flipud", "hstack", "meshgrid", "narrow", "pad", "reverse", "roll", "slice", "split",
+    "stack", "strided_slice", "tensor_split", "unbind", "unstack", "vstack",
 ]
 
 # Tensors put together, and taken apart -------------------------------------------------------------------------------
@@ -256,6 +256,19 @@ def flip(input: Any, dims: Any) -> Tensor:
     if not isinstance(dims, (int, tuple, list)) or isinstance(dims, bool):
         raise wrong("Flip", "dims", "an int or a tuple of ints", dims, TypeError)
     return apply(made(Reverse, axes_argument("Flip", dims, x.ndim, "dims") if dims != () else ()), x)
+
+
+def fliplr(input: Any) -> Tensor:
+    """The elements in opposite order along axis 1."""
+    return flip(input, (1,))
+
+
+def flipud(input: Any) -> Tensor:
+    """The elements in opposite order along axis 0."""
+    x = operand("FlipUD", input)
+    if x.ndim == 0:
+        raise wrong("FlipUD", "input", "of at least 1 dimension", x)
+    return flip(x, (0,))
 
 
 def reverse(x: Any, axis: Any) -> Tensor:

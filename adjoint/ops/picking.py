@@ -1,4 +1,4 @@
-"""Elements picked by index, and put where an index says: gather, take, scatter, one_hot.
+"""Elements picked: by index, by a mask, by being different; gather, take, unique, one_hot.
 
 Axes and indices may be negative where NumPy's may.  TypeError for what is no Tensor or no int, ValueError for axes and sizes that do
 not fit, IndexMistake (an IndexError and a RuntimeError) for an index that names no element.
@@ -10,10 +10,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from adjoint.ir.ops.elementwise import Select
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Transpose
-from adjoint.ir.types import BOOL, F32, I64, broadcast_shapes, tensor
+from adjoint.ir.types import BOOL, F32, I32, I64, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
     IndexMistake,
     axis_argument,
@@ -33,7 +35,7 @@ from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
     "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "masked_select", "nonzero", "one_hot", "take",
-    "tensor_scatter_add", "unsorted_segment_sum",
+    "unique", "unique_consecutive", "unsorted_segment_sum",
 ]
 
 _SELECT = Select()
@@ -138,6 +140,40 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     return stack(columns, 1) if columns else reshape(Tensor([], I64), (int(x.item() != 0), 0))
 
 
+def unique(input: Any) -> tuple[Tensor, Tensor]:
+    """The different elements in the order in which they come first, and for each element the number of its own, Int32, in its shape."""
+    x = operand("Unique", input)
+    needs_values("Unique", "it has as many elements as there are different ones")
+    found, first, numbers = np.unique(x.asnumpy().reshape(-1), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return Tensor(found[order], x.dtype), Tensor(rank[numbers].reshape(x.shape), I32 if x.dtype is not I64 else I64)
+
+
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None) -> Any:
+    """The elements without those that equal the one before, and if asked for each its number among these, and how often each stood, Int64.
+
+    axis  None: the tensor read row by row; other axes are not supported
+    """
+    op = "UniqueConsecutive"
+    x = operand(op, input)
+    if axis is not None:
+        raise ValueError(f"For '{op}', the argument 'axis' must be None, but got {axis!r}: compare slices with those before, "
+                         "as in (x[1:] != x[:-1]).any(1).")
+    needs_values(op, "it has as many elements as there are runs")
+    flat = x.asnumpy().reshape(-1)
+    begins = np.ones(flat.shape, bool)
+    begins[1:] = flat[1:] != flat[:-1]
+    places = np.flatnonzero(begins)
+    out: tuple[Tensor, ...] = (Tensor(flat[places], x.dtype),)
+    if flag(op, "return_inverse", return_inverse):
+        out = (*out, Tensor((np.cumsum(begins) - 1).reshape(x.shape), I64))
+    if flag(op, "return_counts", return_counts):
+        out = (*out, Tensor(np.diff(np.append(places, flat.size)), I64))
+    return out if len(out) > 1 else out[0]
+
+
 def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
     """For each index the element at its own place, but with the index in place of the coordinate along `dim`.
 
@@ -210,18 +246,6 @@ def gather_nd(input_x: Any, indices: Any) -> Tensor:
     places = flat_indices("GatherNd", x, rows)
     depth = rows.shape[-1]
     return apply(made(Gather, 0), reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:])), places)
-
-
-def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """`input_x` with updates added where rows of coordinates say."""
-    x, rows = operand("TensorScatterAdd", input_x, "input_x"), indices_argument("TensorScatterAdd", "indices", indices)
-    new = operand("TensorScatterAdd", updates, "updates")
-    places = flat_indices("TensorScatterAdd", x, rows)
-    depth = rows.shape[-1]
-    if new.type is not tensor(x.dtype, (*rows.shape[:-1], *x.shape[depth:])):
-        raise wrong("TensorScatterAdd", "updates", f"of dtype {x.dtype} and shape {(*rows.shape[:-1], *x.shape[depth:])}", new)
-    flat = reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:]))
-    return reshape(apply(made(ScatterAdd, 0), flat, places, new), x.shape)
 
 
 def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:

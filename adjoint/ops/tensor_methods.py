@@ -12,7 +12,21 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType
-from adjoint.ops import activations, arithmetic, creation, diagonals, linear, ordering, parts, picking, random_numbers, reduction, shapes
+from adjoint.ops import (
+    activations,
+    arithmetic,
+    creation,
+    diagonals,
+    linear,
+    logsums,
+    ordering,
+    parts,
+    picking,
+    random_numbers,
+    reduction,
+    scattering,
+    shapes,
+)
 from adjoint.ops.arguments import choice, dimension, flag, operand, real, wrong
 from adjoint.runtime.host_checks import emitting
 from adjoint.runtime.indexing import iterated, taken, write
@@ -263,6 +277,12 @@ class _Methods:
         along: Any = condition
         return shapes.squeeze(parts.narrow(self, along, y, 1), along)
 
+    def index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+        """The tensor with the slices of `source`, times `alpha`, added along `dim` where the indices say."""
+        rows = operand("Tensor.index_add", source, "source")
+        taken = rows if isinstance(alpha, (int, float)) and alpha == 1 else (rows * alpha).astype(rows.dtype, copy=False)
+        return scattering.index_add(self.copy(), index, taken, dim)
+
     def where(self: Any, condition: Any, y: Any) -> Tensor:
         """The tensor where the condition is true, else `y`."""
         return arithmetic.where(condition, self, y)
@@ -403,8 +423,12 @@ _FUNCTIONS: dict[str, Any] = {
         (ordering, "argsort median sort top_k topk"),
         (linear, "addbmm addmm addmv baddbmm bmm dot ger inner matmul mm outer"),
         (shapes, "expand_as moveaxis movedim ravel swapaxes swapdims t view_as"),
-        (parts, "narrow reverse roll tensor_split unbind"),
-        (picking, "gather_elements gather_nd index_select masked_select nonzero"),
+        (parts, "fliplr flipud narrow reverse roll tensor_split unbind"),
+        (picking, "gather_elements gather_nd index_select masked_select nonzero unique_consecutive"),
+        (scattering,
+         "masked_scatter scatter select_scatter slice_scatter tensor_scatter_add tensor_scatter_max tensor_scatter_min "
+         "tensor_scatter_sub tensor_scatter_update"),
+        (logsums, "logaddexp logaddexp2 logcumsumexp"),
         (diagonals, "diag diagonal tril triu"),
         (random_numbers, "bernoulli multinomial"),
     )

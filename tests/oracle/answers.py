@@ -64,6 +64,20 @@ def both(cell: Any, *arguments: Any) -> Any:
     return value, gradients, [parameter.value() for parameter in cell.get_parameters() if not parameter.requires_grad]
 
 
+def trained(make: Any, count: int = 3) -> Any:
+    """What some steps of an optimiser make of two parameters, with the names of what it keeps."""
+    held = [Parameter(wave(2, 3), name="weight"), Parameter(wave(3) + 0.5, name="gamma")]
+    optimizer = make(held)
+    for step in range(count):
+        optimizer((wave(2, 3) * (step + 1.0), wave(3) - step))
+    return [p.value() for p in held], [p.name for p in optimizer.get_parameters()]
+
+
+def kept(make: Any) -> Any:
+    """What is made of three Parameters of shape [2, 3], the last of them positive."""
+    return make(*(Parameter(wave(2, 3) + shift, name=name) for name, shift in (("v", 0.0), ("m", 0.0), ("s", 1.5))))
+
+
 class Joined(nn.Cell):
     """All tensors that a layer gives, however nested, as one vector."""
 
@@ -86,7 +100,7 @@ def space() -> dict[str, Any]:
     """The names that the expressions use. Each expression has its own `net`."""
     names = {"ms": ms, "nn": nn, "ops": ops, "np": np, "Tensor": Tensor, "Parameter": Parameter, "Net": Net}
     names |= {"nan": np.nan, "inf": np.inf, "net": Net(), "f32": f32, "i32": i32, "grads": grads}
-    names |= {"wave": wave, "curve": curve, "both": both, "Joined": Joined}
+    names |= {"wave": wave, "curve": curve, "both": both, "Joined": Joined, "trained": trained, "kept": kept}
     return names | {"__name__": __name__}
 
 

@@ -22,6 +22,7 @@ import record_layers
 import record_names
 import record_naming
 import record_numpy
+import record_picking
 import record_promotion
 import record_repr
 import record_sequences
@@ -39,6 +40,7 @@ RECORDERS = {
     "naming": record_naming.record,
     "numpy": record_numpy.record,
     "sequences": record_sequences.record,
+    "picking": record_picking.record,
     "training": record_training.record,
     "names": record_names.record,
 }

@@ -35,7 +35,7 @@ def _check_indices(op: Op, indices: Any) -> None:
         raise mistake(op, "indices", "a tensor of an integer type", indices, TypeError)
 
 
-def _check_range(op: Op, indices: Array, size: int) -> None:
+def check_range(op: Op, indices: Array, size: int) -> None:
     """An IndexError that names the first of `indices` outside -size..size-1."""
     outside = (indices < -size) | (indices >= size)
     if outside.any():
@@ -59,7 +59,7 @@ def _three(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
-def _emit_place(k: Kernel, indices: Buffer, i: Any, n: Any) -> Any:
+def emit_place(k: Kernel, indices: Buffer, i: Any, n: Any) -> Any:
     """The place that index number i names; the kernel fails with status 1 if it names none of the n."""
     index = k.let(k.cast(indices[i], I64), "index")
     place = index if indices.dtype.kind == "u" else k.let(k.select(k.less(index, 0), index + n, index), "place")
@@ -90,7 +90,7 @@ def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer,
         last = k.let(k.minimum_of(first + COLUMNS, m), "last")
         o = k.let(unit / per_row, "o")
         with k.loop(0, count, "i") as i:
-            target = k.let((o * n + _emit_place(k, indices, i, n)) * m, "target")
+            target = k.let((o * n + emit_place(k, indices, i, n)) * m, "target")
             source = k.let((o * count + i) * m, "source")
             with k.loop(first, last, "j") as j:
                 if out.dtype is BOOL:
@@ -139,7 +139,7 @@ class Gather(Op):
         return x.with_shape(_gathered(x.shape, indices.shape, self.axis))
 
     def reference(self, x: Array, indices: Array) -> Array:
-        _check_range(self, indices, x.shape[self.axis])
+        check_range(self, indices, x.shape[self.axis])
         if not indices.size:
             return np.zeros((*x.shape[: self.axis], *indices.shape, *x.shape[self.axis + 1 :]), x.dtype)
         return np.take(x, indices, axis=self.axis)
@@ -151,7 +151,7 @@ class Gather(Op):
         with k.stage_range(outer * indices.count, grain_of(inner + 4)) as (begin, end):
             counters = row_counters(k, begin, bounds)
             with k.loop(begin, end, "row") as row:
-                place = _emit_place(k, indices, counters[1] if counters else row, n)
+                place = emit_place(k, indices, counters[1] if counters else row, n)
                 source = place if not counters else counters[0] * n + place
                 if m is None:
                     k.store(out, row, x[source])
@@ -206,7 +206,7 @@ class GatherGradient(Op):
         return self.to
 
     def reference(self, ct: Array, indices: Array) -> Array:
-        _check_range(self, indices, self.to.sizes[self.axis])
+        check_range(self, indices, self.to.sizes[self.axis])
         result = np.zeros(self.to.sizes, ct.dtype)
         _add_at(result, indices, ct, self.axis)
         return result
@@ -256,7 +256,7 @@ class ScatterAdd(Op):
         return x
 
     def reference(self, x: Array, indices: Array, updates: Array) -> Array:
-        _check_range(self, indices, x.shape[self.axis])
+        check_range(self, indices, x.shape[self.axis])
         result = np.array(x)
         _add_at(result, indices, updates, self.axis)
         return result

@@ -14,6 +14,7 @@ from adjoint.ops.primitives import (
     pooling,
     reductions,
     resizing,
+    scattering,
     shaping,
 )
 from adjoint.ops.primitives.boxes import *  # noqa: F403
@@ -26,6 +27,7 @@ from adjoint.ops.primitives.patches import *  # noqa: F403
 from adjoint.ops.primitives.pooling import *  # noqa: F403
 from adjoint.ops.primitives.reductions import *  # noqa: F403
 from adjoint.ops.primitives.resizing import *  # noqa: F403
+from adjoint.ops.primitives.scattering import *  # noqa: F403
 from adjoint.ops.primitives.shaping import *  # noqa: F403
 
 __all__: list[str] = []
@@ -39,4 +41,5 @@ __all__ += patches.__all__
 __all__ += pooling.__all__
 __all__ += reductions.__all__
 __all__ += resizing.__all__
+__all__ += scattering.__all__
 __all__ += shaping.__all__

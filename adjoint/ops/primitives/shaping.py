@@ -11,10 +11,10 @@ from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor import Tensor
 
 __all__ = [
-    "BroadcastTo", "Concat", "EmbeddingLookup", "ExpandDims", "Eye", "Fill", "FillV2", "Flatten", "Gather", "GatherD", "GatherNd",
+    "BroadcastTo", "Concat", "EmbeddingLookup", "ExpandDims", "Eye", "Fill", "FillV2", "Flatten",
     "LinSpace", "Meshgrid", "MirrorPad", "OneHot", "Ones", "OnesLike", "Pad", "Range", "Rank", "Reshape", "ReverseV2",
-    "ScalarToTensor", "Shape", "Size", "Slice", "Split", "Squeeze", "Stack", "StridedSlice", "TensorScatterAdd", "TensorShape",
-    "Tile", "Transpose", "Tril", "Triu", "TypeOf", "UnsortedSegmentSum", "Unstack", "Zeros", "ZerosLike",
+    "ScalarToTensor", "Shape", "Size", "Slice", "Split", "Squeeze", "Stack", "StridedSlice", "TensorShape",
+    "Tile", "Transpose", "Tril", "Triu", "TypeOf", "Unstack", "Zeros", "ZerosLike",
 ]
 
 # Shapes --------------------------------------------------------------------------------------------------------------
@@ -215,22 +215,6 @@ class MirrorPad(Primitive):
             head, tail = parts.narrow(x, axis, edge, before), parts.narrow(x, axis, n - edge - after, after)
             x = parts.concat((parts.flip(head, axis), x, parts.flip(tail, axis)), axis)
         return x
-
-
-class Gather(Primitive):
-    """The slices along an axis that indices name."""
-
-    def __init__(self, batch_dims: int = 0):
-        super().__init__(batch_dims=integer("Gather", "batch_dims", batch_dims))
-
-    def __call__(self, input_params: Any, input_indices: Any, axis: Any) -> Tensor:
-        return picking.gather(input_params, input_indices, axis, self.batch_dims)
-
-
-GatherD = plain("GatherD", picking.gather_d)
-GatherNd = plain("GatherNd", picking.gather_nd)
-TensorScatterAdd = plain("TensorScatterAdd", picking.tensor_scatter_add)
-UnsortedSegmentSum = plain("UnsortedSegmentSum", picking.unsorted_segment_sum)
 
 
 class EmbeddingLookup(Plain):

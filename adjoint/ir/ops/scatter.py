@@ -1,0 +1,121 @@
+"""Elements put, or compared with what stands there, where indices say: what a scatter does besides adding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.ir.core import tensor_type
+from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops.indexing import COLUMNS, check_range, emit_place
+from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, grain_of
+from adjoint.ir.ops.shape import check_tensor
+from adjoint.ir.types import BOOL, F32, I32, I64, TensorType, tensor
+
+if TYPE_CHECKING:
+    from adjoint.codegen.kernel import Buffer, Kernel
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+
+Array = Any
+
+__all__ = ["Scatter"]
+
+KINDS = ("update", "max", "min")
+
+
+@operation
+class Scatter(Op):
+    """`x` with each slice of `updates` put in the place along axis 0 that its index names, one after the other.
+
+    kind      "update": in the place of what stands there, so that the last of several is left; "max", "min": where an element is larger,
+              or smaller, than what stands there
+    x         T[n, s]
+    indices   I[k], I an integer type; a negative index counts from the end
+    updates   T[k, s]
+    result    T[n, s]
+    gradient  ct to the element that the result has taken over; at a tie of max or min even shares to all that are as large or small;
+              none for the indices
+    errors    TypeError: indices are not integers, max or min of bools; ValueError: another kind, shapes do not fit; IndexError when run: an
+              index is out of range
+    """
+
+    kind: str
+    samples = (
+        sample(tensor(F32, (3, 2)), tensor(I32, (4,)), tensor(F32, (4, 2)), values={1: [0, 2, 2, -1]}, kind="update"),
+        sample(tensor(F32, (5,)), tensor(I64, (3,)), tensor(F32, (3,)), values={1: [4, 0, 4]}, kind="max"),
+        sample(tensor(F32, (2, 70)), tensor(I32, (3,)), tensor(F32, (3, 70)), values={1: [1, 0, -1]}, kind="min"),
+        sample(tensor(F32, (3,)), tensor(I32, (3,)), tensor(F32, (3,)), values={0: [1, 2, 3], 1: [0, 0, 1], 2: [1, 1, -0.0]}, kind="max",
+               smooth=False, note="ties"),
+        sample(tensor(F32, (2, 3)), tensor(I32, (0,)), tensor(F32, (0, 3)), kind="update"),
+        sample(tensor(BOOL, (3,)), tensor(I32, (2,)), tensor(BOOL, (2,)), values={1: [0, 0]}, kind="update", smooth=False, note="bools"),
+    )
+
+    def infer(self, x: Any, indices: Any, updates: Any) -> TensorType:
+        check_tensor(self, "x", x)
+        if self.kind not in KINDS:
+            raise mistake(self, "kind", f"one of {', '.join(KINDS)}", self.kind)
+        if not isinstance(indices, TensorType) or not indices.dtype.is_integer:
+            raise mistake(self, "indices", "a tensor of an integer type", indices, TypeError)
+        if x.rank == 0 or indices.rank != 1:
+            raise mistake(self, "indices", "of 1 dimension, for a tensor of at least 1", indices)
+        if x.dtype is BOOL and self.kind != "update":
+            raise mistake(self, "x", "a tensor of numbers", x, TypeError)
+        if updates is not x.with_shape((indices.shape[0], *x.shape[1:])):
+            raise mistake(self, "updates", f"a slice of {x} for each index", updates)
+        return x
+
+    def reference(self, x: Array, indices: Array, updates: Array) -> Array:
+        check_range(self, indices, x.shape[0])
+        out = np.array(x)
+        for index, update in zip(indices, updates, strict=True):
+            here = out[index]
+            chosen = update if self.kind == "update" else np.where(update > here if self.kind == "max" else update < here, update, here)
+            out[index] = chosen
+        return out
+
+    def lower(self, k: Kernel, x: Buffer, indices: Buffer, updates: Buffer, out: Buffer) -> None:
+        inner = math.prod(x.shape[1:])
+        with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
+            k.store(out, i, x[i])
+        n, m, count = k.size(x.shape[0], "n"), k.size(inner, "m"), k.size(indices.count, "count")
+        with k.stage(-(-inner // COLUMNS), grain_of(indices.count * min(inner, COLUMNS)), "unit") as unit:
+            first = k.let(unit * COLUMNS, "first")
+            last = k.let(k.minimum_of(first + COLUMNS, m), "last")
+            with k.loop(0, count, "i") as i:
+                target = k.let(emit_place(k, indices, i, n) * m, "target")
+                with k.loop(first, last, "j") as j:
+                    update = k.let(updates[i * m + j], "update")
+                    if self.kind != "update":
+                        here = k.let(out[target + j], "here")
+                        beyond = k.greater(update, here) if self.kind == "max" else k.less(update, here)
+                        update = k.select(beyond, update, here)
+                    k.store(out, target + j, update)
+
+    def failure(self, status: int) -> Exception:
+        return mistake(self, "indices", "in range along axis 0", "an index that is not", IndexError)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
+        x, indices, updates = node.operands
+        have, new = tensor_type(x), tensor_type(updates)
+        if self.kind == "update":
+            # The numbers of the updates, put in the same way, say which of them is left, and -1 what is left of x.
+            rows = have.with_dtype(I64).with_shape((have.shape[0],))
+            numbers = b.iota(to=tensor(I64, (new.shape[0],)), axis=0)
+            owner = b.scatter(b.constant(-1, rows), indices, numbers, kind="update")
+            kept = b.equal(owner, b.constant(-1, I64))
+            won = b.equal(b.gather(owner, indices, axis=0), numbers)
+            return (b.select(_along(b, kept, have), ct, b.zeros(have)), None,
+                    b.select(_along(b, won, new), b.gather(ct, indices, axis=0), b.zeros(new)))
+        mine = b.cast(b.equal(x, node.result), to=have.dtype)
+        theirs = b.cast(b.equal(updates, b.gather(node.result, indices, axis=0)), to=have.dtype)
+        share = b.div(ct, b.scatter_add(mine, indices, theirs, axis=0))
+        return b.mul(share, mine), None, b.mul(b.gather(share, indices, axis=0), theirs)
+
+
+def _along(b: Builder, rows: Atom, to: TensorType) -> Atom:
+    """A bool for each slice, for all its elements."""
+    return b.broadcast(b.reshape(rows, to=tensor(BOOL, (to.shape[0], *(1,) * (to.rank - 1)))), to=to.with_dtype(BOOL))

@@ -1,0 +1,251 @@
+"""Elements put where indices say: of tensors, which gives a new one, and of Parameters, which are written.
+
+Indices may be negative where they count along one axis.  Where several updates go to one place they go there in the order of the indices.
+TypeError for what is no Tensor, ValueError for shapes that do not fit, IndexMistake (an IndexError and a RuntimeError) for an index that
+names no element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.ir.ops.indexing import Iota, ScatterAdd
+from adjoint.ir.ops.scatter import Scatter
+from adjoint.ir.types import BOOL, I64, tensor
+from adjoint.ops.arguments import axis_argument, choice, integer, operand, sizes_argument, wrong
+from adjoint.ops.arithmetic import cast, where
+from adjoint.ops.creation import zeros
+from adjoint.ops.picking import flat_indices, flat_places, gathered, index_check, indices_argument
+from adjoint.ops.reduction import cumsum
+from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
+from adjoint.runtime.host_checks import checked_on_host, explained
+from adjoint.runtime.interned import made
+from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.tensor import Tensor, apply
+
+__all__ = [
+    "index_add", "masked_scatter", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_nd", "scatter_nd_add", "scatter_nd_max",
+    "scatter_nd_min", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update", "select_scatter", "slice_scatter",
+    "tensor_scatter_add", "tensor_scatter_elements", "tensor_scatter_max", "tensor_scatter_min", "tensor_scatter_sub",
+    "tensor_scatter_update",
+]
+
+
+def _put(kind: str, x: Tensor, places: Tensor, updates: Tensor) -> Tensor:
+    """The updates put along axis 0, in one of the ways "update", "add", "sub", "max" and "min"."""
+    if kind in ("add", "sub"):
+        return apply(made(ScatterAdd, 0), x, places, -updates if kind == "sub" else updates)
+    return apply(made(Scatter, kind), x, reshape(places, (-1,)), reshape(updates, (places.size, *x.shape[1:])))
+
+
+# By rows of coordinates ----------------------------------------------------------------------------------------------
+
+
+def _by_coordinates(op: str, kind: str, x: Tensor, indices: Any, updates: Any) -> Tensor:
+    rows, new = indices_argument(op, "indices", indices), operand(op, updates, "updates")
+    places = flat_indices(op, x, rows)
+    depth = rows.shape[-1]
+    if new.type is not tensor(x.dtype, (*rows.shape[:-1], *x.shape[depth:])):
+        raise wrong(op, "updates", f"of dtype {x.dtype} and shape {(*rows.shape[:-1], *x.shape[depth:])}", new)
+    flat = reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:]))
+    return reshape(_put(kind, flat, places, new), x.shape)
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any) -> Tensor:
+    """Zeros of a shape with updates added where rows of coordinates [..., n] of its first n axes say."""
+    new = operand("ScatterNd", updates, "updates")
+    return _by_coordinates("ScatterNd", "add", zeros(sizes_argument("ScatterNd", "shape", shape), new.dtype), indices, new)
+
+
+def tensor_scatter_update(input_x: Any, indices: Any, updates: Any) -> Tensor:
+    """`input_x` with updates in the places that rows of coordinates [..., n] of its first n axes name; the last of several is left."""
+    return _by_coordinates("TensorScatterUpdate", "update", operand("TensorScatterUpdate", input_x, "input_x"), indices, updates)
+
+
+def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Tensor:
+    """`input_x` with updates added where rows of coordinates say."""
+    return _by_coordinates("TensorScatterAdd", "add", operand("TensorScatterAdd", input_x, "input_x"), indices, updates)
+
+
+def tensor_scatter_sub(input_x: Any, indices: Any, updates: Any) -> Tensor:
+    """`input_x` with updates subtracted where rows of coordinates say."""
+    return _by_coordinates("TensorScatterSub", "sub", operand("TensorScatterSub", input_x, "input_x"), indices, updates)
+
+
+def tensor_scatter_max(input_x: Any, indices: Any, updates: Any) -> Tensor:
+    """`input_x` with updates where rows of coordinates say and these are larger."""
+    return _by_coordinates("TensorScatterMax", "max", operand("TensorScatterMax", input_x, "input_x"), indices, updates)
+
+
+def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
+    """`input_x` with updates where rows of coordinates say and these are smaller."""
+    return _by_coordinates("TensorScatterMin", "min", operand("TensorScatterMin", input_x, "input_x"), indices, updates)
+
+
+# Along one axis ------------------------------------------------------------------------------------------------------
+
+
+def tensor_scatter_elements(input_x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Tensor:
+    """`input_x` with each update at its own place, but with the index in place of the coordinate along `axis`.
+
+    reduction  "none" puts it there, "add" adds it
+    """
+    op = "TensorScatterElements"
+    x, rows, new = operand(op, input_x, "input_x"), indices_argument(op, "indices", indices), operand(op, updates, "updates")
+    kind = {"none": "update", "add": "add"}[choice(op, "reduction", reduction, ("none", "add"))]
+    return _by_elements(op, kind, x, axis, rows, new)
+
+
+def _by_elements(op: str, kind: str, x: Tensor, axis: Any, indices: Tensor, updates: Tensor) -> Tensor:
+    along = axis_argument(op, axis, x.ndim)
+    if indices.ndim != x.ndim or any(n > d for a, (n, d) in enumerate(zip(indices.shape, x.shape, strict=True)) if a != along):
+        raise wrong(op, "indices", f"of rank {x.ndim} and not larger than {x.shape} but along axis {along}", indices)
+    if updates.type is not tensor(x.dtype, indices.shape):
+        raise wrong(op, "updates", f"of dtype {x.dtype} and shape {indices.shape}, as the indices", updates)
+    length = x.shape[along]
+    checked_on_host(index_check(op, "indices", -length, length), indices)
+    rows = indices.astype(I64, copy=False)
+    places = flat_places(where(rows < 0, rows + length, rows), x.shape, along)
+    return reshape(_put(kind, reshape(x, (-1,)), reshape(places, (-1,)), reshape(updates, (-1,))), x.shape)
+
+
+def scatter(input: Any, axis: int, index: Any, src: Any) -> Tensor:
+    """`input` with each element of `src` at its own place, but with the index in place of the coordinate along `axis`."""
+    x, rows = operand("Scatter", input), indices_argument("Scatter", "index", index)
+    return _by_elements("Scatter", "update", x, axis, rows, operand("Scatter", src, "src"))
+
+
+def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Tensor:
+    """`x` with the slices of `y` along `axis` added where the indices [k] say; a Parameter is written.
+
+    use_lock, check_index_bound  have no meaning: one operator runs at a time, and indices are checked always
+    """
+    op = "IndexAdd"
+    target, places, new = operand(op, x, "x"), indices_argument(op, "indices", indices), operand(op, y, "y")
+    along = axis_argument(op, axis, target.ndim)
+    wanted = (*target.shape[:along], places.size, *target.shape[along + 1 :])
+    if places.ndim != 1 or new.type is not tensor(target.dtype, wanted):
+        raise wrong(op, "y", f"of dtype {target.dtype} and shape {wanted}, for indices of 1 dimension", new)
+    check = index_check(op, "indices", -target.shape[along], target.shape[along])
+    found = explained(lambda: apply(made(ScatterAdd, along), target, places, new), check, places)
+    if isinstance(target, Parameter):
+        target.overwrite(found)
+        return target
+    return found
+
+
+# Written -------------------------------------------------------------------------------------------------------------
+
+
+def _rows_written(op: str, kind: str) -> Callable[..., Tensor]:
+    def written(input_x: Any, indices: Any, updates: Any) -> Tensor:
+        x, places, new = operand(op, input_x, "input_x"), indices_argument(op, "indices", indices), operand(op, updates, "updates")
+        if x.ndim == 0 or new.type is not tensor(x.dtype, (*places.shape, *x.shape[1:])):
+            raise wrong(op, "updates", f"of dtype {x.dtype} and shape {(*places.shape, *x.shape[1:])}", new)
+        check = index_check(op, "indices", 0, x.shape[0])
+        checked_on_host(check, places)
+        x.overwrite(_put(kind, x, places, new))
+        return x
+
+    return written
+
+
+def _coordinates_written(op: str, kind: str) -> Callable[..., Tensor]:
+    def written(input_x: Any, indices: Any, updates: Any) -> Tensor:
+        x = operand(op, input_x, "input_x")
+        x.overwrite(_by_coordinates(op, kind, x, indices, updates))
+        return x
+
+    return written
+
+
+_WAYS = {
+    "update": "put in the place of what stands there", "add": "added", "sub": "subtracted", "max": "put where they are larger",
+    "min": "put where they are smaller",
+}
+
+
+def _described(function: Callable[..., Tensor], name: str, text: str) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+def _of_rows(op: str, name: str, kind: str) -> Callable[..., Tensor]:
+    return _described(_rows_written(op, kind), name,
+                      f"Write `input_x`: slices of updates are {_WAYS[kind]} in the rows that the indices name; returns it.")
+
+
+def _of_coordinates(op: str, name: str, kind: str) -> Callable[..., Tensor]:
+    return _described(_coordinates_written(op, kind), name,
+                      f"Write `input_x`: updates are {_WAYS[kind]} where rows of coordinates [..., n] of its first n axes say; returns it.")
+
+
+scatter_update, scatter_add = _of_rows("ScatterUpdate", "scatter_update", "update"), _of_rows("ScatterAdd", "scatter_add", "add")
+scatter_sub, scatter_max = _of_rows("ScatterSub", "scatter_sub", "sub"), _of_rows("ScatterMax", "scatter_max", "max")
+scatter_min = _of_rows("ScatterMin", "scatter_min", "min")
+scatter_nd_update = _of_coordinates("ScatterNdUpdate", "scatter_nd_update", "update")
+scatter_nd_add = _of_coordinates("ScatterNdAdd", "scatter_nd_add", "add")
+scatter_nd_sub = _of_coordinates("ScatterNdSub", "scatter_nd_sub", "sub")
+scatter_nd_max = _of_coordinates("ScatterNdMax", "scatter_nd_max", "max")
+scatter_nd_min = _of_coordinates("ScatterNdMin", "scatter_nd_min", "min")
+
+
+# Parts and masks -----------------------------------------------------------------------------------------------------
+
+
+def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
+    """`input` with the elements of `source`, one after the other, in the places where the mask, which broadcasts to it, is true."""
+    op = "MaskedScatter"
+    x, chosen, new = operand(op, input), operand(op, mask, "mask"), operand(op, source, "source")
+    if chosen.dtype is not BOOL:
+        raise wrong(op, "mask", "a Tensor of Bool", chosen, TypeError)
+    if new.dtype is not x.dtype:
+        raise wrong(op, "source", f"of the dtype of 'input', {x.dtype}", new, TypeError)
+    chosen = reshape(broadcast_to(chosen, x.shape), (-1,))
+
+    def enough(given: Tensor) -> None:
+        count = int(given.asnumpy().sum())
+        if count > new.size:
+            raise wrong(op, "source", f"of at least {count} elements, as many as the mask has true ones", new)
+
+    checked_on_host(enough, chosen)
+    if x.size == 0 or new.size == 0:
+        return x.copy()
+    number = cumsum(cast(chosen, I64), 0) - 1
+    # Where the mask is not true the number may be -1, or beyond the end: what is taken there is not used.
+    taken = gathered(op, reshape(new, (-1,)), where(chosen, number, 0), 0)
+    return reshape(where(chosen, taken, reshape(x, (-1,))), x.shape)
+
+
+def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    """`input` with `src` in the place of its slice start:end:step along `axis`."""
+    op = "SliceScatter"
+    x, new = operand(op, input), operand(op, src, "src")
+    along, pace = axis_argument(op, axis, x.ndim), integer(op, "step", step)
+    if pace < 1:
+        raise wrong(op, "step", "at least 1", pace)
+    first, last = (None if value is None else integer(op, name, value) for name, value in (("start", start), ("end", end)))
+    places = range(*slice(first, last, pace).indices(x.shape[along]))
+    wanted = (*x.shape[:along], len(places), *x.shape[along + 1 :])
+    if new.shape != wanted:
+        raise wrong(op, "src", f"of the shape of the slice, {wanted}", new)
+    if not places:
+        return x.copy()
+    rows = apply(made(Iota, tensor(I64, (len(places),)), 0)) * pace + places.start
+    found = _put("update", moveaxis(x, along, 0), rows, moveaxis(new.astype(x.dtype, copy=False), along, 0))
+    return moveaxis(found, 0, along)
+
+
+def select_scatter(input: Any, src: Any, axis: int, index: int) -> Tensor:
+    """`input` with `src` in the place of its slice number `index` along `axis`."""
+    x, new = operand("SelectScatter", input), operand("SelectScatter", src, "src")
+    along, place = axis_argument("SelectScatter", axis, x.ndim), integer("SelectScatter", "index", index)
+    if not -x.shape[along] <= place < x.shape[along]:
+        raise wrong("SelectScatter", "index", f"in [{-x.shape[along]}, {x.shape[along]})", place)
+    place %= x.shape[along]
+    if new.shape != (*x.shape[:along], *x.shape[along + 1 :]):
+        raise wrong("SelectScatter", "src", f"of the shape of a slice, {(*x.shape[:along], *x.shape[along + 1 :])}", new)
+    return slice_scatter(x, expand_dims(new, along), along, place, place + 1)

@@ -1,0 +1,49 @@
+"""Scatters: who wins, gradients through it, infinities, graphs; MindSpore's values stand in tests/oracle/picking.json."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Parameter, Tensor, ops
+
+
+def test_the_last_update_is_left_and_has_the_gradient() -> None:
+    x, places, updates = Tensor([1.0, 2.0]), Tensor([[0], [0]], ms.int32), Tensor([5.0, 6.0])
+    assert ops.tensor_scatter_update(x, places, updates).tolist() == [6.0, 2.0]
+    by_x, by_updates = ms.grad(lambda x, u: (ops.tensor_scatter_update(x, places, u) * Tensor([3.0, 4.0])).sum(), (0, 1))(x, updates)
+    assert by_x.tolist() == [0.0, 4.0] and by_updates.tolist() == [0.0, 3.0]
+
+
+def test_logarithms_of_sums_far_apart() -> None:
+    """Small numbers before large ones stay, infinities give no NaN, and gradients are shares."""
+    x = Tensor([-np.inf, -200.0, 0.0, 1000.0], ms.float64)
+    np.testing.assert_allclose(ops.logcumsumexp(x, 0).asnumpy(), np.logaddexp.accumulate(x.asnumpy()), rtol=1e-14)
+    inf = Tensor([np.inf, -np.inf, np.inf])
+    assert ops.logaddexp(inf, Tensor([np.inf, -np.inf, -np.inf])).tolist() == [np.inf, -np.inf, np.inf]
+    assert ms.grad(lambda x: ops.logaddexp(x, Tensor([0.0, 1.0])).sum())(Tensor([0.0, -np.inf])).tolist() == [0.5, 0.0]
+
+
+def test_in_graphs() -> None:
+    """A Parameter is written at each call, and a wrong index is found when the graph runs."""
+    held = Parameter(Tensor([1.0, 2.0, 3.0]), name="held")
+
+    @ms.jit
+    def put(places: Tensor, values: Tensor) -> Tensor:
+        ops.scatter_update(held, places, values)
+        return ops.masked_scatter(held, held > 2.0, values)
+
+    assert put(Tensor([2, 0], ms.int32), Tensor([9.0, 8.0])).tolist() == [9.0, 2.0, 8.0]
+    assert held.tolist() == [8.0, 2.0, 9.0]
+    for places in ([3, 0], [-1, 0]):
+        with pytest.raises(IndexError, match=r"For 'ScatterUpdate', the argument 'indices' must be in \[0, 3\)"):
+            put(Tensor(places, ms.int32), Tensor([9.0, 8.0]))
+    with pytest.raises(RuntimeError, match="Unique"):
+        ms.jit(lambda x: ops.unique(x))(held)
+
+
+def test_masked_scatter_needs_enough() -> None:
+    with pytest.raises(ValueError, match="'source' must be of at least 2 elements"):
+        Tensor([1.0, 2.0]).masked_scatter(Tensor([True, True]), Tensor([1.0]))
+    assert Tensor([1.0]).masked_scatter(Tensor([False]), Tensor([], ms.float32)).tolist() == [1.0]
