@@ -185,7 +185,7 @@ class Model:
         if len(keepers) > 1:
             raise ValueError(f"A run has one place to go on from, but 'callbacks' has {len(keepers)} ContinueRun.")
         keeper = keepers[0] if keepers else None
-        resumed = None if keeper is None else keeper.open(run, batches, epochs.stop)
+        resumed = None if keeper is None else keeper.open(run, batches, callbacks.callbacks, epochs.stop)
         if resumed is not None:
             epochs = range(epochs.stop if resumed.stops else resumed.epoch, epochs.stop)
             run.cur_epoch_num, run.cur_step_num = resumed.epoch, resumed.step

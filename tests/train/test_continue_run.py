@@ -16,7 +16,17 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn
-from adjoint.train import Callback, ContinueRun, DynamicLossScaleManager, EarlyStopping, History, LossMonitor, Model, RunState
+from adjoint.train import (
+    Callback,
+    ContinueRun,
+    DynamicLossScaleManager,
+    EarlyStopping,
+    History,
+    LambdaCallback,
+    LossMonitor,
+    Model,
+    RunState,
+)
 
 ROWS = np.random.RandomState(1).randn(20, 4).astype(np.float32)
 CLASSES = np.random.RandomState(2).randint(0, 3, 20).astype(np.int32)
@@ -167,16 +177,18 @@ def test_a_run_that_is_done_is_kept_if_asked_and_can_be_made_longer(tmp_path: Pa
         ran(model("plain"), lists(), [ContinueRun(tmp_path / "run")], epochs=3)
 
 
-def test_a_stop_that_was_asked_for_stays(tmp_path: Path) -> None:
-    class Stop(Callback):
-        def on_train_epoch_end(self, run_context: Any) -> None:
-            run_context.request_stop()
+@pytest.mark.parametrize(("hook", "step"), [("on_train_epoch_end", 5), ("on_train_step_end", 3), ("on_train_step_end", 13)])
+def test_a_stop_that_was_asked_for_stays(hook: str, step: int, tmp_path: Path) -> None:
+    def stop(context: Any) -> None:
+        if context.original_args().cur_step_num == step:
+            context.request_stop()
 
+    stops = LambdaCallback(**{hook: stop})
     ms.set_seed(1)
-    wanted = ran(model("plain"), lists(), [Stop()])
+    wanted = ran(model("plain"), lists(), [stops])
     ms.set_seed(1)
     with pytest.raises(Interrupted):
-        ran(model("plain"), lists(), [Stop(), InterruptAt("on_train_end", 1), ContinueRun(tmp_path / "run")])
+        ran(model("plain"), lists(), [stops, InterruptAt("on_train_end", 1), ContinueRun(tmp_path / "run", save_steps=1)])
     assert ran(model("plain"), lists(), [ContinueRun(tmp_path / "run")]) == wanted
 
 

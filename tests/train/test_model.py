@@ -34,9 +34,21 @@ def eager() -> Iterator[None]:
     ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
+class Jitted(nn.Cell):
+    """A network whose construct is a graph, in eager mode too."""
+
+    def __init__(self, net: nn.Cell) -> None:
+        super().__init__()
+        self.net = net
+
+    @ms.jit
+    def construct(self, x: Tensor) -> Tensor:
+        return self.net(x)
+
+
 def test_hooks_of_cells_fire_in_every_step_and_change_the_training_alike_in_each_mode() -> None:
     results = []
-    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+    for mode, outer in ((ms.PYNATIVE_MODE, lambda net: net), (ms.GRAPH_MODE, lambda net: net), (ms.PYNATIVE_MODE, Jitted)):
         ms.set_context(mode=mode)
         ms.set_seed(0)
         seen: list[float] = []
@@ -47,9 +59,9 @@ def test_hooks_of_cells_fire_in_every_step_and_change_the_training_alike_in_each
             return (grad_input[0] * 0.5,)
 
         net[2].register_backward_hook(halve)
-        model(net).train(2, BATCHES)
+        model(outer(net)).train(2, BATCHES)
         results.append((seen, numbers(net)))
-    assert results[0] == results[1] and len(results[0][0]) == 4
+    assert results[0] == results[1] == results[2] and len(results[0][0]) == 4
 
 
 def test_what_data_may_be() -> None:

@@ -39,9 +39,9 @@ class ContinueRun(Callback):
         self._state: RunState | None = None
 
     # -- called by Model ------------------------------------------------------------------------------------------------
-    def open(self, run: Any, batches: Batches, epochs: int) -> Resumed | None:
+    def open(self, run: Any, batches: Batches, callbacks: Sequence[Callback], epochs: int) -> Resumed | None:
         """Read the file; None where there is none."""
-        parts: dict[str, Any] = {"data": batches, "callbacks": _States(run.list_callback)}
+        parts: dict[str, Any] = {"data": batches, "callbacks": _States(callbacks)}
         if hasattr(run.loss_scale_mananger, "state_dict"):
             parts["loss_scale_manager"] = run.loss_scale_mananger
         self._state = RunState(self.file, train_network=run.train_network, **parts)
@@ -73,20 +73,20 @@ class ContinueRun(Callback):
     def step_done(self, run: Any, stops: bool) -> None:
         """Save, if it is due; not behind the last step of an epoch, which is saved when its callbacks have been called."""
         if self._save_steps and run.cur_step_num % self._save_steps == 0 and self._batches.position < self._batches.count and not stops:
-            self._save(run, run.cur_epoch_num - 1, stops)
+            self._save(run, run.cur_epoch_num - 1, self._batches.position, stops)
 
     def epoch_done(self, run: Any, stops: bool) -> None:
-        """Save the state between two epochs."""
-        self._save(run, run.cur_epoch_num, stops)
+        """Save the state between two epochs, or at the end of an epoch that a callback ended early."""
+        self._save(run, run.cur_epoch_num, 0, stops)
 
     def training_done(self) -> None:
         """Delete the file, unless it is to be kept."""
         if not self._keep and self._state is not None:
             self._state.delete()
 
-    def _save(self, run: Any, epoch: int, stops: bool) -> None:
+    def _save(self, run: Any, epoch: int, position: int, stops: bool) -> None:
         assert self._state is not None
-        self._state.save(epoch=epoch, position=self._batches.position, step=run.cur_step_num, stops=stops, settings=self._settings)
+        self._state.save(epoch=epoch, position=position, step=run.cur_step_num, stops=stops, settings=self._settings)
 
 
 class Resumed:
