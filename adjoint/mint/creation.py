@@ -41,7 +41,7 @@ def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
 
 
 def linspace(start: Any, end: Any, steps: Any, *, dtype: DType | None = None) -> Tensor:
-    """`steps` numbers from `start` to `end`, both included; Float32, if no dtype is told."""
+    """`steps` numbers from `start` to `end`, both included; Float32 by default."""
     return creation.linspace(start, end, steps).astype(dtype_or("LinSpace", dtype, F32), copy=False)
 
 

@@ -25,7 +25,7 @@ __all__ = [
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over axes; of bools and integers in Int64, unless told."""
+    """The sum over axes; of bools and integers in Int64, unless `dtype` is given."""
     return reduction.sum(input, dim, keepdim, dtype=dtype)
 
 
@@ -35,12 +35,12 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType |
 
 
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The product over axes; of bools and integers in Int64, unless told."""
+    """The product over axes; of bools and integers in Int64, unless `dtype` is given."""
     return reduction.prod(input, dim, keepdim, dtype)
 
 
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The mean over axes; TypeError for integers and bools, unless a floating point dtype is told."""
+    """The mean over axes; TypeError for integers and bools, unless `dtype` is a floating point type."""
     x = operand("Mean", input)
     x = x if dtype is None else x.astype(dtype_or("Mean", dtype, x.dtype), copy=False)
     if not x.dtype.is_float:
@@ -150,7 +150,7 @@ def std_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool 
 
 
 def cumsum(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
-    """The running sum along an axis; of bools and integers in Int64, unless told."""
+    """The running sum along an axis; of bools and integers in Int64, unless `dtype` is given."""
     x = operand("CumSum", input)
     return reduction.cumsum(x, dim, dtype if dtype is not None else x.dtype if x.dtype.is_float else I64)
 

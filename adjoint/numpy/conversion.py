@@ -63,9 +63,15 @@ def _nested(op: str, value: Any, argument: str) -> Tensor:
     return made
 
 
-def _flat(value: Any) -> list[Any]:
+_NESTED = 64
+"""Lists in each other that `Tensor` takes; it says what is wrong with more."""
+
+
+def _flat(value: Any, depth: int = 0) -> list[Any]:
     """The numbers in nested tuples and lists."""
-    return [leaf for item in value for leaf in (_flat(item) if isinstance(item, (tuple, list)) else [item])]
+    if depth > _NESTED:
+        return []
+    return [leaf for item in value for leaf in (_flat(item, depth + 1) if isinstance(item, (tuple, list)) else [item])]
 
 
 def arrays_like(op: str, *values: Any) -> tuple[Tensor, ...]:

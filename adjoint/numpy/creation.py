@@ -83,7 +83,7 @@ def empty(shape: Any, dtype: Any = F32) -> Tensor:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """One number everywhere, or an array broadcast to the shape; its dtype, if not told, is the value's."""
+    """One number everywhere, or an array broadcast to the shape; without `dtype` it has that of the value."""
     sizes = sizes_argument("full", "shape", shape)
     to = None if dtype is None else checked_dtype("full", dtype)
     if isinstance(fill_value, (bool, int, float)):

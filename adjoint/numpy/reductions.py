@@ -31,7 +31,7 @@ def _dtype(op: str, dtype: Any) -> DType | None:
 
 
 def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
-    """The sum over axes and of `initial`; of bools and signed integers in Int64, unless told."""
+    """The sum over axes and of `initial`; of bools and signed integers in Int64, unless `dtype` is given."""
     total = reduction.sum(array_like("sum", a, "a"), axis, keepdims, dtype=_dtype("sum", dtype))
     return total if initial is None else total + initial
 
@@ -139,7 +139,7 @@ def _filled(op: str, a: Any, filling: float) -> Tensor:
 
 
 def nansum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over axes of what is not NaN, in the dtype of the array, unless told."""
+    """The sum over axes of what is not NaN, in the dtype of the array, unless `dtype` is given."""
     x = _filled("nansum", a, 0.0)
     total = reduction.sum(x, axis, _kept("nansum", keepdims), dtype=_dtype("nansum", dtype))
     return total if dtype is not None else total.astype(x.dtype, copy=False)
@@ -180,12 +180,12 @@ def _mean_of_numbers(op: str, a: Any, axis: Any, keep: bool) -> tuple[Tensor, Te
 
 
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean over axes of what is not NaN: Float32, or Float64 of such, unless told."""
+    """The mean over axes of what is not NaN: Float32, or Float64 of such, unless `dtype` is given."""
     return in_dtype(_mean_of_numbers("nanmean", a, axis, _kept("nanmean", keepdims))[0], dtype)
 
 
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """The variance over axes of what is not NaN, divided by the count of those less `ddof`: Float32, or Float64 of such, unless told."""
+    """The variance over axes of what is not NaN, divided by the count of those less `ddof`: Float32, or Float64 of such, or `dtype`."""
     return in_dtype(_variance("nanvar", a, axis, ddof, keepdims), dtype)
 
 
@@ -215,14 +215,14 @@ def _line(x: Tensor, axis: Any, op: str) -> tuple[Tensor, int]:
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
-    """The running sum along an axis, or of the array read row by row; of bools and integers below 32 bits in Int32, unless told."""
+    """The running sum along an axis, or of the array read row by row; of bools and integers below 32 bits in Int32, or in `dtype`."""
     x, along = _line(operand("cumsum", a, "a"), axis, "cumsum")
     to = I32 if x.dtype in (BOOL, I8, I16, U8, U16) else x.dtype
     return reduction.cumsum(x, along, to if dtype is None else checked_dtype("cumsum", dtype))
 
 
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
-    """The running product along an axis, or of the array read row by row; of integers below 32 bits in Int32 or UInt32, unless told."""
+    """The running product along an axis, or of the array read row by row; of integers below 32 bits in Int32 or UInt32, or in `dtype`."""
     x, along = _line(array_like("cumprod", a, "a"), axis, "cumprod")
     to = I32 if x.dtype in (BOOL, I8, I16) else U32 if x.dtype in (U8, U16) else x.dtype
     return reduction.cumprod(x, along, to if dtype is None else checked_dtype("cumprod", dtype))

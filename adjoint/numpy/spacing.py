@@ -45,7 +45,7 @@ def _between(first: Tensor, last: Tensor, count: int, endpoint: bool, along: int
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """`num` numbers from `start` to `stop`, along a new axis where these are arrays; Float32, or Float64 of such, if no dtype is told.
+    """`num` numbers from `start` to `stop`, along a new axis where these are arrays; Float32, or Float64 of such by default.
 
     endpoint  whether `stop` is the last of them
     retstep   whether the distance between two is returned too, as (numbers, distance)

@@ -72,7 +72,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
-    """The sum of the diagonal; of integers as Int64, if no dtype is told."""
+    """The sum of the diagonal; of integers as Int64 by default."""
     to = None if dtype is None else checked_dtype("trace", dtype)
     return operand("trace", a, "a").trace(offset, axis1, axis2, to)
 
@@ -94,7 +94,7 @@ def diagflat(v: Any, k: int = 0) -> Tensor:
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
-    """The powers N - 1 to 0 of each element of a vector as a row; 0 to N - 1 if `increasing`.  N is the vector's length, if not told."""
+    """The powers N - 1 to 0 of each element of a vector as a row; 0 to N - 1 if `increasing`.  By default N is the vector's length."""
     column = array_like("vander", x) if isinstance(x, (tuple, list)) else operand("vander", x, "x")
     if column.ndim != 1:
         raise wrong("vander", "x", "of 1 dimension", column)

@@ -181,6 +181,16 @@ def test_an_integer_beyond_32_bits_keeps_its_value() -> None:
     assert mnp.full((2,), 2**40).tolist() == [2**40] * 2
 
 
+def test_what_is_no_array_says_so() -> None:
+    inside: list[Any] = []
+    inside.append(inside)
+    with pytest.raises(ValueError, match="contains itself"):
+        mnp.array(inside)
+    with pytest.raises(TypeError, match=re.escape("`mindspore.Tensor(array)`")):
+        mnp.sum(np.ones(2))
+    assert mnp.broadcast_arrays() == []
+
+
 @pytest.mark.parametrize(("name", "hint"), [("fft", "numpy.fft"), ("sort", "ops.sort"), ("arrange", "arange")])
 def test_a_missing_name_says_what_to_write(name: str, hint: str) -> None:
     with pytest.raises(AttributeError, match=re.escape(hint)):
