@@ -150,6 +150,10 @@ class _BatchSampled(Node):
 class _AsGiven(Batch):
     """Each block of a batch sampler as one batch, whatever its size."""
 
+    def known_length(self, run: Run) -> int:
+        assert isinstance(self.child, _BatchSampled)
+        return len(self.child.sampler.lists(len(self.child.samples)))
+
     def blocks(self, run: Run, epoch: int, start: int, size: int) -> Iterator[Block]:
         assert isinstance(self.child, _BatchSampled)
         entries = self.child.sampler.lists(len(self.child.samples))

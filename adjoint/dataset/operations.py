@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -263,7 +264,8 @@ class Skip(_Unary):
         self.count = count
 
     def length(self, run: Run, epoch: int) -> int:
-        return max(0, self.child.length(run, epoch) - self.count)
+        rows = self.child.length(run, epoch)
+        return rows if rows == ENDLESS else max(0, rows - self.count)
 
     def begin(self, run: Run, epoch: int, places: Places) -> Pending:
         return self.child.begin(run, epoch, places + self.count)
@@ -478,7 +480,8 @@ class Concat(Node):
         return min(ENDLESS, sum(child.length(run, epoch) for child in self.children))
 
     def begin(self, run: Run, epoch: int, places: Places) -> Pending:
-        ends = np.cumsum([child.length(run, epoch) for child in self.children])
+        lengths = (child.length(run, epoch) for child in self.children)
+        ends = np.array(list(itertools.accumulate(lengths, lambda so_far, rows: min(ENDLESS, so_far + rows))))
         owners = np.searchsorted(ends, places, side="right")
         firsts = np.concatenate([[0], ends])
         below = scattered(owners, lambda number, part: self.children[number].begin(run, epoch, places[part] - firsts[number]))

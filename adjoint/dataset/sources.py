@@ -85,9 +85,9 @@ class Sampled(Node):
         if not wanted(self, run):
             return lambda: self.samples.block(indices)
         assert run.workers is not None
-        return run.workers.submit(run, self, "fetched", indices)
+        return run.workers.submit(run, self, "fetched", epoch, indices)
 
-    def fetched(self, run: Run, indices: Places) -> Block:
+    def fetched(self, run: Run, epoch: int, indices: Places) -> Block:
         """Samples by their indices, read here."""
         return self.samples.block(indices)
 

@@ -15,6 +15,7 @@ import concurrent.futures
 import multiprocessing
 import os
 import pickle
+import random
 import signal
 import sys
 import weakref
@@ -24,10 +25,13 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+import numpy as np
+
 from adjoint.dataset.blocks import Block
 from adjoint.dataset.config import get_debug_mode, get_multiprocessing_start_method
 from adjoint.dataset.errors import UserError, user_error
 from adjoint.dataset.nodes import Node, Pending, Run
+from adjoint.dataset.streams import key_of
 
 __all__ = ["Workers"]
 
@@ -50,7 +54,7 @@ class Workers:
         return self._ahead[id(node)]
 
     def submit(self, run: Run, node: Node, method: str, *given: Any) -> Pending:
-        """Have `getattr(node, method)(run, *given)` called, which returns a Block."""
+        """Have `getattr(node, method)(run, *given)` called, which returns a Block; an epoch and places are given first."""
         pool = self._pools.get(id(node))
         if pool is None:
             processes = node.processes and _may_fork()
@@ -80,8 +84,18 @@ def _may_fork() -> bool:
 
 
 class _Pool:
+    """Workers of one node.  A task's method is given an epoch and places first."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+
     def submit(self, method: str, given: tuple[Any, ...]) -> Pending:
         raise NotImplementedError
+
+    def check_owner(self) -> None:
+        """RuntimeError in a forked copy of the process: the workers are not its own, and would never answer."""
+        if os.getpid() != self._owner:
+            raise RuntimeError("An iterator with workers belongs to the process that made it: make another one after a fork.")
 
     def close(self) -> None:
         raise NotImplementedError
@@ -89,12 +103,20 @@ class _Pool:
 
 class _Threads(_Pool):
     def __init__(self, node: Node, run: Run, number: int):
+        super().__init__()
         self._node, self._run = node, run
         self._executor = concurrent.futures.ThreadPoolExecutor(number, "dataset worker")
         self._finalize = weakref.finalize(self, self._executor.shutdown, wait=False, cancel_futures=True)
 
     def submit(self, method: str, given: tuple[Any, ...]) -> Pending:
-        return self._executor.submit(getattr(self._node, method), self._run, *given).result
+        self.check_owner()
+        future = self._executor.submit(getattr(self._node, method), self._run, *given)
+
+        def result() -> Block:
+            self.check_owner()
+            return future.result()
+
+        return result
 
     def close(self) -> None:
         self._finalize()
@@ -104,13 +126,13 @@ class _Processes(_Pool):
     """Forked workers.  Task number k goes to worker k modulo their number."""
 
     def __init__(self, node: Node, run: Run, number: int):
+        super().__init__()
         self._ends: list[Connection] = []
         self._processes: list[BaseProcess] = []
         self._waiting: list[deque[tuple[int, bytes]]] = [deque() for _ in range(number)]
         self._busy: list[int | None] = [None] * number
         self._done: dict[int, Block | BaseException] = {}
         self._tasks = 0
-        self._owner = os.getpid()
         self._finalize = weakref.finalize(self, _end, self._processes, self._ends, self._owner)
         self._what = type(node).__name__
         context = multiprocessing.get_context("fork")
@@ -130,6 +152,7 @@ class _Processes(_Pool):
             self._processes.append(process)
 
     def submit(self, method: str, given: tuple[Any, ...]) -> Pending:
+        self.check_owner()
         number = self._tasks
         self._tasks += 1
         worker = number % len(self._processes)
@@ -148,8 +171,7 @@ class _Processes(_Pool):
                 raise self._lost(worker) from None
 
     def _result(self, number: int) -> Block:
-        if os.getpid() != self._owner:
-            raise RuntimeError("An iterator with worker processes belongs to the process that made it: make another one after a fork.")
+        self.check_owner()
         while number not in self._done:
             busy = [end for end, task in zip(self._ends, self._busy) if task is not None]
             for end in wait(busy):
@@ -214,11 +236,18 @@ def _work(node: Node, run: Run, end: Connection, parent: int) -> None:
             method, given = pickle.loads(end.recv_bytes())
         except EOFError:
             return
+        _seed_globals(key_of(run.seed, node.depth, given[0], *given[1][:1].tolist()))
         answer = _answer(lambda method=method, given=given: getattr(node, method)(run, *given))
         try:
             end.send_bytes(answer)
         except OSError:
             return
+
+
+def _seed_globals(key: int) -> None:
+    """Seed the generators that a user's functions draw from: workers begin as copies, and would all draw the same."""
+    random.seed(key)
+    np.random.seed(key % 2**32)
 
 
 def _answer(make: Callable[[], Block]) -> bytes:

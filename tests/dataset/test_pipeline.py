@@ -47,8 +47,10 @@ def test_what_a_pipeline_knows_of_itself() -> None:
     assert numbers().batch(2, drop_remainder=True).get_dataset_size() == 2
     assert numbers().skip(7).get_dataset_size() == 0 and numbers().take(7).get_dataset_size() == 5
     assert numbers().num_classes() is None
-    with pytest.raises(RuntimeError, match="repeats for ever"):
-        numbers().repeat().get_dataset_size()
+    for endless in (numbers().repeat(), numbers().repeat().skip(1), numbers().repeat() + numbers()):
+        with pytest.raises(RuntimeError, match="repeats for ever"):
+            endless.get_dataset_size()
+    assert values((numbers() + numbers(2).repeat()).take(8)) == [0, 1, 2, 3, 4, 0, 1, 0]
 
 
 def test_map_takes_and_gives_columns() -> None:

@@ -11,7 +11,7 @@ from PIL import Image
 import adjoint.dataset as ds
 from adjoint.dataset import transforms, vision
 from adjoint.dataset.transforms.operation import Operation
-from adjoint.dataset.vision import Inter
+from adjoint.dataset.vision import Inter, c_transforms, py_transforms
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (12, 8, 10, 3), dtype=np.uint8)
 
@@ -130,8 +130,6 @@ def test_without_pillow_arrays_still_work(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_old_paths_have_their_old_meaning() -> None:
-    from adjoint.dataset.vision import c_transforms, py_transforms
-
     channels_first = IMAGES[0].transpose(2, 0, 1)
     assert py_transforms.Normalize([1.0, 2, 3], [4.0, 5, 6])(channels_first).shape == (3, 8, 10)
     assert py_transforms.Decode().to_pil and not c_transforms.Decode().to_pil and c_transforms.Resize is vision.Resize

@@ -172,8 +172,9 @@ def test_workers_end_with_their_program(end: str, code: int) -> None:
     assert ("KeyboardInterrupt" in complaints) == (end == "interrupt")
 
 
-def test_a_forked_copy_of_an_iterator_is_refused() -> None:
-    iterator = numbers(80, num_parallel_workers=2).create_tuple_iterator()
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_forked_copy_of_an_iterator_is_refused(processes: bool) -> None:
+    iterator = numbers(80, num_parallel_workers=2, python_multiprocessing=processes).create_tuple_iterator()
     next(iterator)
     child = os.fork()
     if not child:
@@ -185,6 +186,20 @@ def test_a_forked_copy_of_an_iterator_is_refused() -> None:
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert len(list(iterator)) == 79, "the workers are still there"
+
+
+def test_workers_draw_different_numbers_from_numpys_generator() -> None:
+    """Also in another epoch; and the same again with the same seed."""
+
+    def drawn() -> list[Any]:
+        ds.config.set_seed(1)
+        iterator = numbers(128).map(lambda b: np.random.randint(2**40), "b", num_parallel_workers=2,
+                                    python_multiprocessing=True).create_tuple_iterator("b", 2, True)
+        return [[row[0].item() for row in iterator] for _ in range(2)]
+
+    first, second = drawn()
+    assert len({*first, *second}) == 256
+    assert drawn() == [first, second]
 
 
 def test_more_workers_than_processors_are_as_many_as_there_are() -> None:
