@@ -81,12 +81,14 @@ from adjoint.runtime.pullbacks import jvp, vjp
 from adjoint.runtime.random import get_seed, set_seed
 from adjoint.runtime.tensor import Tensor
 
+from_numpy = Tensor.from_numpy
+
 __version__ = "0.1.0"
 
 __all__ = [
     "COMPATIBLE", "CompileError", "GRAPH_MODE", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE", "ParallelMode", "Parameter",
     "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "amp", "bfloat16", "bool_", "byte", "common", "context", "double",
-    "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "float_", "get_auto_parallel_context",
+    "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "float_", "from_numpy", "get_auto_parallel_context",
     "get_context", "get_current_device", "get_grad", "get_seed", "grad", "half", "int16", "int32", "int64", "int8", "int_", "intc",
     "intp", "jit", "jit_class", "jvp", "launch_blocking", "list_", "load_checkpoint", "load_param_into_net", "long", "ms_function",
     "mutable", "nn", "number", "ops", "pytype_to_dtype", "reset_auto_parallel_context", "save_checkpoint", "set_auto_parallel_context",
@@ -97,7 +99,6 @@ __all__ = [
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"
 INSTEAD = {
     "jacfwd": _DERIVATIVES, "jacrev": _DERIVATIVES, "vmap": "write the axis of the batch out, as in `ops.bmm`",
-    "from_numpy": "`Tensor(array)`, which copies",
     "export": "`adjoint dump-ir FILE.py:NAME --stage c --standalone` writes C",
 }
 """What to write for names of MindSpore's that scripts use often and that are not here."""

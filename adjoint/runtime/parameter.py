@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.ir.types import I32, DType
 from adjoint.runtime.state import not_recording
-from adjoint.runtime.tensor import Tensor, as_tensor
+from adjoint.runtime.tensor import Tensor, as_tensor, unshared
 
 __all__ = ["Parameter", "ParameterTuple", "by_name", "has_generated_name"]
 
@@ -34,7 +34,7 @@ class Parameter(Tensor):
         parallel_optimizer: bool = True, storage_format: str = "", device: str | None = None,
     ):
         source = _values(default_input, I32 if isinstance(default_input, int) and not isinstance(default_input, bool) else None)
-        self.type, self.memory = source.type, source.memory
+        self.type, self.memory = source.type, unshared(source)
         self.name = name
         self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer

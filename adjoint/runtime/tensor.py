@@ -23,7 +23,7 @@ from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
 from adjoint.runtime.arrays import called_function, called_ufunc
-from adjoint.runtime.conversion import array_from, dtype_argument, number_array, numpy_dtype, out_of_range
+from adjoint.runtime.conversion import array_from, dtype_argument, dtype_of_array, number_array, numpy_dtype, out_of_range
 from adjoint.runtime.display import represented, written
 from adjoint.runtime.epoch import epoch
 from adjoint.runtime.hooks import TensorHookHandle, TensorHooks
@@ -33,7 +33,7 @@ from adjoint.runtime.promotion import common_dtype, nearest, scalar_dtype, worki
 from adjoint.runtime.state import state, tapes
 from adjoint.runtime.structure import leaves
 
-__all__ = ["Tensor", "apply", "as_tensor", "binary", "combined", "constant", "promoted", "update", "wrap"]
+__all__ = ["Tensor", "apply", "as_tensor", "binary", "combined", "constant", "promoted", "unshared", "update", "wrap"]
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -96,7 +96,7 @@ class Tensor:
             input_data = np.zeros(wanted.sizes, dtype.compute.array)
         if isinstance(input_data, Tensor):
             source = input_data if dtype is None else input_data.astype(dtype)
-            self.type, self.memory = source.type, source.memory
+            self.type, self.memory = source.type, unshared(source)
             return
         array, found = array_from(input_data, dtype)
         if array.ndim > 8:
@@ -105,6 +105,30 @@ class Tensor:
             raise ValueError(f"For 'Tensor', the data has shape {array.shape}, but 'shape' is {shape}.")
         self.type = tensor(found, array.shape)
         self.memory = memory_of(array)
+
+    @staticmethod
+    def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+        """A tensor over the memory of an array: what is written into one, by an index or by `assign`, is seen in the other.
+
+        The tensor gets memory of its own when an operator that works in place (`add_`) or a graph writes it, and when another tensor
+        holds its numbers too.  `Tensor(x)` and `Parameter(x)` copy; `x.reshape(...)` is over the array, too.  An array that is not
+        contiguous, not aligned, empty or read-only is copied.  Whoever writes into the array between a call and its gradient changes
+        the numbers that the gradient is computed with.
+
+        TypeError for what is no array, and for a dtype that no tensor has.
+        """
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"For 'Tensor.from_numpy', the argument 'array' must be a NumPy array, but got {array!r} "
+                            f"of type {type(array).__name__}.")
+        flags = array.flags
+        if not (array.size and flags.c_contiguous and flags.aligned and flags.writeable and array.dtype.isnative):
+            return Tensor(array)
+        type_ = tensor(dtype_of_array(array), array.shape)
+        check_fits("Tensor.from_numpy", type_)
+        made = wrap(type_, ffi.from_buffer("char[]", array, True))
+        # A second reference: no write takes the array's memory for one that a tensor alone holds.
+        made.__dict__["_shared"] = made.memory
+        return made
 
     # -- what it is -------------------------------------------------------------------------------------------------
     @property
@@ -285,7 +309,8 @@ class Tensor:
                 state.lowering.write(self, value)
                 return
             tape.overwritten(self, value)
-        if sys.getrefcount(self.memory) <= _HELD_ALONE:
+        holders = sys.getrefcount(self.memory)
+        if holders <= _HELD_ALONE or (holders == _SHARED_ALONE and self.__dict__.get("_shared") is self.memory):
             ffi.memmove(self.memory, value.memory, self.type.nbytes)
         else:
             self.memory = memory_of(array_of(value.memory, value.type))
@@ -480,10 +505,17 @@ def _comparable(x: object) -> bool:
     return isinstance(x, (Tensor, *Number, np.ndarray)) or _is_of_the_run(x)
 
 
+def unshared(x: Tensor) -> Memory:
+    """The memory of a tensor, or a copy if it is a NumPy array's: what is made of the tensor does not write into the array."""
+    return memory_of(array_of(x.memory, x.type)) if "_shared" in x.__dict__ else x.memory
+
+
 _new = object.__new__
 _HELD_ALONE = 2
 """References of a memory that one tensor holds: the tensor's and getrefcount's argument."""
 _VIEWED_ALONE = 3
+_SHARED_ALONE = 3
+"""Those of the memory of an array that one tensor holds: the tensor has two."""
 
 
 def wrap(type_: TensorType, memory: Memory) -> Tensor:

@@ -355,7 +355,6 @@ def test_run_passes_arguments_and_exit_codes(tmp_path):
     ("import mindspore.nn.normalization", "ModuleNotFoundError", "Close to it is 'mindspore.nn.layer.normalization'."),
     ("import mindspore.commons.tensor", "ModuleNotFoundError", "Close to it is 'mindspore.common'."),
     ("import mindspore.ops.operation", "ModuleNotFoundError", "Close to it is 'mindspore.ops.operations'."),
-    ("import mindspore.nn as nn; nn.LSTM(3, 4)", "AttributeError", "a loop over the steps in `construct`"),
 ])
 def test_a_name_we_lack_says_so_and_what_is_close(tmp_path, line, kind, close):
     done = script(tmp_path, line)
