@@ -273,7 +273,7 @@ def test_parts_that_cannot_be_saved_are_named(tmp_path: Path) -> None:
 def test_a_run_killed_at_twenty_random_moments_goes_on(tmp_path: Path) -> None:
     """The moments are calls of functions, Python's and C's, anywhere in the run: in a step, a hook, the writing of a file."""
     done = subprocess.run([sys.executable, Path(__file__).with_name("killed_run.py"), tmp_path, "20"], capture_output=True, text=True,
-                          timeout=300, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+                          timeout=600, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     assert told["kills"] == 20 and told["same"] == [True] * told["runs"]
