@@ -82,6 +82,7 @@ from adjoint.runtime.random import get_seed, set_seed
 from adjoint.runtime.tensor import Tensor
 
 from_numpy = Tensor.from_numpy
+ms_class = jit_class
 
 __version__ = "0.1.0"
 

@@ -142,6 +142,7 @@ def test_modules_are_attributes_without_an_import() -> None:
     "from mindspore.ops.operations import NPUAllocFloatStatus, NPUClearFloatStatus, NPUGetFloatStatus",
     "import mindspore.scipy as scipy",
     "from mindspore.profiler import Profiler",
+    "from mindspore import ms_class, ms_function, jit_class; assert ms_class is jit_class",
 ])
 def test_lines_of_programs(line: str) -> None:
     exec(line, {})
