@@ -26,7 +26,6 @@ __all__ = [
 ]
 
 
-
 def images(op: str, x: Any, argument: str = "x") -> tuple[Tensor, bool]:
     """Images [n, c, h, w], and whether they were given so; [c, h, w] becomes a batch of one."""
     found = operand(op, x, argument)

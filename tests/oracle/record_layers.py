@@ -356,11 +356,8 @@ SMALL = (
 )
 ACTIVATIONS = (
     "CELU()", "CELU(0.5)", "GLU()", "GLU(0)", "HShrink()", "HShrink(1.0)", "Hardtanh()", "Hardtanh(-0.5, 2.0)", "LogSigmoid()", "Mish()",
-    "SoftShrink()", "Softmin()", "Softsign()", "Tanhshrink()", "Threshold(0.5, 2.0)", "FastGelu()",
-    "Softmin(0)",
+    "SoftShrink()", "Softmin()", "Softsign()", "Tanhshrink()", "Threshold(0.5, 2.0)", "FastGelu()", "Softmin(0)",
 )
-
-
 OTHERS = ("nn.SeLU()(wave(2, 4) * 3)", "curve(nn.Softmax2d(), wave(1, 2, 2, 2))", "nn.Softmax2d()(wave(2, 2))", "nn.Hardtanh(1.0, 1.0)")
 
 
