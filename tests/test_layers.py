@@ -35,7 +35,7 @@ ABOVE_ALL = {"__init__", "__main__"}
 
 LAZY = {"lark", "rich", "hypothesis", "matplotlib", "sklearn", "PIL", "mpi4py", "safetensors", "tensorboardX"}
 """Libraries that `import adjoint` must not load."""
-LATER = {"numpy", "mint", "dataset", "train", "communication", "parallel", "compat", "cli"}
+LATER = {"numpy", "mint", "dataset", "train", "parallel", "compat", "cli"}
 """Packages of ours that `import adjoint` must not load."""
 
 

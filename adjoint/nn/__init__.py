@@ -31,6 +31,7 @@ from adjoint.nn.convolution import *  # noqa: F403
 from adjoint.nn.dropout import *  # noqa: F403
 from adjoint.nn.dynamic_lr import *  # noqa: F403
 from adjoint.nn.embedding import *  # noqa: F403
+from adjoint.nn.grad_reducer import DistributedGradReducer
 from adjoint.nn.learning_rate_schedule import *  # noqa: F403
 from adjoint.nn.linear import *  # noqa: F403
 from adjoint.nn.loss import *  # noqa: F403
@@ -46,7 +47,7 @@ from adjoint.nn.resizing import *  # noqa: F403
 from adjoint.nn.wrap import *  # noqa: F403
 from adjoint.runtime.cell import Cell
 
-__all__ = ["Cell"]
+__all__ = ["Cell", "DistributedGradReducer"]
 __all__ += activation.__all__
 __all__ += container.__all__
 __all__ += convolution.__all__

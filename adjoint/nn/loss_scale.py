@@ -9,6 +9,7 @@ from adjoint.ir.types import F32, I32
 from adjoint.nn.checks import number, positive
 from adjoint.nn.wrap import TrainOneStepCell
 from adjoint.ops.arithmetic import logical_and, logical_not, logical_or, maximum, reciprocal, where
+from adjoint.ops.collectives import AllReduce, ReduceOp
 from adjoint.ops.shapes import broadcast_to
 from adjoint.ops.state import assign
 from adjoint.runtime.cell import Cell
@@ -74,7 +75,8 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     scale_sense  a cell that chooses the scale in each step, such as `DynamicLossScaleUpdateCell`; or a Tensor, () or (1,), the scale until
                  `set_sense_scale` sets another
 
-    The gradients are divided by the scale.  Where one of them is not finite the parameters stay as they are.
+    The gradients are divided by the scale.  Where one of them is not finite, in a data parallel program that of any process, the parameters
+    stay as they are.
     """
 
     def __init__(self, network: Cell, optimizer: Any, scale_sense: Any):
@@ -91,6 +93,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             raise TypeError("For 'TrainOneStepWithLossScaleCell', the 'scale_sense' must be Cell or Tensor, but got 'scale_sense' type: "
                             f"{type(scale_sense)}.")
         self.scale_sense = Parameter(first, name="scale_sense")
+        self._of_any = AllReduce(ReduceOp.MAX)
 
     def construct(self, *inputs: Any) -> Any:
         scale = self.scale_sense * 1.0  # as it is in this step
@@ -116,8 +119,12 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return False, compute_input
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
-        """Return whether a number in `compute_output`, gradients, is not finite; `status` is what `start_overflow_check` returned."""
-        return logical_not(all_finite(compute_output))
+        """Return whether a number in `compute_output`, gradients, is not finite; `status` is what `start_overflow_check` returned.
+
+        In a data parallel program it is True for all processes if it is for one.
+        """
+        overflow = logical_not(all_finite(compute_output))
+        return self._of_any(overflow.astype(I32)) > 0 if self.reducer_flag else overflow
 
     def process_loss_scale(self, overflow: Any) -> Any:
         """Let the cell given as `scale_sense` choose the next scale; returns `overflow`."""

@@ -6,10 +6,12 @@ from typing import Any
 
 from adjoint.ir.types import F32
 from adjoint.nn.checks import boolean, number
+from adjoint.nn.grad_reducer import DistributedGradReducer, broadcast_parameters
 from adjoint.nn.optim import Optimizer
 from adjoint.ops.arithmetic import identity
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.grad import GradOperation, differentiate, full
+from adjoint.runtime.parallel_context import get_auto_parallel_context, is_data_parallel, parameters_are_broadcast
 from adjoint.runtime.parameter import ParameterTuple
 from adjoint.runtime.precision import cast_floats
 from adjoint.runtime.structure import leaves
@@ -66,6 +68,9 @@ class TrainOneStepCell(Cell):
 
     sens         what the gradient of the loss begins with; default 1
     return_grad  return (loss, {parameter name: gradient})
+
+    In a data parallel program (`set_auto_parallel_context`) the gradients are those of all processes, by a `DistributedGradReducer`, and
+    all begin with the parameters of the first one, as long as `parameter_broadcast` is not set to False.  The loss is this process's.
     """
 
     def __init__(self, network: Cell, optimizer: Any, sens: float | None = None, return_grad: bool = False):
@@ -80,9 +85,13 @@ class TrainOneStepCell(Cell):
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.sens = 1.0 if sens is None else number(self, "sens", sens)
         self.return_grad = boolean(self, "return_grad", return_grad)
-        # `grad_reducer` takes the gradients of this process and returns those that the optimiser gets.  On one process they are the same,
-        # and it is called only by a `construct` of one's own, written as MindSpore's.
-        self.reducer_flag, self.grad_reducer = False, identity
+        # Takes the gradients of this process and returns those that the optimiser gets.
+        self.reducer_flag, self.grad_reducer = is_data_parallel(), identity
+        if self.reducer_flag:
+            mean, degree = get_auto_parallel_context("gradients_mean"), get_auto_parallel_context("device_num")
+            self.grad_reducer = DistributedGradReducer(self.weights, mean, degree)
+        if parameters_are_broadcast():
+            broadcast_parameters(self.weights)
 
     def construct(self, *inputs: Any) -> Any:
         loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights, sens_of=None if self.sens == 1.0 else self._sens_like)

@@ -1,6 +1,7 @@
 """The operators as objects: `from adjoint.ops import operations as P; P.MatMul()`."""
 
-from adjoint.ops import primitives
+from adjoint.ops import collectives, primitives
+from adjoint.ops.collectives import *  # noqa: F403
 from adjoint.ops.composite import partial
 from adjoint.ops.hooking import HookBackward, InsertGradientOf
 from adjoint.ops.primitive import Primitive, constexpr, plain, prim_attr_register
@@ -12,3 +13,4 @@ Partial = plain("Partial", partial)
 
 __all__ = ["DType", "GetNext", "HookBackward", "InsertGradientOf", "Partial", "Primitive", "constexpr", "prim_attr_register"]
 __all__ += primitives.__all__
+__all__ += collectives.__all__

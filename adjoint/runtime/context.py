@@ -107,13 +107,26 @@ def set_context(**settings: Any) -> None:
         if name == "program_cache_bytes":
             budget.limit = int(value)
         if name == "num_threads":
-            from adjoint.runtime.machine import machine  # the machine is set up only when it is needed
-
-            library = machine().library
-            if library is not None:
-                library.adjoint_set_threads(value)
+            _use_threads(int(value))
     if changed:
         epoch.move()
+
+
+def _use_threads(count: int) -> None:
+    from adjoint.runtime.machine import machine  # the machine is set up only when it is needed
+
+    library = machine().library
+    if library is not None:
+        library.adjoint_set_threads(count)
+
+
+def share_processors(own: int) -> None:
+    """Let kernels use as many threads as there are processors that are this process's own, unless the number of threads is set."""
+    from adjoint.runtime.machine import default_threads, set_share  # as above
+
+    set_share(own)
+    if _settings["num_threads"] is None:
+        _use_threads(default_threads())
 
 
 def _checked(name: str, value: Any) -> Any:

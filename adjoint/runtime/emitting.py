@@ -22,7 +22,7 @@ from adjoint.frontend.text import RunTimeText
 from adjoint.frontend.world import Kind
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Host, Literal, Region, Value, symbol_like, tensor_type
-from adjoint.ir.op import Op
+from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.host import Apply, Attach, Hook
 from adjoint.ir.ops.random import Draw
@@ -95,6 +95,8 @@ class Emitting:
 
     def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
         """What `apply` does here."""
+        if op.effect is Effect.HOST:
+            self.has_written = True
         made = self.builder.emit_node(op, [self.atom(x) for x in operands], loc=self.loc)
         results = self.tensors(made.results)
         return results[0] if len(results) == 1 else tuple(results)

@@ -7,7 +7,8 @@ import difflib
 from typing import Any
 
 __all__ = [
-    "ParallelMode", "device_count_is_set", "get_auto_parallel_context", "reset_auto_parallel_context", "set_auto_parallel_context",
+    "ParallelMode", "device_count_is_set", "get_auto_parallel_context", "is_data_parallel", "parameters_are_broadcast",
+    "reset_auto_parallel_context", "set_auto_parallel_context", "set_processes",
 ]
 
 
@@ -41,6 +42,8 @@ _CHOICES = {"parallel_mode": tuple(ParallelMode.MODE_LIST), "search_mode": _SEAR
 
 _settings: dict[str, Any] = {}
 """What has been set."""
+_processes = {"device_num": 1, "global_rank": 0}
+"""What holds of the processes where nothing has been set."""
 
 
 def set_auto_parallel_context(**settings: Any) -> None:
@@ -85,7 +88,7 @@ def get_auto_parallel_context(attr_key: str) -> Any:
         close = difflib.get_close_matches(str(attr_key), _DEFAULTS, 1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"Get context keyword {attr_key} is not recognized!{hint}")
-    return copy.deepcopy(_settings.get(attr_key, _DEFAULTS[attr_key]))
+    return copy.deepcopy(_settings.get(attr_key, _processes.get(attr_key, _DEFAULTS[attr_key])))
 
 
 def reset_auto_parallel_context() -> None:
@@ -96,3 +99,18 @@ def reset_auto_parallel_context() -> None:
 def device_count_is_set() -> bool:
     """Whether the program has said how many processes there are."""
     return "device_num" in _settings
+
+
+def set_processes(rank: int, count: int) -> None:
+    """Make `global_rank` and `device_num` those of the processes there are, unless the program has set them."""
+    _processes.update(global_rank=rank, device_num=count)
+
+
+def is_data_parallel() -> bool:
+    """Return whether gradients are reduced over the processes."""
+    return get_auto_parallel_context("parallel_mode") in (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
+
+
+def parameters_are_broadcast() -> bool:
+    """Return whether training begins with the parameters of the first process: in a data parallel program, unless it has said no."""
+    return is_data_parallel() and _settings.get("parameter_broadcast", True)

@@ -18,6 +18,7 @@ from typing import Any
 from adjoint.budget import Table
 from adjoint.diagnostics import InternalError
 from adjoint.ir.op import Op
+from adjoint.ir.ops.collective import Collective
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
@@ -112,6 +113,8 @@ def _made(op: Op, types: Sequence[TensorType]) -> Plan:
     if getattr(op, "aliases", False):
         return Plan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes))
     here = machine()
+    if isinstance(op, Collective):
+        return _by_reference(op, tuple(types), result_types, here)  # processes talk: there is nothing to compile
     if here.kernels is None or not op.can_lower:
         return _interpreted(op, tuple(types), result_types, here)
     try:
@@ -143,11 +146,16 @@ def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[Tens
     """A plan that computes by the op's NumPy reference: there is no compiler, or no C for this op."""
     if forbids_interpreter():
         raise InternalError(f"{op.name} would fall back to NumPy, which ADJOINT_FORBID_INTERPRETER=1 forbids.")
+    return _by_reference(op, types, result_types, here)
+
+
+def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
+    """A plan that calls the op's reference on arrays."""
 
     def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
         arrays = [to_compute(array_of(m, t), t.dtype) for m, t in zip(operands, types, strict=True)]
         computed = op.reference(*arrays)
-        for memory, type_, array in zip(results, result_types, computed if len(result_types) > 1 else (computed,), strict=True):
+        for memory, type_, array in zip(results, result_types, computed if len(result_types) != 1 else (computed,), strict=True):
             if type_.count:
                 array_of(memory, type_)[...] = from_compute(array, type_.dtype)
 

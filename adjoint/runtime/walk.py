@@ -19,6 +19,7 @@ from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, tensor_type
 from adjoint.ir.interpret import UNDEFINED
 from adjoint.ir.op import Effect, Op
+from adjoint.ir.ops.collective import Collective
 from adjoint.ir.ops.control import Cell, Differentiated, For, Gradient, If, Pull, Record, RegionOp, While
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
@@ -178,7 +179,7 @@ class _Binder:
                 return _plain(lambda below, top: ((below, top),), operands, results)
             case Pop():
                 return _plain(lambda stack: stack, operands, results)
-            case _ if op.effect is Effect.PURE:
+            case _ if op.effect is Effect.PURE or isinstance(op, Collective):
                 return _pure(node, operands, results)
             case _:
                 raise InternalError(f"{op.name} does not stand in a graph")

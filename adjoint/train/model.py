@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.nn.checks import boolean, integer, least_integer, positive
+from adjoint.nn.grad_reducer import broadcast_parameters
 from adjoint.nn.wrap import WithEvalCell, WithLossCell
 from adjoint.runtime.cell import Cell
+from adjoint.runtime.parallel_context import get_auto_parallel_context, parameters_are_broadcast
 from adjoint.runtime.tensor import Tensor
 from adjoint.train.amp import build_train_network
 from adjoint.train.batches import Batches
@@ -157,10 +159,13 @@ class Model:
         given = list(called.callbacks)
         called.callbacks += _bar(epochs)
         batches = Batches(owner, "train_dataset", dataset, epochs - first)
+        if parameters_are_broadcast():
+            broadcast_parameters(self._train_network.get_parameters())
         run = CallbackParameters(
             cur_step_num=0, train_network=self._train_network, epoch_num=epochs - first,
             batch_num=sink_size if sinks and sink_size > 0 else batches.count, mode="train", loss_fn=self._loss_fn,
-            optimizer=self._optimizer, parallel_mode="stand_alone", device_number=1, train_dataset=dataset, list_callback=given,
+            optimizer=self._optimizer, parallel_mode=get_auto_parallel_context("parallel_mode"),
+            device_number=get_auto_parallel_context("device_num"), train_dataset=dataset, list_callback=given,
             train_dataset_element=None, network=self._network, last_save_ckpt_step=None, latest_ckpt_file=None,
             loss_scale_mananger=self._loss_scale_manager, dataset_sink_mode=False)
         try:

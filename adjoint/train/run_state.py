@@ -26,6 +26,7 @@ from adjoint.runtime.checkpoint import load_checkpoint, save_checkpoint
 from adjoint.runtime.parameter import Parameter, by_name
 from adjoint.runtime.random import load_streams, streams_state
 from adjoint.runtime.tensor import Tensor
+from adjoint.train.processes import process_count, process_number, texts_of_all, writes_files
 
 __all__ = ["RunState", "load_random_streams", "random_streams"]
 
@@ -62,6 +63,9 @@ class RunState:
 
     Random streams are saved too: adjoint's, NumPy's global one and Python's.  TypeError for other parts, RuntimeError when two Parameters
     have one name.
+
+    In a data parallel program all processes call each method, and the first one writes: its Parameters and Tensors, and of each process
+    the other states.  All must see the file when they go on from it.
     """
 
     def __init__(self, file: str | os.PathLike[str], **parts: Any):
@@ -92,7 +96,10 @@ class RunState:
         for key, part in self._parts.items():
             state["parts"][key] = _packed(part.state_dict(), tensors, f"{key}.state_dict()")
         entries = {**self._parameters, **{f"{_TENSOR} {i}": tensor for i, tensor in enumerate(tensors)}}
-        save_checkpoint(entries, self.file, append_dict={_TEXT: json.dumps(state)}, crc_check=True)
+        texts = texts_of_all(json.dumps(state))
+        if writes_files():
+            names = {_of_process(number): text for number, text in enumerate(texts)}
+            save_checkpoint(entries, self.file, append_dict=names, crc_check=True)
 
     def load(self) -> dict[str, Any] | None:
         """Restore what `save` wrote, and return its `progress`; None where there is no file.
@@ -108,13 +115,22 @@ class RunState:
 
     def read(self) -> tuple[dict[str, Any], Callable[[], None]] | None:
         """Return the `progress` of the file and a function that restores the rest; None where there is no file.  Raises as `load`."""
-        if not os.path.exists(self.file):
+        seen = texts_of_all("yes" if os.path.exists(self.file) else "no")
+        if len(set(seen)) > 1:
+            ranks = [i for i, word in enumerate(seen) if word == "yes"]
+            raise RuntimeError(f"For 'RunState', {self.file!r} is there for the ranks {ranks} of {len(seen)} alone: it must be in a "
+                               "directory that all machines share.")
+        if seen[0] == "no":
             return None
         entries = load_checkpoint(self.file)
-        text = entries.pop(_TEXT, None)
-        if not isinstance(text, str):
+        texts: list[Any] = []
+        while (text := entries.pop(_of_process(len(texts)), None)) is not None:
+            texts.append(text)
+        if not texts or not all(isinstance(text, str) for text in texts):
             raise ValueError(f"For 'RunState', {self.file!r} is a checkpoint, but not of a run.")
-        state = json.loads(text)
+        if len(texts) != process_count():
+            raise ValueError(f"For 'RunState', the run in {self.file!r} is one of {len(texts)} processes, but there are {process_count()}.")
+        state = json.loads(texts[process_number()])
         tensors = [entries.pop(f"{_TENSOR} {i}") for i in range(sum(name.startswith(_TENSOR) for name in entries))]
         self._check(entries, state["parts"])
 
@@ -129,8 +145,9 @@ class RunState:
 
     def delete(self) -> None:
         """Delete the file."""
-        with suppress(FileNotFoundError):
-            os.remove(self.file)
+        if writes_files():
+            with suppress(FileNotFoundError):
+                os.remove(self.file)
 
     def _check(self, saved: dict[str, Any], parts: dict[str, Any]) -> None:
         """ValueError unless the file holds these parameters and parts."""
@@ -144,6 +161,11 @@ class RunState:
             more = [f"and {len(lines) - 5} more"] if len(lines) > 5 else []
             raise ValueError(f"For 'RunState', {self.file!r} is of another run:\n  " + "\n  ".join(lines[:5] + more)
                              + "\nDelete the file to begin anew.")
+
+
+def _of_process(number: int) -> str:
+    """The name in the file of what is no Parameter, of one of the processes."""
+    return f"{_TEXT} of rank {number}" if number else _TEXT
 
 
 def _packed(value: Any, tensors: list[Tensor], place: str) -> Any:

@@ -14,6 +14,7 @@ from adjoint.runtime.checkpoint import FORMATS, save_checkpoint
 from adjoint.runtime.parameter import Parameter
 from adjoint.runtime.tensor import Tensor
 from adjoint.train.callback.callback import Callback, RunContext
+from adjoint.train.processes import writes_files
 
 __all__ = ["CheckpointConfig", "ModelCheckpoint"]
 
@@ -119,7 +120,7 @@ class ModelCheckpoint(Callback):
     directory  where files stand, made if it is not there; default the working directory.  Or a function of the run's arguments
     config     a `CheckpointConfig`; default one file for each step, the last five are kept
 
-    A file is there whole or not at all.  The last step of a run is always written.
+    A file is there whole or not at all.  The last step of a run is always written.  In a data parallel program the first process writes.
     """
 
     def __init__(self, prefix: Any = "CKP", directory: Any = None, config: CheckpointConfig | None = None):
@@ -169,9 +170,12 @@ class ModelCheckpoint(Callback):
         self._place(run)
         ending = self._config.format
         name = f"{self._prefix}.{ending}" if self._prefix_of is not None else f"{self._prefix}-{run.cur_epoch_num}_{_step(run)}.{ending}"
-        # First the new file: a run that is killed here has a file.
-        self._write(run, name)
-        self._delete_others(name)
+        if writes_files():
+            # First the new file: a run that is killed here has a file.
+            self._write(run, name)
+            self._delete_others(name)
+        else:
+            self._note(run, name)
         self._last_triggered_step = run.cur_step_num
 
     def _due(self, step: int) -> bool:
@@ -199,7 +203,11 @@ class ModelCheckpoint(Callback):
         file = os.path.join(self._directory, name)
         save_checkpoint(config.saved_network or run.train_network, file, append_dict=more or None, crc_check=config.crc_check,
                         format=config.format)
-        self.latest_ckpt_file_name = run["latest_ckpt_file"] = file
+        self._note(run, name)
+
+    def _note(self, run: Any, name: str) -> None:
+        """Remember the file that was written last, by this process or the first one."""
+        self.latest_ckpt_file_name = run["latest_ckpt_file"] = os.path.join(self._directory, name)
         run["last_save_ckpt_step"] = run.cur_step_num
 
     def _delete_others(self, new: str) -> None:

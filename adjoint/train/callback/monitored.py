@@ -11,6 +11,7 @@ from adjoint.diagnostics import warn
 from adjoint.nn.checks import choice, number
 from adjoint.runtime.tensor import Tensor
 from adjoint.train.callback.callback import loss_of
+from adjoint.train.processes import mean_of_all
 
 __all__ = ["Monitored"]
 
@@ -43,7 +44,10 @@ class Monitored:
         self.best = math.inf if self._falls else -math.inf
 
     def value(self, run: Any) -> float | None:
-        """The value now; None, with a warning, where the run does not have it.  ValueError when it is no single number."""
+        """The value now, in a data parallel program the mean of all processes; None, with a warning, where the run does not have it.
+
+        ValueError when it is no single number.
+        """
         results = run.get("eval_results", {})
         found: Any = loss_of(run.get("net_outputs")) if self.name == "loss" else results.get(self.name)
         if found is None:
@@ -53,7 +57,7 @@ class Monitored:
         array = found.asnumpy() if isinstance(found, Tensor) else np.asarray(found)
         if array.size != 1:
             raise ValueError(f"{self._owner} only supports scalar monitor now, but {self.name!r} has the shape {array.shape}.")
-        return float(array.reshape(()))
+        return mean_of_all(float(array.reshape(())))
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value is better than another by more than `min_delta`."""

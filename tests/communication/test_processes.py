@@ -1,0 +1,186 @@
+"""Programs of several processes, started by mpirun, where there is an MPI."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+
+from .programs import bits, numbers
+
+PROGRAMS = Path(__file__).with_name("programs.py")
+MPIRUN = shutil.which("mpirun", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+
+pytestmark = [
+    pytest.mark.skipif(MPIRUN is None or importlib.util.find_spec("mpi4py") is None, reason="there is no MPI"),
+    pytest.mark.xdist_group("mpi"),
+]
+
+
+def started(count: int, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in so many processes."""
+    return subprocess.run([str(MPIRUN), "-n", str(count), sys.executable, str(PROGRAMS), *arguments], capture_output=True, text=True,
+                          timeout=100, env={**os.environ, "ADJOINT_MPI_TIMEOUT": "60", **settings})
+
+
+def found(count: int, *arguments: str) -> list[dict[str, Any]]:
+    """What each process of a program found."""
+    done = started(count, *arguments)
+    assert done.returncode == 0, done.stderr
+    lines = sorted(re.findall(r"^(\d+) (\{.*\})$", done.stdout, re.MULTILINE))
+    assert len(lines) == count, done.stdout
+    return [json.loads(line) for _, line in lines]
+
+
+# -- collectives -----------------------------------------------------------------------------------------------------------
+N = 3
+X = [np.arange(1.0, 2 * N + 1) * (rank + 1) for rank in range(N)]
+WEIGHTS = [np.arange(2.0 * N) + rank for rank in range(N)]
+
+
+def results(name: str, x: list[Any]) -> list[Any]:
+    """What the operator gives to each process, by NumPy."""
+    parts = [np.split(value, N) for value in x]
+    match name:
+        case "sum" | "avg" | "max" | "min" | "prod":
+            return [getattr(np, {"avg": "mean"}.get(name, name))(x, axis=0)] * N
+        case "gather":
+            return [np.concatenate(x)] * N
+        case "scatter":
+            return np.split(np.sum(x, axis=0), N)
+        case "scatter_avg":
+            return np.split(np.mean(x, axis=0), N)
+        case "broadcast":
+            return [x[1]] * N
+        case "all_to_all":
+            return [np.concatenate([parts[source][rank] for source in range(N)]) for rank in range(N)]
+        case _:
+            return [np.sum(x, axis=0) if rank == 1 else np.zeros(2 * N) for rank in range(N)]
+
+
+OPERATORS = ("sum", "avg", "max", "min", "prod", "gather", "scatter", "scatter_avg", "broadcast", "all_to_all", "reduce")
+
+
+@cache
+def collectives() -> list[dict[str, Any]]:
+    return found(N, "collectives")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_collective_gives_what_numpy_gives(name: str) -> None:
+    for rank, expected in enumerate(results(name, X)):
+        np.testing.assert_allclose(collectives()[rank][name], expected, rtol=1e-6)
+
+
+def total(name: str, x: list[Any]) -> float:
+    """The sum over the processes of what each differentiates."""
+    outputs = results(name, [value * value for value in x])
+    return sum(float((y * w[: len(y)]).sum()) if len(y) <= len(w) else float((y * y).sum()) for y, w in zip(outputs, WEIGHTS, strict=True))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_gradient_is_that_of_the_sum_over_the_processes(name: str) -> None:
+    for rank in range(N):
+        assert collectives()[rank][f"{name} same in all modes"]
+        expected, step = [], 1e-4
+        for i in range(2 * N):
+            moved = [[value + sign * step * (np.arange(2 * N) == i) * (r == rank) for r, value in enumerate(X)] for sign in (1, -1)]
+            expected.append((total(name, moved[0]) - total(name, moved[1])) / (2 * step))
+        got = collectives()[rank][f"{name} gradient"]
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4 * max(1.0, float(np.abs(expected).max())))
+
+
+def test_second_derivatives_are_there() -> None:
+    for found_here in collectives():
+        for name in ("sum", "avg", "gather", "scatter", "broadcast", "all_to_all", "reduce"):
+            assert np.isfinite(found_here[f"{name} second"]).all()
+    # sum: x' = 2x * (sum of the weights), so x'' = 2 * (sum of the processes' sums of the weights)
+    weight = np.sum(WEIGHTS, axis=0)
+    np.testing.assert_allclose(collectives()[0]["sum second"], 2 * weight, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["Float16", "BFloat16", "Float32", "Float64"])
+@pytest.mark.parametrize("count", [5, 30_000])
+def test_sums_are_taken_in_the_order_of_the_ranks(dtype: str, count: int) -> None:
+    kind = getattr(ms, dtype.lower())
+    given = [ms.Tensor(numbers(rank, np.float64, count)).astype(kind) for rank in range(N)]
+    wide = [x.astype(ms.float32 if kind in (ms.float16, ms.bfloat16) else kind) for x in given]
+    expected = bits(((wide[0] + wide[1]) + wide[2]).astype(kind).astype(ms.float64))
+    if count > 5 and kind in (ms.float32, ms.float64):  # rounded to two bytes the order of three seldom shows
+        assert bits(((wide[0] + wide[2]) + wide[1]).astype(ms.float64)) != expected
+    assert {values["bits"][f"{kind} {count}"] for values in collectives()} == {expected}
+
+
+def test_groups_integers_and_tuples() -> None:
+    first, middle, last = collectives()
+    assert first["group"] == [1, 2, [2.0, 0.0]] and last["group"] == [0, 2, [2.0, 0.0]] and "group" not in middle
+    assert all(values["ints"] == [2, 0] and values["several"] == [[2.5], [[2]]] for values in collectives())
+
+
+def test_processes_divide_the_processors_and_know_each_other() -> None:
+    share = max(1, len(os.sched_getaffinity(0)) // N) if "ADJOINT_NUM_THREADS" not in os.environ else None
+    for rank, values in enumerate(collectives()):
+        assert values["context"] == [rank, N]
+        assert share is None or values["threads"] == share
+        assert values["alone"] == [0, 1, [2.0]]
+
+
+# -- training --------------------------------------------------------------------------------------------------------------
+def test_two_processes_train_as_one(tmp_path: Path) -> None:
+    one, two = found(2, "training", str(tmp_path))
+    assert one["local"] != two["local"] and one["together"] == two["together"]
+    assert one["difference"] == two["difference"] < 1e-6
+    assert one["a hook sees the local gradient"] and two["a hook sees the local gradient"]
+    assert one["float16"] == "Float16"
+    for when in ("begin", "end"):
+        assert len({values[f"{mode} {when}"] for values in (one, two) for mode in ("eager", "graph")}) == 1
+    assert one["eager begin"] != one["eager end"]
+    for values in (one, two):
+        assert values["overflow"] and values["flag"] and values["kept"] and values["scale"] == 32
+        assert values["files"] == ["net-1_4.ckpt", "net-2_4.ckpt"] and values["latest"] == "net-2_4.ckpt"
+    assert one["model"] == two["model"] == one["saved"]
+
+
+def test_a_killed_run_goes_on_and_has_the_bits_of_an_undisturbed_one(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    undisturbed = found(2, "continued", str(tmp_path / "a"))
+    (tmp_path / "b" / "kill").touch()
+    killed = started(2, "continued", str(tmp_path / "b"))
+    assert killed.returncode != 0 and re.search(r"^adjoint: rank 1 \(process \d+ on .*\) of 2 was killed", killed.stderr, re.MULTILINE)
+    assert (tmp_path / "b" / "run.ckpt").exists()
+    assert found(2, "continued", str(tmp_path / "b")) == undisturbed
+    assert not (tmp_path / "b" / "run.ckpt").exists()
+
+
+# -- failures --------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("how", "message"), [
+    ("raises", r"ValueError: a bad batch\nadjoint: rank 1 \(process \d+ on \S+\) of 2 raised ValueError, and all others are ended"),
+    ("killed", r"adjoint: rank 1 \(process \d+ on \S+\) of 2 was killed or has crashed, and all others are ended"),
+    ("ends", r"For 'AllReduce', rank 1 \(process \d+ on \S+\) takes no part: its program has ended, while rank 0 calls AllReduce\('sum'\)"),
+    ("hangs", r"For 'AllReduce', rank 0 has waited 1 seconds for rank 1 \(process \d+ on \S+\) to call AllReduce\('sum'\) of float32\[3\]"),
+    ("other call", r"must make the same calls in the same order, but rank \d calls All\w+(\('sum'\))? of float32\[3\] .* and rank"),
+])
+def test_when_one_process_fails_all_end_and_it_is_named(how: str, message: str) -> None:
+    done = started(2, "fails", how, ADJOINT_MPI_TIMEOUT="1" if how == "hangs" else "60")
+    assert done.returncode != 0
+    assert re.search(message, done.stderr), done.stderr
+
+
+def test_a_launcher_of_another_mpi_is_an_error() -> None:
+    # Each process would train alone, and none would say so.
+    done = subprocess.run([sys.executable, "-c", "import adjoint; adjoint.communication.init()"], capture_output=True, text=True,
+                          env={**os.environ, "OMPI_COMM_WORLD_SIZE": "2"}, timeout=100)
+    assert done.returncode != 0 and "the launcher has started 2 processes" in done.stderr and "sees one" in done.stderr
