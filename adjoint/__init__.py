@@ -88,13 +88,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "COMPATIBLE", "CompileError", "GRAPH_MODE", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE", "ParallelMode", "Parameter",
-    "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "amp", "bfloat16", "bool_", "byte", "common", "communication", "context",
-    "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "float_", "from_numpy",
+    "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "amp", "bfloat16", "bool_", "byte", "common", "communication",
+    "context", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "float_", "from_numpy",
     "get_auto_parallel_context", "get_context", "get_current_device", "get_grad", "get_seed", "grad", "half", "int16", "int32", "int64",
     "int8", "int_", "intc", "intp", "jit", "jit_class", "jvp", "launch_blocking", "list_", "load_checkpoint", "load_param_into_net",
-    "long", "ms_function", "mutable", "nn", "number", "ops", "pytype_to_dtype", "reset_auto_parallel_context", "save_checkpoint",
-    "set_auto_parallel_context", "set_context", "set_device", "set_seed", "short", "single", "string", "tensor", "tensor_type", "tuple_",
-    "type_none", "ubyte", "uint", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
+    "long", "ms_class", "ms_function", "mutable", "nn", "number", "ops", "pytype_to_dtype", "reset_auto_parallel_context",
+    "save_checkpoint", "set_auto_parallel_context", "set_context", "set_device", "set_seed", "short", "single", "string", "tensor",
+    "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort",
+    "value_and_grad", "vjp",
 ]
 
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"
