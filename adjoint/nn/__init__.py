@@ -6,6 +6,7 @@ from adjoint import lazy
 from adjoint.diagnostics import missing_name
 from adjoint.nn import (
     activation,
+    attention,
     container,
     convolution,
     dropout,
@@ -26,6 +27,7 @@ from adjoint.nn import (
     wrap,
 )
 from adjoint.nn.activation import *  # noqa: F403
+from adjoint.nn.attention import *  # noqa: F403
 from adjoint.nn.container import *  # noqa: F403
 from adjoint.nn.convolution import *  # noqa: F403
 from adjoint.nn.dropout import *  # noqa: F403
@@ -49,6 +51,7 @@ from adjoint.runtime.cell import Cell
 
 __all__ = ["Cell", "DistributedGradReducer"]
 __all__ += activation.__all__
+__all__ += attention.__all__
 __all__ += container.__all__
 __all__ += convolution.__all__
 __all__ += dropout.__all__

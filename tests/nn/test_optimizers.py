@@ -396,3 +396,19 @@ def test_what_is_not_supported_says_the_way_out(make: str, said: str) -> None:
     w, _ = pair()
     with pytest.raises(ValueError, match=said):
         eval(make, {**globals(), "w": w})
+
+
+def test_lamb() -> None:
+    """Adam's direction, scaled to the length of the parameter (You et al. 2019): MindSpore has no kernel for a CPU to compare with."""
+    weight, zero = np.array([[1.0, -2.0], [0.5, 3.0]], np.float32), np.zeros(2, np.float32)
+    held = [ms.Parameter(Tensor(weight), name="weight"), ms.Parameter(Tensor(zero), name="zero")]
+    optimizer = nn.Lamb(held, 0.1, 0.8, 0.9, 1e-3, 0.05)
+    m, v = np.zeros_like(weight), np.zeros_like(weight)
+    for step in (1, 2):
+        gradient = np.array([[0.5, 1.0], [-1.0, 2.0]], np.float32) * step
+        optimizer((Tensor(gradient), Tensor(zero)))
+        m, v = 0.8 * m + 0.2 * gradient, 0.9 * v + 0.1 * gradient**2
+        way = m / (1 - 0.8**step) / (np.sqrt(v / (1 - 0.9**step)) + 1e-3) + 0.05 * weight
+        weight = weight - 0.1 * np.linalg.norm(weight) / np.linalg.norm(way) * way
+    np.testing.assert_allclose(held[0].asnumpy(), weight, rtol=1e-5)
+    assert held[1].tolist() == [0.0, 0.0]

@@ -73,11 +73,6 @@ def trained(make: Any, count: int = 3) -> Any:
     return [p.value() for p in held], [p.name for p in optimizer.get_parameters()]
 
 
-def kept(make: Any) -> Any:
-    """What is made of three Parameters of shape [2, 3], the last of them positive."""
-    return make(*(Parameter(wave(2, 3) + shift, name=name) for name, shift in (("v", 0.0), ("m", 0.0), ("s", 1.5))))
-
-
 class Joined(nn.Cell):
     """All tensors that a layer gives, however nested, as one vector."""
 
@@ -100,7 +95,7 @@ def space() -> dict[str, Any]:
     """The names that the expressions use. Each expression has its own `net`."""
     names = {"ms": ms, "nn": nn, "ops": ops, "np": np, "Tensor": Tensor, "Parameter": Parameter, "Net": Net}
     names |= {"nan": np.nan, "inf": np.inf, "net": Net(), "f32": f32, "i32": i32, "grads": grads}
-    names |= {"wave": wave, "curve": curve, "both": both, "Joined": Joined, "trained": trained, "kept": kept}
+    names |= {"wave": wave, "curve": curve, "both": both, "Joined": Joined, "trained": trained}
     return names | {"__name__": __name__}
 
 

@@ -27,6 +27,7 @@ import record_promotion
 import record_repr
 import record_sequences
 import record_signatures
+import record_steps
 import record_training
 
 RECORDERS = {
@@ -41,6 +42,7 @@ RECORDERS = {
     "numpy": record_numpy.record,
     "sequences": record_sequences.record,
     "picking": record_picking.record,
+    "steps": record_steps.record,
     "training": record_training.record,
     "names": record_names.record,
 }

@@ -2,6 +2,7 @@
 
 from adjoint.ir.ops import (
     activation,
+    adaptive_steps,
     along,
     arithmetic,
     boxes,
@@ -35,6 +36,7 @@ from adjoint.ir.ops import (
 
 __all__ = [
     "activation",
+    "adaptive_steps",
     "along",
     "arithmetic",
     "boxes",

@@ -29,7 +29,7 @@ Array = Any
 __all__ = ["AdamUpdate", "AdamWeightDecayUpdate", "AmsgradUpdate", "MomentumUpdate", "SgdMomentumUpdate", "SgdUpdate"]
 
 
-class _Update(Op):
+class Update(Op):
     """Checks shared by the steps; `tensors` operands have the parameter's type, the others are scalars."""
 
     pack = "optimizer"
@@ -57,11 +57,11 @@ class _Update(Op):
 
     def each(
         self, k: Kernel, parameter: Buffer, gradient: Buffer, scalars: Sequence[tuple[Buffer, str]],
-        outs: Sequence[Buffer], step: Callable[..., Sequence[Any]], *, scale: Buffer, decay: Buffer | None,
+        outs: Sequence[Buffer], step: Callable[..., Sequence[Any]], *, scale: Buffer | None, decay: Buffer | None,
     ) -> None:
         """A stage over all elements: `step` gives the new values, from index, parameter, g, and the scalars.
 
-        Without `decay`, g is gradient * scale.
+        Without `decay`, g is gradient * scale, without `scale` the gradient.
 
         A block of elements is computed into arrays of its own and then copied out, since a compiler cannot know which
         of the results share memory with which operands.
@@ -69,7 +69,7 @@ class _Update(Op):
         dtype = parameter.dtype.compute
         with k.stage_range(k.size(parameter.count, "n"), WORK) as (begin, end):
             values = [k.let(buffer[0], name) for buffer, name in scalars]
-            factor = k.let(scale[0], "factor")
+            factor = None if scale is None else k.let(scale[0], "factor")
             share = None if decay is None else k.let(decay[0], "decay")
             decays = None if share is None else k.let(k.not_equal(share, 0.0), "decays")
             with k.loop(begin, end, "block", step=BLOCK) as block:
@@ -78,7 +78,7 @@ class _Update(Op):
                 with k.loop(0, width, "j") as j:
                     i = k.let(block + j, "i")
                     before = k.let(parameter[i], "before")
-                    g = k.let(gradient[i] * factor, "scaled")
+                    g = k.let(gradient[i] if factor is None else gradient[i] * factor, "scaled")
                     if share is not None and decays is not None:
                         g = k.let(k.select(decays, g + before * share, g), "g")
                     for array, value in zip(arrays, step(i, before, g, *values), strict=True):
@@ -101,7 +101,7 @@ _DECAYING = ((0.0, 0.1), (0.25, 1.0))
 
 
 @operation
-class SgdUpdate(_Update):
+class SgdUpdate(Update):
     """A step of gradient descent.
 
     operands parameter      T[s], T a floating point type
@@ -139,7 +139,7 @@ class SgdUpdate(_Update):
 
 
 @operation
-class SgdMomentumUpdate(_Update):
+class SgdMomentumUpdate(Update):
     """A step of `SGD` with momentum: the first time the accumulator begins with the gradient.
 
     operands parameter      T[s], T a floating point type
@@ -210,7 +210,7 @@ class SgdMomentumUpdate(_Update):
 
 
 @operation
-class MomentumUpdate(_Update):
+class MomentumUpdate(Update):
     """A step of `Momentum`.
 
     operands parameter      T[s], T a floating point type
@@ -265,7 +265,7 @@ class MomentumUpdate(_Update):
         self.each(k, parameter, gradient, scalars, (parameter_out, accumulator_out), step, scale=scale, decay=weight_decay)
 
 
-class _Adam(_Update):
+class _Adam(Update):
     """The moments of Adam: averages of the gradient and of its square."""
 
     tensors = 4

@@ -1,4 +1,4 @@
-"""Optimisers: each step is one fused kernel a parameter, written in place where nobody else can see the memory."""
+"""What optimisers share: parameters in groups, learning rates and weight decays of each step, loss scale."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import float_of
-from adjoint.ir.ops.elementwise import Mul
 from adjoint.ir.ops.indexing import Gather
-from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.ir.types import F32, I32, DType
-from adjoint.nn.checks import boolean, number, positive_number
+from adjoint.nn.checks import number
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.host_checks import checked_on_host
 from adjoint.runtime.interned import made
 from adjoint.runtime.parameter import Parameter, ParameterTuple
 from adjoint.runtime.program import full
-from adjoint.runtime.tensor import Tensor, apply, constant, update
+from adjoint.runtime.tensor import Tensor, apply, constant
 
-__all__ = ["SGD", "Adam", "AdamWeightDecay", "Momentum", "Optimizer"]
+__all__ = ["Optimizer", "as_dtype", "at_least_zero", "fraction"]
 
-_MUL = Mul()
 _KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
 
 
@@ -210,7 +207,7 @@ class Optimizer(Cell):
             setting = setting(self.global_step)
             if not isinstance(setting, Tensor):
                 return constant(float(setting), dtype)
-        found = _as(setting, dtype)
+        found = as_dtype(setting, dtype)
         return found if found.ndim == 0 else found.reshape(())
 
     def flatten_gradients(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -265,7 +262,8 @@ class Optimizer(Cell):
                 found = self._at_this_step(group.learning_rate, dtype), self._at_this_step(group.weight_decay, dtype)
                 settings[group, dtype] = found
             rate, decay = found
-            self.step(index, parameter, _as(gradient, parameter.dtype), rate, constant(0.0, dtype) if group.spares(parameter) else decay)
+            share = constant(0.0, dtype) if group.spares(parameter) else decay
+            self.step(index, parameter, as_dtype(gradient, parameter.dtype), rate, share)
         self.global_step.overwrite(self.global_step + 1)
         return True
 
@@ -329,132 +327,20 @@ def _checked(name: str, items: Sequence[Any]) -> Sequence[Parameter]:
     return items
 
 
-def _fraction(name: str, argument: str, value: Any) -> float:
+def fraction(name: str, argument: str, value: Any) -> float:
+    """A number between 0 and 1, neither of them; ValueError."""
     if not 0.0 < number(name, argument, value) < 1.0:
         raise ValueError(f"For '{name}', the argument '{argument}' must be in (0.0, 1.0), but got {value}.")
     return float(value)
 
 
-def _at_least_zero(name: str, argument: str, value: Any) -> float:
+def at_least_zero(name: str, argument: str, value: Any) -> float:
+    """A finite number that is not negative; ValueError."""
     if not 0.0 <= number(name, argument, value) < math.inf:
         raise ValueError(f"For '{name}', the argument '{argument}' must be at least 0.0, but got {value}.")
     return float(value)
 
 
-def _as(value: Tensor, dtype: DType) -> Tensor:
+def as_dtype(value: Tensor, dtype: DType) -> Tensor:
+    """The tensor in a dtype; itself if it is."""
     return value if value.dtype is dtype else value.astype(dtype)
-
-
-class Momentum(Optimizer):
-    """a = momentum * a + g; p = p - lr * a, or with Nesterov's p - lr * (g + momentum * a) (Sutskever et al. 2013)."""
-
-    def __init__(
-        self, params: Iterable[Any], learning_rate: Any, momentum: float, weight_decay: float | Cell = 0.0, loss_scale: float = 1.0,
-        use_nesterov: bool = False,
-    ):
-        super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.scalar("momentum", _at_least_zero("Momentum", "momentum", momentum))
-        self.use_nesterov = boolean(self, "use_nesterov", use_nesterov)
-        self.__dict__["moments"] = self.states("moments")
-
-    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
-        moment, dtype = self.moments[index], parameter.dtype.compute
-        update(made(MomentumUpdate, self.use_nesterov), (parameter, moment), parameter, moment, gradient, learning_rate,
-               _as(self.momentum, dtype), weight_decay, self._scale(dtype))
-
-
-class SGD(Optimizer):
-    """p = p - lr * g; with momentum a = momentum * a + (1 - dampening) * g, begun with g, in place of g."""
-
-    def __init__(
-        self, params: Iterable[Any], learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0,
-        weight_decay: float | Cell = 0.0, nesterov: bool = False, loss_scale: float = 1.0,
-    ):
-        super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.scalar("momentum", _at_least_zero("SGD", "momentum", momentum))
-        self.dampening = _at_least_zero("SGD", "dampening", dampening)
-        self.nesterov = boolean(self, "nesterov", nesterov)
-        if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("For 'SGD', 'nesterov' needs a momentum greater than 0 and a dampening of 0, "
-                             f"but got {momentum} and {dampening}.")
-        self._plain = momentum == 0
-        if not self._plain:
-            self.__dict__["accum"], self.__dict__["stat"] = self.states("accum"), self.states("stat", 1.0)
-
-    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
-        dtype = parameter.dtype.compute
-        last = weight_decay, self._scale(dtype)
-        if self._plain:
-            update(made(SgdUpdate), (parameter,), parameter, gradient, learning_rate, *last)
-            return
-        accumulator, first = self.accum[index], self.stat[index]
-        update(made(SgdMomentumUpdate, self.nesterov), (parameter, accumulator, first), parameter, accumulator, first, gradient,
-               learning_rate, _as(self.momentum, dtype), constant(self.dampening, dtype), *last)
-
-
-class Adam(Optimizer):
-    """Adam (Kingma and Ba 2014): moments of the gradient and of its square, corrected for beginning at zero.
-
-    use_nesterov  look one step of the first moment ahead
-    use_amsgrad   divide by the largest second moment there was (Reddi, Kale and Kumar 2018); `use_nesterov` has no meaning then
-    use_locking   has no meaning: one step runs at a time
-    use_lazy      must be False: gradients are never sparse; nor is anything offloaded, `use_offload`
-    """
-
-    def __init__(
-        self, params: Iterable[Any], learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
-        use_locking: bool = False, use_nesterov: bool = False, weight_decay: float | Cell = 0.0, loss_scale: float = 1.0,
-        use_amsgrad: bool = False, *, use_lazy: bool = False, use_offload: bool = False,
-    ):
-        super().__init__(learning_rate, params, weight_decay, loss_scale)
-        if boolean(self, "use_lazy", use_lazy):
-            raise ValueError("For 'Adam', 'use_lazy' is not supported, since gradients of rows are not sparse here: leave it out, "
-                             "all rows are updated then.")
-        if boolean(self, "use_offload", use_offload):
-            raise ValueError("For 'Adam', 'use_offload' is not supported, since all parameters are on the CPU: leave it out, "
-                             "the numbers are the same.")
-        self.beta1, self.beta2 = _fraction("Adam", "beta1", beta1), _fraction("Adam", "beta2", beta2)
-        self.eps = positive_number(self, "eps", eps)
-        self.use_nesterov = boolean(self, "use_nesterov", use_nesterov)
-        self.use_amsgrad = boolean(self, "use_amsgrad", use_amsgrad)
-        boolean(self, "use_locking", use_locking)
-        self.scalar("beta1_power", 1.0)
-        self.scalar("beta2_power", 1.0)
-        self.__dict__["moment1"], self.__dict__["moment2"] = self.states("moment1"), self.states("moment2")
-        if use_amsgrad:
-            self.__dict__["vhat"] = self.states("vhat")
-
-    def begin(self) -> None:
-        update(_MUL, (self.beta1_power,), self.beta1_power, constant(self.beta1, F32))
-        update(_MUL, (self.beta2_power,), self.beta2_power, constant(self.beta2, F32))
-
-    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
-        dtype = parameter.dtype.compute
-        op, states = made(AdamUpdate, self.use_nesterov), (parameter, self.moment1[index], self.moment2[index])
-        if self.use_amsgrad:
-            op, states = made(AmsgradUpdate), (*states, self.vhat[index])
-        update(op, states, *states, gradient, learning_rate,
-               constant(self.beta1, dtype), constant(self.beta2, dtype), constant(self.eps, dtype), _as(self.beta1_power, dtype),
-               _as(self.beta2_power, dtype), weight_decay, self._scale(dtype))
-
-
-class AdamWeightDecay(Optimizer):
-    """Adam whose weight decay does not pass through the moments (Loshchilov and Hutter 2017), and without correction of the moments.
-
-    p = p - lr * (m / (sqrt(v) + eps) + weight_decay * p)
-    """
-
-    def __init__(
-        self, params: Iterable[Any], learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6,
-        weight_decay: float | Cell = 0.0,
-    ):
-        super().__init__(learning_rate, params, weight_decay)
-        self.beta1, self.beta2 = _fraction("AdamWeightDecay", "beta1", beta1), _fraction("AdamWeightDecay", "beta2", beta2)
-        self.eps = positive_number(self, "eps", eps)
-        self.__dict__["moments1"], self.__dict__["moments2"] = self.states("adam_m"), self.states("adam_v")
-
-    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
-        dtype = parameter.dtype.compute
-        states = parameter, self.moments1[index], self.moments2[index]
-        update(made(AdamWeightDecayUpdate), states, *states, gradient, learning_rate, constant(self.beta1, dtype),
-               constant(self.beta2, dtype), constant(self.eps, dtype), weight_decay, self._scale(dtype))
