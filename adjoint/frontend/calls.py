@@ -61,6 +61,8 @@ class Lowerer(Statements):
     def __init__(self, world: World):
         super().__init__(world)
         self.frames: list[Frame] = []
+        self.initialising = 0
+        """How many `__init__`s of the user's cells are being run."""
 
     def end(self) -> None:
         """Nothing is run any more: functions that parsed code defined refer to the names around them, which refer to them."""
@@ -154,6 +156,11 @@ class Lowerer(Statements):
         name = getattr(function, "__name__", "")
         if self.world.is_library(function):
             self.world.check_call(function)
+            holder, rest = (owner, args) if isinstance(function, types.MethodType) else (args[0], args[1:]) if args else (None, ())
+            if self.world.is_cell(holder) and self.journal.has_made(holder):
+                if name == "__init__":
+                    return self.world.initialise(holder, getattr(function, "__func__", function), rest, kwargs)
+                self.world.check_parts(rest, kwargs)
             self.used(*[x for x in (*args, *kwargs.values()) if self.world.is_tensor(x)])
             if not isinstance(function, types.FunctionType):
                 self.used(function)
@@ -210,10 +217,7 @@ class Lowerer(Statements):
     def _converted(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A class of the library, called."""
         self.outside.unparsed.given(args, tuple(kwargs.values()))
-        made = self.world.convert(cls, args, kwargs)
-        if self.world.is_cell(made):
-            self.journal.born(ObjectPlace(made))
-        return made
+        return self.world.convert(cls, args, kwargs)
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Python is called with these arguments, and may look into what is in them."""
@@ -275,9 +279,11 @@ class Lowerer(Statements):
         """An instance of a class: of the user's own, its `__init__` is parsed."""
         if self.world.is_library(cls) or issubclass(cls, BaseException) or cls.__module__.partition(".")[0] in purity.MODULES:
             return self.native(cls, args, kwargs)
+        new, init = self.special_of(cls, "__new__"), cls.__init__
+        if self.world.is_cell_class(cls) and new is None and type(cls) is type:
+            return self._made_cell(cls, init, args, kwargs)
         if any(self.world.is_library(base) for base in cls.__mro__ if base is not object):
             raise errors.UNSUPPORTED.at(self.world.loc, f"a {cls.__name__} is made inside of the graph", help="make it outside, once")
-        new, init = self.special_of(cls, "__new__"), cls.__init__
         if (cls.__new__ is not object.__new__ and new is None) or type(cls) is not type:
             return self.native(cls, args, kwargs)
         made = object.__new__(cls) if new is None else self.call(new, (cls, *args), kwargs)
@@ -290,6 +296,19 @@ class Lowerer(Statements):
             self.call(init, (made, *args), kwargs)
         elif new is None:
             return self.native(cls, args, kwargs)
+        return made
+
+    def _made_cell(self, cls: type, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An instance of a cell of the user's own: its `__init__` is parsed, and calls the library's."""
+        made = self.world.new_cell(cls)
+        if self.world.is_library(init):
+            self.world.initialise(made, init, args, kwargs)
+            return made
+        self.initialising += 1
+        try:
+            self.call(init, (made, *args), kwargs)
+        finally:
+            self.initialising -= 1
         return made
 
     def _filled(self, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

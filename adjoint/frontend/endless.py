@@ -30,6 +30,6 @@ def is_endless(x: Any, made_of: Callable[[Any], Iterable[Any]]) -> bool:
     if isinstance(x, _ALL_OF):
         return bool(parts) and all(is_endless(part, made_of) for part in parts)
     if isinstance(x, itertools.islice):
-        _, source, *bounds = made_of(x)
+        _, source, *bounds = made_of(x) or (None, (), 0)
         return (bounds[1] if len(bounds) > 1 else bounds[0]) is None and is_endless(source, made_of)
     return isinstance(x, _PARTS_OF) and any(is_endless(part, made_of) for part in parts)

@@ -341,7 +341,7 @@ class Expressions(Operators):
 
     def check_ends(self, x: Any) -> None:
         """CompileError for an iterator that does not end, where all its items are to be computed."""
-        if is_endless(x, lambda iterator: self.iterators.get(id(iterator), (None, (None, None)))[1]):
+        if id(x) in self.iterators and is_endless(x, lambda iterator: self.iterators.get(id(iterator), (None, ()))[1]):
             raise errors.UNSUPPORTED.at(self.world.loc, "an iterator that does not end is gone through while parsing",
                                         help="say how far: `itertools.islice(items, n)`, or loop over a range")
 

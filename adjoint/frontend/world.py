@@ -133,6 +133,8 @@ class World(Protocol):
     # what Python objects are
     def is_cell(self, x: object) -> bool: ...
 
+    def is_cell_class(self, cls: type) -> bool: ...
+
     def is_cells(self, x: object) -> bool:
         """Whether it is a cell that holds others by position, and is indexed by the library."""
         ...
@@ -153,6 +155,18 @@ class World(Protocol):
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A class of the library, called: `Tensor([x, y])` of dynamic values, ..."""
+        ...
+
+    def new_cell(self, cls: type) -> Any:
+        """A cell that parsed code makes, before its `__init__`.  The graph keeps it: nothing of it may change from call to call."""
+        ...
+
+    def initialise(self, cell: Any, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Call an `__init__` of the library on such a cell."""
+        ...
+
+    def check_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """CompileError if such a cell may come to hold a cell or a Parameter that was there before: it would name these."""
         ...
 
     def store_attribute(self, holder: Any, name: str, value: Any) -> bool:

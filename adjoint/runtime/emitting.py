@@ -79,6 +79,8 @@ class Emitting:
         self.kept: list[Builder] = []
         self.escaped: set[Value] = set()
         self.own_cells: list[Cell] = []
+        self.own_parameters: dict[int, Parameter] = {}
+        """By their ids, those of the cells that parsed code has made."""
         self.made_of_numbers: dict[Value, Tensor] = {}
         """The tensors that parsed code has made of Python's numbers, by what stands for them."""
         self.named: set[Value] = set()
@@ -199,7 +201,7 @@ class Emitting:
         """Return a name for the symbol of a Parameter; CompileError when the net that reads it has another one of its name."""
         if has_generated_name(x):
             return "Parameter"
-        if self.net is not None and self.parameters.setdefault((id(self.net), x.name), x) is not x:
+        if self.net is not None and id(x) not in self.own_parameters and self.parameters.setdefault((id(self.net), x.name), x) is not x:
             raise errors.SAME_NAME.at(
                 self.loc, f"the value {x!r} , its name '{x.name}' already exists. Please set a unique name for the parameter.",
                 help=f"name all by their paths of attributes, with `check_names_and_refresh_name()` of the {self.net.title}")
@@ -339,6 +341,9 @@ class Emitting:
     # -- state --------------------------------------------------------------------------------------------------------------
     def write(self, target: Tensor, value: Tensor) -> None:
         """A tensor from outside is assigned when the graph runs."""
+        if id(target) in self.own_parameters:
+            raise errors.UNSUPPORTED.at(self.loc, "a Parameter is written that the graph makes: each call would need a new one",
+                                        help="make its cell outside, once: in `__init__`")
         self.has_written = True
         self.builder.emit(Write(self.symbol_of(target)), self.atom(value), loc=self.loc)
         self.reads.clear()
@@ -347,6 +352,11 @@ class Emitting:
         """The key of the next random draw."""
         self.has_written = True
         return GraphTensor(self, self.node(Draw(seed or 0)), tensor(U64, (2,)))
+
+    def undrawn(self) -> Any:
+        """The generator of first values that a cell made by parsed code asks for: each run counts its draw, but none may be made."""
+        self.draw(None)
+        return _Undrawn(self)
 
     # -- effects ------------------------------------------------------------------------------------------------------------
     def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
@@ -427,6 +437,17 @@ class Emitting:
         """The mistake of registering or removing a hook of something that outlives the graph."""
         return errors.REGISTERED_INSIDE.at(self.loc, "a hook of a cell, a parameter or a tensor from outside is registered or removed",
                                            help="do it outside; a hook may also do it when it runs")
+
+
+class _Undrawn:
+    """A generator of random numbers that are wanted while a graph is made."""
+
+    def __init__(self, owner: Emitting):
+        self._owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        raise errors.FROZEN_CALL.at(self._owner.loc, "first values would be drawn once, while the graph is built, and not at each call",
+                                    help='make it outside, once: in `__init__`; or give values that are not drawn: `weight_init="ones"`')
 
 
 def _check_joins(loc: Loc, dtype: DType, number: Tensor) -> None:

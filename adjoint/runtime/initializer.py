@@ -19,7 +19,7 @@ from adjoint.ir.storage import from_compute
 from adjoint.ir.types import F32, DType
 from adjoint.runtime.conversion import dtype_argument
 from adjoint.runtime.plans import physical_memory
-from adjoint.runtime.random import key_numbers
+from adjoint.runtime.random import next_generator
 from adjoint.runtime.tensor import Tensor
 
 __all__ = [
@@ -41,7 +41,7 @@ class Initializer:
 
     def _initialize(self, arr: Array) -> None:
         """Fill an array in place."""
-        arr[...] = self.draw(arr.shape, np.random.default_rng(key_numbers()))
+        arr[...] = self.draw(arr.shape, next_generator())
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         """Values of this shape, any floating dtype."""
@@ -58,7 +58,7 @@ class Initializer:
         if wanted > physical_memory():
             raise MemoryError(f"For '{type(self).__name__}', first values of shape {shape} would take {wanted} bytes while they are drawn, "
                               f"but this machine has {physical_memory()}.")
-        values = self.draw(shape, np.random.default_rng(key_numbers()))
+        values = self.draw(shape, next_generator())
         return from_compute(values.astype(dtype.compute.array), dtype.compute)
 
     def __call__(self, array: Array) -> None:

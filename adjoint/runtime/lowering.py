@@ -114,4 +114,5 @@ class Lowering(Gradients):
         self.guards = Guards()
         self.parameters = {}
         self.state, self.symbols, self.hosts, self.declared, self.cell_sites, self.reads = {}, {}, {}, {}, {}, {}
-        self.decisions, self.taken, self.hook_sites, self.kept, self.own_cells, self.made_of_numbers = {}, {}, {}, [], [], {}
+        self.decisions, self.taken, self.hook_sites, self.kept = {}, {}, {}, []
+        self.own_cells, self.own_parameters, self.made_of_numbers = [], {}, {}

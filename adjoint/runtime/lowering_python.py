@@ -9,6 +9,7 @@ from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from adjoint.frontend import errors
+from adjoint.frontend.journal import AttributePlace, ObjectPlace
 from adjoint.ir.core import Atom, Literal
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.shape import Concat, Reshape
@@ -43,6 +44,9 @@ class PythonObjects(Emitting):
     def is_cell(self, x: object) -> bool:
         return isinstance(x, Cell)
 
+    def is_cell_class(self, cls: type) -> bool:
+        return issubclass(cls, Cell)
+
     def is_cells(self, x: object) -> bool:
         return isinstance(x, Cell) and self.is_library(getattr(type(x), "__getitem__", None)) and hasattr(type(x), "__iter__")
 
@@ -69,13 +73,18 @@ class PythonObjects(Emitting):
             raise errors.FROZEN_CALL.at(self.loc, f"`{name}` would be called once, while the graph is built", help="call it outside")
 
     def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if issubclass(cls, (Cell, Parameter)):
-            made = cls(*args, **kwargs) if issubclass(cls, Cell) else None
-            if made is not None and not made.parameters_dict():
-                self.own_cells.append(made)
-                return made
-            raise errors.UNSUPPORTED.at(self.loc, f"a {cls.__name__} is made inside of the graph",
-                                        help="make it outside, once: in `__init__`")
+        if issubclass(cls, Cell):
+            made = self.new_cell(cls)
+            self.initialise(made, cls.__init__, args, kwargs)
+            return made
+        if issubclass(cls, Parameter):
+            if not self.frontend.initialising:
+                raise errors.UNSUPPORTED.at(self.loc, f"a {cls.__name__} is made inside of the graph",
+                                            help="make it outside, once: in `__init__`")
+            self._check_first_values(args, kwargs)
+            parameter = cls(*args, **kwargs)
+            self.own_parameters[id(parameter)] = parameter
+            return parameter
         if cls is Tensor and args:
             data, *rest = args
             given = dict(zip(("dtype", "shape", "init"), rest, strict=False)) | kwargs
@@ -94,6 +103,40 @@ class PythonObjects(Emitting):
             atom = self.node(ew.Identity(), atom)
             self.made_of_numbers[atom] = made
         return GraphTensor(self, atom, made.type)
+
+    def new_cell(self, cls: type[Any]) -> Any:
+        cell = cls.__new__(cls)
+        self.frontend.journal.born(ObjectPlace(cell))
+        self.own_cells.append(cell)
+        return cell
+
+    def initialise(self, cell: Cell, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._check_first_values(args, kwargs)
+        self.check_parts(args, kwargs)
+        init(cell, *args, **kwargs)
+        self.own_parameters |= {id(parameter): parameter for parameter in cell.get_parameters()}
+
+    def check_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        for part in leaves((args, kwargs), (Cell, Parameter)):
+            self._check_own(part)
+
+    def _check_first_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Parameters get these numbers while parsing: the graph depends on those of tensors from outside.  CompileError for late ones."""
+        for x in leaves((args, kwargs), (Tensor, GraphNumber)):
+            if isinstance(x, GraphNumber):
+                raise self.unknown("first values are needed while parsing")
+            if isinstance(x, GraphTensor):
+                x.asnumpy()  # raises where the numbers are not known
+            elif self.frontend.outside.holds(x):
+                self.read_numbers(x)
+
+    def _check_own(self, held: Cell | Parameter) -> None:
+        """CompileError when a cell that parsed code makes is to hold, and so to name, Parameters that were there before."""
+        parameters = held.get_parameters() if isinstance(held, Cell) else [held]
+        if any(id(parameter) not in self.own_parameters for parameter in parameters):
+            kind = errors.with_article(type(held).__name__)
+            raise errors.UNSUPPORTED.at(self.loc, f"a cell that is made inside of the graph is to hold {kind} from outside",
+                                        help="make it outside, once: in `__init__`")
 
     def _stacked(self, data: Any) -> Tensor:
         """Nested lists with dynamic values in them as one tensor."""
@@ -119,7 +162,12 @@ class PythonObjects(Emitting):
     def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
         if not isinstance(holder, Cell):
             return False
-        target = holder._params.get(name)
+        if self.frontend.journal.has_made(holder) and isinstance(value, (Cell, Parameter)):
+            self._check_own(value)
+            if isinstance(value, Parameter):
+                self.frontend.journal.write(AttributePlace(holder, name), value)
+                return True
+        target = holder.__dict__.get("_params", {}).get(name)
         if target is None:
             return False
         if not isinstance(value, (Tensor, GraphNumber)):

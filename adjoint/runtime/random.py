@@ -16,7 +16,7 @@ from adjoint.runtime.machine import memory_of
 from adjoint.runtime.state import state
 from adjoint.runtime.tensor import Tensor, wrap
 
-__all__ = ["get_seed", "next_key", "set_seed", "times_seeded"]
+__all__ = ["get_seed", "next_generator", "next_key", "set_seed", "times_seeded"]
 
 _KEY = tensor(U64, (2,))
 
@@ -76,6 +76,13 @@ def key_numbers(seed: int | None = None) -> tuple[int, int]:
         draw = _stream.draws
         _stream.draws += 1
         return (seed or _stream.seed), draw
+
+
+def next_generator() -> np.random.Generator:
+    """NumPy's generator of the next draw.  While a graph is made it is one that nothing can be drawn from: each run would draw anew."""
+    if state.tape is not None and state.tape.emits:
+        return state.lowering.undrawn()
+    return np.random.default_rng(key_numbers())
 
 
 def next_key(seed: int | None = None) -> Tensor:

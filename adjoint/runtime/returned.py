@@ -107,11 +107,21 @@ class Returned:
         self._met: dict[int, int] = {}
         """By id, how often each container stands in what is returned."""
 
+    def _check_own(self, x: Any) -> None:
+        """CompileError for a cell that the graph has made, or a Parameter of one: each call would return the same."""
+        world: Any = self._on.world
+        if any(x is made for made in (*world.own_cells, *world.own_parameters.values())):
+            raise errors.UNSUPPORTED.at(
+                self._on.returned_at,
+                f"{errors.with_article(type(x).__name__)} that the graph makes is returned, of which each call would need a new one",
+                help="make it outside, once: in `__init__`; or return the numbers of a Parameter: `p.value()`")
+
     def taken(self, x: Any) -> Any:
         """Return what stands for a value: itself, a structure of such, or what is made anew.
 
         CompileError for an object that holds a value of the graph where it cannot be replaced.
         """
+        self._check_own(x)
         if isinstance(x, (*_CONSTANT, *_LATE, Tensor)):
             return x
         check(x)

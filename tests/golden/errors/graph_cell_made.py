@@ -1,4 +1,4 @@
-"""A layer with parameters is made once, outside."""
+"""A layer whose first values are drawn is made once, outside."""
 
 import adjoint
 from adjoint import Tensor, nn

@@ -1,4 +1,4 @@
-"""A Cell of the user's own likewise."""
+"""A Cell that is made inside keeps its Parameters as they are."""
 
 import adjoint
 from adjoint import Parameter, Tensor, nn
@@ -10,6 +10,7 @@ class Scale(nn.Cell):
         self.by = Parameter(Tensor(2.0), name="by")
 
     def construct(self, x):
+        self.by += 1
         return x * self.by
 
 
