@@ -165,6 +165,17 @@ def test_a_killed_run_goes_on_and_has_the_bits_of_an_undisturbed_one(tmp_path: P
     assert not (tmp_path / "b" / "run.ckpt").exists()
 
 
+def test_the_example_learns_digits_in_two_processes(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    example = PROGRAMS.parent.parent.parent / "examples" / "train_mpi.py"
+    done = subprocess.run([str(MPIRUN), "-n", "2", sys.executable, str(example), "4"], capture_output=True, text=True, timeout=100,
+                          cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(example.parent.parent)})
+    assert done.returncode == 0, done.stderr
+    ends = dict(re.findall(r"^rank (\d) of 2: (.*)$", done.stdout, re.MULTILINE))
+    assert ends["0"] == ends["1"]
+    assert float(ends["0"].partition("%")[0]) > 95
+
+
 # -- failures --------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("how", "message"), [
     ("raises", r"ValueError: a bad batch\nadjoint: rank 1 \(process \d+ on \S+\) of 2 raised ValueError, and all others are ended"),
