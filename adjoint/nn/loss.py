@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.types import I64
 from adjoint.nn.checks import boolean, choice, floating, integer, least, number, positive_number, tensor_argument
 from adjoint.ops import losses as functional
+from adjoint.ops import shapes
+from adjoint.ops.ctc import ctc_loss
 from adjoint.ops.primitives import Cast, Mul, ReduceMean, ReduceSum
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LossBase", "MSELoss",
-    "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "SoftmaxCrossEntropyWithLogits",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss",
+    "L1Loss", "LossBase", "MSELoss", "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "SoftmaxCrossEntropyWithLogits",
 ]
 
 
@@ -177,6 +180,39 @@ class MarginRankingLoss(LossBase):
 
     def construct(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return functional.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
+
+
+class HingeEmbeddingLoss(LossBase):
+    """The distances where the label is 1, max(0, margin - distance) where it is -1."""
+
+    def __init__(self, margin: float = 1.0, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.margin = number(self, "margin", margin)
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.hinge_embedding_loss(logits, labels, self.margin, self.reduction)
+
+
+class CTCLoss(LossBase):
+    """Connectionist temporal classification of log probabilities [t, n, c], or [t, c] of one sequence; see `ops.ctc_loss`.
+
+    Called with (log_probs, targets [n, s], input_lengths [n], target_lengths [n]).
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__(reduction)
+        self.blank, self.zero_infinity = integer(self, "blank", blank), boolean(self, "zero_infinity", zero_infinity)
+
+    def construct(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
+        x, labels = floating(self, "log_probs", log_probs, (2, 3)), tensor_argument(self, "targets", targets)
+        alone = x.ndim == 2
+        if alone:
+            x, labels = shapes.expand_dims(x, 1), shapes.reshape(labels, (1, -1))
+        steps, held = (
+            shapes.reshape(given, (1,)) if alone and given.ndim == 0 else given for given in (
+                value if isinstance(value, Tensor) else Tensor(value, I64) for value in (input_lengths, target_lengths)))
+        loss = ctc_loss(x, labels, steps, held, self.blank, self.reduction, self.zero_infinity)[0]
+        return shapes.reshape(loss, ()) if alone else loss
 
 
 def _weight(owner: Cell, argument: str, weight: Any) -> Tensor | None:

@@ -6,6 +6,7 @@ from adjoint.ops import (
     boxes,
     convolution,
     creation,
+    ctc,
     diagonals,
     linear,
     logsums,
@@ -29,6 +30,7 @@ from adjoint.ops.boxes import *  # noqa: F403
 from adjoint.ops.composite import partial
 from adjoint.ops.convolution import *  # noqa: F403
 from adjoint.ops.creation import *  # noqa: F403
+from adjoint.ops.ctc import *  # noqa: F403
 from adjoint.ops.diagonals import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
 from adjoint.ops.logsums import *  # noqa: F403
@@ -78,6 +80,7 @@ __all__ += resizing.__all__
 __all__ += scalars.__all__
 __all__ += scattering.__all__
 __all__ += shapes.__all__
+__all__ += ctc.__all__
 __all__ += diagonals.__all__
 __all__ += parts.__all__
 __all__ += patches.__all__

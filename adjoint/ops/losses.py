@@ -26,9 +26,9 @@ from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "huber_loss",
-    "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss", "nll_loss", "smooth_l1_loss", "softmax_cross_entropy_with_logits",
-    "sparse_softmax_cross_entropy_with_logits",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity", "cross_entropy",
+    "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss", "nll_loss", "smooth_l1_loss",
+    "softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits",
 ]
 
 _REDUCTIONS = ("none", "mean", "sum")
@@ -329,3 +329,15 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
     distance = operand(op, input1, "input1") - operand(op, input2, "input2")
     losses = -operand(op, target, "target") * distance + real(op, "margin", margin)
     return reduced(maximum(losses, constant(0.0, losses.dtype)), kind)
+
+
+def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """The distances where the target is 1, max(0, margin - distance) where it is -1, both added elsewhere."""
+    op = "HingeEmbeddingLoss"
+    kind = _reduction(op, reduction)
+    distance, wanted = operand(op, inputs, "inputs"), operand(op, targets, "targets")
+    if not distance.dtype.is_float:
+        raise wrong(op, "inputs", "a Tensor of a floating point type", distance, TypeError)
+    zero = constant(0.0, distance.dtype)
+    near = where(wanted == -1, zero, distance)
+    return reduced(near + where(wanted == 1, zero, maximum(real(op, "margin", margin) - distance, zero)), kind)
