@@ -1,0 +1,60 @@
+"""The programs of examples/ that are written for `mindspore`: eager and in GRAPH_MODE they print the same, and learn what they state."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+# Both modes in one process: most of the time of such a run would be imports.
+BOTH_MODES = """
+import sys
+from adjoint.cli import main
+
+command = ["run", *sys.argv[1:]]
+for mode in ([], ["--graph"]):
+    code = main([*command, *mode])
+    if code:
+        sys.exit(code)
+    print("=" * 20, flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A program, run for some epochs: lines that it prints, and the least score, which is the number in its last line."""
+
+    name: str
+    epochs: int
+    score: float
+    shows: tuple[str, ...] = ()
+
+
+LEARNERS = [
+    Example("lenet_model", 2, 0.85, (
+        "gradients: conv1 0.", "checkpoints: lenet-1_44.ckpt lenet-2_44.ckpt\n", "the checkpoint scores the same: True")),
+    Example("lstm_text", 2, 0.88, ("gradient by word 1, 2, ...: 0.", "'# the state of the generator is a tuple' is a comment")),
+    Example("resnet_digits", 2, 0.9, ("gradient before a block / behind it: 1.", "Eval result: epoch 2, metrics: {'Top_1_Accuracy': 0.9")),
+]
+
+
+@pytest.mark.parametrize("example", LEARNERS, ids=lambda example: example.name)
+def test_an_example_learns_the_same_in_both_modes(example: Example, tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    command = [sys.executable, "-c", BOTH_MODES, str(EXAMPLES / f"{example.name}.py"), "--epochs", str(example.epochs)]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    eager, graph, rest = ended.stdout.split("=" * 20 + "\n")
+    assert graph == eager
+    assert rest == ""
+    for shown in example.shows:
+        assert shown in eager
+    score = re.search(r": ([0-9.]+)\n$", eager)
+    assert score is not None and float(score[1]) >= example.score, eager
