@@ -36,6 +36,9 @@ OURS_TOO = frozenset({
 INNER = {"runtime"}
 """Paths of MindSpore's that are here something else."""
 
+ELSEWHERE = {"communication.comm_func": "ops.comm_func"}
+"""Paths of MindSpore's that are ours under another path: collectives are operators, which stand above communication."""
+
 OLDER = {
     "dataset.transforms.c_transforms": "dataset.transforms", "dataset.transforms.py_transforms": "dataset.transforms",
     "dataset.vision.c_transforms": "dataset.vision", "dataset.vision.py_transforms": "dataset.vision",
@@ -168,7 +171,7 @@ def _ours(path: str) -> ModuleType | None:
     """Our module of the same path, if there is one."""
     if path in INNER:
         return None
-    name = "adjoint" if path == "mindspore" else f"adjoint.{path}"
+    name = "adjoint" if path == "mindspore" else f"adjoint.{ELSEWHERE.get(path, path)}"
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as missing:

@@ -82,6 +82,19 @@ def test_collectives_of_one_are_identities_with_gradients(operator: Any) -> None
     assert ops.Barrier()() is None
 
 
+def test_functions_of_comm_func() -> None:
+    from adjoint.ops import comm_func
+
+    x = Tensor([1.0, 2.0])
+    for pair in (comm_func.all_reduce(x), comm_func.all_gather_into_tensor(x), comm_func.reduce_scatter_tensor(x, "max")):
+        assert pair[0].asnumpy().tolist() == [1, 2] and pair[1] is None
+    comm_func.all_reduce(x, async_op=True)[1].wait()  # type: ignore[union-attr]
+    assert comm_func.broadcast(x, 0).asnumpy().tolist() == comm_func.reduce(x, 0).asnumpy().tolist() == [1, 2]
+    assert comm_func.barrier() is None
+    with pytest.raises(TypeError, match="'op' must be one of"):
+        comm_func.all_reduce(x, "avg")
+
+
 def test_a_collective_is_a_node_that_keeps_its_place() -> None:
     # Its result is not used, another one is computed twice: all three run, since other processes take part.
     counted: list[str] = []
