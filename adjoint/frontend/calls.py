@@ -81,6 +81,7 @@ class Lowerer(Statements):
             # Its parts refer to it.
             for let_go in self.aliases.at_end:
                 let_go()
+            vars(self.outside).clear()
             vars(self).clear()
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
