@@ -23,10 +23,7 @@ from .programs import bits, numbers
 PROGRAMS = Path(__file__).with_name("programs.py")
 MPIRUN = shutil.which("mpirun", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 
-pytestmark = [
-    pytest.mark.skipif(MPIRUN is None or importlib.util.find_spec("mpi4py") is None, reason="there is no MPI"),
-    pytest.mark.xdist_group("mpi"),
-]
+pytestmark = pytest.mark.skipif(MPIRUN is None or importlib.util.find_spec("mpi4py") is None, reason="there is no MPI")
 
 
 def started(count: int, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
