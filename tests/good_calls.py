@@ -123,7 +123,8 @@ ops.MaxPool3D(2)(volume); ops.ResizeBicubic()(image, (3, 3)); ops.ResizeBilinear
 ops.ResizeNearestNeighbor((3, 3))(image); ops.ResizeNearestNeighborV2()(image, (3, 3)); ops.SpaceToDepth(2)(image)
 ops.Primitive('own'); ops.GradOperation()(function)(x); ops.HyperMap(ops.relu)([x, y]); ops.Map(ops.relu)([x, y])
 ops.MultitypeFuncGraph('own'); ops.GetNext([ms.float32], [(2,)], 1, 'queue'); ops.register_queue('queue', iter([])); ops.Print()(x)
-ops.unregister_queue('queue')
+ops.unregister_queue('queue'); ops.AllReduce()(x); ops.AllGather()(x); ops.ReduceScatter()(x); ops.Broadcast(0)(x); ops.Reduce(0)(x)
+ops.AlltoAll(1, 0, 1)(x); ops.Barrier()()
 """
 
 LAYERS = """
@@ -155,6 +156,7 @@ nn.NaturalExpDecayLR(0.1, 0.9, 3)(classes); nn.PolynomialDecayLR(0.1, 0.01, 3, 0
 nn.cosine_decay_lr(0.1, 0.2, 4, 2, 2); nn.exponential_decay_lr(0.1, 0.9, 4, 2, 2); nn.inverse_decay_lr(0.1, 0.9, 4, 2, 2)
 nn.natural_exp_decay_lr(0.1, 0.9, 4, 2, 2); nn.piecewise_constant_lr([1, 3], [0.1, 0.2]); nn.warmup_lr(0.1, 4, 2, 2)
 nn.polynomial_decay_lr(0.1, 0.01, 4, 2, 2, 0.5)
+nn.DistributedGradReducer([parameter])((x,))
 nn.Optimizer(0.1, [parameter]); nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params()))(x, y)
 """
 

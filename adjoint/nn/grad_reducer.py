@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.communication.management import members
 from adjoint.ir.ops.collective import WORLD, AllReduce, Broadcast
 from adjoint.nn.checks import boolean
-from adjoint.ops.arguments import single
+from adjoint.ops.arguments import integer, single, tensors_argument, wrong
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.interned import made
 from adjoint.runtime.parallel_context import get_auto_parallel_context
@@ -28,7 +28,8 @@ class DistributedGradReducer(Cell):
     group        the group's name
 
     The sums are taken in the order of the ranks, in Float32 for two-byte floats; the result has the dtype of the gradient.  Hooks see a
-    gradient before it comes here: that of this process.  ValueError for a degree that is no positive int.
+    gradient before it comes here: that of this process.  ValueError for a degree that is no positive int, TypeError for
+    other parameters and gradients.
     """
 
     def __init__(
@@ -37,6 +38,11 @@ class DistributedGradReducer(Cell):
     ):
         super().__init__(auto_prefix=False)
         self.mean = boolean(self, "mean", get_auto_parallel_context("gradients_mean") if mean is None else mean)
+        if not isinstance(group, str):
+            raise wrong("DistributedGradReducer", "group", "a str", group, TypeError)
+        integer("DistributedGradReducer", "fusion_type", fusion_type)
+        if not isinstance(parameters, (tuple, list)) or not all(isinstance(p, Parameter) for p in parameters):
+            raise wrong("DistributedGradReducer", "parameters", "a tuple or list of Parameters", type(parameters).__name__, TypeError)
         self.processes = len(members("DistributedGradReducer", group))
         if degree is None:
             degree = self.processes
@@ -44,14 +50,14 @@ class DistributedGradReducer(Cell):
             raise ValueError("For 'DistributedGradReducer', parameter 'degree' in DistributedGradReducer should large than 0 and be int, "
                              f"degree: {degree}.")
         self.degree, self.group = degree, group
-        self.allreduce_filter = tuple([not getattr(p, "layerwise_parallel", False) for p in parameters])
+        self.allreduce_filter = tuple([not p.layerwise_parallel for p in parameters])
 
     def construct(self, grads: Any) -> Any:
+        given = (grads,) if isinstance(grads, Tensor) else tensors_argument("DistributedGradReducer", "grads", grads)
         if self.processes == 1 and (self.degree == 1 or not self.mean):
             return grads
-        if isinstance(grads, Tensor):
-            return self._reduced((grads,))[0]
-        return self._reduced(tuple(grads))
+        reduced = self._reduced(given)
+        return reduced[0] if isinstance(grads, Tensor) else reduced
 
     def _reduced(self, grads: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         chosen = self.allreduce_filter if len(grads) == len(self.allreduce_filter) else (True,) * len(grads)
