@@ -42,6 +42,10 @@ LEARNERS = [
         "gradients: conv1 0.", "checkpoints: lenet-1_44.ckpt lenet-2_44.ckpt\n", "the checkpoint scores the same: True")),
     Example("lstm_text", 2, 0.88, ("gradient by word 1, 2, ...: 0.", "'# the state of the generator is a tuple' is a comment")),
     Example("resnet_digits", 2, 0.9, ("gradient before a block / behind it: 1.", "Eval result: epoch 2, metrics: {'Top_1_Accuracy': 0.9")),
+    Example("transfer_learning", 2, 0.8, (
+        "not in the checkpoint: head.weight head.bias\n",
+        "gradients that reached conv1: 0, conv2: 0, head: 44\nfrozen layers as they were: True")),
+    Example("mixed_precision", 1, 0.85, ("of 179 batches overflowed\n  gradients behind fc1 are Float16;", "weights: Float32\n")),
 ]
 
 
