@@ -720,8 +720,10 @@ def divided(a: Any, b: Any) -> Tensor:
     try:
         _QUOTIENTS[a.type][b.type]
     except (KeyError, AttributeError):
-        return combined(_DIV, a, b, _quotient)
-    return binary(_DIV, a, b)
+        pass  # what is wrong with the operands is told without this one as its context
+    else:
+        return binary(_DIV, a, b)
+    return combined(_DIV, a, b, _quotient)
 
 
 def _quotient(a: Tensor, b: Tensor) -> Tensor:
