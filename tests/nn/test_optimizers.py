@@ -412,3 +412,50 @@ def test_lamb() -> None:
         weight = weight - 0.1 * np.linalg.norm(weight) / np.linalg.norm(way) * way
     np.testing.assert_allclose(held[0].asnumpy(), weight, rtol=1e-5)
     assert held[1].tolist() == [0.0, 0.0]
+
+
+_follow = ops.MultitypeFuncGraph("follow")
+
+
+@_follow.register("Tensor", "Tensor", "Tensor", "Tensor")
+def _(rate, parameter, moment, gradient):
+    moment = ops.assign(moment, moment * 0.5 + gradient)
+    return ops.assign_sub(parameter, rate * moment)
+
+
+class Following(nn.Optimizer):
+    """An optimiser written against MindSpore's base: a construct of its own, with `get_lr`, `hyper_map` and a `target`."""
+
+    def __init__(self, params, learning_rate):
+        super().__init__(learning_rate, params)
+        self.moments = self._parameters.clone(prefix="moments", init="zeros")
+
+    def construct(self, gradients):
+        gradients = self._grad_sparse_indices_deduplicate(self.scale_grad(self.flatten_gradients(gradients)))
+        rate = self.get_lr()
+        return self.hyper_map(ops.partial(_follow, rate), self._parameters, self.moments, gradients)
+
+    @nn.Optimizer.target.setter
+    def target(self, value):
+        self._set_base_target(value)
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["eager", "jit"])
+def test_an_optimiser_with_a_construct_of_its_own_counts_steps_by_get_lr(graph: bool) -> None:
+    weight = Parameter(Tensor([1.0, 2.0]), name="weight")
+    optimizer = Following([weight], [1.0, 0.5, 0.25])
+    step = ms.jit(optimizer.construct) if graph else optimizer
+    expected, moment = np.array([1.0, 2.0], np.float32), 0.0
+    for rate in (1.0, 0.5, 0.25):
+        moment = moment * 0.5 + 1.0
+        expected = expected - rate * moment
+        step((Tensor([1.0, 1.0]),))
+        np.testing.assert_array_equal(weight.asnumpy(), expected)
+    assert optimizer.global_step.asnumpy() == 3
+    with pytest.raises(RuntimeError, match="3 rates"):
+        step((Tensor([1.0, 1.0]),))
+    optimizer.target = "CPU"
+    with pytest.raises(ValueError, match="must be 'CPU'"):
+        optimizer.target = "GPU"
+    with pytest.raises(NotImplementedError):
+        nn.SGD([weight]).target = "CPU"

@@ -10,6 +10,8 @@ from adjoint.diagnostics import float_of
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import number
+from adjoint.ops.composite import HyperMap, Map
+from adjoint.ops.primitives.effects import AssignAdd
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.host_checks import checked_on_host
 from adjoint.runtime.interned import made
@@ -104,6 +106,11 @@ class Optimizer(Cell):
         self.weight_decay = decay
         self.is_group_lr = grouped and any("lr" in item for item in items)
         self.dynamic_lr = any(not isinstance(group.learning_rate, Parameter) for group in self._groups)
+        self.dynamic_weight_decay = any(isinstance(group.weight_decay, Cell) for group in self._groups)
+        # What a `construct` of one's own, written as MindSpore's, uses.
+        self.hyper_map, self.map_, self.assignadd = HyperMap(), Map(), AssignAdd()
+        self.global_step_increase_tensor = Tensor([1], I32)
+        self._target = "CPU"
 
     def _grouped(self, items: Sequence[Any], learning_rate: Any, decay: float | Cell) -> tuple[list[_Group], list[Any] | None]:
         name = type(self).__name__
@@ -173,8 +180,48 @@ class Optimizer(Cell):
         setattr(self, name, made)
         return made
 
+    @property
+    def target(self) -> str:
+        """Where parameters are updated: "CPU"."""
+        return self._target
+
+    @target.setter
+    def target(self, value: str) -> None:
+        raise NotImplementedError(f"For '{type(self).__name__}', the property 'target' cannot be set: parameters are updated on the CPU.")
+
+    def _set_base_target(self, value: str) -> None:
+        """Check what a subclass is given as `target`: TypeError for no str, ValueError for another processor than the "CPU"."""
+        if not isinstance(value, str):
+            raise TypeError(f"For 'Optimizer', the property 'target' must be a str, but got {value!r} of type {type(value).__name__}.")
+        if value != "CPU":
+            raise ValueError(f"For 'Optimizer', the property 'target' must be 'CPU', but got {value!r}.")
+        self._target = value
+
+    @property
+    def unique(self) -> bool:
+        """Whether equal indices of sparse gradients are joined; there are none here."""
+        return True
+
+    def _grad_sparse_indices_deduplicate(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The gradients: none is sparse."""
+        return gradients
+
+    def _is_dynamic_lr_or_weight_decay(self) -> bool:
+        """Whether the learning rate or the weight decay depends on `global_step`."""
+        return self.dynamic_lr or self.dynamic_weight_decay
+
     def get_lr(self) -> Any:
-        """The learning rate of the coming step; with groups that have one of their own, a tuple of that of each parameter."""
+        """The learning rate of the coming step; with groups that have one of their own, a tuple of that of each parameter.
+
+        A subclass with a `construct` of its own counts the step here, as in MindSpore, where the learning rate or the weight decay
+        depends on it.
+        """
+        rates = self._rates()
+        if type(self).construct is not Optimizer.construct and self._is_dynamic_lr_or_weight_decay():
+            self.assignadd(self.global_step, self.global_step_increase_tensor)
+        return rates
+
+    def _rates(self) -> Any:
         rates = [self._at_this_step(group.learning_rate, F32) for group in self._groups]
         if all(group.learning_rate is self._groups[0].learning_rate for group in self._groups):
             return rates[0]
