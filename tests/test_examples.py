@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -40,20 +39,24 @@ class Example:
 LEARNERS = [
     Example("lenet_model", 2, 0.85, (
         "gradients: conv1 0.", "checkpoints: lenet-1_44.ckpt lenet-2_44.ckpt\n", "the checkpoint scores the same: True")),
-    Example("lstm_text", 2, 0.88, ("gradient by word 1, 2, ...: 0.", "'# the state of the generator is a tuple' is a comment")),
+    Example("lstm_text", 2, 0.88, ("gradient by word 1, 2, ...: 0.",)),
     Example("resnet_digits", 2, 0.9, ("gradient before a block / behind it: 1.", "Eval result: epoch 2, metrics: {'Top_1_Accuracy': 0.9")),
     Example("transfer_learning", 2, 0.8, (
         "not in the checkpoint: head.weight head.bias\n",
         "gradients that reached conv1: 0, conv2: 0, head: 44\nfrozen layers as they were: True")),
     Example("mixed_precision", 1, 0.85, ("of 179 batches overflowed\n  gradients behind fc1 are Float16;", "weights: Float32\n")),
+    Example("variational_autoencoder", 5, 0.37, ("gradient by mean 0.0",)),
+    Example("transformer_text", 2, 0.95, ("behind 'hooks>s' has a gradient by 'hooks>s'\n",)),
 ]
 
 
 @pytest.mark.parametrize("example", LEARNERS, ids=lambda example: example.name)
 def test_an_example_learns_the_same_in_both_modes(example: Example, tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    command = [sys.executable, "-c", BOTH_MODES, str(EXAMPLES / f"{example.name}.py"), "--epochs", str(example.epochs)]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ))
+    program = EXAMPLES / f"{example.name}.py"
+    if "from digits import" in program.read_text(encoding="utf-8"):
+        pytest.importorskip("sklearn")
+    command = [sys.executable, "-c", BOTH_MODES, str(program), "--epochs", str(example.epochs)]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     eager, graph, rest = ended.stdout.split("=" * 20 + "\n")
     assert graph == eager
