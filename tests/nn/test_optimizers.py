@@ -452,6 +452,10 @@ def test_an_optimiser_with_a_construct_of_its_own_counts_steps_by_get_lr(graph: 
         step((Tensor([1.0, 1.0]),))
         np.testing.assert_array_equal(weight.asnumpy(), expected)
     assert optimizer.global_step.asnumpy() == 3
+    assert (optimizer.decay_flags, optimizer.exec_weight_decay, optimizer.need_scale, optimizer.param_length) == ((True,), False, False, 1)
+    assert isinstance(optimizer.weight_decay, Tensor) and optimizer.weight_decay == 0.0
+    groups = nn.SGD([{"params": [pair()[0]], "weight_decay": 0.5}, {"params": [pair()[1]]}], weight_decay=0.25)
+    assert [float(decay) for decay in groups.weight_decay] == [0.5, 0.25] and groups.decay_flags == (True, True)
     with pytest.raises(RuntimeError, match="3 rates"):
         step((Tensor([1.0, 1.0]),))
     optimizer.target = "CPU"

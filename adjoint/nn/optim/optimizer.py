@@ -103,13 +103,22 @@ class Optimizer(Cell):
         self._group_of = [of[id(p)] for p in listed]
         self.__dict__["parameters"] = self.__dict__["_parameters"] = listed
         self._params.update({p.name: p for p in listed})
-        self.weight_decay = decay
+        decays = tuple(group.weight_decay if isinstance(group.weight_decay, Cell) else Tensor(group.weight_decay, F32)
+                       for group in self._group_of)
+        self.weight_decay = decays if grouped else decays[0]
         self.is_group_lr = grouped and any("lr" in item for item in items)
         self.dynamic_lr = any(not isinstance(group.learning_rate, Parameter) for group in self._groups)
         self.dynamic_weight_decay = any(isinstance(group.weight_decay, Cell) for group in self._groups)
         # What a `construct` of one's own, written as MindSpore's, uses.
         self.hyper_map, self.map_, self.assignadd = HyperMap(), Map(), AssignAdd()
         self.global_step_increase_tensor = Tensor([1], I32)
+        self.decay_flags = tuple(not (group.spares(p) or (grouped and group.weight_decay == 0))
+                                 for p, group in zip(listed, self._group_of, strict=True))
+        self.exec_weight_decay = any(isinstance(group.weight_decay, Cell) or group.weight_decay > 0 for group in self._groups)
+        self.need_scale, self.reciprocal_scale = self.loss_scale != 1.0, Tensor(1.0 / self.loss_scale, F32)
+        self.param_length, self.is_group_params_ordered = len(listed), order is not None
+        # Every process updates every parameter.
+        self.use_parallel, self.optim_filter = False, (True,) * len(listed)
         self._target = "CPU"
 
     def _grouped(self, items: Sequence[Any], learning_rate: Any, decay: float | Cell) -> tuple[list[_Group], list[Any] | None]:
@@ -210,6 +219,10 @@ class Optimizer(Cell):
         """Whether the learning rate or the weight decay depends on `global_step`."""
         return self.dynamic_lr or self.dynamic_weight_decay
 
+    def broadcast_params(self, optim_result: Any) -> Any:
+        """Return the result: every process updates every parameter, so that there is nothing to send."""
+        return optim_result
+
     def get_lr(self) -> Any:
         """The learning rate of the coming step; with groups that have one of their own, a tuple of that of each parameter.
 
@@ -243,7 +256,7 @@ class Optimizer(Cell):
     def get_weight_decay(self) -> Any:
         """The weight decay of the coming step; with groups a tuple of that of each parameter."""
         if not self.is_group:
-            return self._at_this_step(self.weight_decay, F32)
+            return self._at_this_step(self._groups[0].weight_decay, F32)
         return tuple(self._at_this_step(group.weight_decay, F32) for group in self._group_of)
 
     def _at_this_step(self, setting: Any, dtype: DType) -> Tensor:
