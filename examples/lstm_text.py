@@ -51,7 +51,8 @@ def pipelines(batch_size=32):
     border = len(texts) * 4 // 5
     source = ds.NumpySlicesDataset((texts[:border], labels[:border]), ["text", "label"], shuffle=True)
     held_out = ds.NumpySlicesDataset((texts[border:], labels[border:]), ["text", "label"], shuffle=False)
-    vocab = text.Vocab.from_dataset(source.map(words, "text"), "text", freq_range=(2, None), special_tokens=["<pad>", "<unk>"])
+    read = ds.NumpySlicesDataset((texts[:border],), ["text"], shuffle=False).map(words, "text")
+    vocab = text.Vocab.from_dataset(read, "text", freq_range=(2, None), special_tokens=["<pad>", "<unk>"])
 
     def batches(data, size, rest):
         data = data.map([words, text.Truncate(LENGTH), text.Lookup(vocab, "<unk>"), with_length], "text", ["text", "length"])
