@@ -1,7 +1,7 @@
 """Imports obey the layers: a module imports from its own layer and from those below it.
 
     {budget, diagnostics, lazy, settings, tracebacks} <- ir <- {passes, codegen, frontend} <- runtime <- communication <- ops
-        <- {nn, numpy, dataset} <- {mint, parallel} <- train <- compat <- cli
+        <- {nn, numpy, dataset} <- mint <- train <- compat <- cli
 
 dataset imports neither nn nor numpy; passes, codegen and frontend do not import each other.  Imports under TYPE_CHECKING name types only
 and are free.
@@ -21,7 +21,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "adjoint"
 
 ORDER = (("budget", "diagnostics", "lazy", "settings", "tracebacks"), "ir", ("passes", "codegen", "frontend"), "runtime",
-         "communication", "ops", ("nn", "numpy", "dataset"), ("mint", "parallel"), "train", "compat", "cli")
+         "communication", "ops", ("nn", "numpy", "dataset"), "mint", "train", "compat", "cli")
 LEVEL = {
     layer: level
     for level, layers in enumerate(ORDER)
@@ -35,7 +35,7 @@ ABOVE_ALL = {"__init__", "__main__"}
 
 LAZY = {"lark", "rich", "hypothesis", "matplotlib", "sklearn", "PIL", "mpi4py", "safetensors", "tensorboardX"}
 """Libraries that `import adjoint` must not load."""
-LATER = {"numpy", "mint", "dataset", "train", "parallel", "compat", "cli"}
+LATER = {"numpy", "mint", "dataset", "train", "compat", "cli"}
 """Packages of ours that `import adjoint` must not load."""
 
 
