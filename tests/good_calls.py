@@ -158,6 +158,15 @@ nn.natural_exp_decay_lr(0.1, 0.9, 4, 2, 2); nn.piecewise_constant_lr([1, 3], [0.
 nn.polynomial_decay_lr(0.1, 0.01, 4, 2, 2, 0.5)
 nn.DistributedGradReducer([parameter])((x,))
 nn.Optimizer(0.1, [parameter]); nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params()))(x, y)
+nn.AdaMax([parameter])((row,)); nn.Adagrad([parameter])((row,)); nn.Lamb([parameter], 0.1)((row,)); nn.RMSProp([parameter])((row,))
+nn.HingeEmbeddingLoss()(x, whole); nn.CTCLoss()(spoken, labels, spoken_lengths, label_lengths)
+nn.FixedLossScaleUpdateCell(2.0)(None, False); nn.DynamicLossScaleUpdateCell(2.0, 2.0, 3)(Parameter(number), truth[0, 0])
+nn.TrainOneStepWithLossScaleCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params()), number)(x, y)
+nn.GRU(4, 3)(sequence); nn.GRUCell(3, 3)(x, y); nn.LSTM(4, 3)(sequence); nn.LSTMCell(3, 3)(x, (x, y)); nn.RNN(4, 3)(sequence)
+nn.RNNCell(3, 3)(x, y); nn.MultiheadAttention(4, 2)(sequence, sequence, sequence); nn.Transformer(4, 2, 1, 1, 3)(sequence, sequence)
+nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 3), 1)(sequence, sequence)
+nn.TransformerDecoderLayer(4, 2, 3)(sequence, sequence); nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 3), 1)(sequence)
+nn.TransformerEncoderLayer(4, 2, 3)(sequence)
 """
 
 METHODS = """
@@ -185,7 +194,10 @@ ms.save_checkpoint(net, FILE); ms.load_checkpoint(SAVED); ms.load_param_into_net
 ms.set_context(mode=1); ms.set_context(device_target='CPU'); ms.set_context(device_id=0); ms.set_context(max_call_depth=1000)
 ms.set_context(save_graphs=False); ms.set_context(save_graphs_path='.'); ms.set_context(pynative_synchronize=False)
 ms.set_context(deterministic='OFF'); ms.set_context(num_threads=2); ms.set_context(jit_level='O0'); ms.dtype_to_nptype(ms.float32)
-ms.dtype_to_pytype(ms.float32); ms.pytype_to_dtype(float); initializer.Constant(1.0)(row.asnumpy())
+ms.dtype_to_pytype(ms.float32); ms.pytype_to_dtype(float); ms.TensorType(ms.float32); ms.from_numpy(row.asnumpy()); ms.ms_class(Own)
+ms.set_device('CPU'); ms.get_auto_parallel_context('parallel_mode'); ms.set_auto_parallel_context(parallel_mode='stand_alone')
+ms.set_auto_parallel_context(device_num=1); ms.set_auto_parallel_context(global_rank=0); ms.set_auto_parallel_context(gradients_mean=False)
+ms.set_auto_parallel_context(parameter_broadcast=False); initializer.Constant(1.0)(row.asnumpy())
 initializer.HeNormal()(square.asnumpy()); initializer.HeUniform()(square.asnumpy()); initializer.Identity()(square.asnumpy())
 initializer.Normal()(row.asnumpy()); initializer.One()(row.asnumpy()); initializer.TruncatedNormal()(row.asnumpy())
 initializer.Dirac()(image[0].asnumpy()); initializer.Orthogonal()(square.asnumpy()); initializer.Sparse(0.5)(square.asnumpy())
@@ -227,13 +239,15 @@ def _saved() -> str:
 def values() -> dict[str, Any]:
     """What the expressions name, made anew."""
     return {
-        "ms": ms, "ops": ops, "nn": nn, "initializer": initializer, "Own": Own,
+        "ms": ms, "ops": ops, "nn": nn, "Parameter": Parameter, "initializer": initializer, "Own": Own,
         "x": drawn(2, 3), "y": drawn(2, 3) * 0.5, "row": drawn(3), "square": drawn(3, 3), "batch": drawn(2, 2, 2),
         "unit": drawn(2, 3, low=0.1, high=0.9), "positive": drawn(2, 3, low=0.5), "positive_row": drawn(3, low=0.5),
         "slope": Tensor([0.25]),
         "image": drawn(1, 1, 4, 4), "kernel": drawn(2, 1, 3, 3), "signal": drawn(1, 1, 5), "signal_kernel": drawn(2, 1, 3),
         "sequence": drawn(1, 2, 4), "volume": drawn(1, 1, 4, 4, 4), "cube": drawn(2, 1, 2, 2, 2),
         "columns": drawn(1, 4, 4), "corners": drawn(3, 4), "scored": drawn(3, 5), "patches": drawn(1, 1, 4, 4),
+        "spoken": drawn(4, 2, 3), "labels": Tensor([[1, 2], [2, 1]], ms.int32), "spoken_lengths": Tensor([4, 3], ms.int32),
+        "label_lengths": Tensor([2, 1], ms.int32),
         "four": drawn(1, 4, 2, 2), "pooled": drawn(1, 2, 2, 2),
         "whole": Tensor([[1, 2, 3], [4, 5, 6]], ms.int32), "truth": Tensor([[True, False, True], [False, True, True]]),
         "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),

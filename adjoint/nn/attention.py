@@ -8,12 +8,13 @@ from typing import Any
 
 from adjoint.ir.types import BOOL, F32, U8, DType
 from adjoint.nn.activation import GELU, ReLU
-from adjoint.nn.checks import boolean, floating, least, positive
+from adjoint.nn.checks import boolean, cell_argument, floating, least, positive
 from adjoint.nn.container import CellList
 from adjoint.nn.dropout import Dropout
 from adjoint.nn.linear import Dense
 from adjoint.nn.normalization import LayerNorm
 from adjoint.ops import activations, arithmetic, creation, linear, parts, reduction, shapes
+from adjoint.ops.arguments import check_memory
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.conversion import dtype_argument
 from adjoint.runtime.initializer import HeUniform, Uniform, XavierNormal, XavierUniform, initializer
@@ -243,7 +244,7 @@ class TransformerDecoderLayer(_Layer):
 def _activation(owner: Cell, activation: Any) -> Any:
     if isinstance(activation, str) and activation in ("relu", "gelu"):
         return activations.relu if activation == "relu" else activations.gelu
-    if isinstance(activation, (ReLU, GELU)) or activation in (activations.relu, activations.gelu):
+    if isinstance(activation, (ReLU, GELU)) or activation is activations.relu or activation is activations.gelu:
         return activation
     raise ValueError(f"For '{type(owner).__name__}', the argument 'activation' must be 'relu', 'gelu', ops.relu, ops.gelu, or a cell "
                      f"nn.ReLU or nn.GELU, but got {activation!r}.")
@@ -255,7 +256,7 @@ class TransformerEncoder(Cell):
     def __init__(self, encoder_layer: TransformerEncoderLayer, num_layers: int, norm: Cell | None = None):
         super().__init__()
         self.layers, self.num_layers = CellList(_equal(self, "encoder_layer", encoder_layer, num_layers)), num_layers
-        self.norm = norm
+        self.norm = None if norm is None else cell_argument(self, "norm", norm)
 
     def construct(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None) -> Tensor:
         for layer in self.layers:
@@ -269,7 +270,7 @@ class TransformerDecoder(Cell):
     def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Cell | None = None):
         super().__init__()
         self.layers, self.num_layers = CellList(_equal(self, "decoder_layer", decoder_layer, num_layers)), num_layers
-        self.norm = norm
+        self.norm = None if norm is None else cell_argument(self, "norm", norm)
 
     def construct(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
@@ -281,11 +282,13 @@ class TransformerDecoder(Cell):
 
 
 def _equal(owner: Cell, argument: str, layer: Any, count: int) -> list[Cell]:
-    """Layers with the settings of one, and weights that are equal among them."""
+    """Layers with the settings of one, and weights that are equal among them; MemoryError for more than memory holds."""
     if not isinstance(layer, _Layer):
         raise TypeError(f"For '{type(owner).__name__}', the argument '{argument}' must be a layer of a transformer, but got {layer!r} "
                         f"of type {type(layer).__name__}.")
-    made = [layer.again() for _ in range(positive(owner, "num_layers", count))]
+    nbytes = positive(owner, "num_layers", count) * sum(parameter.nbytes for parameter in layer.get_parameters())
+    check_memory(type(owner).__name__, f"the parameters of 'num_layers' = {count} layers", nbytes)
+    made = [layer.again() for _ in range(count)]
     for other in made[1:]:
         for parameter, first in zip(other.get_parameters(), made[0].get_parameters(), strict=True):
             parameter.set_data(first.value())
@@ -301,6 +304,9 @@ class Transformer(Cell):
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype: DType = F32,
     ):
         super().__init__()
+        for name, given in (("custom_encoder", custom_encoder), ("custom_decoder", custom_decoder)):
+            if given is not None:
+                cell_argument(self, name, given)
         settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype)
 
         def norm() -> Cell:

@@ -11,7 +11,7 @@ from adjoint.runtime.cell import Cell
 from adjoint.runtime.tensor import Tensor
 
 __all__ = [
-    "boolean", "choice", "floating", "integer", "least", "least_integer", "number", "pair", "positive", "positive_number",
+    "boolean", "cell_argument", "choice", "floating", "integer", "least", "least_integer", "number", "pair", "positive", "positive_number",
     "tensor_argument",
 ]
 
@@ -62,6 +62,13 @@ def positive_number(owner: Cell | str, argument: str, value: Any) -> float:
 
 def boolean(owner: Cell | str, argument: str, value: Any) -> bool:
     check_flag(_name(owner), argument, value)
+    return value
+
+
+def cell_argument(owner: Cell | str, argument: str, value: Any) -> Cell:
+    if not isinstance(value, Cell):
+        raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a Cell, "
+                        f"but got {value!r} of type {type(value).__name__}.")
     return value
 
 

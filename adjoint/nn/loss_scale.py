@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.amp import all_finite
-from adjoint.ir.types import F32, I32
-from adjoint.nn.checks import number, positive
+from adjoint.ir.types import BOOL, F32, I32
+from adjoint.nn.checks import floating, number, positive, tensor_argument
 from adjoint.nn.wrap import TrainOneStepCell
 from adjoint.ops.arithmetic import logical_and, logical_not, logical_or, maximum, reciprocal, where
 from adjoint.ops.collectives import AllReduce, ReduceOp
@@ -28,6 +28,9 @@ class DynamicLossScaleUpdateCell(Cell):
     loss_scale_value  the first scale
     scale_factor      divides the scale, to 1 at least, when a step overflowed
     scale_window      after so many steps that did not, the scale is multiplied with the factor
+
+    TypeError when the loss scale is no Tensor of numbers or the other no Tensor of a bool, ValueError when that holds not just one;
+    nothing is written then.
     """
 
     def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int):
@@ -43,7 +46,14 @@ class DynamicLossScaleUpdateCell(Cell):
         """Return the first scale."""
         return self.loss_scale_value
 
-    def construct(self, loss_scale: Parameter, overflow: Any) -> Any:
+    def construct(self, loss_scale: Parameter, overflow: Tensor) -> Tensor:
+        floating(self, "loss_scale", loss_scale, integers=True)
+        if tensor_argument(self, "overflow", overflow, (0, 1)).dtype is not BOOL:
+            raise TypeError("For 'DynamicLossScaleUpdateCell', the argument 'overflow' must be a Tensor of bools, "
+                            f"but got {overflow.dtype}.")
+        if overflow.size != 1:
+            raise ValueError("For 'DynamicLossScaleUpdateCell', the argument 'overflow' must be of shape () or (1,), "
+                             f"but got {overflow.shape}.")
         smaller = maximum(loss_scale * reciprocal(self.scale_factor), 1.0)
         grows = self.scale_window <= self.cur_iter - self.last_overflow_iter
         scale = where(overflow, smaller, loss_scale)

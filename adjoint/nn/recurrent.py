@@ -16,6 +16,7 @@ from adjoint.ir.types import F32, I64, DType, tensor
 from adjoint.nn.checks import boolean, choice, floating, positive
 from adjoint.nn.dropout import Dropout
 from adjoint.ops import activations, arithmetic, creation, linear, parts, picking, shapes
+from adjoint.ops.arguments import check_memory
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.conversion import dtype_argument
 from adjoint.runtime.host_checks import checked_on_host
@@ -191,10 +192,12 @@ class _Layers(Cell):
             raise ValueError(f"For '{name}', the argument 'dropout' must be in [0.0, 1.0), but got {dropout}.")
         self.has_bias, self.batch_first = boolean(self, "has_bias", has_bias), boolean(self, "batch_first", batch_first)
         self.bidirectional, self.dropout = boolean(self, "bidirectional", bidirectional), dropout
-        dtype_argument(dtype)
         self.dropout_op = Dropout(p=dropout)
         bound, rows = 1 / math.sqrt(hidden_size), _GATES[self._kind] * hidden_size
         directions = 2 if bidirectional else 1
+        columns = input_size + num_layers * hidden_size + (num_layers - 1) * hidden_size * directions + 2 * num_layers * has_bias
+        check_memory(name, f"the parameters of 'num_layers' = {num_layers} layers",
+                     directions * rows * columns * dtype_argument(dtype).size)
         held: dict[str, list[Parameter]] = {"weight_ih": [], "weight_hh": [], "bias_ih": [], "bias_hh": []}
         for place in range(num_layers * directions):
             layer, suffix = place // directions, "_reverse" if place % directions else ""

@@ -113,8 +113,8 @@ def jit_class(cls: _Class) -> _Class:
     TypeError for what is no class, and for a Cell.
     """
     if not isinstance(cls, type):
-        raise TypeError(f"Decorator jit_class can only be used for class type, but got {cls}.")
+        raise TypeError(f"For 'jit_class', the decorator can only be used for class type, but got {cls!r}.")
     if issubclass(cls, Cell):
-        raise TypeError(f"Decorator jit_class is used for user-defined classes and cannot be used for nn.Cell: {cls}.")
+        raise TypeError(f"For 'jit_class', the decorator is used for user-defined classes and cannot be used for nn.Cell: {cls}.")
     cls.__ms_class__ = True
     return cls  # pyright: ignore[reportReturnType] - it is what was given

@@ -67,7 +67,7 @@ def _check(name: str, value: Any) -> None:
     if name not in _DEFAULTS:
         close = difflib.get_close_matches(name, _DEFAULTS, 1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"Set context keyword {name} is not recognized!{hint}")
+        raise ValueError(f"For 'set_auto_parallel_context', the keyword {name} is not recognized!{hint}")
     kind = (str, tuple) if name == "dataset_strategy" else type(_DEFAULTS[name])
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         wanted = "str or tuple" if isinstance(kind, tuple) else kind.__name__
@@ -83,11 +83,14 @@ def _check(name: str, value: Any) -> None:
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
-    """Return a setting; ValueError for an unknown one."""
+    """Return a setting; ValueError for an unknown one, TypeError for a name that is no str."""
+    if not isinstance(attr_key, str):
+        raise TypeError(f"For 'get_auto_parallel_context', the argument 'attr_key' must be a str, but got {attr_key!r} "
+                        f"of type {type(attr_key).__name__}.")
     if attr_key not in _DEFAULTS:
-        close = difflib.get_close_matches(str(attr_key), _DEFAULTS, 1)
+        close = difflib.get_close_matches(attr_key, _DEFAULTS, 1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"Get context keyword {attr_key} is not recognized!{hint}")
+        raise ValueError(f"For 'get_auto_parallel_context', the keyword {attr_key} is not recognized!{hint}")
     return copy.deepcopy(_settings.get(attr_key, _processes.get(attr_key, _DEFAULTS[attr_key])))
 
 

@@ -117,6 +117,18 @@ def test_a_scale_that_is_a_tensor_is_set_by_hand() -> None:
             nn.TrainOneStepWithLossScaleCell(net, nn.SGD(net.trainable_params(), 0.5), wrong)
 
 
+@pytest.mark.parametrize("scale, overflow, kind", [
+    (Tensor(8.0), True, TypeError), (Tensor(8.0), Tensor(1.0), TypeError), (Tensor(8.0), Tensor([True, False]), ValueError),
+    (8.0, Tensor(True), TypeError), (Tensor(True), Tensor(True), TypeError),
+])
+def test_a_wrong_scale_or_overflow_leaves_the_steps_uncounted(scale: Any, overflow: Any, kind: type[Exception]) -> None:
+    choosing = nn.DynamicLossScaleUpdateCell(8.0, 2, 2)
+    before = [float(p) for p in choosing.get_parameters()]
+    with pytest.raises(kind, match=r"For 'DynamicLossScaleUpdateCell', the argument '(loss_scale|overflow)' must"):
+        choosing(scale, overflow)
+    assert [float(p) for p in choosing.get_parameters()] == before
+
+
 def test_a_step_of_ones_own_is_written_as_mindspores() -> None:
     class Step(nn.TrainOneStepWithLossScaleCell):
         def construct(self, x: Tensor) -> Any:
