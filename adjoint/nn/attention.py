@@ -304,9 +304,11 @@ class Transformer(Cell):
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype: DType = F32,
     ):
         super().__init__()
-        for name, given in (("custom_encoder", custom_encoder), ("custom_decoder", custom_decoder)):
-            if given is not None:
-                cell_argument(self, name, given)
+        for half, custom, layers in (("encoder", custom_encoder, num_encoder_layers), ("decoder", custom_decoder, num_decoder_layers)):
+            if custom is None:
+                positive(self, f"num_{half}_layers", layers)
+            else:
+                cell_argument(self, f"custom_{half}", custom)
         settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype)
 
         def norm() -> Cell:

@@ -47,3 +47,12 @@ def test_layers_begin_alike_and_train_apart() -> None:
     assert np.array_equal(net(x).asnumpy(), net(x).asnumpy())
     net.set_train()
     assert not np.array_equal(net(x).asnumpy(), net(x).asnumpy())
+
+
+@pytest.mark.parametrize("argument, value, kind", [
+    ("num_encoder_layers", 0, ValueError), ("num_decoder_layers", True, TypeError), ("custom_encoder", "text", TypeError),
+    ("custom_decoder", len, TypeError),
+])
+def test_a_transformer_names_the_wrong_argument_as_it_was_given(argument: str, value: object, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match=f"For 'Transformer', the argument '{argument}' must be"):
+        nn.Transformer(4, 2, dim_feedforward=3, **{argument: value})  # pyright: ignore[reportArgumentType] - what is tested
