@@ -76,13 +76,13 @@ OWN_WORDS = re.compile(
 ANYTHING = {
     # Passed on as they are.
     "ops.depend", "ops.Depend()", "ops.stop_gradient", "ops.StopGradient()", "ops.Print()", "nn.Identity()", "nn.Identity", "ops.Primitive",
-    "ops.partial.args", "nn.FixedLossScaleUpdateCell()",
+    "ops.partial.args", "ops.Partial()", "nn.FixedLossScaleUpdateCell()",
     # A queue's rows are taken out when they are asked for.
     "ops.unregister_queue", "ms.vjp.weights", "ops.vjp.weights",
     # Looked at with `get_by_list` alone.
     "ops.GradOperation().weights",
     # Attributes of the user's, and what is kept for scripts.
-    "net.add_flags", "net.set_grad", "x.init_data",
+    "net.add_flags", "ops.add_flags.own", "net.set_grad", "x.init_data",
     # Read when the parameters are asked for, where anything may stand for yes or no.
     "net.get_parameters", "net.parameters_and_names", "net.cells_and_names",
 }

@@ -127,7 +127,10 @@ def add_flags(fn: Any = None, **flags: Any) -> Any:
         return fn.add_flags(**flags)
     if not callable(fn):
         raise wrong("add_flags", "fn", "a function or a Cell", fn, TypeError)
-    vars(fn).setdefault("_func_graph_flags", {}).update(flags)
+    try:
+        fn._func_graph_flags = getattr(fn, "_func_graph_flags", {}) | flags  # pyright: ignore[reportFunctionMemberAccess] - now set
+    except (AttributeError, TypeError):
+        raise wrong("add_flags", "fn", "a function of Python's, which can keep flags", fn, TypeError) from None
     return fn
 
 

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from adjoint.diagnostics import float_of, integer_text
 from adjoint.ir.types import BOOL, F32, F64, I64, DType
 from adjoint.ops.arguments import check_memory, number, whole, wrong
 from adjoint.ops.creation import scalar_to_tensor
@@ -26,6 +27,11 @@ def _checked(name: str, argument: str, value: Any) -> Any:
     return value if isinstance(value, Tensor) else number(name, argument, value)
 
 
+def _spelled(value: Any) -> str:
+    """A number as it stands in a message."""
+    return f"the int {integer_text(value)}" if isinstance(value, int) else str(value)
+
+
 def _of_two(name: str, function: Callable[[Any, Any], Any], says: str) -> Callable[[Any, Any], Any]:
     def computed(x: Any, y: Any) -> Any:
         first, second = _checked(name, "x", x), _checked(name, "y", y)
@@ -33,10 +39,23 @@ def _of_two(name: str, function: Callable[[Any, Any], Any], says: str) -> Callab
             return function(first, second)
         except ZeroDivisionError:
             raise wrong(name, "y", "other than 0", y) from None
+        except OverflowError:
+            raise wrong(name, "x", f"such that a float can hold the result with y = {_spelled(second)}", _spelled(first)) from None
 
     computed.__name__ = computed.__qualname__ = name
-    computed.__doc__ = f"{says}, of numbers; TypeError for others, ValueError for a division by zero."
+    computed.__doc__ = f"{says}, of numbers; TypeError for others, ValueError for a division by zero and beyond the floats."
     return computed
+
+
+def _power(x: Any, y: Any) -> Any:
+    if isinstance(x, int) and isinstance(y, int):
+        check_memory("scalar_pow", f"the power {_spelled(y)} of an int of {x.bit_length()} bits", max(0, (x.bit_length() - 1) * y // 8))
+    if isinstance(x, (int, float)) and isinstance(y, (int, float)):
+        if x == 0 and y < 0:
+            raise wrong("scalar_pow", "x", f"other than 0 for the negative power {_spelled(y)}", x)
+        if x < 0 and math.isfinite(x) and math.isfinite(y) and y != math.floor(y):
+            raise wrong("scalar_pow", "x", f"at least 0 for the power {y}, which is no integer", _spelled(x))
+    return x**y
 
 
 scalar_add = _of_two("scalar_add", operator.add, "x + y")
@@ -45,7 +64,7 @@ scalar_mul = _of_two("scalar_mul", operator.mul, "x * y")
 scalar_div = _of_two("scalar_div", operator.truediv, "x / y")
 scalar_floordiv = _of_two("scalar_floordiv", operator.floordiv, "x // y")
 scalar_mod = _of_two("scalar_mod", operator.mod, "x % y")
-scalar_pow = _of_two("scalar_pow", operator.pow, "x ** y")
+scalar_pow = _of_two("scalar_pow", _power, "x ** y")
 scalar_eq = _of_two("scalar_eq", operator.eq, "x == y")
 scalar_gt = _of_two("scalar_gt", operator.gt, "x > y")
 scalar_ge = _of_two("scalar_ge", operator.ge, "x >= y")
@@ -74,11 +93,14 @@ def scalar_log(x: Any) -> float:
 
 
 def scalar_cast(input_x: Any, input_y: DType) -> bool | int | float:
-    """A number as one of Python's for a dtype: Int64, Float64 or Bool; ValueError for another one."""
+    """A number as one of Python's for a dtype: Int64, Float64 or Bool; ValueError for another one, and for a number that it cannot hold."""
     kinds = {I64: int, F64: float, BOOL: bool}
-    if input_y not in kinds:
+    if not isinstance(input_y, DType) or input_y not in kinds:
         raise wrong("scalar_cast", "input_y", "int64, float64 or bool_", input_y)
-    return kinds[input_y](number("scalar_cast", "input_x", input_x))
+    value = number("scalar_cast", "input_x", input_x)
+    if isinstance(value, float) and input_y is I64 and not math.isfinite(value):
+        raise wrong("scalar_cast", "input_x", "finite, to be an int", value)
+    return float_of("scalar_cast", "input_x", value) if input_y is F64 else kinds[input_y](value)
 
 
 def scalar_to_array(input_x: Any) -> Tensor:

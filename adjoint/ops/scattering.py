@@ -14,7 +14,7 @@ from typing import Any
 from adjoint.ir.ops.indexing import Iota, ScatterAdd
 from adjoint.ir.ops.scatter import Scatter
 from adjoint.ir.types import BOOL, I64, tensor
-from adjoint.ops.arguments import axis_argument, choice, integer, operand, sizes_argument, wrong
+from adjoint.ops.arguments import axis_argument, choice, dimension, flag, integer, operand, sizes_argument, wrong
 from adjoint.ops.arithmetic import cast, where
 from adjoint.ops.creation import zeros
 from adjoint.ops.picking import flat_indices, flat_places, gathered, index_check, indices_argument
@@ -104,6 +104,8 @@ def _by_elements(op: str, kind: str, x: Tensor, axis: Any, indices: Tensor, upda
         raise wrong(op, "indices", f"of rank {x.ndim} and not larger than {x.shape} but along axis {along}", indices)
     if updates.type is not tensor(x.dtype, indices.shape):
         raise wrong(op, "updates", f"of dtype {x.dtype} and shape {indices.shape}, as the indices", updates)
+    if x.ndim == 0:
+        return reshape(_by_elements(op, kind, reshape(x, (1,)), 0, reshape(indices, (1,)), reshape(updates, (1,))), ())
     length = x.shape[along]
     checked_on_host(index_check(op, "indices", -length, length), indices)
     rows = indices.astype(I64, copy=False)
@@ -123,8 +125,10 @@ def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, ch
     use_lock, check_index_bound  have no meaning: one operator runs at a time, and indices are checked always
     """
     op = "IndexAdd"
+    for name, value in (("use_lock", use_lock), ("check_index_bound", check_index_bound)):
+        flag(op, name, value)
     target, places, new = operand(op, x, "x"), indices_argument(op, "indices", indices), operand(op, y, "y")
-    along = axis_argument(op, axis, target.ndim)
+    along = dimension(op, axis, target, tensor="x")
     wanted = (*target.shape[:along], places.size, *target.shape[along + 1 :])
     if places.ndim != 1 or new.type is not tensor(target.dtype, wanted):
         raise wrong(op, "y", f"of dtype {target.dtype} and shape {wanted}, for indices of 1 dimension", new)
@@ -142,7 +146,9 @@ def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, ch
 def _rows_written(op: str, kind: str) -> Callable[..., Tensor]:
     def written(input_x: Any, indices: Any, updates: Any) -> Tensor:
         x, places, new = operand(op, input_x, "input_x"), indices_argument(op, "indices", indices), operand(op, updates, "updates")
-        if x.ndim == 0 or new.type is not tensor(x.dtype, (*places.shape, *x.shape[1:])):
+        if x.ndim == 0:
+            raise wrong(op, "input_x", "of at least 1 dimension", x)
+        if new.type is not tensor(x.dtype, (*places.shape, *x.shape[1:])):
             raise wrong(op, "updates", f"of dtype {x.dtype} and shape {(*places.shape, *x.shape[1:])}", new)
         check = index_check(op, "indices", 0, x.shape[0])
         checked_on_host(check, places)
@@ -224,7 +230,7 @@ def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: A
     """`input` with `src` in the place of its slice start:end:step along `axis`."""
     op = "SliceScatter"
     x, new = operand(op, input), operand(op, src, "src")
-    along, pace = axis_argument(op, axis, x.ndim), integer(op, "step", step)
+    along, pace = dimension(op, axis, x), integer(op, "step", step)
     if pace < 1:
         raise wrong(op, "step", "at least 1", pace)
     first, last = (None if value is None else integer(op, name, value) for name, value in (("start", start), ("end", end)))
@@ -242,7 +248,7 @@ def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: A
 def select_scatter(input: Any, src: Any, axis: int, index: int) -> Tensor:
     """`input` with `src` in the place of its slice number `index` along `axis`."""
     x, new = operand("SelectScatter", input), operand("SelectScatter", src, "src")
-    along, place = axis_argument("SelectScatter", axis, x.ndim), integer("SelectScatter", "index", index)
+    along, place = dimension("SelectScatter", axis, x), integer("SelectScatter", "index", index)
     if not -x.shape[along] <= place < x.shape[along]:
         raise wrong("SelectScatter", "index", f"in [{-x.shape[along]}, {x.shape[along]})", place)
     place %= x.shape[along]

@@ -242,7 +242,11 @@ def test_functions_of_numbers() -> None:
     assert ops.Partial()(ops.add, Tensor(1.0))(Tensor(2.0)).item() == 3.0
     for mistake, kind in ((lambda: f.scalar_div(7, 0), ValueError), (lambda: f.scalar_add("a", 4), TypeError),
                           (lambda: f.make_range(1, 5, 0), ValueError), (lambda: f.make_range(2.0), TypeError),
-                          (lambda: f.scalar_log(0), ValueError), (lambda: f.scalar_cast(1, adjoint.int32), ValueError)):
+                          (lambda: f.scalar_log(0), ValueError), (lambda: f.scalar_cast(1, adjoint.int32), ValueError),
+                          (lambda: f.scalar_cast(1, []), ValueError), (lambda: f.scalar_cast(float("inf"), adjoint.int64), ValueError),
+                          (lambda: f.scalar_pow(2, 2**40), MemoryError), (lambda: f.scalar_pow(-8, 0.5), ValueError),
+                          (lambda: f.scalar_pow(0, -1), ValueError), (lambda: f.scalar_pow(1e308, 2), ValueError),
+                          (lambda: f.scalar_add(2**2000, 0.5), ValueError)):
         with pytest.raises(kind, match="For '"):
             mistake()
 
@@ -262,3 +266,5 @@ def test_flags_of_functions_and_cells() -> None:
 
     assert plain._func_graph_flags == {"core": True}  # pyright: ignore[reportFunctionMemberAccess] - just set
     assert ops.add_flags(adjoint.nn.ReLU(), once=1).once == 1
+    with pytest.raises(TypeError, match="For 'add_flags', the argument 'fn' must be a function of Python's, which can keep flags"):
+        ops.add_flags(len, once=1)

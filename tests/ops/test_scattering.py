@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -47,3 +49,24 @@ def test_masked_scatter_needs_enough() -> None:
     with pytest.raises(ValueError, match="'source' must be of at least 2 elements"):
         Tensor([1.0, 2.0]).masked_scatter(Tensor([True, True]), Tensor([1.0]))
     assert Tensor([1.0]).masked_scatter(Tensor([False]), Tensor([], ms.float32)).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("scatter", [
+    lambda x: ops.scatter(x, 0, Tensor(0), Tensor(5.0)), lambda x: ops.tensor_scatter_elements(x, Tensor(-1), Tensor(5.0))])
+def test_elements_of_a_tensor_without_dimensions(scatter: Any) -> None:
+    """It has one element, which the indices 0 and -1 name along its axis 0, as `gather_elements` reads it."""
+    answer = scatter(Tensor(2.0))
+    assert answer.shape == () and answer.item() == 5.0
+
+
+@pytest.mark.parametrize(("operator", "argument", "scatter"), [
+    ("SelectScatter", "input", lambda x: ops.select_scatter(x, Tensor(1.0), 0, 0)),
+    ("SliceScatter", "input", lambda x: ops.slice_scatter(x, Tensor([1.0]))),
+    ("IndexAdd", "x", lambda x: ops.index_add(x, Tensor([0]), Tensor([1.0]), 0)),
+    ("ScatterAdd", "input_x", lambda x: ops.scatter_add(x, Tensor([0]), Tensor([1.0]))),
+])
+def test_slices_of_a_tensor_without_dimensions(operator: str, argument: str, scatter: Any) -> None:
+    held = Parameter(Tensor(2.0), name="held")
+    with pytest.raises(ValueError, match=f"For '{operator}', the argument '{argument}' must be of at least 1 dimension"):
+        scatter(held)
+    assert held.item() == 2.0
