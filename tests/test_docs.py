@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import adjoint as ms
 from adjoint.ir.op import registry
 
 ROOT = Path(__file__).parents[1]
@@ -67,6 +68,8 @@ def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest, mo
     finally:
         os.chdir(here)
         linecache.cache.pop(name, None)
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        ms.reset_auto_parallel_context()
         # A document may add an op; the other tests go on without it.
         for name in set(registry()) - set(ops):
             del registry()[name]  # type: ignore[attr-defined]

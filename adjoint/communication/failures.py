@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import termios
+import time
+from array import array
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -58,8 +62,9 @@ class Guard:
         self._shown(kind, raised, frames)
         print(f"adjoint: {self._title} raised {kind.__name__}, and all others are ended.", file=sys.stderr)
         self._say("raised")
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            _await_reader(stream)
         self._comm.Abort(1)
 
     def _leave(self) -> None:
@@ -71,6 +76,15 @@ class Guard:
         if self._connection is not None:
             with contextlib.suppress(OSError):
                 self._connection.sendall(f"{word}\n".encode())
+
+
+def _await_reader(stream: Any, seconds: float = 5.0) -> None:
+    """Wait until the launcher has read what was written to it: it drops the rest when it is told to end all."""
+    left = array("i", [0])
+    until = time.monotonic() + seconds
+    with contextlib.suppress(OSError, ValueError):  # no pipe
+        while time.monotonic() < until and not fcntl.ioctl(stream.fileno(), termios.FIONREAD, left) and left[0]:
+            time.sleep(0.01)
 
 
 def _start_watcher(place: str, count: int) -> None:

@@ -104,7 +104,7 @@ class PythonObjects(Emitting):
             self.made_of_numbers[atom] = made
         return GraphTensor(self, atom, made.type)
 
-    def new_cell(self, cls: type[Any]) -> Any:
+    def new_cell(self, cls: type[Cell]) -> Cell:
         cell = cls.__new__(cls)
         self.frontend.journal.born(ObjectPlace(cell))
         self.own_cells.append(cell)
