@@ -93,6 +93,9 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         super().__init__(network, optimizer)
         self.loss_scaling_manager = scale_sense if isinstance(scale_sense, Cell) else None
         if isinstance(scale_sense, Cell):
+            if not callable(getattr(scale_sense, "get_loss_scale", None)):
+                raise TypeError("For 'TrainOneStepWithLossScaleCell', a Cell given as 'scale_sense' must have a method 'get_loss_scale', "
+                                f"as `DynamicLossScaleUpdateCell` has, but got a {type(scale_sense).__name__}.")
             first = Tensor(scale_sense.get_loss_scale(), F32)
         elif isinstance(scale_sense, Tensor):
             first = scale_sense
