@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.dataset.arguments import name_of
 from adjoint.dataset.blocks import Block, as_item, is_uniform, items, joined, together
 from adjoint.dataset.errors import quoted, user_error, wrong_result
-from adjoint.dataset.nodes import ENDLESS, Node, Pending, Places, Run, gathered
+from adjoint.dataset.nodes import ENDLESS, Node, Pending, Places, Run, columns_after, gathered
 from adjoint.dataset.streams import Draws, here, key_of, with_word
 from adjoint.dataset.workers import wanted
 
@@ -56,14 +56,7 @@ class Batch(Node):
                 raise RuntimeError(f"Invalid {what}, column name: {column} does not exist. The columns are {quoted(child.columns)}.")
         self.inputs = tuple(inputs) or child.columns
         self.outputs = tuple(outputs) or self.inputs
-        rest = [column for column in child.columns if column not in self.inputs]
-        if mapping is None:
-            self.columns = child.columns
-        elif len(self.outputs) == len(self.inputs):
-            renamed = dict(zip(self.inputs, self.outputs))
-            self.columns = tuple(renamed.get(column, column) for column in child.columns)
-        else:
-            self.columns = (*self.outputs, *rest)
+        self.columns = child.columns if mapping is None else columns_after(child.columns, self.inputs, self.outputs)
         self._workers, self._processes = (workers, processes) if mapping is not None else (0, False)
         self._depth = self.depth
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from adjoint.dataset.blocks import Block, joined
 if TYPE_CHECKING:
     from adjoint.dataset.workers import Workers
 
-__all__ = ["ENDLESS", "Node", "Pending", "Places", "Run", "gathered", "scattered"]
+__all__ = ["ENDLESS", "Node", "Pending", "Places", "Run", "columns_after", "gathered", "scattered"]
 
 ENDLESS = sys.maxsize
 """The number of rows of a pipeline that repeats for ever."""
@@ -155,6 +155,14 @@ class Node:
 
     def class_indexing(self) -> dict[str, int]:
         return self.children[0].class_indexing() if self.children else {}
+
+
+def columns_after(columns: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
+    """The columns behind a step that makes `outputs` of `inputs`: as many in their places, else in front of the others."""
+    if len(outputs) == len(inputs):
+        renamed = dict(zip(inputs, outputs))
+        return tuple(renamed.get(column, column) for column in columns)
+    return (*outputs, *(column for column in columns if column not in inputs))
 
 
 def gathered(blocks: Iterator[Block], length: int) -> Iterator[Block]:

@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.dataset.arguments import name_of
 from adjoint.dataset.blocks import Block, as_item, items, stacked
 from adjoint.dataset.errors import UserError, quoted, user_error, wrong_result
-from adjoint.dataset.nodes import ENDLESS, Node, Pending, Places, Run, scattered
+from adjoint.dataset.nodes import ENDLESS, Node, Pending, Places, Run, columns_after, scattered
 from adjoint.dataset.streams import Draws, here, key_of, keys_of, with_word
 from adjoint.dataset.transforms.operation import Operation
 from adjoint.dataset.transforms.transforms import flattened
@@ -55,11 +55,7 @@ class Map(_Unary):
         for column in self.outputs:
             if column in rest:
                 raise RuntimeError(f"Invalid parameter, output column name: {column} conflicts with existing column name.")
-        if len(self.outputs) == len(self.inputs):
-            renamed = dict(zip(self.inputs, self.outputs))
-            self.columns = tuple(renamed.get(column, column) for column in child.columns)
-        else:
-            self.columns = (*self.outputs, *rest)
+        self.columns = columns_after(child.columns, self.inputs, self.outputs)
         self._workers, self._processes = workers, processes
         self._depth = self.depth
 

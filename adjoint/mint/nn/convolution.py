@@ -26,8 +26,8 @@ class _Convolution(Cell):
     transposed: ClassVar[bool] = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, groups: int, bias: bool,
-        padding_mode: str, dtype: DType | None,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", dtype: DType | None = None,
     ):
         super().__init__()
         name = type(self).__name__
@@ -81,12 +81,6 @@ class Conv1d(_Convolution):
 
     axes = 1
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", dtype: DType | None = None,
-    ):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
-
     def construct(self, input: Tensor) -> Tensor:
         x, padding = self._framed(input)
         return functional.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
@@ -101,12 +95,6 @@ class Conv2d(_Convolution):
 
     axes = 2
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", dtype: DType | None = None,
-    ):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
-
     def construct(self, input: Tensor) -> Tensor:
         x, padding = self._framed(input)
         return functional.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
@@ -120,12 +108,6 @@ class Conv3d(_Convolution):
     """
 
     axes = 3
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", dtype: DType | None = None,
-    ):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
 
     def construct(self, input: Tensor) -> Tensor:
         x, padding = self._framed(input)
