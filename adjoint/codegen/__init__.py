@@ -1,8 +1,7 @@
 """From ops to C, from C to functions that can be called.
 
-    kernel    what an op describes its computation to
-    c_ast     the tree of C that comes of it, `c_print` its text
-    emit      an op with operand types to the text of a kernel
+    emit      an op with operand types to the text of a kernel (`adjoint.ir.kernel`)
+    c_print   the text of a tree of C
     toolchain the C compiler and its flags
     compiler_process  a run of the compiler: what it sees, and when it ends
     probe     whether a compiler can be trusted

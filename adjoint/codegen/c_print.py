@@ -1,4 +1,4 @@
-"""The tree of `c_ast` as C text that a person likes to read: one printer, one table of precedences.
+"""The tree of `ir.kernel.c_ast` as C text that a person likes to read: one printer, one table of precedences.
 
 Parentheses are those that C needs, and a few more where compilers warn because people err: around sums in shifts, around
 anything mixed into `&`, `^`, `|`, around comparisons in comparisons and `&&` in `||`.  A line is broken before its 120th
@@ -18,7 +18,7 @@ from functools import lru_cache
 from math import copysign, isinf, isnan
 from typing import Any, Final
 
-from adjoint.codegen.c_ast import (
+from adjoint.ir.kernel.c_ast import (
     BITWISE,
     COMPARISONS,
     Assign,
@@ -49,18 +49,10 @@ from adjoint.codegen.c_ast import (
 )
 from adjoint.ir.types import BOOL, F32, I32, I64, U32, U64, DType
 
-__all__ = ["KEYWORDS", "WIDTH", "Printer", "comment", "function_text", "identifier", "string"]
+__all__ = ["WIDTH", "Printer", "comment", "function_text", "string"]
 
 WIDTH: Final = 118
 """The longest line, in columns."""
-
-KEYWORDS: Final = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int long register
-    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Alignas _Alignof
-    _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local asm typeof bool true false
-    nullptr constexpr alignas alignof static_assert thread_local""".split()  # noqa: SIM905 - fifty words read better without quotes
-)
-"""Words that C, of any edition up to C23, keeps for itself."""
 
 BINARY: Final = {
     "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
@@ -93,16 +85,6 @@ _CLEARER: Final = {operator: _operands_in_parentheses(operator) for operator in 
 
 
 # ---- text that comes from elsewhere --------------------------------------------------------------------------------------
-
-
-def identifier(name: str) -> str:
-    """A C identifier that reads like `name`: `h'` is `h_bar`, `h.1` is `h_1`, `default` is `default_`."""
-    if not (name.isascii() and name.isidentifier()) or name[0] == "_":
-        name = name.replace("'", "_bar")
-        name = re.sub(r"[^A-Za-z0-9_]", lambda m: f"u{ord(m[0]):04x}" if ord(m[0]) > 127 else "_", name)
-        if not name[:1].isalpha():
-            name = "v" + name
-    return name + "_" if name in KEYWORDS else name
 
 
 def comment(text: str) -> list[str]:

@@ -17,8 +17,9 @@ from types import FunctionType
 from typing import Final
 
 from adjoint.codegen import headers
-from adjoint.codegen.c_print import WIDTH, comment, function_text, identifier
-from adjoint.codegen.kernel import Kernel
+from adjoint.codegen.c_print import WIDTH, comment, function_text
+from adjoint.ir.kernel import Kernel
+from adjoint.ir.kernel.names import identifier
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 

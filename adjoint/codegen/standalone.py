@@ -22,12 +22,13 @@ from typing import Final
 
 import numpy as np
 
-from adjoint.codegen.c_ast import literal
-from adjoint.codegen.c_print import KEYWORDS, WIDTH, Printer, comment, identifier
+from adjoint.codegen.c_print import WIDTH, Printer, comment
 from adjoint.codegen.emit import INCLUDES, Lowered, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
 from adjoint.ir.core import Atom, Literal, Module, Node, Value
+from adjoint.ir.kernel.c_ast import literal
+from adjoint.ir.kernel.names import KEYWORDS, identifier
 from adjoint.ir.ops.state import Read
 from adjoint.ir.print import Listing, listing
 from adjoint.ir.storage import from_compute

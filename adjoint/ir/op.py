@@ -19,9 +19,9 @@ from adjoint.ir.interning import Interned
 from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TraceType, TupleType, Type, substituted
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node, Region
+    from adjoint.ir.kernel import Buffer, Kernel
 
 __all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "mistake", "operation", "registry", "sample", "with_sizes"]
 

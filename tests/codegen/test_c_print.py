@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjoint.codegen.c_ast import (
+from adjoint.codegen.c_print import Printer, comment, function_text, string
+from adjoint.ir.kernel.c_ast import (
     Assign,
     Block,
     CastTo,
@@ -32,7 +33,6 @@ from adjoint.codegen.c_ast import (
     Unary,
     address,
     both,
-    cast,
     either,
     equal,
     greater,
@@ -44,8 +44,9 @@ from adjoint.codegen.c_ast import (
     not_equal,
     select,
 )
-from adjoint.codegen.c_print import KEYWORDS, Printer, comment, function_text, identifier, string
-from adjoint.codegen.kernel import Buffer
+from adjoint.ir.kernel.conversion import cast
+from adjoint.ir.kernel.names import KEYWORDS, identifier
+from adjoint.ir.kernel.operands import Buffer
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, U32, U64, tensor
 
 a, b, c, d = (Name(name, F32) for name in "abcd")

@@ -15,7 +15,9 @@ from toy_ops import Add, Scale, Sum, lowered, toy, vector
 from adjoint.codegen import headers
 from adjoint.codegen.c_print import function_text
 from adjoint.codegen.emit import lower, unit_text
-from adjoint.codegen.kernel import Buffer, Kernel, cast, equal, less, negation
+from adjoint.ir.kernel import Buffer, Kernel
+from adjoint.ir.kernel.c_ast import equal, less, negation
+from adjoint.ir.kernel.conversion import cast
 from adjoint.ir.op import Op
 from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I32, I64, U8, symbol, tensor
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from adjoint.codegen.emit import Lowered, lower
-from adjoint.codegen.kernel import Buffer, Kernel, less
+from adjoint.ir.kernel import Buffer, Kernel
+from adjoint.ir.kernel.c_ast import less
 from adjoint.ir.op import Op, family, sample
 from adjoint.ir.types import F32, DType, TensorType, tensor
 

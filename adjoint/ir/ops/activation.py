@@ -28,9 +28,9 @@ from adjoint.ir.ops.transcendental import error_function
 from adjoint.ir.types import F32, F64, I32, U8, DType, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 __all__ = ["Gelu", "GeluGradient", "LeakyRelu", "LeakyReluGradient", "Relu", "ReluGradient", "Sigmoid", "SigmoidGradient", "Softplus"]
 

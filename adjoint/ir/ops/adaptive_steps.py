@@ -15,7 +15,7 @@ from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.types import F32, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = Any
 

@@ -14,9 +14,9 @@ from adjoint.ir.ops.reduce import COLUMNS, LANES, NUMBERS, reduced_shape
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]

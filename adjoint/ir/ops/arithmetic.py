@@ -28,9 +28,9 @@ from adjoint.ir.ops.pointwise import (
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Expr, Kernel
 
 __all__ = [
     "Abs", "Add", "Ceil", "Div", "Floor", "FloorDiv", "Fmod", "Maximum", "Minimum", "Mod", "Mul", "Neg", "Pow", "Round",

@@ -10,7 +10,7 @@ from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.types import BOOL, F32, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Kernel
+    from adjoint.ir.kernel import Buffer, Kernel
 
 __all__ = ["Suppress"]
 

@@ -21,7 +21,7 @@ from adjoint.ir.ops.pointwise import (
 from adjoint.ir.types import BOOL, F32, I32, U8, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Expr, Kernel
+    from adjoint.ir.kernel import Expr, Kernel
 
 __all__ = [
     "Comparison", "Equal", "Greater", "GreaterEqual", "Inspection", "IsFinite", "IsInf", "IsNan", "Less",

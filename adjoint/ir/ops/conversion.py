@@ -29,9 +29,9 @@ from adjoint.ir.ops.pointwise import (
 from adjoint.ir.types import BOOL, F16, F32, F64, I32, I64, U8, DType, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 __all__ = ["Cast", "Identity", "Select", "StopGradient"]
 

@@ -29,7 +29,7 @@ from adjoint.ir.ops import trees
 from adjoint.ir.types import I64, DType
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 __all__ = ["COLUMNS", "LONG", "SHORT", "Columns", "Rows", "groups", "reference_mean", "reference_sum"]
 

@@ -17,9 +17,9 @@ from adjoint.ir.ops.shape import check_axis, check_tensor, zero_of
 from adjoint.ir.types import BOOL, F32, I32, I64, Dim, DType, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Kernel
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]

@@ -22,9 +22,9 @@ from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, collapsed, row_major
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 __all__ = ["Convolution", "ConvolutionInputGradient", "ConvolutionWeightGradient", "MatMul"]
 

@@ -19,7 +19,7 @@ from adjoint.ir.ops.pointwise import (
 from adjoint.ir.types import BOOL, DTYPES, I32, INTEGERS, U8, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Expr, Kernel
+    from adjoint.ir.kernel import Expr, Kernel
 
 __all__ = [
     "Bitwise", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Logical", "LogicalAnd", "LogicalNot",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from adjoint.ir.types import BF16, F16
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Kernel
+    from adjoint.ir.kernel import Buffer, Kernel
 
 __all__ = [
     "ELEMENTS_PER_THREAD", "Walk", "advance", "broadcast_walk", "collapsed", "emit_fill", "emit_map", "grain_of",

@@ -20,9 +20,9 @@ from adjoint.ir.ops.groups import SHORT, Rows, reference_sum
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = Any
 

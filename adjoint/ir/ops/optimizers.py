@@ -22,7 +22,7 @@ from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.types import F32, TensorType, scalar, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = Any
 

@@ -21,8 +21,8 @@ from adjoint.ir.ops.loops import broadcast_walk, emit_map
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, INTEGERS, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Kernel
     from adjoint.ir.core import Atom
+    from adjoint.ir.kernel import Buffer, Kernel
 
 __all__ = ["Binary", "Elementwise", "Unary"]
 

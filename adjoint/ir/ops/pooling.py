@@ -23,9 +23,9 @@ from adjoint.ir.ops.windows import PIECE, UNPADDED, Halving, Padding, Pair, Piec
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel, LocalArray
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel, LocalArray
 
 Array = Any
 __all__ = ["AvgPool", "AvgPoolGradient", "MaxPool", "MaxPoolGradient", "MaxPoolIndices", "MaxPoolSelect"]

@@ -23,9 +23,9 @@ from adjoint.ir.op import Effect, Op, mistake, operation, sample
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel, LocalArray
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel, LocalArray
 
 Array = Any
 

@@ -23,9 +23,9 @@ from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import F32, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = Any
 Cotangents = Sequence["Atom | None"]

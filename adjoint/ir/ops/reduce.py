@@ -34,9 +34,9 @@ from adjoint.ir.ops.loops import Walk, emit_fill, emit_map, grain_of, row_major
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, U8, Dim, DType, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 __all__ = ["Reduction", "rounding_steps"]
 

@@ -17,9 +17,9 @@ from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, emit_fill, grain_of
 from adjoint.ir.types import F32, I64, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 __all__ = ["Resample", "ResampleGradient"]
 

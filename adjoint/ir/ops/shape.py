@@ -25,9 +25,9 @@ from adjoint.ir.ops.loops import (
 from adjoint.ir.types import BOOL, F32, I32, Dim, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Kernel
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]

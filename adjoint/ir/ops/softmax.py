@@ -19,9 +19,9 @@ from adjoint.ir.ops.groups import SHORT, Given, Groups, groups, reference_sum
 from adjoint.ir.types import F32, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Kernel
 
 Array = Any
 

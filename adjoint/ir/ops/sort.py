@@ -19,9 +19,9 @@ from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import BOOL, F32, I8, I32, I64, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = np.ndarray[Any, Any]
 

@@ -24,9 +24,9 @@ from adjoint.ir.ops.pointwise import (
 from adjoint.ir.types import F32, tensor
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 __all__ = [
     "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Exp2",

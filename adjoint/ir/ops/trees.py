@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Expr, Kernel
+    from adjoint.ir.kernel import Expr, Kernel
 
 __all__ = ["LEVELS", "collected", "pushed"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from adjoint.codegen.kernel import Buffer, Expr, Kernel, LocalArray
+    from adjoint.ir.kernel import Buffer, Expr, Kernel, LocalArray
 
 __all__ = ["PIECE", "UNPADDED", "Geometry", "Halving", "Padding", "Pair", "Piece", "Windows"]
 

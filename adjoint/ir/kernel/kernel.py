@@ -1,45 +1,12 @@
-"""What an op's `lower` is given: a Kernel to describe its loops to, and Buffers to read and write.
-
-    def lower(self, k, x, y, out):
-        n = k.size(out.count, "n")
-        with k.stage(units=n, grain=32768) as i:
-            k.store(out, i, x[i] + y[i])
-
-becomes
-
-    static int add_f32_units(const float *restrict x, const float *restrict y, float *restrict out, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i++) {
-            out[i] = x[i] + y[i];
-        }
-        return 0;
-    }
-
-    int add_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t end) {
-        (void)size;
-        return add_f32_units(operand[0], operand[1], operand[2], begin, end);
-    }
-
-A kernel is one or more *stages*, each one C function that computes the units `begin..end` of its work; the runtime cuts the
-units into ranges and runs the stages in order on the same operands: inputs, outputs, then scratch.  A unit's values must not
-depend on `begin` and `end`.  Outputs and scratch overlap nothing else, save that an op's `in_place` may let the caller hand
-in the same memory for a result and an operand; inputs may be one another.
-
-Whatever may change without another kernel being needed goes through `size`: it becomes an element of the size array, not
-of the text.  So the text holds no shapes, and a new shape finds the kernel of the old one.  A Kernel made with
-`specialized=True` writes sizes into the text instead, from the same `lower`.
-
-Elements are loaded in the dtype they are computed in (f16 and bf16 as float, bool as bool) and rounded when stored.
-"""
+"""Kernel: records the loops and statements that an op's `lower` describes, as a tree of C."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from types import TracebackType
 from typing import Final
 
-from adjoint.codegen import c_ast
-from adjoint.codegen.c_ast import (
+from adjoint.ir.kernel.c_ast import (
     Assign,
     Binary,
     Block,
@@ -62,9 +29,9 @@ from adjoint.codegen.c_ast import (
     Statement,
     While,
     both,
-    cast,
     either,
     equal,
+    expression,
     greater,
     greater_equal,
     less,
@@ -76,13 +43,12 @@ from adjoint.codegen.c_ast import (
     not_equal,
     select,
 )
-from adjoint.codegen.c_print import KEYWORDS, identifier
+from adjoint.ir.kernel.conversion import cast, place_of, stored
+from adjoint.ir.kernel.names import KEYWORDS, identifier
+from adjoint.ir.kernel.operands import Buffer, LocalArray
 from adjoint.ir.types import BOOL, I32, I64, DType, TensorType, tensor
 
-__all__ = [
-    "LAUNCH_SIZES", "Buffer", "Expr", "Kernel", "LocalArray", "Name", "both", "cast", "either", "equal", "greater", "greater_equal",
-    "less", "less_equal", "literal", "maximum_of", "minimum_of", "negation", "not_equal", "select",
-]
+__all__ = ["LAUNCH_SIZES", "Kernel"]
 
 LAUNCH_SIZES: Final = 2
 """Elements at the front of a size array that belong to the launcher: units, and units per thread below which threads do
@@ -94,7 +60,7 @@ MATHEMATICS: Final = frozenset(
 """Functions of C11's <math.h> that compilers inline, or that are exact: `sqrtf` for float, `sqrt` for double."""
 
 TESTS: Final = frozenset({"isnan", "isinf", "isfinite", "signbit"})
-"""Macros of C11's <math.h> that answer zero or not."""
+"""Macros of C11's <math.h> that return an int: zero for false."""
 
 PARAMETERS: Final = (
     ("void *const *", "operand"),
@@ -102,7 +68,7 @@ PARAMETERS: Final = (
     ("int64_t", "begin"),
     ("int64_t", "end"),
 )
-"""Of every kernel."""
+"""The parameters of every kernel."""
 
 RESERVED: Final = (
     KEYWORDS
@@ -112,74 +78,11 @@ RESERVED: Final = (
     | TESTS
     | {"NAN", "INFINITY", "main"}
 )
-"""Names that a local, a buffer or a size does not get."""
-
-
-class Buffer:
-    """An operand: `shape` elements of `dtype`, contiguous, row-major, indexed by one number.
-
-    `x[i]` is an element in the dtype it is computed in; `x.raw(i)` is the element as it is stored, which can only be copied.
-    """
-
-    __slots__ = ("alone", "dtype", "name", "pointer", "position", "type", "written")
-
-    def __init__(self, type_: TensorType, name: str, position: int, *, written: bool):
-        self.type = type_
-        self.dtype = type_.dtype
-        self.name = name
-        self.position = position
-        """Its index in the operand array."""
-        self.written = written
-        self.alone = True
-        """Whether no other operand is the same memory, unless both are only read."""
-        self.pointer = Name(name, type_.dtype)
-
-    def __repr__(self) -> str:
-        return f"{self.name}: {self.type}"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.type.sizes
-
-    @property
-    def rank(self) -> int:
-        return self.type.rank
-
-    @property
-    def count(self) -> int:
-        """Number of elements."""
-        return prod(self.type.sizes)
-
-    def raw(self, index: Operand) -> Index:
-        """The element as it is stored."""
-        return Index(self.pointer, c_ast.expression(index, I64), self.dtype)
-
-    def __getitem__(self, index: Operand) -> Expr:
-        return c_ast.widened(Index(self.pointer, c_ast.expression(index, I64), self.dtype))
-
-    def at(self, index: Operand) -> Expr:
-        """Pointer to the element, to be handed to a function."""
-        index = c_ast.expression(index, I64)
-        if isinstance(index, Integer) and index.value == 0:
-            return self.pointer
-        return c_ast.address(Index(self.pointer, index, self.dtype))
-
-
-class LocalArray:
-    """An array on the stack of the thread that computes."""
-
-    __slots__ = ("dtype", "length", "name", "pointer")
-
-    def __init__(self, dtype: DType, length: int, name: str):
-        self.dtype, self.length, self.name = dtype, length, name
-        self.pointer = Name(name, dtype)
-
-    def __getitem__(self, index: Operand) -> Expr:
-        return c_ast.widened(Index(self.pointer, c_ast.expression(index, I64), self.dtype))
+"""Names that no local, buffer or size may have."""
 
 
 class _Scope:
-    """Collects the statements written inside a `with`, and the names declared there."""
+    """Collect the statements written inside a `with`, and the names declared there."""
 
     __slots__ = ("body", "kernel", "names", "outer")
 
@@ -273,7 +176,7 @@ class _Block(_Scope):
 
 
 class _Stage(_Scope):
-    """One C function; with `name` its units are looped over."""
+    """One C function of the kernel."""
 
     __slots__ = ("grain", "units")
 
@@ -324,40 +227,40 @@ _SIZE: Final = Name("size", I64)
 
 
 class Kernel:
-    """Takes down what an op's `lower` says.  Made by `emit.lower`."""
+    """Records what an op's `lower` describes.  `codegen.emit.lower` makes it, and reads it out."""
 
     def __init__(self, *, specialized: bool = False):
         self.specialized = specialized
         self.titles: dict[str, str] = {}
-        """Per buffer, what the comment over the function says of its shape."""
+        """The shape of each described buffer, as the comment over the function shows it."""
         self._buffers: list[Buffer] = []
         self._scratch: list[Buffer] = []
         self._sizes: dict[str, int] = {}
         self._stages: list[tuple[int, int, tuple[Statement, ...]]] = []
         self._scope: _Scope | None = None
         self._active: set[str] = set()
-        """Names of locals that are in scope."""
+        """Names of the locals in scope."""
         self._ever: set[str] = set()
-        """Names that locals have had anywhere: a size is declared above all of them."""
+        """Names of all locals, in scope or not: no size may have one, since sizes are declared above all locals."""
         self._fixed: set[str] = set()
         """Names of buffers and sizes."""
 
     # Operands and sizes.
 
     def operand(self, type_: TensorType, name: str, *, written: bool) -> Buffer:
-        """The next operand of the kernel; `written` for outputs."""
+        """Add the next operand of the kernel; `written` for outputs."""
         buffer = Buffer(type_, self._fixed_name(name), len(self._buffers), written=written)
         self._buffers.append(buffer)
         return buffer
 
     def scratch(self, dtype: DType, count: int, name: str = "scratch") -> Buffer:
-        """Memory for `count` elements that the stages share; its contents are undefined at first."""
+        """Add memory for `count` elements that the stages share; its contents are undefined at first."""
         buffer = self.operand(tensor(dtype, (count,)), name, written=True)
         self._scratch.append(buffer)
         return buffer
 
     def size(self, value: int, name: str = "n") -> Expr:
-        """An integer that is known when the kernel is started: a dimension, a stride, an attribute."""
+        """Return an integer that is known when the kernel is launched: a dimension, a stride, an attribute."""
         if self.specialized:
             return Integer(value, I64)
         name = self._fixed_name(name)
@@ -365,10 +268,10 @@ class Kernel:
         return Name(name, I64)
 
     def describe(self, buffer: Buffer, shape: str) -> None:
-        """What the comment over the function is to say of a shape: `m, k`.  It is part of the kernel's text."""
+        """Set how the comment over the function shows a buffer's shape, such as `m, k`.  It is part of the kernel's text."""
         self.titles[buffer.name] = shape
 
-    # Expressions other than arithmetic, for `lower`: ops import nothing of this package.
+    # Expressions other than arithmetic, so that an op need not import them.
 
     less = staticmethod(less)
     less_equal = staticmethod(less_equal)
@@ -388,63 +291,63 @@ class Kernel:
     # Structure.
 
     def stage(self, units: Operand, grain: int, name: str = "i") -> _LoopStage:
-        """A function that loops over its units; `grain`: units per thread below which more threads do not pay."""
+        """Open a function that loops over its units; `grain`: units per thread below which more threads do not pay."""
         return _LoopStage(self, units, grain, name)
 
     def stage_range(self, units: Operand, grain: int) -> _RangeStage:
-        """A function that is given its range of units, `(begin, end)`, and loops by itself."""
+        """Open a function that is given its range of units, `(begin, end)`, and writes its own loop."""
         return _RangeStage(self, units, grain)
 
     def loop(self, start: Operand, stop: Operand, name: str = "j", step: int = 1) -> _Loop:
-        """A loop over `start, start + step, ...` while less than `stop`; gives the index."""
+        """Open a loop over `start, start + step, ...` while less than `stop`; `as` gives the index."""
         if step < 1:
             raise ValueError("a loop's step is at least 1")
-        return _Loop(self, c_ast.expression(start, I64), c_ast.expression(stop, I64), step, name)
+        return _Loop(self, expression(start, I64), expression(stop, I64), step, name)
 
     def loop_while(self, condition: Expr) -> _While:
-        """A loop as long as `condition`, which is evaluated again each time, holds."""
+        """Open a loop that runs while `condition` holds; it is evaluated before each round."""
         return _While(self, condition)
 
     def when(self, condition: Expr) -> _When:
-        """What to do if `condition` holds."""
+        """Open the body of an `if`."""
         if condition.dtype is not BOOL:
             raise TypeError(f"a condition is bool, not {condition.dtype.name}")
         return _When(self, condition)
 
     def otherwise(self) -> _Otherwise:
-        """What to do if the condition of the `when` just before does not hold."""
+        """Open the `else` of the `when` just before."""
         return _Otherwise(self)
 
     def block(self) -> _Block:
-        """A scope of its own for locals."""
+        """Open a scope of its own for locals."""
         return _Block(self)
 
     # Statements.
 
     def local(self, value: Operand, name: str = "t", dtype: DType | None = None) -> Expr:
-        """A variable with its first value; `dtype` is needed for a Python number."""
+        """Declare a variable with its first value; `dtype` is needed for a Python number."""
         return self._declare(value, name, dtype, constant=False)
 
     def let(self, value: Operand, name: str = "t", dtype: DType | None = None) -> Expr:
-        """A constant: a name for a value."""
+        """Declare a constant: a name for a value."""
         return self._declare(value, name, dtype, constant=True)
 
     def array(self, dtype: DType, length: int, name: str = "lane", *, zeroed: bool = False) -> LocalArray:
-        """An array on the stack, of the dtype that `dtype` is computed in."""
+        """Declare an array on the stack, of the dtype that `dtype` is computed in."""
         name = self._local_name(name)
         self._add(DeclareArray(name, dtype.compute, length, zeroed))
         return LocalArray(dtype.compute, length, name)
 
     def set(self, target: Expr, value: Operand) -> None:
-        """`target = value`; the target is a local or an element."""
-        place = c_ast.place(target)
+        """Write `target = value`; the target is a local or an element."""
+        place = place_of(target)
         self._written(place)
-        self._add(Assign(place, c_ast.stored(c_ast.expression(value, place.dtype.compute), place.dtype)))
+        self._add(Assign(place, stored(expression(value, place.dtype.compute), place.dtype)))
 
     def increment(self, target: Expr, value: Operand) -> None:
-        """`target += value`; the target is a local or an element."""
-        place = c_ast.place(target)
-        value = c_ast.expression(value, place.dtype.compute)
+        """Write `target += value`; the target is a local or an element."""
+        place = place_of(target)
+        value = expression(value, place.dtype.compute)
         if place.dtype.compute is not place.dtype or place.dtype is BOOL:
             self.set(target, target + value)
             return
@@ -454,13 +357,13 @@ class Kernel:
         self._add(Increment(place, value))
 
     def store(self, out: Buffer, index: Operand, value: Operand) -> None:
-        """`out[index] = value`, rounded to the dtype of `out` where that is narrower than the one it is computed in."""
+        """Write `out[index] = value`, rounded to the dtype of `out` where that is narrower than the one it is computed in."""
         out.written = True
-        place = Index(out.pointer, c_ast.expression(index, I64), out.dtype)
-        self._add(Assign(place, c_ast.stored(c_ast.expression(value, out.dtype.compute), out.dtype)))
+        place = Index(out.pointer, expression(index, I64), out.dtype)
+        self._add(Assign(place, stored(expression(value, out.dtype.compute), out.dtype)))
 
     def call(self, function: str, *arguments: Operand | Buffer | LocalArray, dtype: DType | None = None) -> Expr:
-        """The value of a function, of `dtype` or, by default, of the dtype of its first argument.
+        """Return a call of a function, of `dtype` or, by default, of the dtype of its first argument.
 
         `sqrt`, `fabs`, `isnan` and their like are C's; `exp` and all others are our own `adjoint_exp_f32`, or `_f64`; a name
         that begins with `adjoint_` is taken as it stands.
@@ -483,21 +386,21 @@ class Kernel:
         return Call(f"adjoint_{function}_{kind.name}", values, dtype or kind)
 
     def run(self, function: str, *arguments: Operand | Buffer | LocalArray) -> None:
-        """Calls a function for its effect; a name that begins with `adjoint_`, buffers and `buffer.at(i)` as pointers."""
+        """Call a function for its effect.  Its name begins with `adjoint_`; buffers and `buffer.at(i)` are passed as pointers."""
         self._add(Expression(Call(function, self._arguments(arguments, I64), I32)))
 
     def fail(self, code: int) -> None:
-        """Ends the kernel with a status, which is not 0."""
+        """End the kernel with a status other than 0."""
         self._add(Return(Integer(code, I32)))
 
     def comment(self, text: str) -> None:
-        """A remark; part of the kernel's text."""
+        """Write a comment; it is part of the kernel's text."""
         self._add(Comment(text))
 
     # Results, for `emit`.
 
     def functions(self, name: str) -> list[Function]:
-        """The stages as C functions, called `name`, or `name_1`, `name_2`, ... if they are several."""
+        """Return the stages as C functions, named `name`, or `name_1`, `name_2`, ... if there are several."""
         if not self._stages:
             raise TypeError(f"{name}: lower described no stage")
         prologue = tuple(
@@ -513,12 +416,12 @@ class Kernel:
         ]
 
     def launches(self) -> list[tuple[int, ...]]:
-        """The size array of each stage: units, grain, then the sizes in order."""
+        """Return the size array of each stage: units, grain, then the sizes in order."""
         sizes = tuple(self._sizes.values())
         return [(units, grain, *sizes) for units, grain, _ in self._stages]
 
     def scratch_bytes(self) -> tuple[int, ...]:
-        """Bytes of each scratch buffer."""
+        """Return the bytes of each scratch buffer."""
         return tuple(buffer.type.nbytes for buffer in self._scratch)
 
     # Inside.
@@ -550,10 +453,10 @@ class Kernel:
         return Name(name, value.dtype)
 
     def _arguments(self, arguments: Sequence[Operand | Buffer | LocalArray], dtype: DType) -> tuple[Expr, ...]:
-        return tuple(a.pointer if isinstance(a, Buffer | LocalArray) else c_ast.expression(a, dtype) for a in arguments)
+        return tuple(a.pointer if isinstance(a, Buffer | LocalArray) else expression(a, dtype) for a in arguments)
 
     def _written(self, place: Expr) -> None:
-        """Notes that an operand is not `const`."""
+        """Record that an operand is not `const`."""
         if isinstance(place, Index):
             for buffer in self._buffers:
                 if buffer.pointer is place.base:
@@ -582,7 +485,7 @@ class Kernel:
         return name
 
     def _value(self, units: Operand) -> int:
-        """The number of units, computed now from sizes and literals."""
+        """Return the number of units, computed now from sizes and literals."""
         if not isinstance(units, Expr):
             return int(units)
         match units:

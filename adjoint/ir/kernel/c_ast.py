@@ -1,9 +1,9 @@
 """The C that kernels are made of, as a tree: expressions that know their type, statements, and one function.
 
-The tree is small because kernels are: no strings of C are glued anywhere, `c_print` turns the tree into text once.
+The tree is small because kernels are: no strings of C are glued anywhere, `codegen.c_print` turns the tree into text once.
 An expression's `dtype` is the IR dtype of its *value*: a float16 element that was widened on loading is `f32`.  Indices
 are `i64`.  Arithmetic asks for equal dtypes on both sides (a Python number takes the other side's), so that no C
-conversion happens that nobody wrote; `cast` is the way from one dtype to another.
+conversion happens that nobody wrote; `conversion.cast` is the way from one dtype to another.
 
 Integer arithmetic wraps in every dtype.  For 32 and 64 bits that is the compiler's promise (`-fwrapv`); the narrower ones,
 which C computes as `int`, are cast back after each operation.  Arithmetic between two integer literals is done here.
@@ -15,13 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar, dataclass_transform
 
-from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I64, U8, U16, DType
+from adjoint.ir.types import BOOL, F64, I8, I16, I64, U8, U16, DType
 
 __all__ = [
     "Assign", "Binary", "Block", "Call", "CastTo", "Comment", "Conditional", "Declare", "DeclareArray", "DeclarePointer",
     "Expr", "Expression", "For", "Function", "If", "Increment", "Index", "Integer", "Name", "Operand", "Real", "Return",
-    "Statement", "String", "Unary", "While", "address", "binary", "both", "cast", "either", "equal", "greater",
-    "greater_equal", "less", "less_equal", "literal", "maximum_of", "minimum_of", "negation", "not_equal", "select",
+    "Statement", "String", "Unary", "While", "address", "binary", "both", "either", "equal", "expression", "greater",
+    "greater_equal", "less", "less_equal", "literal", "maximum_of", "minimum_of", "negation", "not_equal", "select", "wrapped",
 ]
 
 COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
@@ -546,70 +546,3 @@ def address(element: Expr) -> Expr:
     if not isinstance(element, Index):
         raise TypeError("only elements have an address")
     return Unary("&", element, element.dtype)
-
-
-def cast(x: Operand, dtype: DType) -> Expr:
-    """`x` as `dtype`, by C's rules (floats are truncated to integers; out of range is the caller's business).
-
-    To bool: whether it is not zero.  To f16 or bf16: rounded to it, and still a float, as those are computed in f32.
-    """
-    if not isinstance(x, Expr):
-        return literal(x, dtype)
-    if dtype is F16 or dtype is BF16:
-        return widened(narrowed_float(cast(x, F32), dtype))
-    if dtype is x.dtype:
-        return x
-    if dtype is BOOL:
-        return not_equal(x, 0)
-    if x.dtype.compute is not x.dtype:
-        raise TypeError(f"{x.dtype.name} as it is stored: load it instead")
-    if isinstance(x, Integer):
-        if dtype.is_float and abs(x.value) <= 1 << 24:
-            return Real(float(x.value), dtype)
-        if dtype.is_integer:
-            return Integer(wrapped(x.value, dtype), dtype)
-    return CastTo(x, dtype)
-
-
-_WIDEN: Final = {F16: "adjoint_f32_of_f16", BF16: "adjoint_f32_of_bf16"}
-_NARROW: Final = {F16: "adjoint_f16_of_f32", BF16: "adjoint_bf16_of_f32"}
-
-
-def widened(element: Expr) -> Expr:
-    """A stored element as a value of the dtype it is computed in."""
-    if element.dtype in _WIDEN:
-        return Call(_WIDEN[element.dtype], (element,), F32)
-    if element.dtype is BOOL:
-        return Binary("!=", element, Integer(0, U8), BOOL)
-    return element
-
-
-def narrowed_float(value: Expr, dtype: DType) -> Expr:
-    """A float as it is stored in `dtype`."""
-    return Call(_NARROW[dtype], (value,), dtype) if dtype in _NARROW else value
-
-
-def stored(value: Expr, dtype: DType) -> Expr:
-    """`value`, of the dtype that `dtype` is computed in, as an element of `dtype`."""
-    if value.dtype is dtype:
-        return value
-    if value.dtype is not dtype.compute:
-        raise TypeError(f"a value of {value.dtype.name} cannot be stored in {dtype.name}: cast it")
-    if isinstance(value, Call) and value.function in _WIDEN.values():
-        (element,) = value.arguments
-        if element.dtype is dtype:
-            return element
-    return narrowed_float(value, dtype)
-
-
-def place(target: Expr) -> Expr:
-    """The local or element that a loaded value came from."""
-    match target:
-        case Name() | Index():
-            return target
-        case Call(_, (Index() as element,)) if element.dtype in _WIDEN:
-            return element
-        case Binary("!=", Index(_, _, dtype) as element, Integer(0)) if dtype is BOOL:
-            return element
-        case _:
-            raise TypeError("only a local or an element can be assigned to")

@@ -1,0 +1,74 @@
+"""What a kernel reads and writes: the buffers it is given, and arrays on its stack."""
+
+from __future__ import annotations
+
+from math import prod
+
+from adjoint.ir.kernel.c_ast import Expr, Index, Integer, Name, Operand, address, expression
+from adjoint.ir.kernel.conversion import widened
+from adjoint.ir.types import I64, DType, TensorType
+
+__all__ = ["Buffer", "LocalArray"]
+
+
+class Buffer:
+    """An operand: `shape` elements of `dtype`, contiguous, row-major, indexed by one number.
+
+    `x[i]` is an element in the dtype it is computed in; `x.raw(i)` is the element as it is stored, which can only be copied.
+    """
+
+    __slots__ = ("alone", "dtype", "name", "pointer", "position", "type", "written")
+
+    def __init__(self, type_: TensorType, name: str, position: int, *, written: bool):
+        self.type = type_
+        self.dtype = type_.dtype
+        self.name = name
+        self.position = position
+        """Its index in the operand array."""
+        self.written = written
+        self.alone = True
+        """Whether no other operand shares its memory; operands that are only read may share."""
+        self.pointer = Name(name, type_.dtype)
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.sizes
+
+    @property
+    def rank(self) -> int:
+        return self.type.rank
+
+    @property
+    def count(self) -> int:
+        """Number of elements."""
+        return prod(self.type.sizes)
+
+    def raw(self, index: Operand) -> Index:
+        """Return the element as it is stored."""
+        return Index(self.pointer, expression(index, I64), self.dtype)
+
+    def __getitem__(self, index: Operand) -> Expr:
+        return widened(Index(self.pointer, expression(index, I64), self.dtype))
+
+    def at(self, index: Operand) -> Expr:
+        """Return a pointer to the element, to pass to a function."""
+        index = expression(index, I64)
+        if isinstance(index, Integer) and index.value == 0:
+            return self.pointer
+        return address(Index(self.pointer, index, self.dtype))
+
+
+class LocalArray:
+    """An array on the stack of the thread that computes."""
+
+    __slots__ = ("dtype", "length", "name", "pointer")
+
+    def __init__(self, dtype: DType, length: int, name: str):
+        self.dtype, self.length, self.name = dtype, length, name
+        self.pointer = Name(name, dtype)
+
+    def __getitem__(self, index: Operand) -> Expr:
+        return widened(Index(self.pointer, expression(index, I64), self.dtype))
