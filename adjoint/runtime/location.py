@@ -5,19 +5,47 @@ from __future__ import annotations
 import linecache
 import re
 import sys
-from pathlib import Path
+import threading
+from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from adjoint.diagnostics import UNKNOWN, At, Loc, beginning, is_ours, user_place
 
 if TYPE_CHECKING:
     from adjoint.ir.core import Node
 
-__all__ = ["definition", "receiver", "site_of", "user_frame", "user_location"]
+__all__ = ["called_at", "definition", "receiver", "site_of", "user_frame", "user_location"]
 
-_WALKER = str(Path(__file__).parent / "walk")
-"""How the names of the walker's files begin: their functions that run a node have it in the variable `node`."""
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+class _Running(threading.local):
+    """The nodes of graphs that call Python in this thread.
+
+    mark  the frame that calls, the place of its node, and the mark of the call around it; None outside of graphs
+    """
+
+    mark: tuple[FrameType, Loc, Any] | None = None
+
+
+_running = _Running()
+
+
+def called_at(node: Node | None, function: Callable[_Given, _Result], /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+    """Call a function for a node of a graph: while no code of the user's runs in it, the line that runs is the node's.
+
+    node  one that has a place; None: the line is that of whoever runs the graph
+    """
+    if node is None:
+        return function(*args, **kwargs)
+    before = _running.mark
+    try:
+        _running.mark = sys._getframe(), node.loc, before
+        return function(*args, **kwargs)
+    finally:
+        _running.mark = before
 
 
 def user_frame() -> FrameType | None:
@@ -29,15 +57,13 @@ def user_frame() -> FrameType | None:
 
 
 def user_location() -> Loc:
-    """The line of the user's program that is running: the innermost frame outside of this library, or node of a graph."""
-    frame = sys._getframe(1)
+    """The line of the user's program that is running: the innermost frame outside of this library, or node that called Python."""
+    frame, mark = sys._getframe(1), _running.mark
     while frame is not None:
+        if mark is not None and frame is mark[0]:
+            return mark[1]
         code = frame.f_code
-        if code.co_filename.startswith(_WALKER):
-            node = frame.f_locals.get("node")
-            if node is not None and user_place(node.loc) is not None:
-                return node.loc
-        elif not is_ours[code.co_filename]:
+        if not is_ours[code.co_filename]:
             positions = list(code.co_positions())[frame.f_lasti // 2]
             line, _, column, end = positions
             return At(code.co_filename, line or frame.f_lineno, (column or 0) + 1, (end or 0) + 1 if end else 0)
@@ -51,12 +77,12 @@ def definition(function: Any) -> Loc:
     return beginning(code.co_filename, code.co_firstlineno) if code is not None and not is_ours[code.co_filename] else UNKNOWN
 
 
-def site_of(node: Node) -> Node | None:
-    """What events of a node of a graph are recorded at: the node, or, where it has no place of its own, the line that runs the graph.
+def site_of(node: Node, around: Node | None) -> Node | None:
+    """What events of a node of a graph are recorded at: the node, or, where it has no place of its own, the one around it that has.
 
-    A cell of the library that is run as a graph has no line of the user's in it.
+    None where there is neither, as in a cell of the library that is run as a graph: then it is the line that runs the graph.
     """
-    return node if user_place(node.loc) is not None else None
+    return node if user_place(node.loc) is not None else around
 
 
 def receiver(loc: Loc) -> str:

@@ -6,7 +6,7 @@
 A pure node runs by its plan, found when it is first reached.  While a gradient is being taken every node is recorded on the
 tape of the thread, cells are entered and left on it, and hooks hang on it: so gradients, hooks and gradients of gradients
 are those of eager mode.  The tape knows a step by the node (`Tape.site`), and a location is the node's; for a
-node without a place both are those of the line that runs the graph.
+node without a place both are those of the node around it, and outside of all such those of the line that runs the graph.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ class Walk:
             raise InternalError("the run that is replayed was longer than the graph")
         return [wrap(values[i].type, values[i].memory) if literal else values[i] for i, literal in self.results]
 
-
     def run_one(self, arguments: Sequence[Tensor]) -> Tensor:
         """The only result for arguments that are known to be of the right types; nothing is logged."""
         values = self.template.copy()
@@ -92,7 +91,7 @@ def bind(graph: Graph) -> Walk:
     function = graph.function
     for param in function.params:
         binder.place(param)
-    block = binder.block(function.body, own_params=True)
+    block = binder.block(function.body, None, own_params=True)
     ends = [(binder.position(atom), isinstance(atom, Literal)) for atom in function.body.results]
     return Walk(graph, block, binder.template, ends)
 
@@ -124,9 +123,10 @@ class _Binder:
     def positions(self, atoms: Sequence[Atom]) -> tuple[int, ...]:
         return tuple(self.position(atom) for atom in atoms)
 
-    def block(self, region: Region, own_params: bool = False) -> Block:
+    def block(self, region: Region, around: Node | None, own_params: bool = False) -> Block:
         """The nodes of a region whose parameters have their places; large values are let go after their last use.
 
+        around      the site of the node whose region it is
         own_params  the parameters too: nothing else uses them
         """
         block = Block()
@@ -138,13 +138,13 @@ class _Binder:
             for value in node.results:
                 self.place(value)
             results = range(first, len(self.template))
-            inner = isinstance(node.op, RegionOp)
+            inner, site = isinstance(node.op, RegionOp), site_of(node, around)
             if isinstance(node.op, Write):
                 value = node.operands[0]
                 dies = value in computed and value in dying.get(index, ())
                 step = walk_hosts.write(node, self.graph.state, operands, dies)
             else:
-                step = self.control(node, operands, results) if inner else self.step(node, operands, results)
+                step = self.control(node, site, operands, results) if inner else self.step(node, site, operands, results)
             if node.op.effect is Effect.PURE and not inner:
                 computed.update(node.results)
             block.add(step, node, None if inner else results)
@@ -152,19 +152,19 @@ class _Binder:
                 block.add(_release(self.positions(dying[index])), None, None)
         return block
 
-    def step(self, node: Node, operands: tuple[int, ...], results: range) -> Step:
+    def step(self, node: Node, site: Node | None, operands: tuple[int, ...], results: range) -> Step:
         op, graph = node.op, self.graph
         match op:
             case Read():
                 return walk_hosts.read(node, graph.state, results)
             case Hook():
-                return walk_hosts.hook(node, graph.hosts, operands, results)
+                return walk_hosts.hook(node, site, graph.hosts, operands, results)
             case Attach():
-                return walk_hosts.attach(node, graph.hosts, operands)
+                return walk_hosts.attach(node, site, graph.hosts, operands)
             case Apply():
-                return walk_hosts.apply(node, graph.hosts, operands, results)
+                return walk_hosts.apply(node, site, graph.hosts, operands, results)
             case Outputs():
-                return walk_hosts.outputs(node, graph.hosts, operands, results)
+                return walk_hosts.outputs(node, site, graph.hosts, operands, results)
             case Draw(seed=seed):
                 return walk_hosts.draw(seed, results)
             case Undef():
@@ -180,15 +180,15 @@ class _Binder:
             case Pop():
                 return _plain(lambda stack: stack, operands, results)
             case _ if op.effect is Effect.PURE or isinstance(op, Collective):
-                return _pure(node, operands, results)
+                return _pure(node, site, operands, results)
             case _:
                 raise InternalError(f"{op.name} does not stand in a graph")
 
-    def control(self, node: Node, operands: tuple[int, ...], results: range) -> Step:
+    def control(self, node: Node, site: Node | None, operands: tuple[int, ...], results: range) -> Step:
         regions = node.regions
         params = tuple(self.place(p) for region in regions[-1:] for p in region.params)
         whole = isinstance(node.op, (Cell, Differentiated))
-        blocks = [self.block(region, own_params=whole) for region in regions]
+        blocks = [self.block(region, site, own_params=whole) for region in regions]
         yields = [self.positions(region.results) for region in regions]
         match node.op:
             case If():
@@ -198,16 +198,16 @@ class _Binder:
             case While():
                 return _while(operands, params, blocks, yields, results)
             case Cell():
-                site = self.graph.site(node)
-                if site is None:
+                call = self.graph.site(node)
+                if call is None:
                     return _inlined(operands, params, blocks[0], yields[0], results)
-                return walk_cells.cell(node, site, blocks[0], operands, params, yields[0], results)
+                return walk_cells.cell(node, site, call, blocks[0], operands, params, yields[0], results)
             case Gradient():
-                return walk_cells.gradient(node, self.graph.state, blocks[0], operands, params, yields[0], results)
+                return walk_cells.gradient(node, site, self.graph.state, blocks[0], operands, params, yields[0], results)
             case Record():
-                return walk_cells.record(node, self.graph.state, blocks[0], operands, params, yields[0], results)
+                return walk_cells.record(node, site, self.graph.state, blocks[0], operands, params, yields[0], results)
             case Pull():
-                return walk_cells.pull(operands, results)
+                return walk_cells.pull(site, operands, results)
             case op:
                 raise InternalError(f"{op.name} does not stand in a graph")
 
@@ -249,9 +249,9 @@ def _plain(function: Callable[..., Sequence[Any]], operands: tuple[int, ...], re
 _new = object.__new__
 
 
-def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
+def _pure(node: Node, site: Node | None, operands: tuple[int, ...], results: range) -> Step:
     """A step that runs a plan and records it; `kernel` is the plan's function, found at the first run."""
-    op, site = node.op, site_of(node)
+    op = node.op
     types = [tensor_type(x) for x in node.operands]
     kernel: Callable[..., Any] | None = None
     if len(results) != 1:
@@ -271,7 +271,7 @@ def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
     type_ = tensor_type(node.result)
     out = results.start
     if isinstance(op, StopGradient):
-        return _stopped(node, type_, operands[0], out)
+        return _stopped(op, site, type_, operands[0], out)
     match operands:
         case (a,):
 
@@ -318,9 +318,8 @@ def _pure(node: Node, operands: tuple[int, ...], results: range) -> Step:
             return general
 
 
-def _stopped(node: Node, type_: TensorType, a: int, out: int) -> Step:
+def _stopped(op: Op, site: Node | None, type_: TensorType, a: int, out: int) -> Step:
     """The step of `stop_gradient`: hooks cannot be registered on what it gives, as in eager mode."""
-    op, site = node.op, site_of(node)
 
     def stopped(values: list[Any], run: Run) -> None:
         x = values[a]

@@ -18,7 +18,7 @@ from adjoint.runtime.custom_bprop import Rule
 from adjoint.runtime.grad import _outputs
 from adjoint.runtime.graph import CellSite, Deviation
 from adjoint.runtime.hooks import CellHooks
-from adjoint.runtime.location import site_of
+from adjoint.runtime.location import called_at
 from adjoint.runtime.program import gradients, zeros
 from adjoint.runtime.pullbacks import Pullback
 from adjoint.runtime.state import set_tape, state
@@ -33,10 +33,10 @@ __all__ = ["cell", "gradient", "pull", "record"]
 
 # -- cells ---------------------------------------------------------------------------------------------------------------
 def cell(
-    node: Node, site: CellSite, block: Block, operands: tuple[int, ...], params: tuple[int, ...], yielded: tuple[int, ...],
-    results: range,
+    node: Node, recorded_at: Node | None, site: CellSite, block: Block, operands: tuple[int, ...], params: tuple[int, ...],
+    yielded: tuple[int, ...], results: range,
 ) -> Step:
-    call = _Call(node, site, block, params, yielded)
+    call = _Call(node, recorded_at, site, block, params, yielded)
     reference, enter, leave = site.reference, mover(operands, params), mover(yielded, results)
 
     def cell_(values: list[Any], run: Run) -> None:
@@ -55,11 +55,12 @@ def cell(
 class _Call:
     """A call of a cell, with all that may surround it."""
 
-    def __init__(self, node: Node, site: CellSite, block: Block, params: tuple[int, ...], yielded: tuple[int, ...]):
+    def __init__(self, node: Node, recorded_at: Node | None, site: CellSite, block: Block, params: tuple[int, ...],
+                 yielded: tuple[int, ...]):
         op = node.op
         assert isinstance(op, CellOp)
         self.node, self.site, self.block, self.params = node, site, block, params
-        self.recorded_at = site_of(node)
+        self.recorded_at = recorded_at
         count = len(yielded) - op.residuals
         self.outputs, self.residuals = yielded[:count], yielded[count:]
         self.taken = [atom.type for atom in node.operands]
@@ -98,7 +99,7 @@ class _Call:
 
     def inside(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
         """Run the region as `Cell._recorded` runs construct."""
-        tape, node = run.tape, self.node  # noqa: F841 - for whoever asks for the user's line
+        tape = run.tape
         entered = run.taken(Entered)
         if entered is None:
             entered = self.entered(tape, given, hooks)
@@ -153,10 +154,9 @@ class _Call:
 
     def always(self, hooks: CellHooks | None, given: list[Tensor]) -> None:
         """The region has raised: forward hooks with `always_call` run."""
-        node = self.node  # noqa: F841 - for whoever asks for the user's line
         if hooks is not None:
             args, kwargs = self.site.arguments(given)
-            self.site.cell._always(hooks, args, kwargs)
+            called_at(self.recorded_at, self.site.cell._always, hooks, args, kwargs)
 
     # -- hooks that have come since the graph was made
     def before(self, run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
@@ -170,7 +170,7 @@ class _Call:
             # The hooks are to see tensors that are not the cell's own: they get a node of their own, which has them.
             raise Deviation(node, None, "forward_pre")
         args, kwargs = self.site.arguments(given)
-        new_args, new_kwargs = self.site.cell._forward_pre(hooks, args, kwargs)
+        new_args, new_kwargs = called_at(self.recorded_at, self.site.cell._forward_pre, hooks, args, kwargs)
         tensors = leaves((new_args, new_kwargs), Tensor) if self.site.ruled else top_level(new_args)
         fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), (new_args, new_kwargs))
         self.inline(run, "forward_pre", tensors if fits else leaves((new_args, new_kwargs), Tensor))
@@ -189,7 +189,7 @@ class _Call:
             raise Deviation(node, None, "forward")
         args, kwargs = self.site.arguments(given)
         expected = self.site.output(results)
-        output = self.site.cell._forward(hooks, args, kwargs, expected)
+        output = called_at(self.recorded_at, self.site.cell._forward, hooks, args, kwargs, expected)
         tensors = leaves(output, Tensor) if self.site.ruled else top_level(output)
         fits = [x.type for x in tensors] == self.given and _alike(self.site.output(tensors), output)
         self.inline(run, "forward", tensors if fits else leaves(output, Tensor))
@@ -244,11 +244,11 @@ class _Opened(tuple[Any, ...]):
     watched: list[int | None]
 
 
-def _begun(tape: Tape, node: Node, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
+def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
     """Begin a gradient by the tensors `given` and the parameters that the node names."""
     op = node.op
     assert isinstance(op, Differentiated)
-    tape.site = site_of(node)
+    tape.site = site
     start = tape.begin((id(node), len(given)), node)
     opened = _Opened([tape.leaf(x) for x in given])
     opened.tape, opened.start = tape, start
@@ -271,8 +271,8 @@ def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -
 
 
 def _differentiated(
-    node: Node, symbols: Mapping[str, Tensor], block: Block, operands: Sequence[int], params: Sequence[int], results: range,
-    closed: Callable[[_Opened, list[Any], bool], tuple[Any, ...]],
+    node: Node, site: Node | None, symbols: Mapping[str, Tensor], block: Block, operands: Sequence[int], params: Sequence[int],
+    results: range, closed: Callable[[_Opened, list[Any], bool], tuple[Any, ...]],
 ) -> Step:
     """A region that is recorded; `closed` gives the results, told whether the tape is its own."""
 
@@ -284,7 +284,7 @@ def _differentiated(
         try:
             state.tape = run.tape = tape
             if opened is None:
-                opened = _begun(tape, node, symbols, [values[i] for i in operands])
+                opened = _begun(tape, node, site, symbols, [values[i] for i in operands])
                 run.keep(opened)
             else:
                 tape.depth += 1
@@ -293,7 +293,7 @@ def _differentiated(
             block.run(values, run)
             made = run.taken(tuple)
             if made is None:
-                made = run.keep(closed(opened, values, outer is None))
+                made = run.keep(called_at(site, closed, opened, values, outer is None))
             values[results.start : results.stop] = made
         finally:
             tape.depth = depth
@@ -304,8 +304,8 @@ def _differentiated(
 
 
 def gradient(
-    node: Node, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...], params: tuple[int, ...],
-    yielded: tuple[int, ...], results: range,
+    node: Node, site: Node | None, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...],
+    params: tuple[int, ...], yielded: tuple[int, ...], results: range,
 ) -> Step:
     """A region, and its gradient, as `grad.differentiate` takes it; `symbols` are the tensors of the state."""
     op = node.op
@@ -323,12 +323,12 @@ def gradient(
         found = dict(zip(wanted, gradients(tape, opened.start, slots, wanted, cotangents), strict=True))
         return (*outs, *_by_leaf(op, opened, found))
 
-    return _differentiated(node, symbols, block, operands[:count], params, results, closed)
+    return _differentiated(node, site, symbols, block, operands[:count], params, results, closed)
 
 
 def record(
-    node: Node, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...], params: tuple[int, ...],
-    yielded: tuple[int, ...], results: range,
+    node: Node, site: Node | None, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...],
+    params: tuple[int, ...], yielded: tuple[int, ...], results: range,
 ) -> Step:
     """A region, and what takes its gradient later, as `vjp` does."""
     op = node.op
@@ -339,17 +339,17 @@ def record(
         pullback = Pullback(opened.tape, opened.start, outs[: op.of], _wanted(opened), own)
         return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
 
-    return _differentiated(node, symbols, block, operands, params, results, closed)
+    return _differentiated(node, site, symbols, block, operands, params, results, closed)
 
 
-def pull(operands: tuple[int, ...], results: range) -> Step:
+def pull(site: Node | None, operands: tuple[int, ...], results: range) -> Step:
     """The gradients of what has been recorded."""
     trace, *given = operands
 
     def pull_(values: list[Any], run: Run) -> None:
         made = run.taken(tuple)
         if made is None:
-            made = run.keep(tuple(values[trace]([values[i] for i in given])))
+            made = run.keep(tuple(called_at(site, values[trace], [values[i] for i in given])))
         values[results.start : results.stop] = made
 
     return pull_

@@ -1,7 +1,7 @@
 """Steps of the walker that touch what is outside of the graph: parameters, the random stream, Python of the user's.
 
-Every function makes the step of one node; see `walk_run` for what a step is.  What a symbol stands for is looked up when the
-step runs.  Its variable `node` is what `location.user_location` finds.
+Every function makes the step of one node; see `walk_run` for what a step is, and `location.site_of` for its `site`.  What a
+symbol stands for is looked up when the step runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from adjoint.ir.core import Literal, Node
 from adjoint.runtime.graph import Deviation, Registration, Unfitting
-from adjoint.runtime.location import site_of
+from adjoint.runtime.location import called_at
 from adjoint.runtime.random import next_key
 from adjoint.runtime.tensor import Tensor, wrap
 from adjoint.runtime.walk_run import Run, Step
@@ -64,8 +64,8 @@ def draw(seed: int, results: range) -> Step:
     return draw_
 
 
-def hook(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
-    symbol, site = node.op.symbol, site_of(node)
+def hook(node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
+    symbol = node.op.symbol
 
     def hook_(values: list[Any], run: Run) -> None:
         given: Sequence[Tensor] = [values[i] for i in operands]
@@ -82,8 +82,8 @@ def hook(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], result
     return hook_
 
 
-def attach(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...]) -> Step:
-    symbol, site, (x,) = node.op.symbol, site_of(node), operands
+def attach(node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tuple[int, ...]) -> Step:
+    symbol, (x,) = node.op.symbol, operands
 
     def attach_(values: list[Any], run: Run) -> None:
         tape = run.tape
@@ -100,8 +100,10 @@ def attach(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...]) -> S
     return attach_
 
 
-def outputs(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
-    symbol, site = node.op.symbol, site_of(node)
+def outputs(
+    node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range
+) -> Step:
+    symbol = node.op.symbol
 
     def outputs_(values: list[Any], run: Run) -> None:
         given = [values[i] for i in operands]
@@ -117,7 +119,7 @@ def outputs(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], res
     return outputs_
 
 
-def apply(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
+def apply(node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
     symbol = node.op.symbol
     types = [v.type for v in node.results]
     literal = [isinstance(atom, Literal) for atom in node.operands]
@@ -125,7 +127,7 @@ def apply(node: Node, hosts: Mapping[str, Any], operands: tuple[int, ...], resul
     def apply_(values: list[Any], run: Run) -> None:
         # A constant's tensor is shared: Python is given one of its own.
         given = [wrap(values[i].type, values[i].memory) if is_literal else values[i] for i, is_literal in zip(operands, literal)]
-        returned = hosts[symbol](*given)
+        returned = called_at(site, hosts[symbol], *given)
         if isinstance(returned, Unfitting):
             run.keep(returned)
             raise Deviation(node, returned)

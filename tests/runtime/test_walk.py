@@ -11,6 +11,8 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
+from adjoint.diagnostics import UNKNOWN, Unknown
+from adjoint.ir.core import walk as nodes_of
 from adjoint.ir.ops.random import RandomUniform
 from adjoint.ir.types import F32, tensor
 from adjoint.runtime import program, walk
@@ -19,6 +21,7 @@ from adjoint.runtime.graph import Deviation
 from adjoint.runtime.location import user_location
 from adjoint.runtime.random import next_key
 from adjoint.runtime.state import state
+from adjoint.runtime.tape import Tape
 from adjoint.runtime.tensor import apply
 from tests.runtime.walks import N, T, function, made, same
 
@@ -443,3 +446,41 @@ def test_the_line_of_hooks_and_of_what_they_record(placed):
     hosts["raise"] = looks
     ms.grad(f)(T(1, 2), N(1, np.int64))
     assert all(place.startswith(__file__) for place in found) and len(found) == 2
+
+
+PARTS_WITHOUT_PLACES = """
+func @f(x: f32[2], i: i64) -> (f32[2], f32[2]) {{
+  c: bool = greater(i, 0_i64)
+  y: f32[2] = if c {{                                     at {file}:2:9
+    z: f32[2] = sin(x)
+    yield z
+  }} else {{
+    yield x
+  }}
+  v: f32[2], t: trace<f32[2] -> f32[2]> = record of=1 carry (u: f32[2] = y) {{    at {file}:3:5
+    w: f32[2] = cos(u)
+    yield w
+  }}
+  p: f32[2] = pull!(t, v)                                at {file}:4:12
+  return v, p
+}}
+"""
+
+
+def test_the_line_of_what_has_no_place_is_that_of_the_node_around_it(tmp_path):
+    """Ops in a branch, ops in a function that is differentiated, and those of the adjoint that a `pull!` runs."""
+    file = tmp_path / "program.py"
+    graph = made(PARTS_WITHOUT_PLACES.format(file=file))
+    for node in nodes_of(graph.function.body):
+        if isinstance(node.loc, Unknown):
+            object.__setattr__(node, "loc", UNKNOWN)  # its place in the text is one too
+    f = function(graph)
+    running = state.tape = Tape()
+    try:
+        begun = running.begin("f", None)
+        f(running.leaf(T(1, 2)), N(1, np.int64))
+        lines = [(step.about.name, str(step.loc)) for step in running.path(begun) if step.kind == "op"]
+    finally:
+        state.tape = None
+    assert lines[:2] == [("sin", f"{file}:2:9"), ("cos", f"{file}:3:5")]
+    assert len(lines) > 2 and {place for _, place in lines[2:]} == {f"{file}:4:12"}
