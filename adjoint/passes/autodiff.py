@@ -7,14 +7,15 @@ x' for the cotangent of x.  The adjoint walks the nodes backwards:
     x'     +=  vjp(op)(y')       for y = op(.., x, ..), from last to first
 
 Each x' is one running sum in reverse program order, begun with its first summand, not with zero.  A node none of whose results
-has a cotangent is passed over: absent is not zero.  When the walk reaches the definition of x, x' is complete: what `attach!`
-hung on x is called back then; for leaves at the end, in reverse order of first use.
+has a cotangent is skipped: absent is not zero.  When the walk reaches the definition of x, x' is complete: callbacks that
+`attach!` registered on x run then; those of leaves run at the end, in reverse order of first use.
 
 The adjoint is ordinary IR and can be differentiated again.  It is built as if it could see every forward value; those that it
-was caught looking at are the residuals.
+uses are the residuals.
 
-The walk is in `sweep`, the rules of nodes with regions in `autodiff_regions`, the forward copy that hands out residuals in
-`residuals`; what is active and what hangs on it is found by `activity`.  Here are the ways to ask for it:
+`sweep` walks backwards, `autodiff_regions` has the rules of nodes with regions, and `reverse` runs both.  `residuals` makes the
+forward copy that returns the residuals.  `activity` finds which values are active, and which callbacks are attached to them.
+This module has the ways to ask for a gradient:
 
     adjoint     the reverse pass, into a Builder
     pullback    the same as a closed function of residuals and cotangents
@@ -44,7 +45,7 @@ from adjoint.passes.differentiate import expanded, forward_and_adjoint
 from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Pass, chosen, unused, with_replaced
 from adjoint.passes.residuals import extended
-from adjoint.passes.sweep import swept
+from adjoint.passes.reverse import swept
 
 __all__ = ["Grad", "Pair", "Pulled", "adjoint", "pair", "pullback"]
 
@@ -72,7 +73,7 @@ def adjoint(
 
 @dataclass(frozen=True)
 class Pulled:
-    """The reverse pass over some nodes as a function, and what it needs of their forward run.
+    """The reverse pass over some nodes as a function, and the forward values that it needs.
 
     function   parameters: the residuals, then the cotangents of the outputs that have one; results: the cotangents of the
                wanted leaves that are not missing, then the bits of those that are there on some paths only
@@ -99,7 +100,7 @@ def pullback(
     module: Module | None = None,
     closed: bool = False,
 ) -> Pulled:
-    """The reverse pass over `nodes` as a closed function called `symbol`, without dead code.
+    """Return the reverse pass over `nodes` as a closed function called `symbol`, without dead code.
 
     nodes    in program order
     outputs  the values that may have cotangents
@@ -130,7 +131,7 @@ def pullback(
 
 
 def _seed(output: Atom) -> Value:
-    """A parameter for the cotangent of an output."""
+    """Return a parameter for the cotangent of an output."""
     return Value(output.type, f"{output.hint}'" if isinstance(output, Value) else "ct")
 
 
@@ -196,7 +197,7 @@ class Pair(Pass):
 
 
 def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Sequence[bool] | None = None) -> tuple[Function, Pulled]:
-    """`@f.fwd`, which returns the results and then the residuals, and the pullback `@f.bwd`.
+    """Return `@f.fwd`, which returns the results and then the residuals, and the pullback `@f.bwd`.
 
     present  for each result, whether it has a cotangent; by default those that hold floating-point numbers do
     """
@@ -209,7 +210,7 @@ def pair(function: Function, wanted: Sequence[Leaf], module: Module, present: Se
 
 
 def _unattached(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes without `attach!`: what it asks for is done, its callbacks stand in the adjoint."""
+    """Return the nodes without `attach!`, whose callbacks are in the adjoint by now."""
     kept: list[Node] = []
     for node in nodes:
         if not isinstance(node.op, Attach):
@@ -221,14 +222,14 @@ def _unattached(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _seeded(results: Sequence[Atom], wanted: Sequence[Leaf]) -> list[bool]:
-    """For each result whether it has a cotangent: floating-point numbers, and integers where one is differentiated by."""
+    """Return for each result whether it has a cotangent: floats do, and integers where one of them is wanted."""
     integers = any(isinstance(leaf, Value) and not differentiable_by_default(leaf.type) for leaf in wanted)
     chosen_by = differentiable if integers else differentiable_by_default
     return [chosen_by(y.type) for y in results]
 
 
 def _wanted(function: Function, module: Module, names: Sequence[str]) -> list[Leaf]:
-    """The leaves called `names`."""
+    """Return the leaves called `names`; CompileError for an unknown one."""
     if not names:
         return [param for param in function.params if differentiable_by_default(param.type)]
     by_name = {param.hint: param for param in function.params}

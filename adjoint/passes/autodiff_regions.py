@@ -1,10 +1,10 @@
 """Gradients of control: transforms of regions.
 
-Let R' be the adjoint of a region R, built as if it could see every value of R.  What it was caught looking at,
+Let R' be the adjoint of a region R, built as if it could see every value of R.  The values of R that it uses,
 
     looked(R) = free_values(R') & defined(R),
 
-are the residuals, and R is run so that they are there:
+are the residuals, and R is run so that they can be read outside of it:
 
     y = if c { R } else { S }            y, looked(R), looked(S) = if c { R; undef.. } else { S; undef.. }
                                          x' = if c { R' } else { S' }
@@ -20,17 +20,16 @@ are the residuals, and R is run so that they are there:
     y = call @f(a)                       a' = call @f.bprop(a, y, y'), the pullback it names; other calls are inlined before
 
 The forward copies on the left are made by `residuals`.  A value captured from outside has one running sum, threaded through the
-regions of the adjoint.  Where it is there on some paths only it is a `Sometimes`, whose bit is carried along and folded away
-where it is known.
+regions of the adjoint.  A sum that is there on some paths only is a `Sometimes`; its bit is carried along, and folded where it is
+known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NoReturn
 
-from adjoint.diagnostics import InternalError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, walk
 from adjoint.ir.ops.control import Call, Cell, For, If, Pull, While, known_rounds
@@ -40,41 +39,11 @@ from adjoint.ir.ops.state import Read
 from adjoint.ir.types import BOOL, I64, StackType, Type, scalar, stack_of
 from adjoint.passes import errors
 from adjoint.passes.activity import Branched, Leaf, Pending, Repeated, Times
-from adjoint.passes.cotangent import FALSE, TRUE, Cotangent, Sometimes, given, presence, value_of
+from adjoint.passes.cotangent import FALSE, NEVER, ONCE, TRUE, Cotangent, Sometimes, given, presence, value_of
 from adjoint.passes.rebuild import fresh, renamed
+from adjoint.passes.sweep import Counts, RegionRules, Sweep
 
-if TYPE_CHECKING:
-    from adjoint.passes.sweep import Sweep
-
-__all__ = ["NEVER", "ONCE", "fire_branched", "fire_repeated", "fire_times", "pull_region"]
-
-NEVER, ONCE = Literal(0, scalar(I64)), Literal(1, scalar(I64))
-"""Numbers of times that a callback has been attached."""
-
-Counts = dict[Pending, Cotangent]
-
-
-def pull_region(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
-    """Emit the adjoint of a node with regions (or a call), given the cotangents of its results.
-
-    pending  for each result of an `if` or a loop, what is handed on to what it is
-    """
-    op = node.op
-    match op:
-        case If():
-            _pull_if(sweep, node, cotangents, pending)
-        case For() | While():
-            _pull_loop(sweep, node, cotangents, pending)
-        case Cell():
-            _pull_cell(sweep, node, op, cotangents)
-        case Call():
-            _pull_call(sweep, node, op, cotangents)
-        case Pull():
-            why = "this trace comes from outside of the function: `record` and `pull!` must stand in one function"
-            raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why)
-        case _:
-            raise InternalError(f"{op.name} has no rule")
-
+__all__ = ["RULES"]
 
 # if
 
@@ -98,7 +67,7 @@ def _pull_if(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], p
 
 
 def _look(sweep: Sweep, node: Node, adjoints: Sequence[Region]) -> None:
-    """Remember what the two sides of an emitted `if` look at inside the `if` that they are about."""
+    """Record which values of the forward `if` the two sides of its adjoint use."""
     looked = sweep.looked_at(node)
     for region, adjoint in zip(node.regions, adjoints, strict=True):
         for value in _seen(sweep, region, adjoint):
@@ -106,7 +75,7 @@ def _look(sweep: Sweep, node: Node, adjoints: Sequence[Region]) -> None:
 
 
 def _seen(sweep: Sweep, region: Region, adjoint: Region) -> list[Value]:
-    """The values of `region` that its adjoint looks at."""
+    """Return the values of `region` that its adjoint uses."""
     inside = sweep.inside(region)
     return [v for v in free_values(adjoint.nodes, adjoint.results, adjoint.params) if v in inside]
 
@@ -199,7 +168,7 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
 
 def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[Leaf], pending: Sequence[Counts]) -> dict[Pending, Atom]:
-    """What the adjoint of a loop begins with: for its results, and for the leaves that its body uses."""
+    """Return the counts that the adjoint of a loop begins with: of its results, and of the leaves that its body uses."""
     counts: dict[Pending, Atom] = {}
     for param, found in zip(carried, pending, strict=True):
         for key, count in found.items():
@@ -211,7 +180,7 @@ def _entering_counts(sweep: Sweep, carried: Sequence[Value], captured: Sequence[
 
 
 def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
-    """The active leaves from outside that a loop's body uses: values, and parameters that it reads."""
+    """Return the active leaves from outside that a loop's body uses: values, and parameters that it reads."""
     activity = sweep.activity
     outside = (activity.leaf(value) for value in free_of(body))
     reads = (node.op.symbol for node in walk(body) if isinstance(node.op, Read))
@@ -219,7 +188,7 @@ def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
 
 
 def _entering(slot: _Slot, status: str) -> Cotangent | None:
-    """The parameter or parameters of the adjoint's body for a carried cotangent."""
+    """Make the parameters of the adjoint's body for a carried cotangent: one, or two with its bit."""
     if status == "never":
         return None
     value = Value(slot.type, f"{slot.hint}'")
@@ -235,7 +204,7 @@ def _emit_loop(
     leaving: Sequence[Cotangent | None],
     trial: Sweep,
 ) -> list[Cotangent | None]:
-    """The loop that runs `trial` backwards over the rounds of `node`; what the slots hold after it."""
+    """Emit the loop that runs `trial` backwards over the rounds of `node`.  Return what the slots hold after it."""
     b = sweep.b
     params = [part for ct in entering for part in _parts(ct)]
     yielded = [part for slot, status, ct in zip(slots, statuses, leaving, strict=True) for part in _filled(trial.b, status, ct, slot.type)]
@@ -273,7 +242,7 @@ def _emit_loop(
 
 
 def _parts(cotangent: Cotangent | None) -> list[Value]:
-    """The parameters a carried cotangent takes."""
+    """Return the parameters of a carried cotangent."""
     match cotangent:
         case None:
             return []
@@ -284,7 +253,7 @@ def _parts(cotangent: Cotangent | None) -> list[Value]:
 
 
 def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -> list[Atom]:
-    """What is carried for a cotangent of a given status: nothing, itself, or itself and its bit."""
+    """Return the atoms carried for a cotangent of a given status: none, itself, or itself and its bit."""
     match status, cotangent:
         case "never", _:
             return []
@@ -301,10 +270,10 @@ def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -
 
 
 def _backwards(sweep: Sweep, node: Node, seen: Sequence[Value]) -> tuple[list[Atom], Value]:
-    """The bounds and the index of the adjoint's loop.
+    """Return the bounds and the index of the adjoint's loop.
 
-    It runs as many rounds as the forward loop.  When the adjoint looks at the forward index and the bounds are numbers, the
-    indices themselves run backwards; otherwise an index that is looked at comes from a stack like any other value.
+    It runs as many rounds as the forward loop.  When the adjoint uses the forward index and the bounds are numbers, the
+    index itself runs backwards; otherwise an index that is used comes from a stack like any other value.
     """
     if isinstance(node.op, While):
         looked = sweep.looked_at(node)
@@ -327,14 +296,14 @@ def _integer(value: int) -> Literal:
 # callbacks attached in branches and loops to values outside of them
 
 
-def fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None:
-    """Run the callbacks that the side taken has attached."""
+def _fire_branched(sweep: Sweep, leaf: Leaf | Pending, firing: Branched) -> None:
+    """Run the callbacks that were attached on the path taken."""
     first, second = firing.sides
     adjoints = sweep.branch(firing.node.operands[0], lambda side: side.fire(leaf, first), lambda side: side.fire(leaf, second))
     _look(sweep, firing.node, adjoints)
 
 
-def fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
+def _fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
     """Run a callback as often as was counted."""
     b = sweep.b
     before = value_of(sweep.sums[leaf])
@@ -346,7 +315,7 @@ def fire_times(sweep: Sweep, leaf: Leaf | Pending, firing: Times) -> None:
     sweep.sums[leaf] = b.emit_node(For(), [*bounds, before], regions=[region], hint=param.hint).results[0]
 
 
-def fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None:
+def _fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None:
     """Run the callbacks attached in a loop, in the order of its rounds.
 
     The conditions under which they were attached come from stacks, turned around first.
@@ -381,7 +350,7 @@ def fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None:
 
 
 def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
-    """The stack the other way around."""
+    """Emit a loop that reverses a stack."""
     inner = b.inner()
     source, target = fresh([stack, stack])
     rest, item = inner.pop(source)
@@ -391,14 +360,14 @@ def _turned(b: Builder, bounds: Sequence[Atom], stack: Value) -> Value:
 
 
 def _once(sweep: Sweep, region: Region, values: Sequence[Value]) -> Region:
-    """The body of an adjoint's loop, which defines forward `values` anew: renamed if another has done so before."""
+    """Return the body of an adjoint's loop, which redefines forward `values`; renamed if another body redefines them too."""
     again = not sweep.redefined.isdisjoint(values)
     sweep.redefined.update(values)
     return renamed([region])[0] if again else region
 
 
 def _pops(b: Builder, values: Sequence[Value], stacks: Sequence[Value]) -> list[Value]:
-    """Define `values` by popping them from `stacks`; what is left of the stacks."""
+    """Define `values` by popping them from `stacks`.  Return the stacks that are left."""
     rests = fresh(stacks)
     for value, stack, rest in zip(values, stacks, rests, strict=True):
         b.emit_node(Pop(), [stack], results=(rest, value))
@@ -408,7 +377,9 @@ def _pops(b: Builder, values: Sequence[Value], stacks: Sequence[Value]) -> list[
 # cells
 
 
-def _pull_cell(sweep: Sweep, node: Node, op: Cell, cotangents: Sequence[Cotangent | None]) -> None:
+def _pull_cell(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
+    op = node.op
+    assert isinstance(op, Cell)
     outputs = len(node.results) - op.residuals
 
     if op.rule:
@@ -461,9 +432,10 @@ def _hand_over(sweep: Sweep, node: Node, op: Cell, inputs: Sequence[Cotangent | 
 # calls
 
 
-def _pull_call(sweep: Sweep, node: Node, op: Call, cotangents: Sequence[Cotangent | None]) -> None:
-    """`x' = call @f.bprop(x, y, y')` for a function that names its pullback; an absent cotangent counts as zeros."""
-    module = sweep.activity.module
+def _pull_call(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
+    """Emit `x' = call @f.bprop(x, y, y')` for a function that names its pullback; an absent cotangent counts as zeros."""
+    op, module = node.op, sweep.activity.module
+    assert isinstance(op, Call)
     rule = module.functions[op.symbol].vjp if module is not None else None
     if module is None or rule is None:
         why = f"@{op.symbol} is called by itself: a call is inlined before its gradient is taken, and recursion has no gradient"
@@ -477,3 +449,15 @@ def _pull_call(sweep: Sweep, node: Node, op: Call, cotangents: Sequence[Cotangen
             side.add(atom, ct)
 
     sweep.decide(cotangents, pull)
+
+
+def _refuse_pull(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> NoReturn:
+    why = "this trace comes from outside of the function: `record` and `pull!` must stand in one function"
+    raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why)
+
+
+RULES = RegionRules(
+    pull={If: _pull_if, For: _pull_loop, While: _pull_loop, Cell: _pull_cell, Call: _pull_call, Pull: _refuse_pull},
+    fire={Branched: _fire_branched, Repeated: _fire_repeated, Times: _fire_times},
+)
+"""The rules of this module, for a `Sweep`."""

@@ -42,7 +42,7 @@ from adjoint.passes.inline import inlined_region
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.passes.residuals import extended
-from adjoint.passes.sweep import swept
+from adjoint.passes.reverse import swept
 
 __all__ = ["Differentiate", "expanded", "forward_and_adjoint", "has_gradients"]
 

@@ -9,26 +9,27 @@ sums go through both sides:
 
     if p { x1 = x' + ..; yield x1 } else { yield x' }
 
-What hangs on a value that a loop carries belongs to another value: one that the round before has made, or the initial one.  It
-goes there as cotangents do, as a number of times, by result and carried value, and runs where that other value is complete:
+A callback on a value that a loop carries belongs to another value: one that the round before has made, or the initial one.  A
+count of its runs is passed there as cotangents are, and it runs where that other value is complete:
 
     attach! @h(a)                     n(a) += 1
     y = for carry (a = x) { yield b } n(b) += n(a) of the next round, n(y) in the last; n(x) += n(a) of the first
     y = if c { yield u } ..           n(u) += n(y) where c
     b = op(..)                        b' = @h(b'), n(b) times
 
-Nodes with regions are pulled by `autodiff_regions`, which is given the sweep.
+A node with regions is pulled by the rule of its op (`RegionRules`), which is given the sweep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from adjoint.diagnostics import Derived, InternalError
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value, defined, walk
-from adjoint.ir.op import NotDifferentiable
+from adjoint.ir.core import Atom, Literal, Node, Region, Value, defined, walk
+from adjoint.ir.op import NotDifferentiable, Op
 from adjoint.ir.ops.control import For, If, RegionOp, While
 from adjoint.ir.ops.host import Attach, Callback
 from adjoint.ir.ops.stack import Pop
@@ -36,11 +37,31 @@ from adjoint.ir.ops.state import Read
 from adjoint.ir.types import NamedSizes, TensorType, TupleType, Type
 from adjoint.passes import errors
 from adjoint.passes.activity import Activity, Branched, Firing, Leaf, Pending, Repeated, Times, attaches_of
-from adjoint.passes.autodiff_regions import NEVER, ONCE, fire_branched, fire_repeated, fire_times, pull_region
-from adjoint.passes.cotangent import Cotangent, Sometimes, given, presence, undecided, value_of
+from adjoint.passes.cotangent import NEVER, ONCE, Cotangent, Sometimes, given, presence, undecided, value_of
 from adjoint.passes.residuals import Looked
 
-__all__ = ["Sweep", "swept"]
+__all__ = ["Counts", "RegionRules", "Sweep"]
+
+Counts: TypeAlias = dict[Pending, Cotangent]
+"""How often each pending callback is to run."""
+
+PullRule: TypeAlias = "Callable[[Sweep, Node, Sequence[Cotangent | None], Sequence[Counts]], None]"
+"""Emit the adjoint of a node, given the cotangents of its results and the callbacks that they hand on."""
+
+FireRule: TypeAlias = "Callable[[Sweep, Leaf | Pending, Any], None]"
+"""Run the callbacks of a firing on the sum of a leaf, or count them."""
+
+
+@dataclass(frozen=True)
+class RegionRules:
+    """How nodes with regions are differentiated, and callbacks attached inside of them run.
+
+    pull  by class of op; the callbacks handed on are given for each result of an `if` or a loop
+    fire  by class of firing
+    """
+
+    pull: Mapping[type[Op], PullRule]
+    fire: Mapping[type[Firing], FireRule]
 
 
 class Sweep:
@@ -48,16 +69,18 @@ class Sweep:
 
     b         where the adjoint is emitted
     activity  what it passes through
-    sums      leaf to running sum, for the leaves defined before the place the walk has reached; and what `attach!` nodes have
-              hung on them through values that loops carry, as numbers of times
-    looked    what it has looked at inside nodes with regions
-    redefined the forward values that some loop of the adjoint defines, having popped them
-    kept      cotangents of wanted values that are no leaves, from when they were complete
+    rules     the rules of nodes with regions
+    sums      leaf to running sum, for the leaves defined before the place the walk has reached; and how often callbacks are to
+              run that `attach!` registered on them through values that loops carry
+    looked    the values inside nodes with regions that the adjoint uses
+    redefined the forward values that some loop of the adjoint defines again, popped from a stack
+    kept      complete cotangents of wanted values that are no leaves
     """
 
-    def __init__(self, b: Builder, activity: Activity, looked: dict[Node, Looked] | None = None):
+    def __init__(self, b: Builder, activity: Activity, rules: RegionRules, looked: dict[Node, Looked] | None = None):
         self.b = b
         self.activity = activity
+        self.rules = rules
         self.sums: dict[Leaf | Pending, Cotangent] = {}
         self.looked: dict[Node, Looked] = {} if looked is None else looked
         self.redefined: set[Value] = set()
@@ -76,11 +99,17 @@ class Sweep:
                 cotangents = [taken[value] for value in node.results]
                 if any(ct is not None for ct in cotangents) or any(pending) or node in self.activity.handing:
                     self.locate(node)
-                    pull_region(self, node, cotangents, pending)
+                    self._pull_region(node, cotangents, pending)
             else:
                 cotangents = [self.take(value) for value in node.results]
                 if any(ct is not None for ct in cotangents):
                     self._pull(node, cotangents)
+
+    def _pull_region(self, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
+        rule = self.rules.pull.get(type(node.op))
+        if rule is None:
+            raise InternalError(f"{node.op.name} has no rule")
+        rule(self, node, cotangents, pending)
 
     def _pull(self, node: Node, cotangents: Sequence[Cotangent | None]) -> None:
         if isinstance(node.op, Pop) and isinstance(cotangents[1], Sometimes):
@@ -106,7 +135,7 @@ class Sweep:
         self.decide(cotangents, pull)
 
     def take(self, value: Value) -> Cotangent | None:
-        """The cotangent of a value whose definition is reached, after its callbacks."""
+        """Return the cotangent of a value whose definition is reached, after its callbacks have run."""
         if value in self.activity.reads:
             return None  # the sum belongs to the parameter
         if value in self.activity.attached or self.activity.handed:
@@ -116,7 +145,7 @@ class Sweep:
         return self.sums.pop(value, None)
 
     def take_all(self, leaves: Sequence[Any], nodes: Sequence[Node]) -> list[Cotangent | None]:
-        """The cotangents of leaves that `nodes` see from their beginning on; callbacks in reverse order of first use."""
+        """Return the cotangents of leaves defined before `nodes`; their callbacks run in reverse order of first use."""
         if self.activity.handed or any(leaf in self.activity.attached for leaf in leaves):
             for leaf in _by_first_use(leaves, nodes)[::-1]:
                 self.complete(leaf)
@@ -163,9 +192,9 @@ class Sweep:
     # paths
 
     def decide(self, cotangents: Sequence[Cotangent | None], act: Callable[[Sweep, Sequence[Any]], None], *, always: bool = False) -> None:
-        """Do `act` with cotangents each of which is there or None: one `if` for each presence bit.
+        """Call `act` with cotangents each of which is present or None: one `if` for each presence bit.
 
-        Nothing is done where all are None, unless it is `always`.
+        It is not called where all are None, unless `always`.
         """
         bit = undecided(cotangents)
         if bit is not None:
@@ -178,10 +207,10 @@ class Sweep:
             act(self, cotangents)
 
     def branch(self, condition: Atom, then: Callable[[Sweep], None], otherwise: Callable[[Sweep], None]) -> tuple[Region, Region]:
-        """Emit `if condition` with the running sums threaded through both sides; its regions, for what they look at."""
+        """Emit `if condition` with the running sums threaded through both sides.  Return its regions."""
         sides: list[Sweep] = []
         for act, known_bit in ((then, True), (otherwise, False)):
-            side = Sweep(self.b.inner(), self.activity, self.looked)
+            side = Sweep(self.b.inner(), self.activity, self.rules, self.looked)
             side.redefined = self.redefined
             for leaf, ct in self.sums.items():
                 if (known := given(ct, condition, known=known_bit)) is not None:
@@ -230,7 +259,7 @@ class Sweep:
         return regions
 
     def or_zero(self, cotangent: Cotangent | None, type_: Type) -> Atom:
-        """The cotangent of a value of this type; zeros where it is absent."""
+        """Return the cotangent of a value of this type; zeros where it is absent."""
         if cotangent is None:
             return self.b.nothing(type_)
         if not isinstance(cotangent, Sometimes):
@@ -244,7 +273,7 @@ class Sweep:
     # callbacks
 
     def complete(self, leaf: Leaf) -> None:
-        """Call back what is attached to a leaf whose cotangent is complete."""
+        """Run the callbacks of a leaf whose cotangent is complete."""
         pending = self._take_pending(leaf)
         ct = self.sums.get(leaf)
         if ct is None:
@@ -258,17 +287,13 @@ class Sweep:
         self.decide([ct, *pending.values()], act)
 
     def fire(self, key: Leaf | Pending, firings: Iterable[Firing]) -> None:
-        """Run callbacks on the sum of a leaf, which is there; or count how often they would be."""
+        """Run callbacks on the sum of a leaf, which is present; for a pending callback, count how often it is to run."""
         for firing in firings:
             match firing:
-                case Branched():
-                    fire_branched(self, key, firing)
-                case Repeated():
-                    fire_repeated(self, key, firing)
                 case Times(count=Literal(value=count)):
                     self.fire(key, [firing.attach] * int(count))
-                case Times():
-                    fire_times(self, key, firing)
+                case Branched() | Repeated() | Times():
+                    self.rules.fire[type(firing)](self, key, firing)
                 case _ if isinstance(key, Pending):
                     if firing is key.attach:
                         self._sum(key, ONCE, "times")
@@ -278,13 +303,13 @@ class Sweep:
                     self.sums[key] = self.b.emit(Callback(firing.op.symbol), value_of(self.sums[key]))
 
     def _take_pending(self, leaf: Leaf) -> dict[Pending, Cotangent]:
-        """What has been hung on `leaf` through other values; it is the caller's now."""
+        """Remove and return the counts of callbacks registered on `leaf` through other values."""
         if not self.activity.handed:
             return {}
         return {key: self.sums.pop(key) for key in [*self.sums] if isinstance(key, Pending) and key.leaf == leaf}
 
     def hand_on(self, value: Value) -> dict[Pending, Cotangent]:
-        """How often each `attach!` hangs its callback on what `value` is; it is the caller's to hang it there."""
+        """Remove and return how often each `attach!` registers its callback on `value`; the caller registers it elsewhere."""
         if value not in self.activity.active:
             return {}
         for firing in self.activity.handed.get(value, ()):
@@ -294,12 +319,12 @@ class Sweep:
         return self._take_pending(value)
 
     def hang(self, atom: Atom, key: Pending, count: Cotangent | None, *laps: Node) -> None:
-        """Hand a count on to `atom`; what comes from later rounds of loops says so."""
+        """Register a count on `atom`; `laps` are the loops from whose later rounds it comes."""
         if isinstance(atom, Value) and atom in self.activity.active:
             self._sum(self.activity.pending(self.activity.leaf(atom), key.attach, {*key.laps, *laps}), count, "times")
 
     def counted(self, count: Cotangent | None) -> Atom:
-        """A count as one atom; 0 where there is none."""
+        """Return a count as one atom; 0 where there is none."""
         match count:
             case None:
                 return NEVER
@@ -313,29 +338,29 @@ class Sweep:
     # for the rules of regions
 
     def locate(self, node: Node) -> None:
-        """What is emitted from now on is the gradient of `node`."""
+        """Mark the nodes emitted from now on as the gradient of `node`."""
         self.b.loc = Derived("grad", (node.loc,), subject=node.op.name)
 
     def looked_at(self, node: Node) -> Looked:
         return self.looked.setdefault(node, Looked())
 
     def trial(self) -> Sweep:
-        """A sweep into a Builder inside this one, without sums, that may be thrown away."""
-        trial = Sweep(self.b.inner(), self.activity, {node: looked.copy() for node, looked in self.looked.items()})
+        """Return a sweep into a Builder inside this one, without sums; it may be thrown away."""
+        trial = Sweep(self.b.inner(), self.activity, self.rules, {node: looked.copy() for node, looked in self.looked.items()})
         trial.redefined = set(self.redefined)
         return trial
 
     def accept(self, trial: Sweep) -> None:
-        """Keep what a trial has looked at."""
+        """Record what a trial has used."""
         self.looked.update(trial.looked)
         self.redefined |= trial.redefined
 
     def needed(self, residuals: Iterable[Value]) -> set[Value]:
-        """All forward values that are looked at from anywhere, given those that the whole adjoint looks at."""
+        """Return all forward values that are used anywhere, given those that the whole adjoint uses."""
         return {*residuals, *(value for looked in self.looked.values() for value, _ in looked.pairs())}
 
     def inside(self, region: Region) -> set[Value]:
-        """The values that the forward copy of `region` will define."""
+        """Return the values that the forward copy of `region` will define."""
         found = defined(region)
         for node in walk(region):
             if node in self.looked:
@@ -343,35 +368,15 @@ class Sweep:
         return found
 
 
-def swept(
-    b: Builder,
-    nodes: Sequence[Node],
-    outputs: Sequence[Atom],
-    cotangents: Sequence[Cotangent | None],
-    wanted: Sequence[Leaf],
-    module: Module | None = None,
-) -> tuple[Sweep, list[Cotangent | None]]:
-    """Emit the reverse pass over `nodes` into `b`; the sweep, and for each wanted leaf its cotangent."""
-    sweep = Sweep(b, Activity(nodes, wanted, module))
-    leaves = set(wanted)
-    sweep.kept = {value: None for node in nodes for value in node.results if value in leaves}
-    for atom, ct in zip(outputs, cotangents, strict=True):
-        sweep.add(atom, ct)
-    sweep.pull_all(nodes)
-    rest = [leaf for leaf in dict.fromkeys(wanted) if leaf not in sweep.kept]
-    found = {**sweep.kept, **dict(zip(rest, sweep.take_all(rest, nodes), strict=True))}
-    return sweep, [found[leaf] for leaf in wanted]
-
-
 def _counted_up(b: Builder, have: Atom, more: Atom) -> Atom:
-    """The sum of two counts."""
+    """Return the sum of two counts."""
     if isinstance(have, Literal) and isinstance(more, Literal):
         return Literal(int(have.value) + int(more.value), have.type)
     return b.add(have, more, hint="times")
 
 
 def _last_defined_first(node: Node) -> Sequence[Value]:
-    """The results of a node with regions, those first whose values its (last) region defines last."""
+    """Return the results of a node with regions, those first whose values its last region defines last."""
     if len(node.results) < 2 or not node.regions:
         return node.results
     body = node.regions[-1]
@@ -381,7 +386,7 @@ def _last_defined_first(node: Node) -> Sequence[Value]:
 
 
 def _by_first_use(leaves: Sequence[Leaf], nodes: Sequence[Node]) -> list[Leaf]:
-    """The leaves in the order in which `nodes` first use them, then the unused; to register a callback is no use."""
+    """Return the leaves in the order in which `nodes` first use them, then the unused.  An `attach!` is no use."""
     used: dict[Leaf, None] = {}
 
     def visit(nodes: Sequence[Node], results: Sequence[Atom]) -> None:
