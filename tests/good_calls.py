@@ -155,6 +155,15 @@ ops.Primitive('own'); ops.GradOperation()(function)(x); ops.HyperMap(ops.relu)([
 ops.MultitypeFuncGraph('own'); ops.GetNext([ms.float32], [(2,)], 1, 'queue'); ops.register_queue('queue', iter([])); ops.Print()(x)
 ops.unregister_queue('queue'); ops.AllReduce()(x); ops.AllGather()(x); ops.ReduceScatter()(x); ops.Broadcast(0)(x); ops.Reduce(0)(x)
 ops.AlltoAll(1, 0, 1)(x); ops.Barrier()()
+ops.ApplyGradientDescent()(parameter, 0.1, row); ops.ApplyMomentum()(parameter, kept, 0.1, row, 0.9)
+ops.ApplyAdagrad()(parameter, kept, 0.1, row); ops.SGD()(parameter, row, number, kept, number, second)
+ops.Adam()(parameter, kept, second, 0.9, 0.99, 0.1, 0.9, 0.99, 0.1, row)
+ops.AdamWeightDecay()(parameter, kept, second, 0.1, 0.9, 0.99, 0.1, 0.0, row)
+ops.ApplyAdamWithAmsgrad()(parameter, kept, second, third, 0.9, 0.99, 0.1, row)
+ops.ApplyAdaMax()(parameter, kept, second, 0.9, 0.1, 0.9, 0.99, 0.1, row)
+ops.ApplyAdamWithAmsgradV2()(parameter, kept, second, third, 0.9, 0.99, 0.1, 0.9, 0.99, 0.1, row)
+ops.ApplyRMSProp()(parameter, kept, second, 0.1, row, 0.9, 0.5, 0.1)
+ops.ApplyCenteredRMSProp()(parameter, kept, second, third, row, 0.1, 0.9, 0.5, 0.1)
 """
 
 LAYERS = """
@@ -283,7 +292,9 @@ def values() -> dict[str, Any]:
         "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),
         "singles": Tensor([[0], [2]]),
                 "paddings": Tensor([[1, 1], [0, 0]]), "number": Tensor(1.0), "low": Tensor(0.0), "high": Tensor(1.0),
-        "parameter": Parameter(drawn(3), name="parameter"), "net": nn.Dense(3, 3, "ones", "zeros"),
+        "parameter": Parameter(drawn(3), name="parameter"), "kept": Parameter(drawn(3, low=0.5), name="kept"),
+        "second": Parameter(drawn(3, low=0.5), name="second"), "third": Parameter(drawn(3, low=0.5), name="third"),
+        "net": nn.Dense(3, 3, "ones", "zeros"),
         "FILE": f"{_FOLDER.name}/made.ckpt", "SAVED": _saved(),
         "function": lambda x: (x * x).sum(), "hook": lambda *given: None,
     }

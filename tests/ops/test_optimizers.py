@@ -1,4 +1,4 @@
-"""Steps of optimisers in place: the results may be written over the operands they replace."""
+"""Steps of optimisers in place, and the operators that take them; MindSpore's values stand in tests/oracle/steps.json."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from cffi import FFI
 
+import adjoint as ms
+from adjoint import Parameter, Tensor, ops
 from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.emit import lower
 from adjoint.ir.op import Op, registry
@@ -46,3 +48,64 @@ def test_in_place(name: str, cache: KernelCache) -> None:
 
     for apart, together in zip(run(shared=False), run(shared=True), strict=True):
         assert apart.tobytes() == together.tobytes()
+
+
+G = np.array([[1.0, -2.0], [0.5, 0.25]], np.float32)
+
+
+def parameters(count: int) -> list[Parameter]:
+    return [Parameter(Tensor(np.linspace(1, 2, 4, dtype=np.float32).reshape(2, 2) + i), name=f"p{i}") for i in range(count)]
+
+
+OPERATORS: dict[str, tuple[Any, int, Any, int]] = {
+    # operator, how many Parameters it writes, the call with these, and how many it returns (0: the first by itself)
+    "ApplyGradientDescent": (ops.ApplyGradientDescent(), 1, lambda op, g, p: op(p, 0.1, g), 0),
+    "ApplyMomentum": (ops.ApplyMomentum(), 2, lambda op, g, p, a: op(p, a, 0.1, g, 0.9), 0),
+    "SGD": (ops.SGD(0.1, 0.1), 3, lambda op, g, p, a, s: op(p, g, Tensor(0.1), a, Tensor(0.9), s), 0),
+    "Adam": (ops.Adam(), 3, lambda op, g, p, m, v: op(p, m, v, 0.9, 0.99, 0.1, 0.9, 0.99, 0.1, g), 3),
+    "AdamWeightDecay": (ops.AdamWeightDecay(), 3, lambda op, g, p, m, v: op(p, m, v, 0.1, 0.9, 0.99, 0.1, 0.2, g), 3),
+    "ApplyAdaMax": (ops.ApplyAdaMax(), 3, lambda op, g, p, m, v: op(p, m, v, 0.9, 0.1, 0.9, 0.99, 0.1, g), 3),
+    "ApplyAdagrad": (ops.ApplyAdagrad(), 2, lambda op, g, p, a: op(p, a, 0.1, g), 2),
+    "ApplyRMSProp": (ops.ApplyRMSProp(), 3, lambda op, g, p, q, a: op(p, q, a, 0.1, g, 0.9, 0.5, 0.1), 0),
+    "ApplyCenteredRMSProp": (
+        ops.ApplyCenteredRMSProp(), 4, lambda op, g, p, e, q, a: op(p, e, q, a, g, 0.1, 0.01, 0.5, 9.0), 0),
+    "ApplyAdamWithAmsgrad": (ops.ApplyAdamWithAmsgrad(), 4, lambda op, g, p, m, v, h: op(p, m, v, h, 0.9, 0.99, 0.1, g), 4),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators(name: str) -> None:
+    """What is written is returned, and a graph writes the same bits."""
+    operator, count, call, returned = OPERATORS[name]
+    held, again = parameters(count), parameters(count)
+    found = call(operator, Tensor(G), *held)
+    assert found is held[0] if returned == 0 else [x is p for x, p in zip(found, held, strict=True)] == [True] * returned
+
+    class Step(ms.nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.held = ms.ParameterTuple(again)
+
+        @ms.jit
+        def construct(self, g: Tensor) -> Tensor:
+            call(operator, g, *self.held)
+            return g
+
+    Step()(Tensor(G))
+    assert held[0].asnumpy().tobytes() != parameters(1)[0].asnumpy().tobytes()
+    for eager, graph in zip(held, again, strict=True):
+        assert eager.asnumpy().tobytes() == graph.asnumpy().tobytes()
+
+
+def test_where_mindspores_kernels_ignore_an_attribute() -> None:
+    """`use_nesterov` and `gradient_scale` of ApplyMomentum and `update_slots` of ApplyAdagrad do what the manual says."""
+    before = parameters(1)[0].asnumpy()
+    p, a = parameters(2)
+    ops.ApplyMomentum(use_nesterov=True, gradient_scale=0.5)(p, a, 0.1, Tensor(G), 0.9)
+    moment = (before + 1) * 0.9 + G * 0.5
+    np.testing.assert_allclose(a.asnumpy(), moment, 1e-6)
+    np.testing.assert_allclose(p.asnumpy(), before - 0.1 * (G * 0.5 + 0.9 * moment), 1e-6)
+    p, a = parameters(2)
+    ops.ApplyAdagrad(update_slots=False)(p, a, 0.1, Tensor(G))
+    np.testing.assert_array_equal(a.asnumpy(), before + 1)
+    np.testing.assert_allclose(p.asnumpy(), before - 0.1 * G / np.sqrt(before + 1), 1e-6)

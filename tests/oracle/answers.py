@@ -73,6 +73,17 @@ def trained(make: Any, count: int = 3) -> Any:
     return [p.value() for p in held], [p.name for p in optimizer.get_parameters()]
 
 
+def weight(offset: float = 0.0, dtype: Any = ms.float32) -> Parameter:
+    """A Parameter of the numbers of `wave` and `offset`."""
+    return Parameter((wave(2, 3) + offset).astype(dtype), name=f"weight{offset}")
+
+
+def stepped(operator: Any, *operands: Any) -> Any:
+    """What an operator makes of the Parameters among its operands."""
+    operator(*operands)
+    return [x.value() for x in operands if isinstance(x, Parameter)]
+
+
 class Joined(nn.Cell):
     """All tensors that a layer gives, however nested, as one vector."""
 
@@ -96,6 +107,7 @@ def space() -> dict[str, Any]:
     names = {"ms": ms, "nn": nn, "ops": ops, "np": np, "Tensor": Tensor, "Parameter": Parameter, "Net": Net}
     names |= {"nan": np.nan, "inf": np.inf, "net": Net(), "f32": f32, "i32": i32, "grads": grads}
     names |= {"wave": wave, "curve": curve, "both": both, "Joined": Joined, "trained": trained}
+    names |= {"weight": weight, "stepped": stepped}
     return names | {"__name__": __name__}
 
 

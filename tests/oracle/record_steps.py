@@ -24,6 +24,43 @@ OPTIMIZERS = (
     "nn.Adagrad([Parameter(f32([1.0]), name='a')], update_slots=1)",
     "nn.AdaMax([Parameter(f32([1.0]), name='a')], beta1=1.0)",
 )
+HALF = "ms.float16"
+MOMENTS = "weight(), weight(0.5), weight(2.0)"
+MIXED = f"weight(0.0, {HALF}), weight(0.5), weight(2.0)"
+PRIMITIVES = (
+    "stepped(ops.ApplyGradientDescent(), weight(), f32([0.1]), wave(2, 3))",
+    "ops.ApplyGradientDescent()(wave(2, 3), 0.1, wave(2, 3))",
+    "stepped(ops.ApplyMomentum(), weight(), weight(0.5), 0.1, wave(2, 3), 0.9)",
+    f"stepped(ops.ApplyMomentum(), weight(0.0, {HALF}), weight(0.5, {HALF}), Tensor(0.1), wave(2, 3).astype({HALF}), Tensor(0.9))",
+    "stepped(ops.ApplyMomentum(), weight(), weight(0.5), 0.1, wave(2, 3).astype(ms.float16), 0.9)",
+    "(lambda w, a: (ops.ApplyMomentum()(w, a, 0.1, wave(2, 3), 0.9), w, a))(wave(2, 3), wave(2, 3) + 0.5)",
+    f"ops.ApplyMomentum()(weight(0.0, {HALF}), weight(0.5, {HALF}), 0.1, wave(2, 3), 0.9)",
+    "ops.ApplyMomentum()(weight(), weight(0.5), 0.1, wave(3, 2), 0.9)",
+    "ops.ApplyMomentum()(weight(), Parameter(wave(3, 2)), 0.1, wave(2, 3), 0.9)",
+    "ops.ApplyMomentum(1)",
+    "ops.ApplyMomentum(gradient_scale=1)",
+    "stepped(ops.SGD(), weight(), wave(2, 3), Tensor(0.01), weight(0.5), Tensor(0.1), weight(0.25))",
+    "stepped(ops.SGD(0.2, 0.1), weight(), wave(2, 3), Tensor(0.01), weight(0.5), Tensor(0.1), weight(0.25))",
+    "stepped(ops.SGD(nesterov=True), weight(), wave(2, 3), Tensor(0.01), weight(0.5), Tensor(0.1), weight(0.25))",
+    "stepped(ops.SGD(0.2, 0.1), weight(), wave(2, 3), Tensor(0.01), weight(0.5), Tensor(0.0), weight(0.25))",
+    "ops.SGD()(weight(), wave(2, 3), 0.01, weight(0.5), 0.1, weight(0.25))",
+    "ops.SGD(0.1, nesterov=True)",
+    f"stepped(ops.Adam(), {MOMENTS}, 0.9, 0.999, 0.001, 0.9, 0.999, 1e-8, wave(2, 3))",
+    f"stepped(ops.Adam(use_nesterov=True), {MOMENTS}, Tensor(0.81), 0.998, 0.01, 0.9, 0.999, 0.01, wave(2, 3))",
+    f"ops.Adam()({MOMENTS}, 0.9, 0.999, f32([0.1, 0.2]), 0.9, 0.999, 1e-8, wave(2, 3))",
+    "ops.Adam(use_nesterov=1)",
+    f"stepped(ops.AdamWeightDecay(), {MOMENTS}, 0.01, 0.9, 0.999, 1e-8, 0.1, wave(2, 3))",
+    f"stepped(ops.AdamWeightDecay(), {MIXED}, 0.01, 0.9, 0.999, 1e-8, 0.1, wave(2, 3).astype({HALF}))",
+    "stepped(ops.ApplyRMSProp(), weight(), weight(2.0), weight(0.5), 0.01, wave(2, 3), 0.9, 0.5, 0.001)",
+    "stepped(ops.ApplyCenteredRMSProp(), weight(), weight(0.1), weight(3.0), weight(0.5), wave(2, 3), Tensor(0.01), 0.9, 0.5, 0.001)",
+    "ops.ApplyRMSProp(1)",
+    "ops.ApplyAdagrad()(weight(), weight(2.0), 0.01, wave(2, 3))",
+    "stepped(ops.ApplyAdagrad(), weight(), weight(2.0), Tensor(0.01), wave(2, 3))",
+    f"ops.ApplyAdamWithAmsgradV2()({MOMENTS}, weight(2.1), 0.9, 0.999, 0.01, 0.8, 0.9, 0.01, wave(2, 3))",
+    f"stepped(ops.ApplyAdamWithAmsgrad(0.8, 0.9, 0.01), {MOMENTS}, weight(2.1), Tensor(0.9), Tensor(0.999), Tensor(0.01), wave(2, 3))",
+    f"ops.ApplyAdaMax()({MOMENTS}, 0.9, 0.01, 0.9, 0.99, 1e-8, wave(2, 3))",
+)
+
 
 def record() -> dict[str, Any]:
-    return {"optimizers": outcomes(OPTIMIZERS, brief)}
+    return {"optimizers": outcomes(OPTIMIZERS, brief), "primitives": outcomes(PRIMITIVES, brief)}

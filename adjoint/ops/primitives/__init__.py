@@ -10,6 +10,7 @@ from adjoint.ops.primitives import (
     effects,
     elementwise,
     network,
+    optimizers,
     patches,
     pooling,
     reductions,
@@ -23,6 +24,7 @@ from adjoint.ops.primitives.criteria import *  # noqa: F403
 from adjoint.ops.primitives.effects import *  # noqa: F403
 from adjoint.ops.primitives.elementwise import *  # noqa: F403
 from adjoint.ops.primitives.network import *  # noqa: F403
+from adjoint.ops.primitives.optimizers import *  # noqa: F403
 from adjoint.ops.primitives.patches import *  # noqa: F403
 from adjoint.ops.primitives.pooling import *  # noqa: F403
 from adjoint.ops.primitives.reductions import *  # noqa: F403
@@ -37,6 +39,7 @@ __all__ += criteria.__all__
 __all__ += effects.__all__
 __all__ += elementwise.__all__
 __all__ += network.__all__
+__all__ += optimizers.__all__
 __all__ += patches.__all__
 __all__ += pooling.__all__
 __all__ += reductions.__all__

@@ -1,0 +1,248 @@
+"""Operators as objects that take a step of an optimiser: they write a parameter and what is kept beside it.
+
+Written are the operands that the class names first, Parameters or Tensors of a floating point type, all of one shape and dtype.  The
+gradient has their shape, and is brought to their dtype where that has room for it.  The other operands are numbers, or Tensors of one
+element.  Returned is the parameter that was written, or a tuple of it with what is kept, as the class says.
+
+TypeError for what is no Tensor or number, and for dtypes that do not fit; ValueError for shapes that do not.  `use_locking` has no
+meaning: one operator runs at a time.  A step is not differentiated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.ir.op import Op
+from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, RmsPropUpdate
+from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
+from adjoint.ir.types import DType
+from adjoint.ops.arguments import filler, flag, operand, real, wrong
+from adjoint.ops.primitive import Plain, Primitive
+from adjoint.ops.shapes import reshape
+from adjoint.runtime.interned import made
+from adjoint.runtime.promotion import common_dtype
+from adjoint.runtime.tensor import Tensor, apply, update
+
+__all__ = [
+    "SGD", "Adam", "AdamWeightDecay", "ApplyAdaMax", "ApplyAdagrad", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2",
+    "ApplyCenteredRMSProp", "ApplyGradientDescent", "ApplyMomentum", "ApplyRMSProp",
+]
+
+
+def _written(op: str, *, mixed: bool = False, **operands: Any) -> tuple[Tensor, ...]:
+    """The operands that a step writes, by their names; with `mixed` their dtypes may differ."""
+    written = tuple(operand(op, value, name) for name, value in operands.items())
+    parameter = written[0]
+    for name, x in zip(operands, written, strict=True):
+        if not x.dtype.is_float:
+            raise wrong(op, name, "a Tensor of a floating point type", x, TypeError)
+        if x.shape != parameter.shape:
+            raise wrong(op, name, f"of the shape of '{next(iter(operands))}', {parameter.shape}", x)
+        if x.dtype is not parameter.dtype and not mixed:
+            raise wrong(op, name, f"of the dtype of '{next(iter(operands))}', {parameter.dtype}", x, TypeError)
+    return written
+
+
+def _gradient(op: str, argument: str, gradient: Any, parameter: Tensor) -> Tensor:
+    found = operand(op, gradient, argument)
+    if found.shape != parameter.shape:
+        raise wrong(op, argument, f"of the shape of the parameter, {parameter.shape}", found)
+    if common_dtype(parameter.dtype, found.dtype) is not parameter.dtype:
+        raise wrong(op, argument, f"of a dtype that the parameter's, {parameter.dtype}, has room for", found, TypeError)
+    return found.astype(parameter.dtype, copy=False)
+
+
+def _number(op: str, argument: str, value: Any, dtype: DType) -> Tensor:
+    """A number, or a Tensor of one element, as a 0-d tensor."""
+    if not isinstance(value, Tensor):
+        return filler(op, argument, value, dtype)
+    if value.size != 1:
+        raise wrong(op, argument, "a number or a Tensor of one element", value)
+    return reshape(value.astype(dtype, copy=False), ())
+
+
+def _float(op: str, argument: str, value: Any) -> float:
+    """An attribute that MindSpore takes as a float alone."""
+    if not isinstance(value, float):
+        raise wrong(op, argument, "a float", value if not isinstance(value, str) else repr(value), TypeError)
+    return value
+
+
+def _step(
+    op: str, step: Op, written: tuple[Tensor, ...], gradient: tuple[str, Any], numbers: dict[str, Any], decay: Any = 0.0, scale: float = 1.0
+) -> None:
+    """Write the new values that `step` gives of what is written, of a gradient and of numbers, these by their names."""
+    widest = written[0].dtype
+    for x in written[1:]:
+        widest = common_dtype(widest, x.dtype)
+    named = (*numbers.items(), ("decay", decay), ("scale", scale))
+    scalars = [_number(op, name, value, widest.compute) for name, value in named]
+    g = _gradient(op, *gradient, written[0])
+    if all(x.dtype is widest for x in written):
+        update(step, written, *written, g, *scalars)
+        return
+    found = apply(step, *(x.astype(widest, copy=False) for x in (*written, g)), *scalars)
+    for x, value in zip(written, found, strict=True):
+        x.overwrite(value.astype(x.dtype, copy=False))
+
+
+class _Locking(Primitive):
+    """A step whose only attribute has no meaning."""
+
+    def __init__(self, use_locking: bool = False):
+        super().__init__(use_locking=flag(type(self).__name__, "use_locking", use_locking))
+
+
+class ApplyGradientDescent(Plain):
+    """Write var: var - alpha * delta; returns it."""
+
+    def __call__(self, var: Any, alpha: Any, delta: Any) -> Tensor:
+        written = _written(self.name, var=var)
+        _step(self.name, made(SgdUpdate), written, ("delta", delta), {"alpha": alpha})
+        return var
+
+
+class ApplyMomentum(Primitive):
+    """Write accumulation: momentum * accumulation + g, where g is gradient * gradient_scale; and variable, which is returned.
+
+    variable  variable - learning_rate * accumulation, with `use_nesterov` variable - learning_rate * (g + momentum * accumulation)
+    """
+
+    def __init__(self, use_nesterov: bool = False, use_locking: bool = False, gradient_scale: float = 1.0):
+        op = "ApplyMomentum"
+        super().__init__(use_nesterov=flag(op, "use_nesterov", use_nesterov), use_locking=flag(op, "use_locking", use_locking),
+                         gradient_scale=_float(op, "gradient_scale", gradient_scale))
+
+    def __call__(self, variable: Any, accumulation: Any, learning_rate: Any, gradient: Any, momentum: Any) -> Tensor:
+        written = _written(self.name, variable=variable, accumulation=accumulation)
+        _step(self.name, made(MomentumUpdate, self.use_nesterov), written, ("gradient", gradient),
+              {"learning_rate": learning_rate, "momentum": momentum}, scale=self.gradient_scale)
+        return variable
+
+
+class SGD(Primitive):
+    """Write parameters, accum and stat as `nn.SGD` does; returns the parameters.
+
+    learning_rate, momentum  Tensors of one element
+    stat                     positive where accum begins with the gradient; becomes 0 there
+    """
+
+    def __init__(self, dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False):
+        super().__init__(dampening=real("SGD", "dampening", dampening), weight_decay=real("SGD", "weight_decay", weight_decay),
+                         nesterov=flag("SGD", "nesterov", nesterov))
+        if nesterov and dampening != 0:
+            raise wrong("SGD", "dampening", "0 with 'nesterov'", dampening)
+
+    def __call__(self, parameters: Any, gradient: Any, learning_rate: Any, accum: Any, momentum: Any, stat: Any) -> Tensor:
+        written = _written("SGD", parameters=parameters, accum=accum, stat=stat)
+        rate, share = operand("SGD", learning_rate, "learning_rate"), operand("SGD", momentum, "momentum")
+        _step("SGD", made(SgdMomentumUpdate, self.nesterov), written, ("gradient", gradient),
+              {"learning_rate": rate, "momentum": share, "dampening": self.dampening}, decay=self.weight_decay)
+        return parameters
+
+
+class Adam(Primitive):
+    """Write var, m and v as `nn.Adam` does; returns the three.
+
+    beta1_power, beta2_power  beta1 and beta2 to the power of the number of steps, this one included
+    """
+
+    def __init__(self, use_locking: bool = False, use_nesterov: bool = False):
+        super().__init__(use_locking=flag("Adam", "use_locking", use_locking), use_nesterov=flag("Adam", "use_nesterov", use_nesterov))
+
+    def __call__(
+        self, var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        written = _written("Adam", mixed=True, var=var, m=m, v=v)
+        _step("Adam", made(AdamUpdate, self.use_nesterov), written, ("gradient", gradient), {
+            "lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "beta1_power": beta1_power, "beta2_power": beta2_power})
+        return var, m, v
+
+
+class AdamWeightDecay(_Locking):
+    """Write var, m and v as `nn.AdamWeightDecay` does; returns the three."""
+
+    def __call__(
+        self, var: Any, m: Any, v: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any, gradient: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        written = _written(self.name, mixed=True, var=var, m=m, v=v)
+        _step(self.name, made(AdamWeightDecayUpdate), written, ("gradient", gradient),
+              {"lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}, decay=decay)
+        return var, m, v
+
+
+class ApplyAdamWithAmsgradV2(_Locking):
+    """Write var, m, v and vhat as `nn.Adam` with `use_amsgrad` does; returns the four.  Powers of betas are as for `Adam`."""
+
+    def __call__(
+        self, var: Any, m: Any, v: Any, vhat: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any,
+        grad: Any,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        written = _written(self.name, var=var, m=m, v=v, vhat=vhat)
+        _step(self.name, made(AmsgradUpdate), written, ("grad", grad), {
+            "lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "beta1_power": beta1_power, "beta2_power": beta2_power})
+        return var, m, v, vhat
+
+
+class ApplyAdamWithAmsgrad(Primitive):
+    """As `ApplyAdamWithAmsgradV2`, with betas and epsilon as attributes."""
+
+    def __init__(self, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, use_locking: bool = False):
+        op = "ApplyAdamWithAmsgrad"
+        super().__init__(beta1=_float(op, "beta1", beta1), beta2=_float(op, "beta2", beta2), epsilon=_float(op, "epsilon", epsilon),
+                         use_locking=flag(op, "use_locking", use_locking))
+
+    def __call__(
+        self, var: Any, m: Any, v: Any, vhat: Any, beta1_power: Any, beta2_power: Any, lr: Any, grad: Any
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        step = ApplyAdamWithAmsgradV2()
+        return step(var, m, v, vhat, beta1_power, beta2_power, lr, self.beta1, self.beta2, self.epsilon, grad)
+
+
+class ApplyAdaMax(Plain):
+    """Write var, m and v as `nn.AdaMax` does; returns the three.  beta1_power is as for `Adam`."""
+
+    def __call__(
+        self, var: Any, m: Any, v: Any, beta1_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        written = _written(self.name, var=var, m=m, v=v)
+        _step(self.name, made(AdamaxUpdate), written, ("grad", grad), {
+            "lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "beta1_power": beta1_power})
+        return var, m, v
+
+
+class ApplyAdagrad(Primitive):
+    """Write accum: accum + grad^2, without `update_slots` as it is, and var: var - lr * grad / sqrt(accum); returns both."""
+
+    def __init__(self, update_slots: bool = True):
+        super().__init__(update_slots=flag("ApplyAdagrad", "update_slots", update_slots))
+
+    def __call__(self, var: Any, accum: Any, lr: Any, grad: Any) -> tuple[Tensor, Tensor]:
+        written = _written(self.name, var=var, accum=accum)
+        _step(self.name, made(AdagradUpdate, self.update_slots), written, ("grad", grad), {"lr": lr})
+        return var, accum
+
+
+class ApplyRMSProp(_Locking):
+    """Write var, mean_square and moment as `nn.RMSProp` does; returns var."""
+
+    def __call__(
+        self, var: Any, mean_square: Any, moment: Any, learning_rate: Any, grad: Any, decay: Any, momentum: Any, epsilon: Any
+    ) -> Tensor:
+        written = _written(self.name, var=var, mean_square=mean_square, moment=moment)
+        _step(self.name, made(RmsPropUpdate), written, ("grad", grad),
+              {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon})
+        return var
+
+
+class ApplyCenteredRMSProp(_Locking):
+    """Write var, mean_gradient, mean_square and moment as `nn.RMSProp` with `centered` does; returns var."""
+
+    def __call__(
+        self, var: Any, mean_gradient: Any, mean_square: Any, moment: Any, grad: Any, learning_rate: Any, decay: Any, momentum: Any,
+        epsilon: Any,
+    ) -> Tensor:
+        written = _written(self.name, var=var, mean_gradient=mean_gradient, mean_square=mean_square, moment=moment)
+        _step(self.name, made(CenteredRmsPropUpdate), written, ("grad", grad),
+              {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon})
+        return var
