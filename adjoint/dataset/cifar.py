@@ -24,10 +24,10 @@ class _Records(Samples):
     def __init__(self, directory: str, files: tuple[str, ...], columns: tuple[str, ...], classes: int):
         self.columns = ("image", *columns)
         self._directory, self._files, self._classes = directory, files, classes
-        self._data: np.ndarray[Any, Any] | None = None
+        self._data: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
 
-    def data(self) -> np.ndarray[Any, Any]:
-        """All records, uint8[n, labels + pixels]."""
+    def data(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """All images, uint8[n, 32, 32, 3], and their labels, uint32[kinds of labels, n]."""
         if self._data is None:
             record = len(self.columns) - 1 + _PIXELS
             present = [name for name in self._files if os.path.isfile(os.path.join(self._directory, name))]
@@ -38,28 +38,28 @@ class _Records(Samples):
                 raise RuntimeError(f"Invalid file, {os.path.join(self._directory, missing)} does not exist. In this directory are "
                                    f"expected the "
                                    f"files of the binary version: {', '.join(self._files)}.{hint}")
-            parts = []
+            images, labels = [], []
             for name in self._files:
                 path = os.path.join(self._directory, name)
                 bytes_ = np.fromfile(path, np.uint8)
                 if not len(bytes_) or len(bytes_) % record:
                     raise RuntimeError(f"Invalid file, {path} is damaged: expected records of {record} bytes, but it has {len(bytes_)} "
                                        f"bytes.")
-                parts.append(bytes_.reshape(-1, record))
-            self._data = np.concatenate(parts)
+                records = bytes_.reshape(-1, record)
+                images.append(np.ascontiguousarray(records[:, -_PIXELS:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)))
+                labels.append(records[:, :-_PIXELS].T.astype(np.uint32))
+            self._data = np.concatenate(images), np.concatenate(labels, 1)
         return self._data
 
     def __len__(self) -> int:
-        return len(self.data())
+        return len(self.data()[0])
 
     def block(self, indices: np.ndarray[Any, Any]) -> Block:
-        records = self.data()[indices]
-        labels = len(self.columns) - 1
-        images = np.ascontiguousarray(records[:, labels:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
-        return Block([images, *(records[:, place].astype(np.uint32) for place in range(labels))], len(indices))
+        images, labels = self.data()
+        return Block([images.take(indices, 0), *labels.take(indices, 1)], len(indices))
 
     def labels(self) -> np.ndarray[Any, Any]:
-        return self.data()[:, len(self.columns) - 2].astype(np.int64)
+        return self.data()[1][-1].astype(np.int64)
 
     def classes(self) -> int:
         return self._classes

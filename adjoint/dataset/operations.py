@@ -14,6 +14,7 @@ from adjoint.dataset.errors import UserError, quoted, user_error, wrong_result
 from adjoint.dataset.nodes import ENDLESS, Node, Pending, Places, Run, columns_after, scattered
 from adjoint.dataset.streams import Draws, here, key_of, keys_of, with_word
 from adjoint.dataset.transforms.operation import Operation
+from adjoint.dataset.transforms.tables import tables_of
 from adjoint.dataset.transforms.transforms import flattened
 from adjoint.dataset.workers import wanted
 
@@ -43,6 +44,7 @@ class Map(_Unary):
                  processes: bool):
         super().__init__(child)
         self.operations = tuple(flattened(tuple(operations)))
+        self._tables = tables_of(self.operations)
         chosen = list(inputs) or [child.columns[0]]
         for column in chosen:
             if column not in child.columns:
@@ -107,7 +109,14 @@ class Map(_Unary):
         """A block with the operations done, row i being row `places[i]` of the epoch."""
         columns = [block.columns[index] for index in self._taken]
         key = key_of(run.seed, self._depth, epoch)
+        done_until = 0
         for number, operation in enumerate(self.operations):
+            if number < done_until:
+                continue
+            table = self._tables.get(number)
+            if table is not None and (looked_up := table.on_blocks(columns)) is not None:
+                columns, done_until = looked_up, number + len(table.operations)
+                continue
             own = with_word(key, number)
             if isinstance(operation, Operation):
                 done = operation.on_blocks(columns, lambda own=own: keys_of(own, places))

@@ -21,7 +21,7 @@ import numpy as np
 
 from adjoint.dataset.config import chosen_seed, times_chosen
 
-__all__ = ["Draws", "drawing", "draws", "fresh_seed", "here", "key_of", "keys_of", "uniform_of", "with_word"]
+__all__ = ["Draws", "drawing", "draws", "fresh_seed", "here", "integers_of", "key_of", "keys_of", "uniform_of", "with_word"]
 
 _MASK = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -60,9 +60,21 @@ def keys_of(key: int, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return _mix_all((np.uint64(key) ^ mixed) + np.uint64(_GOLDEN))
 
 
+def _words_of(keys: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+    """Word number `count`, from 1, of each key of an array."""
+    return _mix_all(keys + np.uint64(count * _GOLDEN & _MASK))
+
+
 def uniform_of(keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The first `Draws(key).uniform()` of each key of an array."""
-    return (_mix_all(keys + np.uint64(_GOLDEN)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (_words_of(keys, 1) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def integers_of(keys: np.ndarray[Any, Any], count: int, high: int) -> np.ndarray[Any, Any]:
+    """`Draws(key).integer(0, high)` for each key of an array, as its draw number `count`, from 1; `high` is below 2**32 - 1."""
+    words, choices = _words_of(keys, count), np.uint64(high + 1)
+    low_part = (words & np.uint64(2**32 - 1)) * choices >> np.uint64(32)
+    return ((words >> np.uint64(32)) * choices + low_part >> np.uint64(32)).astype(np.int64)
 
 
 class Draws:

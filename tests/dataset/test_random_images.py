@@ -77,6 +77,45 @@ def test_many_rows_at_once_have_the_bits_of_each(operation: Operation, plain: bo
     assert together[0][0].shape == single[0].shape
 
 
+CHAINS: dict[str, list[Operation]] = {
+    "scaled": [vision.Rescale(1 / 255, -0.5), vision.Normalize([0.4, 0.5, 0.6], [0.2, 0.3, 0.4]), vision.HWC2CHW()],
+    "tensor": [vision.ToTensor(), vision.Normalize([0.4, 0.5, 0.6], [0.2, 0.3, 0.4], is_hwc=False), transforms.TypeCast(np.float16)],
+    "channels last": [vision.Rescale(2.0, 1.0), vision.Normalize([1.0], [3.0])],
+    "integers": [transforms.TypeCast(np.int8), vision.HWC2CHW()],
+    "in between": [vision.Normalize([1.0], [3.0]), vision.HWC2CHW(), vision.Invert(), vision.Rescale(0.5, 0.0), vision.ToType(np.float64)],
+    "twice": [vision.HWC2CHW(), vision.HWC2CHW()],
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("shape", [(12, 8, 10, 3), (3, 150, 180, 3), (12, 8, 10, 1), (12, 8, 10)], ids=str)
+def test_operations_done_as_one_table_have_the_bits_of_each(name: str, shape: tuple[int, ...]) -> None:
+    stack = np.random.default_rng(1).integers(0, 256, shape, np.uint8)
+    chain = [vision.Normalize([0.4], [0.2]) if isinstance(operation, vision.Normalize) and shape[3:] != (3,) else operation
+             for operation in CHAINS[name]]
+    one_by_one = []
+    for image in stack:
+        try:
+            for operation in chain:
+                image = operation(image)
+        except RuntimeError as error:  # the pipeline has to raise the same
+            with pytest.raises(RuntimeError, match=str(error).splitlines()[0][:30]):
+                list(ds.NumpySlicesDataset(stack).map(chain))
+            return
+        one_by_one.append(image)
+    for wrapped in (chain, [lambda image: image, *chain]):  # a function leaves a list of rows
+        piped = ds.NumpySlicesDataset(stack, shuffle=False).map(wrapped).batch(5)
+        result = np.concatenate([row[0] for row in piped.create_tuple_iterator(num_epochs=1, output_numpy=True)])
+        assert result.dtype == one_by_one[0].dtype and (result == np.stack(one_by_one)).all()
+
+
+def test_images_resized_in_groups_have_the_bits_of_each() -> None:
+    stack = np.random.default_rng(1).integers(0, 256, (9, 70, 60, 3), np.uint8)
+    together = vision.Resize((120, 110)).on_stack(stack, lambda: np.arange(0))
+    assert together is not None and together.size > 2**16
+    assert all((one == vision.Resize((120, 110))(image)).all() for one, image in zip(together, stack))
+
+
 def test_what_random_transforms_choose_from() -> None:
     ds.config.set_seed(0)
     flips = [(vision.RandomHorizontalFlip(0.3)(IMAGES[0]) == IMAGES[0, :, ::-1]).all() for _ in range(400)]

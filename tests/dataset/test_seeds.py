@@ -12,7 +12,7 @@ import pytest
 import adjoint as ms
 import adjoint.dataset as ds
 from adjoint.dataset import transforms
-from adjoint.dataset.streams import Draws, key_of, keys_of, uniform_of
+from adjoint.dataset.streams import Draws, integers_of, key_of, keys_of, uniform_of
 from dataset.small import numbers, rows, values
 
 
@@ -185,6 +185,9 @@ def test_draws_are_uniform_and_the_same_for_arrays_of_keys() -> None:
     keys = keys_of(key_of(3, 1), np.arange(1000))
     singles = [Draws(int(key)) for key in keys]
     assert [draws.uniform() for draws in singles] == uniform_of(keys).tolist()
+    for high in (0, 6, 2**24):
+        assert [draws.integer(0, high) for draws in map(Draws, keys.tolist())] == integers_of(keys, 1, high).tolist()
+    assert [draws.integer(0, 99) for draws in singles] == integers_of(keys, 2, 99).tolist()  # their first number was drawn above
     again = Draws(5)
     numbers_ = np.array([again.uniform() for _ in range(20000)])
     assert abs(numbers_.mean() - 0.5) < 0.01 and abs(np.var(numbers_) - 1 / 12) < 0.002

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.dataset.blocks import Column, is_uniform, together
 
-__all__ = ["Keys", "Operation", "StackOperation", "as_array"]
+__all__ = ["SMALL", "Keys", "Operation", "StackOperation", "as_array"]
 
 Keys = Callable[[], np.ndarray[Any, Any]]
 """Gives the random key of each row, uint64: `Draws(key)` are the row's numbers."""
@@ -27,6 +27,8 @@ class Operation:
 
     random = False
     """Whether it draws random numbers."""
+    pixelwise = False
+    """Whether each number of an image's result depends on one number of the image and its channel alone; subclasses say so anew."""
 
     def __call__(self, *columns: Any) -> Any:
         raise NotImplementedError

@@ -123,6 +123,8 @@ class TypeCast(StackOperation):
     data_type  a dtype of this package, or what NumPy takes for one
     """
 
+    pixelwise = True
+
     def __init__(self, data_type: Any):
         self.data_type = as_dtype(data_type, "data_type")
 

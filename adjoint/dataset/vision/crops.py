@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.dataset.arguments import INT32_MAX, check_int, check_pair, check_type
-from adjoint.dataset.streams import Draws, draws
+from adjoint.dataset.streams import Draws, draws, integers_of
 from adjoint.dataset.transforms.operation import Keys
 from adjoint.dataset.vision.decoding import decoded
 from adjoint.dataset.vision.image import (
@@ -111,6 +111,17 @@ def _cut(array: Array, box: Box) -> Array:
     return array[top : top + height, left : left + width].copy()
 
 
+def _parts(images: Array, tops: Array, lefts: Array, height: int, width: int) -> Array:
+    """A part of each image of a contiguous array, all of one size, each from its own top and left."""
+    count, high, wide = images.shape[:3]
+    image, line, pixel = images.strides[:3]
+    item = math.prod(images.shape[3:])
+    # All parts there are, as a view: a line of one lies in memory as it is copied.
+    views = np.lib.stride_tricks.as_strided(images, (count, high - height + 1, wide - width + 1, height, width * item),
+                                            (image, line, pixel, line, images.itemsize), writeable=False)
+    return views[np.arange(count), tops, lefts].reshape(count, height, width, *images.shape[3:])
+
+
 class CenterCrop(ImageOperation):
     """The middle of an image, of a height and width; zeros are put around an image that is smaller."""
 
@@ -203,8 +214,12 @@ def _around(array: Array, sides: Box, colour: tuple[int, ...], border: Border, a
         return np.pad(array, pads, mode)
     shape = [size + before + after for size, (before, after) in zip(array.shape, pads)]
     channels = array.shape[-1] if array.ndim > axis + 2 else 1
-    result = np.empty(shape, array.dtype)
-    result[...] = np.array(colour[:channels], array.dtype) if channels in (1, 3) else colour[0]
+    colours = colour[:channels] if channels in (1, 3) else colour[:1]
+    if len(set(colours)) == 1:
+        result = np.full(shape, colours[0], array.dtype) if colours[0] else np.zeros(shape, array.dtype)
+    else:
+        result = np.empty(shape, array.dtype)
+        result[...] = np.array(colours, array.dtype)
     result[tuple(slice(before, size - after) for size, (before, after) in zip(shape, pads))] = array
     return result
 
@@ -274,18 +289,17 @@ class RandomCrop(ImageOperation):
         self.pad_if_needed, self.colour, self.border = pad_if_needed, check_fill(fill_value), padding_mode
 
     def on_array(self, array: Array) -> Array:
-        padded = self._padded(array, 1 if array.ndim == 4 else 0)
-        return _cut(padded, self._box(padded.shape[-3:-1] if array.ndim > 2 else padded.shape, draws()))
+        padded, random = self._padded(array, 1 if array.ndim == 4 else 0), draws()
+        down, across = self._room(padded.shape[-3:-1] if array.ndim > 2 else padded.shape)
+        return _cut(padded, (random.integer(0, down), random.integer(0, across), *self.size))
 
     def on_stack(self, stack: Array, keys: Keys) -> Array | None:
         if stack.ndim not in (3, 4):
             return None
-        padded = self._padded(stack, 1)
-        result = np.empty((len(stack), *self.size, *stack.shape[3:]), stack.dtype)
-        for index, key in enumerate(keys().tolist()):
-            top, left, height, width = self._box(padded.shape[1:3], Draws(key))
-            result[index] = padded[index, top : top + height, left : left + width]
-        return result
+        padded = np.ascontiguousarray(self._padded(stack, 1))
+        down, across = self._room(padded.shape[1:3])
+        drawn = keys()
+        return _parts(padded, integers_of(drawn, 1, down), integers_of(drawn, 2, across), *self.size)
 
     def _padded(self, array: Array, axis: int) -> Array:
         """An image that the part lies in; RuntimeError for one that is too small.  The axis of its height comes first or second."""
@@ -301,9 +315,9 @@ class RandomCrop(ImageOperation):
                                f"{self.size[0]}, crop width: {self.size[1]}, image height: {height}, image width: {width}")
         return array
 
-    def _box(self, shape: Sequence[int], random: Draws) -> Box:
-        """A part of an image of this height and width."""
-        return random.integer(0, shape[0] - self.size[0]), random.integer(0, shape[1] - self.size[1]), *self.size
+    def _room(self, shape: Sequence[int]) -> tuple[int, int]:
+        """The greatest top and left of a part of an image of this height and width."""
+        return shape[0] - self.size[0], shape[1] - self.size[1]
 
 
 def _random_box(height: int, width: int, scale: Sequence[float], ratio: Sequence[float], attempts: int, random: Draws) -> Box:

@@ -18,6 +18,8 @@ __all__ = ["resized"]
 Array = np.ndarray[Any, Any]
 _SCALE = 2048
 _CUBIC = np.float32(-0.75)
+_TOGETHER = 2**16
+"""Numbers of results that are computed at once: what lies between stays in the processor's cache."""
 
 
 def resized(images: Array, height: int, width: int, mode: Inter, channels: bool = True) -> Array:
@@ -26,17 +28,27 @@ def resized(images: Array, height: int, width: int, mode: Inter, channels: bool 
     images    [..., height, width, channels], or [..., height, width] where `channels` is False
     """
     source = images if channels else images[..., None]
+    if source.ndim > 3 and (step := _TOGETHER // max(1, height * width * source.shape[-1])) < len(source):
+        result = np.empty((*source.shape[:-3], height, width, source.shape[-1]), source.dtype)
+        for first in range(0, len(source), max(1, step)):
+            part = slice(first, first + max(1, step))
+            result[part] = _of_one_size(source[part], height, width, mode)
+    else:
+        result = _of_one_size(source, height, width, mode)
+    return result if channels else result[..., 0]
+
+
+def _of_one_size(source: Array, height: int, width: int, mode: Inter) -> Array:
+    """Images in another size, [..., height, width, channels]."""
     high, wide = source.shape[-3:-1]
     half = (2 * height, 2 * width) == (high, wide)
     if (high, wide) == (height, width):
-        result = source.copy()
-    elif mode is Inter.NEAREST:
-        result = source[..., _nearest(high, height), :, :][..., _nearest(wide, width), :]
-    elif (mode is Inter.AREA and height <= high and width <= wide) or (mode is Inter.LINEAR and half):
-        result = _averaged(source, height, width)
-    else:
-        result = _interpolated(source, _taps(high, height, mode, False), _taps(wide, width, mode, True), mode)
-    return result if channels else result[..., 0]
+        return source.copy()
+    if mode is Inter.NEAREST:
+        return source[..., _nearest(high, height), :, :][..., _nearest(wide, width), :]
+    if (mode is Inter.AREA and height <= high and width <= wide) or (mode is Inter.LINEAR and half):
+        return _averaged(source, height, width)
+    return _interpolated(source, _taps(high, height, mode, False), _taps(wide, width, mode, True), mode)
 
 
 @functools.lru_cache(64)
@@ -91,20 +103,40 @@ def _interpolated(source: Array, rows: Taps, columns: Taps, mode: Inter) -> Arra
         working = np.int32
         row_weights = np.rint(row_weights * np.float32(_SCALE))
         column_weights = np.rint(column_weights * np.float32(_SCALE))
-    row_weights, column_weights = row_weights.astype(working), column_weights.astype(working)
-    wide = source.astype(working)
-    across: Any = sum(wide.take(columns[0][:, tap], -2) * column_weights[:, tap, None] for tap in range(column_weights.shape[1]))
-    lines = [across.take(rows[0][:, tap], -3) for tap in range(row_weights.shape[1])]
-    parts = [row_weights[:, tap, None, None] for tap in range(row_weights.shape[1])]
+    # A line is one axis of pixels and channels: NumPy is quick along the last axis, where the channels alone would be too short.
+    channels = source.shape[-1]
+    places = (columns[0] * channels)[:, None] + np.arange(channels)[:, None]
+    lines = source.astype(working).reshape(*source.shape[:-2], -1)
+    across = _combined([lines.take(places[..., tap].reshape(-1), -1) for tap in range(places.shape[-1])],
+                       [weights.repeat(channels) for weights in column_weights.astype(working).T])
+    if exact and mode is not Inter.CUBIC:
+        across >>= 4
+    parts = [across.take(indices, -2) for indices in rows[0].T]
+    shares = [weights[:, None] for weights in row_weights.astype(working).T]
     if not exact:
-        total: Any = sum(line * part for line, part in zip(lines, parts))
-        return total.astype(source.dtype)
-    if mode is Inter.CUBIC:
+        result = _combined(parts, shares).astype(source.dtype)
+    elif mode is Inter.CUBIC:
         small = np.float32(1.0 / (_SCALE * _SCALE))
-        total = sum(line.astype(np.float32) * (part.astype(np.float32) * small) for line, part in zip(lines, parts))
-        return np.clip(np.rint(total), 0, 255).astype(np.uint8)
-    above, below = ((part * (line >> 4)) >> 16 for line, part in zip(lines, parts))
-    return ((above + below + 2) >> 2).astype(np.uint8)
+        total = _combined([part.astype(np.float32) for part in parts], [share.astype(np.float32) * small for share in shares])
+        result = np.clip(np.rint(total), 0, 255).astype(np.uint8)
+    else:
+        for part, share in zip(parts, shares):
+            part *= share
+            part >>= 16
+        total = np.add(*parts, out=parts[0])
+        total += 2
+        total >>= 2
+        result = total.astype(np.uint8)
+    return result.reshape(*result.shape[:-1], -1, channels)
+
+
+def _combined(parts: list[Array], weights: list[Array]) -> Array:
+    """The weighted sum of arrays, from the first to the last; they are overwritten."""
+    for part, weight in zip(parts, weights):
+        part *= weight
+    for part in parts[1:]:
+        parts[0] += part
+    return parts[0]
 
 
 def _averaged(source: Array, height: int, width: int) -> Array:

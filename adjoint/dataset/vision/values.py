@@ -26,6 +26,7 @@ class Rescale(ImageOperation):
     """image * rescale + shift, in Float32, rounded once."""
 
     gives_picture = False
+    pixelwise = True
 
     def __init__(self, rescale: float, shift: float):
         for name, value in (("rescale", rescale), ("shift", shift)):
@@ -55,6 +56,7 @@ class Normalize(ImageOperation):
     """
 
     gives_picture = False
+    pixelwise = True
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True):
         check_type(mean, (list, tuple), "mean")
@@ -122,6 +124,7 @@ class HWC2CHW(ImageOperation):
     """The channels first; an image without channels as it is."""
 
     gives_picture = False
+    pixelwise = True
 
     def on_array(self, array: Array) -> Array:
         if array.ndim == 2:
@@ -145,6 +148,7 @@ class ToTensor(ImageOperation):
     """
 
     gives_picture = False
+    pixelwise = True
 
     def __init__(self, output_type: Any = np.float32):
         self.output_type = as_dtype(output_type, "output_type")
@@ -178,6 +182,8 @@ class ToTensor(ImageOperation):
 
 class ToType(TypeCast):
     """Elements as another dtype."""
+
+    pixelwise = True
 
 
 class LinearTransformation(ImageOperation):
