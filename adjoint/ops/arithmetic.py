@@ -135,6 +135,11 @@ def fmod(input: Any, other: Any) -> Tensor:
     return binary(_FMOD, input, _as_number(other, input))
 
 
+def truncated_mod(x: Any, y: Any) -> Tensor:
+    """What is left of x after a whole number of times y, with the sign of x, exactly as C's fmod."""
+    return binary(_FMOD, x, y)
+
+
 def pow(input: Any, exponent: Any) -> Tensor:
     """input to the power of exponent."""
     return binary(_POW, input, exponent)

@@ -8,13 +8,13 @@ from typing import Any
 
 from adjoint.ir.types import DType
 from adjoint.ops.arguments import flag, number, real, single, tensors_argument, wrong
-from adjoint.ops.arithmetic import maximum, sqrt, square
+from adjoint.ops.arithmetic import maximum, sqrt, square, where
 from adjoint.ops.reduction import sum
 from adjoint.runtime.cell import Cell
 from adjoint.runtime.grad import GradOperation
 from adjoint.runtime.host_checks import called, checked_on_host
 from adjoint.runtime.kinds import KINDS, Kind, accepts, named_kind
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor import Tensor, constant
 
 __all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_norm", "partial"]
 
@@ -169,4 +169,5 @@ def _length(items: Sequence[Tensor]) -> Tensor:
     total = sum(square(single(items[0])))
     for item in items[1:]:
         total = total + sum(square(single(item)))
-    return sqrt(total)
+    # The root is not taken of 0, where it has no gradient.
+    return where(total == 0, total, sqrt(where(total == 0, constant(1.0, total.dtype), total)))

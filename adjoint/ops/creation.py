@@ -15,7 +15,7 @@ from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, real, sizes_argument, whole, wrong
 from adjoint.ops.diagonals import on_diagonal
-from adjoint.runtime.host_checks import emitting, is_run_time_number
+from adjoint.runtime.host_checks import is_run_time_number
 from adjoint.runtime.interned import made
 from adjoint.runtime.stored_number import stored_number
 from adjoint.runtime.tensor import Tensor, apply, as_tensor
@@ -59,8 +59,8 @@ def full(size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
 
 
 def _filling(op: str, value: Any) -> Any:
-    """The number to fill with; in a graph one that is not known is a Tensor, or a number that is known when it runs."""
-    return value if emitting() and isinstance(value, Tensor) and value.size == 1 else number(op, "fill_value", value)
+    """Return the number to fill with; a tensor of one element stays one, so that its gradient is that of the result."""
+    return value if isinstance(value, Tensor) and value.size == 1 else number(op, "fill_value", value)
 
 
 def fill(type: DType | None, shape: Any, value: Any) -> Tensor:

@@ -67,8 +67,21 @@ class Plain(Primitive):
 
 
 def plain(name: str, function: Callable[..., Any]) -> type[Plain]:
-    """The class of operators without attributes whose call is that of a function."""
-    return type(name, (Plain,), {"__call__": staticmethod(function), "__doc__": function.__doc__, "__module__": "adjoint.ops.operations"})
+    """Return the class of operators without attributes whose call is that of a function."""
+    return type(name, (Plain,), {"__call__": staticmethod(function), "__signature__": _SignatureOfObjects(function),
+                                 "__doc__": function.__doc__, "__module__": "adjoint.ops.operations"})
+
+
+class _SignatureOfObjects:
+    """The signature of a static `__call__`: `inspect` takes it for a method's, and drops the first argument."""
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function = function
+
+    def __get__(self, primitive: Primitive | None, kind: type[Primitive]) -> inspect.Signature:
+        if primitive is None:
+            raise AttributeError("__signature__")  # the class is called with what its `__init__` takes
+        return inspect.signature(self.function)
 
 
 def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:

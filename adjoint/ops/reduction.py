@@ -307,10 +307,10 @@ def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType
 
 
 def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The mean over axes of what is not NaN."""
+    """The mean over axes of what is not NaN; `dtype` is that of the sum and of the result."""
     x = floating(operand("NanMean", input))
-    counted = apply(made(Cast, x.dtype), x == x)
-    return sum(_without_nan(x), axis, keepdims, dtype=dtype) / sum(counted, axis, keepdims)
+    total = sum(_without_nan(x), axis, keepdims, dtype=dtype)
+    return total / sum(apply(made(Cast, x.dtype), x == x), axis, keepdims).astype(total.dtype, copy=False)
 
 
 def _without_nan(x: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 
 from adjoint.ir.ops.indexing import Iota, ScatterAdd
 from adjoint.ir.ops.scatter import Scatter
-from adjoint.ir.types import BOOL, I64, tensor
+from adjoint.ir.types import BOOL, I64, TensorType, tensor
 from adjoint.ops.arguments import axis_argument, choice, dimension, flag, integer, operand, sizes_argument, wrong
 from adjoint.ops.arithmetic import cast, where
 from adjoint.ops.creation import zeros
@@ -23,6 +23,7 @@ from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
 from adjoint.runtime.host_checks import checked_on_host, explained
 from adjoint.runtime.interned import made
 from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, apply
 
 __all__ = [
@@ -40,6 +41,19 @@ def _put(kind: str, x: Tensor, places: Tensor, updates: Tensor) -> Tensor:
     return apply(made(Scatter, kind), x, reshape(places, (-1,)), reshape(updates, (places.size, *x.shape[1:])))
 
 
+def _check_updates(op: str, updates: Tensor, wanted: TensorType) -> None:
+    """TypeError for updates of another dtype, ValueError for another shape."""
+    if updates.type is not wanted:
+        text = f"of dtype {wanted.dtype} and shape {wanted.sizes}"
+        raise wrong(op, "updates", text, updates, TypeError if updates.dtype is not wanted.dtype else ValueError)
+
+
+def _as_written(x: Tensor, updates: Any) -> Any:
+    """Return updates in the dtype of the Parameter that they are written to, if it holds all of their numbers."""
+    fits = isinstance(updates, Tensor) and common_dtype(x.dtype, updates.dtype) is x.dtype
+    return updates.astype(x.dtype, copy=False) if fits else updates
+
+
 # By rows of coordinates ----------------------------------------------------------------------------------------------
 
 
@@ -47,8 +61,7 @@ def _by_coordinates(op: str, kind: str, x: Tensor, indices: Any, updates: Any) -
     rows, new = indices_argument(op, "indices", indices), operand(op, updates, "updates")
     places = flat_indices(op, x, rows)
     depth = rows.shape[-1]
-    if new.type is not tensor(x.dtype, (*rows.shape[:-1], *x.shape[depth:])):
-        raise wrong(op, "updates", f"of dtype {x.dtype} and shape {(*rows.shape[:-1], *x.shape[depth:])}", new)
+    _check_updates(op, new, tensor(x.dtype, (*rows.shape[:-1], *x.shape[depth:])))
     flat = reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:]))
     return reshape(_put(kind, flat, places, new), x.shape)
 
@@ -102,8 +115,7 @@ def _by_elements(op: str, kind: str, x: Tensor, axis: Any, indices: Tensor, upda
     along = axis_argument(op, axis, x.ndim)
     if indices.ndim != x.ndim or any(n > d for a, (n, d) in enumerate(zip(indices.shape, x.shape, strict=True)) if a != along):
         raise wrong(op, "indices", f"of rank {x.ndim} and not larger than {x.shape} but along axis {along}", indices)
-    if updates.type is not tensor(x.dtype, indices.shape):
-        raise wrong(op, "updates", f"of dtype {x.dtype} and shape {indices.shape}, as the indices", updates)
+    _check_updates(op, updates, tensor(x.dtype, indices.shape))
     if x.ndim == 0:
         return reshape(_by_elements(op, kind, reshape(x, (1,)), 0, reshape(indices, (1,)), reshape(updates, (1,))), ())
     length = x.shape[along]
@@ -145,11 +157,11 @@ def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, ch
 
 def _rows_written(op: str, kind: str) -> Callable[..., Tensor]:
     def written(input_x: Any, indices: Any, updates: Any) -> Tensor:
-        x, places, new = operand(op, input_x, "input_x"), indices_argument(op, "indices", indices), operand(op, updates, "updates")
+        x, places = operand(op, input_x, "input_x"), indices_argument(op, "indices", indices)
+        new = operand(op, _as_written(x, updates), "updates")
         if x.ndim == 0:
             raise wrong(op, "input_x", "of at least 1 dimension", x)
-        if new.type is not tensor(x.dtype, (*places.shape, *x.shape[1:])):
-            raise wrong(op, "updates", f"of dtype {x.dtype} and shape {(*places.shape, *x.shape[1:])}", new)
+        _check_updates(op, new, tensor(x.dtype, (*places.shape, *x.shape[1:])))
         check = index_check(op, "indices", 0, x.shape[0])
         checked_on_host(check, places)
         x.overwrite(_put(kind, x, places, new))
@@ -161,7 +173,7 @@ def _rows_written(op: str, kind: str) -> Callable[..., Tensor]:
 def _coordinates_written(op: str, kind: str) -> Callable[..., Tensor]:
     def written(input_x: Any, indices: Any, updates: Any) -> Tensor:
         x = operand(op, input_x, "input_x")
-        x.overwrite(_by_coordinates(op, kind, x, indices, updates))
+        x.overwrite(_by_coordinates(op, kind, x, indices, _as_written(x, updates)))
         return x
 
     return written

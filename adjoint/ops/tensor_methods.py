@@ -277,11 +277,21 @@ class _Methods:
         along: Any = condition
         return shapes.squeeze(parts.narrow(self, along, y, 1), along)
 
-    def index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-        """The tensor with the slices of `source`, times `alpha`, added along `dim` where the indices say."""
-        rows = operand("Tensor.index_add", source, "source")
+    def index_add(
+        self: Any, dim: Any = _ABSENT, index: Any = _ABSENT, source: Any = _ABSENT, use_lock: bool = True, check_index_bound: bool = True,
+        *, alpha: Any = 1, indices: Any = _ABSENT, y: Any = _ABSENT, axis: Any = _ABSENT,
+    ) -> Tensor:
+        """index_add(dim, index, source, alpha=1): slices of `source`, times `alpha`, added along `dim` where the indices say;
+        index_add(indices, y, axis, use_lock=True, check_index_bound=True): those of `y`, as `ops.index_add` does.
+        """
+        if indices is not _ABSENT or isinstance(dim, Tensor):
+            places, new = _one("index_add", "indices", indices, "dim", dim), _one("index_add", "y", y, "index", index)
+            along = _one("index_add", "axis", axis, "source", source)
+            return scattering.index_add(self.copy(), places, new, along, use_lock, check_index_bound)
+        places, along = _one("index_add", "index", index, "y", y), _one("index_add", "dim", dim, "axis", axis)
+        rows = operand("Tensor.index_add", None if source is _ABSENT else source, "source")
         taken = rows if isinstance(alpha, (int, float)) and alpha == 1 else (rows * alpha).astype(rows.dtype, copy=False)
-        return scattering.index_add(self.copy(), index, taken, dim)
+        return scattering.index_add(self.copy(), places, taken, along)
 
     def where(self: Any, condition: Any, y: Any) -> Tensor:
         """The tensor where the condition is true, else `y`."""

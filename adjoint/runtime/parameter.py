@@ -107,10 +107,10 @@ class Parameter(Tensor):
 
     assign_value = set_data
 
-    def set_dtype(self, dtype: DType) -> Parameter:
-        """The same numbers in another dtype."""
+    def set_dtype(self, dtype: DType) -> DType:
+        """Convert the numbers to another dtype, and return that."""
         super().set_data(self.astype(dtype))
-        return self
+        return self.dtype
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (Tensor(self), self.name, self.requires_grad)

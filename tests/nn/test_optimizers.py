@@ -170,7 +170,7 @@ def test_parameters_of_other_dtypes(make: str, dtype: Any) -> None:
 
 
 def test_states_are_parameters_with_names() -> None:
-    """Name and shape as MindSpore lists them; plain SGD needs no state and has none."""
+    """Name and shape as MindSpore lists them; plain SGD has states that it does not use, so that its checkpoints have the same names."""
     listed = lambda make: [(p.name, p.shape) for p in eval(make, {**globals(), "w": w, "b": b}).get_parameters()]  # noqa: E731
     w, b = pair()
     own = [("w", (3,)), ("bn.beta", (2,))]
@@ -179,11 +179,11 @@ def test_states_are_parameters_with_names() -> None:
     def states(*kinds: str) -> list[tuple[str, tuple[int, ...]]]:
         return [(f"{kind}.{name}", shape) for kind in kinds for name, shape in own]
 
-    assert listed("SGD([w, b])") == [*begin, ("momentum", ())]
+    assert listed("SGD([w, b])") == [*begin, ("momentum", ()), *states("accum", "stat")]
     assert listed("SGD([w, b], 0.1, 0.9)") == [*begin, ("momentum", ()), *states("accum", "stat")]
     assert listed("Momentum([w, b], 0.1, 0.9)") == [*begin, ("momentum", ()), *states("moments")]
     assert listed("Adam([w, b])") == [*begin, ("beta1_power", ()), ("beta2_power", ()), *states("moment1", "moment2")]
-    assert listed("SGD([w, b], [0.1, 0.2])")[-1] == ("learning_rate", (2,))
+    assert ("learning_rate", (2,)) in listed("SGD([w, b], [0.1, 0.2])")
     groups = 'SGD([{"params": [w], "lr": 0.5}, {"params": [b]}])'
     assert listed(groups)[:3] == [("global_step", (1,)), ("learning_rate_group_0", ()), ("learning_rate", ())]
 

@@ -70,3 +70,28 @@ def test_slices_of_a_tensor_without_dimensions(operator: str, argument: str, sca
     with pytest.raises(ValueError, match=f"For '{operator}', the argument '{argument}' must be of at least 1 dimension"):
         scatter(held)
     assert held.item() == 2.0
+
+
+@pytest.mark.parametrize("scatter, places", [(ops.scatter_add, [1, 0]), (ops.scatter_nd_add, [[1], [0]])])
+def test_what_is_written_to_a_parameter_takes_its_dtype(scatter: Any, places: Any) -> None:
+    """As in MindSpore: narrower numbers are converted, wider ones are a TypeError, and so are any in a function that gives a new tensor."""
+    at, held = Tensor(places, ms.int32), Parameter(Tensor([1.0, 2.0]), name="held")
+    for dtype in (ms.int32, ms.float16, ms.bool_):
+        scatter(held, at, Tensor([1, 0]).astype(dtype))
+    assert held.dtype is ms.float32 and held.tolist() == [1.0, 5.0]
+    with pytest.raises(TypeError, match="'updates' must be of dtype Float32"):
+        scatter(held, at, Tensor([1.0, 2.0], ms.float64))
+    with pytest.raises(TypeError, match="'updates' must be of dtype Float32"):
+        ops.tensor_scatter_add(Tensor([1.0, 2.0]), Tensor([[0]]), Tensor([1]))
+    assert held.tolist() == [1.0, 5.0]
+
+
+def test_index_add_of_a_tensor_has_two_forms() -> None:
+    """MindSpore's own, with the axis last, and PyTorch's."""
+    x, at, rows = Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1], ms.int32), Tensor([[10.0, 20.0]])
+    added = [[1.0, 2.0], [13.0, 24.0]]
+    for answer in (x.index_add(0, at, rows), x.index_add(at, rows, 0), x.index_add(at, rows, axis=0), x.index_add(indices=at, y=rows, axis=0)):
+        assert answer.tolist() == added
+    assert x.index_add(dim=0, index=at, source=rows, alpha=2)[1].tolist() == [23.0, 44.0]
+    with pytest.raises(TypeError, match="'source' must be a Tensor, but got None"):
+        x.index_add(0, at)

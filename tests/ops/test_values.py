@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -584,3 +585,40 @@ def test_leaky_relu_of_integers_cuts_its_slope(alpha: float, wanted: list[int]) 
         for slope in (alpha, Tensor(alpha)):
             got = run(t, slope)
             assert got.dtype is adjoint.int32 and got.tolist() == wanted
+
+
+def test_the_primitive_mod_has_the_sign_of_the_first() -> None:
+    """As C's fmod, in MindSpore too; `%`, `FloorMod` and `floor_mod` have the sign of the second."""
+    x, y = [-4.0, 5.0, 6.0, -7.0], [3.0, 2.0, 3.0, -4.0]
+    for dtype in (adjoint.float32, adjoint.int64):
+        assert ops.Mod()(Tensor(x).astype(dtype), Tensor(y).astype(dtype)).tolist() == [-1, 1, 0, -3]
+    by_x, by_y = adjoint.grad(lambda x, y: ops.Mod()(x, y).sum(), (0, 1))(Tensor(x), Tensor(y))
+    assert by_x.tolist() == [1, 1, 1, 1] and by_y.tolist() == [1, -2, -2, -1]
+
+
+@pytest.mark.parametrize("fill", [
+    lambda v: ops.full((2, 3), v), lambda v: ops.fill(adjoint.float32, (2, 3), v), lambda v: ops.full_like(ops.ones((2, 3)), v),
+    lambda v: ops.FillV2()((2, 3), v), lambda v: ops.ones((2, 3)).fill(v), lambda v: ops.ones(1).new_full((2, 3), v),
+])
+def test_a_tensor_that_fills_another_has_its_gradient(fill: Callable[[Tensor], Tensor]) -> None:
+    value = Tensor(2.5)
+    assert adjoint.grad(lambda v: fill(v).sum())(value).item() == adjoint.jit(adjoint.grad(lambda v: fill(v).sum()))(value).item() == 6.0
+    assert fill(value).dtype is adjoint.float32
+
+
+def test_clipping_nothing_has_a_gradient() -> None:
+    """Tensors of length 0 pass as they are, and their gradients too; the root of 0 has none."""
+    for clip in (lambda x: ops.clip_by_norm(x, 1.0), lambda x: ops.clip_by_global_norm([x], 1.0)[0]):
+        assert adjoint.grad(lambda x: (clip(x) * Tensor([1.0, 2.0])).sum())(Tensor([0.0, 0.0])).tolist() == [1.0, 2.0]
+        np.testing.assert_allclose(clip(Tensor([3.0, 4.0])).asnumpy(), [0.6, 0.8], rtol=1e-6)
+
+
+def test_the_mean_without_nan_has_the_dtype_asked_for() -> None:
+    for dtype in (adjoint.float16, adjoint.float64):
+        assert ops.nanmean(Tensor([1.0, np.nan, 2.0]), dtype=dtype).dtype is dtype
+
+
+def test_signatures_of_primitives_are_those_of_their_calls() -> None:
+    assert list(inspect.signature(ops.Add()).parameters) == ["input", "other"]
+    assert list(inspect.signature(ops.FloorDiv()).parameters) == ["input", "other"]
+    assert [p.kind for p in inspect.signature(ops.Add).parameters.values()] == [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]

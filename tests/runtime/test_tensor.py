@@ -324,7 +324,7 @@ def test_set_data_keeps_a_parameters_dtype() -> None:
     for data, values in ((Tensor([1, 2], ms.int32), [1.0, 2.0]), (3, 3.0), (np.array([[1.5]]), [[1.5]]), ([1, 2], [1.0, 2.0])):
         p.set_data(data)
         assert p.dtype is ms.float32 and p.tolist() == values
-    p.set_dtype(ms.float16)
+    assert p.set_dtype(ms.float16) is ms.float16
     assert p.dtype is ms.float16
     t = Tensor([1.0])
     t.set_data(Tensor([1, 2], ms.int32))

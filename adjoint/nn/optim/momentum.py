@@ -49,8 +49,8 @@ class SGD(Optimizer):
             raise ValueError("For 'SGD', 'nesterov' needs a momentum greater than 0 and a dampening of 0, "
                              f"but got {momentum} and {dampening}.")
         self._plain = momentum == 0
-        if not self._plain:
-            self.__dict__["accum"], self.__dict__["stat"] = self.states("accum"), self.states("stat", 1.0)
+        # Without momentum they stay as they are: checkpoints have the same names either way, as MindSpore's.
+        self.__dict__["accum"], self.__dict__["stat"] = self.states("accum"), self.states("stat", 1.0)
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
         dtype = parameter.dtype.compute

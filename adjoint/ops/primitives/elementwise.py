@@ -48,7 +48,7 @@ class FloorDiv(Plain):
         return arithmetic.floor_div(input, other)
 
 
-Mod = plain("Mod", arithmetic.mod)
+Mod = plain("Mod", arithmetic.truncated_mod)
 FloorMod = plain("FloorMod", arithmetic.floor_mod)
 
 
