@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Atom, Node, Region
     from adjoint.ir.kernel import Buffer, Kernel
 
-__all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "mistake", "operation", "registry", "sample", "with_sizes"]
+__all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "mistake", "mistyped", "operation", "registry", "sample", "with_sizes"]
 
 
 class Effect(enum.Enum):
@@ -272,6 +272,12 @@ def mistake(
     """The exception for a bad operand or attribute: names op, argument, what was expected and what was got."""
     name = op if isinstance(op, str) else type(op).__name__
     return kind(f"For '{name}', the argument '{argument}' must be {expected}, but got {_shown(got)}.")
+
+
+def mistyped(op: Op | str, argument: str, expected: TensorType, got: object) -> Exception:
+    """The exception for an operand of another type: TypeError for another dtype, ValueError for another shape."""
+    same = isinstance(got, TensorType) and got.dtype is expected.dtype
+    return mistake(op, argument, f"of type {expected}", got, ValueError if same else TypeError)
 
 
 def _shown(got: object) -> str:

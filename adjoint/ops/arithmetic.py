@@ -195,7 +195,8 @@ def addn(x: Any) -> Tensor:
     total = operand("AddN", x[0], "x")
     for item in x[1:]:
         if operand("AddN", item, "x").type is not x[0].type:
-            raise wrong("AddN", "x", f"tensors of one type, {x[0].type}", item)
+            kind = ValueError if item.dtype is x[0].dtype else TypeError
+            raise wrong("AddN", "x", f"tensors of one type, {x[0].type}", item, kind)
         total = total + item
     return total
 

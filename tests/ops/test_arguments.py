@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import adjoint
-from adjoint import Tensor, ops
+from adjoint import Tensor, nn, ops
 from adjoint.ops import operations as P
 
 X = Tensor(np.ones((2, 3), np.float32))
@@ -179,3 +179,13 @@ def test_an_integer_may_be_of_numpy_or_a_tensor() -> None:
     assert ops.sum(X, np.int64(1)).tolist() == ops.sum(X, Tensor(1)).tolist() == [3, 3]
     assert ops.reshape(X, Tensor([3, 2])).shape == ops.zeros(Tensor([3, 2])).shape == (3, 2)
     assert ops.arange(Tensor(3)).dtype is adjoint.int64
+
+
+@pytest.mark.parametrize("call", [
+    lambda: nn.BatchNorm1d(3)(X.astype(adjoint.float64)), lambda: nn.GRUCell(3, 3, dtype=adjoint.float64)(X, X),
+    lambda: ops.addn([X, X.astype(adjoint.int32)]),
+])
+def test_another_dtype_is_a_type_error(call: Any) -> None:
+    """As in MindSpore; another shape is a ValueError."""
+    with pytest.raises(TypeError, match="For '"):
+        call()

@@ -90,8 +90,8 @@ def test_index_add_of_a_tensor_has_two_forms() -> None:
     """MindSpore's own, with the axis last, and PyTorch's."""
     x, at, rows = Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1], ms.int32), Tensor([[10.0, 20.0]])
     added = [[1.0, 2.0], [13.0, 24.0]]
-    for answer in (x.index_add(0, at, rows), x.index_add(at, rows, 0), x.index_add(at, rows, axis=0), x.index_add(indices=at, y=rows, axis=0)):
-        assert answer.tolist() == added
+    assert x.index_add(0, at, rows).tolist() == x.index_add(at, rows, 0).tolist() == x.index_add(at, rows, axis=0).tolist() == added
+    assert x.index_add(indices=at, y=rows, axis=0).tolist() == added
     assert x.index_add(dim=0, index=at, source=rows, alpha=2)[1].tolist() == [23.0, 44.0]
     with pytest.raises(TypeError, match="'source' must be a Tensor, but got None"):
         x.index_add(0, at)

@@ -606,11 +606,11 @@ def test_a_tensor_that_fills_another_has_its_gradient(fill: Callable[[Tensor], T
     assert fill(value).dtype is adjoint.float32
 
 
-def test_clipping_nothing_has_a_gradient() -> None:
+@pytest.mark.parametrize("clip", [lambda x: ops.clip_by_norm(x, 1.0), lambda x: ops.clip_by_global_norm([x], 1.0)[0]])
+def test_clipping_nothing_has_a_gradient(clip: Callable[[Tensor], Tensor]) -> None:
     """Tensors of length 0 pass as they are, and their gradients too; the root of 0 has none."""
-    for clip in (lambda x: ops.clip_by_norm(x, 1.0), lambda x: ops.clip_by_global_norm([x], 1.0)[0]):
-        assert adjoint.grad(lambda x: (clip(x) * Tensor([1.0, 2.0])).sum())(Tensor([0.0, 0.0])).tolist() == [1.0, 2.0]
-        np.testing.assert_allclose(clip(Tensor([3.0, 4.0])).asnumpy(), [0.6, 0.8], rtol=1e-6)
+    assert adjoint.grad(lambda x: (clip(x) * Tensor([1.0, 2.0])).sum())(Tensor([0.0, 0.0])).tolist() == [1.0, 2.0]
+    np.testing.assert_allclose(clip(Tensor([3.0, 4.0])).asnumpy(), [0.6, 0.8], rtol=1e-6)
 
 
 def test_the_mean_without_nan_has_the_dtype_asked_for() -> None:
@@ -621,4 +621,4 @@ def test_the_mean_without_nan_has_the_dtype_asked_for() -> None:
 def test_signatures_of_primitives_are_those_of_their_calls() -> None:
     assert list(inspect.signature(ops.Add()).parameters) == ["input", "other"]
     assert list(inspect.signature(ops.FloorDiv()).parameters) == ["input", "other"]
-    assert [p.kind for p in inspect.signature(ops.Add).parameters.values()] == [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]
+    assert str(inspect.signature(ops.Add)) == str(inspect.signature(ops.FloorDiv))

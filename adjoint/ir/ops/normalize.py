@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjoint.ir.core import tensor_type
-from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.op import Op, mistake, mistyped, operation, sample
 from adjoint.ir.ops.groups import COLUMNS, Columns, Rows, reference_mean, reference_sum
 from adjoint.ir.types import F32, I64, DType, TensorType, Type, tensor
 
@@ -70,7 +70,7 @@ class _Normalization(Op):
         """Each operand, given with the type it must have."""
         for name, (got, expected) in operands.items():
             if got is not expected:
-                raise mistake(self, name, f"of type {expected}", got)
+                raise mistyped(self, name, expected, got)
 
     def along(self, statistic: Array, x: Array) -> Array:
         """A NumPy array of statistics or of gamma, shaped to broadcast with x."""

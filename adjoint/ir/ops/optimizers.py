@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.op import Op, mistake, mistyped, operation, sample
 from adjoint.ir.types import F32, TensorType, scalar, tensor
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Update(Op):
         for position, (name, operand) in enumerate(zip(self.names, operands, strict=True)):
             expected = parameter if position < self.tensors else scalar(parameter.dtype.compute)
             if operand is not expected:
-                raise mistake(self, name, f"of type {expected}", operand)
+                raise mistyped(self, name, expected, operand)
         return parameter
 
     def gradient(self, parameter: Array, gradient: Array, weight_decay: Array, scale: Array) -> Array:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjoint.ir.core import Value, tensor_type
-from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.op import Op, mistake, mistyped, operation, sample
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import F32, DType, TensorType, Type, tensor
 
@@ -56,7 +56,7 @@ class _Step(Op):
         for position, (name, operand) in enumerate(zip(self.names, operands, strict=True)):
             expected = inputs if position < 2 else state
             if operand is not expected:
-                raise mistake(self, name, f"of type {expected}", operand)
+                raise mistyped(self, name, expected, operand)
         return state
 
     def each(
