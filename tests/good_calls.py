@@ -96,6 +96,8 @@ ops.lp_pool2d(image, 2.0, 2); ops.max_pool3d(volume, 2); ops.conv3d(volume, cube
 ops.col2im(patches, (3, 3), 2, 1, 0, 1); ops.interpolate(image, (3, 3));
 ops.upsample(image, (3, 3)); ops.make_range(1, 5, 2); ops.iou(corners, corners);
 ops.choice_with_mask(truth, 2, 1); ops.pixel_shuffle(four, 2); ops.pixel_unshuffle(four, 1)
+ops.gaussian_nll_loss(x, y, positive); ops.multi_margin_loss(x, classes); ops.multilabel_margin_loss(x, ranked)
+ops.multilabel_soft_margin_loss(x, unit); ops.soft_margin_loss(x, y); ops.triplet_margin_loss(x, y, unit)
 """
 
 PRIMITIVES = """
@@ -155,6 +157,8 @@ ops.Primitive('own'); ops.GradOperation()(function)(x); ops.HyperMap(ops.relu)([
 ops.MultitypeFuncGraph('own'); ops.GetNext([ms.float32], [(2,)], 1, 'queue'); ops.register_queue('queue', iter([])); ops.Print()(x)
 ops.unregister_queue('queue'); ops.AllReduce()(x); ops.AllGather()(x); ops.ReduceScatter()(x); ops.Broadcast(0)(x); ops.Reduce(0)(x)
 ops.AlltoAll(1, 0, 1)(x); ops.Barrier()()
+ops.MultiMarginLoss()(x, classes); ops.MultilabelMarginLoss()(x, ranked); ops.SoftMarginLoss()(x, y)
+ops.TripletMarginLoss()(x, y, unit, 1.0)
 ops.ApplyGradientDescent()(parameter, 0.1, row); ops.ApplyMomentum()(parameter, kept, 0.1, row, 0.9)
 ops.ApplyAdagrad()(parameter, kept, 0.1, row); ops.SGD()(parameter, row, number, kept, number, second)
 ops.Adam()(parameter, kept, second, 0.9, 0.99, 0.1, 0.9, 0.99, 0.1, row)
@@ -206,6 +210,10 @@ nn.RNNCell(3, 3)(x, y); nn.MultiheadAttention(4, 2)(sequence, sequence, sequence
 nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 3), 1)(sequence, sequence)
 nn.TransformerDecoderLayer(4, 2, 3)(sequence, sequence); nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 3), 1)(sequence)
 nn.TransformerEncoderLayer(4, 2, 3)(sequence)
+nn.DiceLoss()(unit, unit); nn.FocalLoss()(x, rows); nn.GaussianNLLLoss()(x, y, positive); nn.MAELoss()(x, y); nn.RMSELoss()(x, y)
+nn.MultiClassDiceLoss()(x, unit); nn.PoissonNLLLoss()(x, positive); nn.SoftMarginLoss()(x, y); nn.MultiLabelSoftMarginLoss()(x, unit)
+nn.MultiMarginLoss()(x, classes); nn.MultilabelMarginLoss()(x, ranked); nn.TripletMarginLoss()(x, y, unit)
+nn.TripletMarginWithDistanceLoss()(x, y, unit)
 """
 
 METHODS = """
@@ -290,6 +298,7 @@ def values() -> dict[str, Any]:
         "four": drawn(1, 4, 2, 2), "pooled": drawn(1, 2, 2, 2),
         "whole": Tensor([[1, 2, 3], [4, 5, 6]], ms.int32), "truth": Tensor([[True, False, True], [False, True, True]]),
         "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),
+        "rows": Tensor([[0], [2]], ms.int32), "ranked": Tensor([[1, -1, 0], [2, 0, -1]], ms.int32),
         "singles": Tensor([[0], [2]]),
                 "paddings": Tensor([[1, 1], [0, 0]]), "number": Tensor(1.0), "low": Tensor(0.0), "high": Tensor(1.0),
         "parameter": Parameter(drawn(3), name="parameter"), "kept": Parameter(drawn(3, low=0.5), name="kept"),

@@ -16,6 +16,7 @@ from adjoint.nn import (
     linear,
     loss,
     loss_scale,
+    margin_loss,
     math,
     normalization,
     optim,
@@ -38,6 +39,7 @@ from adjoint.nn.learning_rate_schedule import *  # noqa: F403
 from adjoint.nn.linear import *  # noqa: F403
 from adjoint.nn.loss import *  # noqa: F403
 from adjoint.nn.loss_scale import *  # noqa: F403
+from adjoint.nn.margin_loss import *  # noqa: F403
 from adjoint.nn.math import *  # noqa: F403
 from adjoint.nn.normalization import *  # noqa: F403
 from adjoint.nn.optim import *  # noqa: F403
@@ -61,6 +63,7 @@ __all__ += learning_rate_schedule.__all__
 __all__ += linear.__all__
 __all__ += loss.__all__
 __all__ += loss_scale.__all__
+__all__ += margin_loss.__all__
 __all__ += math.__all__
 __all__ += normalization.__all__
 __all__ += optim.__all__

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from adjoint.ir.types import I64
-from adjoint.nn.checks import boolean, choice, floating, integer, least, number, positive_number, tensor_argument
+from adjoint.ir.types import BOOL, F32, I64, U8, U16, U32, U64
+from adjoint.nn.activation import get_activation
+from adjoint.nn.checks import boolean, cell_argument, choice, floating, integer, least, number, positive_number, tensor_argument
+from adjoint.ops import activations, arithmetic, picking, reduction, shapes
 from adjoint.ops import losses as functional
-from adjoint.ops import shapes
 from adjoint.ops.ctc import ctc_loss
 from adjoint.ops.primitives import Cast, Mul, ReduceMean, ReduceSum
 from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor import Tensor, constant
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss",
-    "L1Loss", "LossBase", "MSELoss", "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "SoftmaxCrossEntropyWithLogits",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss",
+    "L1Loss", "LossBase", "MAELoss", "MSELoss", "MultiClassDiceLoss", "NLLLoss", "PoissonNLLLoss", "RMSELoss", "SmoothL1Loss",
+    "SoftmaxCrossEntropyWithLogits",
 ]
 
 
@@ -54,6 +57,29 @@ class L1Loss(LossBase):
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return functional.l1_loss(tensor_argument(self, "logits", logits), tensor_argument(self, "labels", labels), self.reduction)
+
+
+class MAELoss(LossBase):
+    """|logits - label|."""
+
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+        return functional.l1_loss(tensor_argument(self, "logits", logits), tensor_argument(self, "label", label), self.reduction)
+
+
+class RMSELoss(LossBase):
+    """The root of the mean of (logits - label)^2; TypeError for unsigned integers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+        for name, given in (("logits", tensor_argument(self, "logits", logits)), ("label", tensor_argument(self, "label", label))):
+            if given.dtype in _UNSIGNED:
+                raise TypeError(f"For 'RMSELoss', the argument '{name}' must be a Tensor of another dtype than {given.dtype}.")
+        return arithmetic.sqrt(functional.mse_loss(logits, label))
+
+
+_UNSIGNED = (U8, U16, U32, U64)
 
 
 class SoftmaxCrossEntropyWithLogits(LossBase):
@@ -127,6 +153,147 @@ class BCEWithLogitsLoss(LossBase):
         return functional.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
 
 
+class PoissonNLLLoss(LossBase):
+    """exp(input) - target * input, the negative log likelihood of counts that the logarithm of their mean predicts.
+
+    log_input  whether the input is that logarithm; without it the loss is input - target * log(input + eps)
+    full       whether Stirling's approximation of log(target!) is added, target * log(target) - target + 0.5 * log(2 pi target), where the
+               target is more than 1
+    eps        what is added to the input, and the least that a target counts with `full`
+    """
+
+    def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-08, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.log_input, self.full = boolean(self, "log_input", log_input), boolean(self, "full", full)
+        self.eps = least(self, "eps", eps, 0.0)
+
+    def construct(self, input: Tensor, target: Tensor) -> Tensor:
+        x = floating(self, "input", input)
+        wanted = tensor_argument(self, "target", target).astype(x.dtype, copy=False)
+        losses = x.exp() - wanted * x if self.log_input else x - wanted * (x + self.eps).log()
+        if self.full:
+            wanted = arithmetic.maximum(wanted, self.eps)
+            stirling = (wanted + 0.5) * wanted.log() - wanted + 0.5 * math.log(2 * math.pi)
+            losses = losses + arithmetic.where(wanted > 1, stirling, constant(0.0, x.dtype))
+        return self.get_loss(losses)
+
+
+class GaussianNLLLoss(Cell):
+    """0.5 * (log(v) + (logits - labels)**2 / v) with v = max(var, eps); see `ops.gaussian_nll_loss`."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+        super().__init__()
+        self.full, self.eps = boolean(self, "full", full), positive_number(self, "eps", eps)
+        self.reduction = choice(self, "reduction", reduction, ("none", "mean", "sum"))
+
+    def construct(self, logits: Tensor, labels: Tensor, var: Tensor) -> Tensor:
+        return functional.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)
+
+
+class FocalLoss(LossBase):
+    """-(1 - q)**gamma * log(q) of the probability q that softmax along axis 1 gives to the label (Lin et al. 2017).
+
+    weight  one number for each class, which its losses are multiplied with
+
+    Called with logits [n, c, ...] of 2 to 4 dimensions and at least 2 classes, and labels: classes [n, 1, ...], which gives the means [n]
+    over what follows axis 1, or shares of the classes of the logits' shape, which gives such means [n, c]; both reduced.
+    """
+
+    def __init__(self, weight: Tensor | None = None, gamma: float = 2.0, reduction: str = "mean"):
+        super().__init__(reduction)
+        if not isinstance(gamma, float):
+            raise TypeError(f"For 'FocalLoss', the argument 'gamma' must be a float, but got {gamma!r} of type {type(gamma).__name__}.")
+        self.gamma = number(self, "gamma", gamma)
+        self.weight = None if weight is None else floating(self, "weight", weight, 1)
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        x, given = floating(self, "logits", logits, (2, 3, 4)), tensor_argument(self, "labels", labels, (2, 3, 4))
+        if given.dtype is BOOL:
+            raise TypeError(f"For 'FocalLoss', the argument 'labels' must be a Tensor of numbers, but got {given.dtype}.")
+        count = x.shape[1]
+        if count < 2:
+            raise ValueError(f"For 'FocalLoss', the argument 'logits' must have at least 2 classes in axis 1, but got shape {x.shape}.")
+        if given.shape not in (x.shape, (x.shape[0], 1, *x.shape[2:])):
+            raise ValueError(f"For 'FocalLoss', the argument 'labels' must have the shape of the logits, {x.shape}, or 1 in place of the "
+                             f"{count} classes, but got shape {given.shape}.")
+        if self.weight is not None and self.weight.shape != (count,):
+            raise ValueError(f"For 'FocalLoss', the argument 'weight' must have one number for each of {count} classes, "
+                             f"but got shape {self.weight.shape}.")
+        x, given = (shapes.reshape(item, (*item.shape[:2], math.prod(item.shape[2:]))) for item in (x, given))
+        scores = activations.log_softmax(x, 1)
+        weights = None if self.weight is None else shapes.reshape(self.weight, (1, count, 1))
+        alone = given.shape[1] == 1
+        if alone:
+            classes = given.astype(I64)
+            if weights is not None:
+                weights = picking.gather_elements(shapes.broadcast_to(weights, x.shape), 1, classes)
+            scores = picking.gather_elements(scores, 1, classes)
+        losses = -((1.0 - scores.exp()) ** self.gamma) * (scores if weights is None else scores * weights)
+        if not alone:
+            losses = losses * given
+        return self.get_loss(reduction.mean(losses, (1, 2) if alone else 2))
+
+
+class DiceLoss(LossBase):
+    """1 - 2 * sum(logits * label) / (sum(logits**2) + sum(label**2) + smooth), of all elements of two tensors of one shape."""
+
+    def __init__(self, smooth: float = 1e-5):
+        super().__init__()
+        if not isinstance(smooth, float):
+            raise TypeError(f"For 'DiceLoss', the argument 'smooth' must be a float, but got {smooth!r} of type {type(smooth).__name__}.")
+        self.smooth = positive_number(self, "smooth", smooth)
+
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+        x, wanted = tensor_argument(self, "logits", logits), tensor_argument(self, "label", label)
+        for name, given in (("logits", x), ("label", wanted)):
+            if given.dtype is U8:
+                raise TypeError(f"For 'DiceLoss', the argument '{name}' must be a Tensor of another dtype than UInt8, in which the squares "
+                                "wrap.")
+        if x.shape != wanted.shape:
+            raise ValueError(f"For 'DiceLoss', the argument 'label' must have the shape of the logits, {x.shape}, but got {wanted.shape}.")
+        both = reduction.sum(x * wanted)
+        return 1.0 - both * 2 / (reduction.sum(x * x) + reduction.sum(wanted * wanted) + self.smooth)
+
+
+class MultiClassDiceLoss(LossBase):
+    """The mean over the classes, axis 1, of the `DiceLoss` of each.
+
+    weights       [c, k]: the loss of class i is multiplied with the k numbers of row i
+    ignore_indiex a class that does not count
+    activation    what is applied to the logits first: a name, a Cell, or None for nothing
+    """
+
+    def __init__(self, weights: Tensor | None = None, ignore_indiex: int | None = None, activation: Any = "softmax"):
+        super().__init__()
+        self.binarydiceloss = DiceLoss(smooth=1e-5)
+        self.weights = None if weights is None else floating(self, "weights", weights, 2)
+        self.ignore_indiex = None if ignore_indiex is None else integer(self, "ignore_indiex", ignore_indiex)
+        if isinstance(activation, str):
+            activation = get_activation(choice(self, "activation", activation, _DICE_ACTIVATIONS), "MultiClassDiceLoss")
+        self.activation = None if activation is None else cell_argument(self, "activation", activation)
+
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+        x, wanted = tensor_argument(self, "logits", logits), tensor_argument(self, "label", label)
+        if x.shape != wanted.shape or x.ndim < 2:
+            raise ValueError("For 'MultiClassDiceLoss', the arguments 'logits' and 'label' must have one shape of at least 2 dimensions, "
+                             f"but got {x.shape} and {wanted.shape}.")
+        count = wanted.shape[1]
+        if self.weights is not None and self.weights.shape[0] != count:
+            raise ValueError(f"For 'MultiClassDiceLoss', the argument 'weights' must have a row for each of {count} classes, "
+                             f"but got shape {self.weights.shape}.")
+        if self.activation is not None:
+            x = self.activation(x)
+        total: Any = constant(0.0, F32)
+        for i in range(count):
+            if i != self.ignore_indiex:
+                loss = self.binarydiceloss(x[:, i], wanted[:, i])
+                total = total + (loss if self.weights is None else loss * self.weights[i])
+        return total / max(1, count)
+
+
+_DICE_ACTIVATIONS = ("softmax", "logsoftmax", "relu", "relu6", "tanh", "sigmoid")
+
+
 class SmoothL1Loss(LossBase):
     """0.5 d**2 / beta for a distance d below beta, d - 0.5 beta from there on."""
 
@@ -158,39 +325,6 @@ class KLDivLoss(Cell):
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return functional.kl_div(logits, labels, self.reduction)
-
-
-class CosineEmbeddingLoss(LossBase):
-    """Of pairs of rows: 1 - cos where the label is 1, max(0, cos - margin) where it is -1."""
-
-    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.margin = number(self, "margin", margin)
-
-    def construct(self, logits_x1: Tensor, logits_x2: Tensor, labels: Tensor) -> Tensor:
-        return functional.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
-
-
-class MarginRankingLoss(LossBase):
-    """max(0, -target * (input1 - input2) + margin), where the targets are 1 and -1."""
-
-    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.margin = number(self, "margin", margin)
-
-    def construct(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return functional.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
-
-
-class HingeEmbeddingLoss(LossBase):
-    """The distances where the label is 1, max(0, margin - distance) where it is -1."""
-
-    def __init__(self, margin: float = 1.0, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.margin = number(self, "margin", margin)
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return functional.hinge_embedding_loss(logits, labels, self.margin, self.reduction)
 
 
 class CTCLoss(LossBase):

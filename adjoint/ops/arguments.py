@@ -25,7 +25,7 @@ from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
     "ArgumentMistake", "IndexMistake", "axes_argument", "axis_argument", "channels_first", "check_memory", "choice", "dimension",
-    "dtype_argument", "filler", "flag", "floating", "integer", "number", "only", "operand", "pair", "real", "roomy",
+    "dtype_argument", "filler", "flag", "float_only", "floating", "integer", "number", "only", "operand", "pair", "real", "roomy",
     "seed_argument", "single", "sizes_argument", "tensors_argument", "whole", "wrong",
 ]
 
@@ -114,6 +114,13 @@ def seed_argument(op: Op | str, seed: Any) -> int | None:
 def real(op: Op | str, argument: str, value: Any) -> float:
     """A number known now, as a float; ValueError for an int beyond those."""
     return float_of(op if isinstance(op, str) else type(op).__name__, argument, number(op, argument, value))
+
+
+def float_only(op: Op | str, argument: str, value: Any) -> float:
+    """A Python float; an int is a TypeError, as it is in MindSpore."""
+    if isinstance(value, float):
+        return value
+    raise wrong(op, argument, "a float", value if not isinstance(value, str) else repr(value), TypeError)
 
 
 def number(op: Op | str, argument: str, value: Any) -> Any:

@@ -11,6 +11,7 @@ from adjoint.ops import (
     linear,
     logsums,
     losses,
+    margin_losses,
     normalization,
     ordering,
     parts,
@@ -35,6 +36,7 @@ from adjoint.ops.diagonals import *  # noqa: F403
 from adjoint.ops.linear import *  # noqa: F403
 from adjoint.ops.logsums import *  # noqa: F403
 from adjoint.ops.losses import *  # noqa: F403
+from adjoint.ops.margin_losses import *  # noqa: F403
 from adjoint.ops.normalization import *  # noqa: F403
 from adjoint.ops.ordering import *  # noqa: F403
 from adjoint.ops.parts import *  # noqa: F403
@@ -72,6 +74,7 @@ __all__ += creation.__all__
 __all__ += linear.__all__
 __all__ += logsums.__all__
 __all__ += losses.__all__
+__all__ += margin_losses.__all__
 __all__ += normalization.__all__
 __all__ += ordering.__all__
 __all__ += random_numbers.__all__

@@ -15,7 +15,7 @@ from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import F16, I64, tensor
 from adjoint.ops.activations import log_softmax, softplus
-from adjoint.ops.arguments import IndexMistake, choice, floating, operand, real, roomy, whole, wrong
+from adjoint.ops.arguments import IndexMistake, choice, flag, floating, operand, real, roomy, whole, wrong
 from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt, square, stop_gradient, sub, where, xlogy
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import mean, sum
@@ -26,15 +26,16 @@ from adjoint.runtime.promotion import common_dtype
 from adjoint.runtime.tensor import Tensor, apply, constant
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity", "cross_entropy",
-    "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss", "nll_loss", "smooth_l1_loss",
-    "softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "cross_entropy", "gaussian_nll_loss", "huber_loss",
+    "kl_div", "l1_loss", "mse_loss", "nll_loss", "smooth_l1_loss", "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits",
 ]
 
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-def _reduction(op: str, reduction: Any) -> str:
+def reduction_argument(op: str, reduction: Any) -> str:
+    """One of "mean", "sum" and "none"."""
     return choice(op, "reduction", reduction, _REDUCTIONS)
 
 
@@ -47,20 +48,20 @@ def reduced(x: Tensor, reduction: str) -> Tensor:
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """(input - target) ** 2, in floating point."""
-    kind = _reduction("MSELoss", reduction)
+    kind = reduction_argument("MSELoss", reduction)
     return reduced(square(sub(floating(operand("MSELoss", input)), floating(operand("MSELoss", target, "target")))), kind)
 
 
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """|input - target|; of integers an integer, the mean cut."""
-    kind = _reduction("L1Loss", reduction)
+    kind = reduction_argument("L1Loss", reduction)
     distance = abs(sub(operand("L1Loss", input), operand("L1Loss", target, "target")))
     return reduced(distance, kind) if distance.dtype.is_float or kind != "mean" else mean(distance)
 
 
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
     """0.5 d**2 / beta for a distance d below beta, d - 0.5 beta from there on."""
-    kind, width = _reduction("SmoothL1Loss", reduction), real("SmoothL1Loss", "beta", beta)
+    kind, width = reduction_argument("SmoothL1Loss", reduction), real("SmoothL1Loss", "beta", beta)
     if width <= 0:
         raise wrong("SmoothL1Loss", "beta", "more than 0", width)
     distance = abs(sub(operand("SmoothL1Loss", input), operand("SmoothL1Loss", target, "target")))
@@ -69,7 +70,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """0.5 d**2 for a distance d below delta, delta * (d - 0.5 delta) from there on."""
-    kind, width = _reduction("HuberLoss", reduction), real("HuberLoss", "delta", delta)
+    kind, width = reduction_argument("HuberLoss", reduction), real("HuberLoss", "delta", delta)
     if width <= 0:
         raise wrong("HuberLoss", "delta", "more than 0", width)
     distance = abs(sub(operand("HuberLoss", input), operand("HuberLoss", target, "target")))
@@ -92,8 +93,10 @@ def sparse_losses(op: str, logits: Tensor, labels: Tensor, ignored: tuple[int, .
     return explained(lambda: apply(made(SparseSoftmaxCrossEntropy, ignored), logits, labels), check, labels)
 
 
-def class_check(op: str, argument: str, count: int, ignored: tuple[int, ...]) -> Callable[[Tensor], None]:
-    """A check that labels are classes in 0..count-1, or among those that do not count; an IndexMistake."""
+def class_check(
+    op: str, argument: str, count: int, ignored: tuple[int, ...], kind: Callable[[str], Exception] = IndexMistake
+) -> Callable[[Tensor], None]:
+    """A check that labels are classes in 0..count-1, or among those that do not count; its mistake is an IndexMistake or of `kind`."""
 
     def labels(given: Tensor) -> None:
         classes = given.asnumpy()
@@ -101,7 +104,7 @@ def class_check(op: str, argument: str, count: int, ignored: tuple[int, ...]) ->
         for label in ignored:
             outside &= classes != label
         if outside.any():
-            raise wrong(op, argument, f"classes in 0..{count - 1}", int(classes[outside][0]), IndexMistake)
+            raise wrong(op, argument, f"classes in 0..{count - 1}", int(classes[outside][0]), kind)
 
     return labels
 
@@ -170,7 +173,7 @@ def cross_entropy(
     label_smoothing  the share of each label that is spread evenly over the classes
     """
     op = "CrossEntropy"
-    kind, smoothing = _reduction(op, reduction), _smoothing(op, label_smoothing)
+    kind, smoothing = reduction_argument(op, reduction), _smoothing(op, label_smoothing)
     x, labels = operand(op, input), operand(op, target, "target")
     if labels.dtype.is_integer:
         plain = weight is None and smoothing == 0.0
@@ -208,7 +211,7 @@ def nll_loss(
 ) -> Tensor:
     """The negative of the log probabilities [n, k, ...] (or [k]) at the classes [n, ...]; arguments as for `cross_entropy`."""
     op = "NLLLoss"
-    kind, smoothing, ignored = _reduction(op, reduction), _smoothing(op, label_smoothing), whole(op, "ignore_index", ignore_index)
+    kind, smoothing, ignored = reduction_argument(op, reduction), _smoothing(op, label_smoothing), whole(op, "ignore_index", ignore_index)
     x, labels = floating(operand(op, inputs, "inputs")), _labels(op, target)
     rows, shape = _rows(op, x)
     if labels.shape != shape:
@@ -243,7 +246,7 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
     A very small number is added to what a logarithm is taken of, so that a certain mistake has a large but finite loss.
     """
     op = "BinaryCrossEntropy"
-    kind = _reduction(op, reduction)
+    kind = reduction_argument(op, reduction)
     x, y = operand(op, logits, "logits"), operand(op, labels, "labels")
     if x.shape != y.shape:
         raise wrong(op, "labels", f"of the shape of 'logits', {x.shape}", y)
@@ -258,7 +261,7 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """Binary cross entropy of sigmoid of logits; `pos_weight` multiplies the positive examples'."""
     op = "BCEWithLogitsLoss"
-    kind = _reduction(op, reduction)
+    kind = reduction_argument(op, reduction)
     x, y = operand(op, input), operand(op, target, "target")
     if not x.dtype.is_float:
         raise wrong(op, "input", "a Tensor of a floating point type", x, TypeError)
@@ -287,6 +290,25 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
     return reduced(losses, kind)
 
 
+def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean") -> Tensor:
+    """0.5 * (log(v) + (x - target)**2 / v) with v = max(var, eps): the likelihood of a normal distribution (Nix and Weigend 1994).
+
+    var   of a shape that broadcasts to that of x, or that of x without its last axis
+    full  whether the constant 0.5 * log(2 pi) is added
+    eps   more than 0; ValueError
+    """
+    op = "GaussianNLLLoss"
+    a, b, v = operand(op, x, "x"), operand(op, target, "target"), operand(op, var, "var")
+    whole_formula, kind = flag(op, "full", full), reduction_argument(op, reduction)
+    if not isinstance(eps, float) or not 0 < eps < math.inf:
+        raise wrong(op, "eps", "a finite float, more than 0", eps if not isinstance(eps, str) else repr(eps))
+    if v.shape != a.shape and v.shape == a.shape[:-1]:
+        v = reshape(v, (*v.shape, 1))
+    v = maximum(v, eps)
+    found = (log(v) + square(a - b) / v) * 0.5
+    return reduced(found + 0.5 * math.log(2 * math.pi) if whole_formula else found, kind)
+
+
 # Distances ----------------------------------------------------------------------------------------------------------
 
 
@@ -302,42 +324,3 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
     least = real(op, "eps", eps) ** 2
     lengths = [sqrt(maximum(sum(square(x), dim), least)) for x in (a, b)]  # not the root of 0, which has no gradient
     return (sum(a * b, dim) / lengths[0] / lengths[1]).astype(dtype, copy=False)
-
-
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
-    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
-    op = "CosineEmbeddingLoss"
-    kind = _reduction(op, reduction)
-    a, b, wanted = operand(op, input1, "input1"), operand(op, input2, "input2"), operand(op, target, "target")
-    dtype = common_dtype(a.dtype, b.dtype)
-    a, b = roomy(a), roomy(b)
-    cosine = (sum(a * b, 1) / norm_product(a, b)).astype(dtype, copy=False)
-    zero = constant(0.0, cosine.dtype)
-    losses = where(wanted == 1, 1.0 - cosine, where(wanted == -1, maximum(cosine - real(op, "margin", margin), zero), zero))
-    return reduced(losses, kind)
-
-
-def norm_product(a: Tensor, b: Tensor) -> Tensor:
-    """The product of the lengths of the rows of two tensors, kept off 0."""
-    return (sum(square(a), 1) * sum(square(b), 1) + 1e-12) ** 0.5
-
-
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
-    """max(0, -target * (input1 - input2) + margin)."""
-    op = "MarginRankingLoss"
-    kind = _reduction(op, reduction)
-    distance = operand(op, input1, "input1") - operand(op, input2, "input2")
-    losses = -operand(op, target, "target") * distance + real(op, "margin", margin)
-    return reduced(maximum(losses, constant(0.0, losses.dtype)), kind)
-
-
-def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    """The distances where the target is 1, max(0, margin - distance) where it is -1, both added elsewhere."""
-    op = "HingeEmbeddingLoss"
-    kind = _reduction(op, reduction)
-    distance, wanted = operand(op, inputs, "inputs"), operand(op, targets, "targets")
-    if not distance.dtype.is_float:
-        raise wrong(op, "inputs", "a Tensor of a floating point type", distance, TypeError)
-    zero = constant(0.0, distance.dtype)
-    near = where(wanted == -1, zero, distance)
-    return reduced(near + where(wanted == 1, zero, maximum(real(op, "margin", margin) - distance, zero)), kind)

@@ -19,6 +19,7 @@ import record_errors
 import record_gradients
 import record_initializers
 import record_layers
+import record_losses
 import record_names
 import record_naming
 import record_numpy
@@ -38,6 +39,7 @@ RECORDERS = {
     "repr": record_repr.record,
     "errors": record_errors.record,
     "layers": record_layers.record,
+    "losses": record_losses.record,
     "naming": record_naming.record,
     "numpy": record_numpy.record,
     "sequences": record_sequences.record,

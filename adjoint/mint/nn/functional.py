@@ -18,7 +18,8 @@ from adjoint.ops.arguments import choice, flag, integer, number, only, operand, 
 from adjoint.ops.convolution import conv_transpose2d
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.linear import embedding
-from adjoint.ops.losses import cosine_embedding_loss, cross_entropy, mse_loss
+from adjoint.ops.losses import cross_entropy, mse_loss
+from adjoint.ops.margin_losses import cosine_embedding_loss, soft_margin_loss
 from adjoint.ops.normalization import group_norm, layer_norm
 from adjoint.ops.patches import fold, pixel_shuffle, unfold
 from adjoint.ops.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d
@@ -388,12 +389,6 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     if choice("KLDiv", "reduction", reduction, ("none", "mean", "sum", "batchmean")) == "batchmean":
         return _reduced("KLDiv", apart, "sum") / max(1, x.shape[0] if x.ndim else 1)
     return _reduced("KLDiv", apart, reduction)
-
-
-def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target * input)), for targets of -1 and 1."""
-    x, y = operand("SoftMarginLoss", input), operand("SoftMarginLoss", target, "target")
-    return _reduced("SoftMarginLoss", arithmetic.neg(activations.logsigmoid(x * y)), reduction)
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ops import activations, arithmetic, losses, picking, reduction
-from adjoint.ops.arguments import choice, flag, real, whole
+from adjoint.ops import activations, arithmetic, losses, margin_losses, picking, reduction
+from adjoint.ops.arguments import choice, flag, float_only, integer, real, whole, wrong
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor import Tensor, constant
 
 __all__ = [
-    "BCEWithLogitsLoss", "BinaryCrossEntropy", "KLDivLoss", "NLLLoss", "SigmoidCrossEntropyWithLogits", "SmoothL1Loss",
-    "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits",
+    "BCEWithLogitsLoss", "BinaryCrossEntropy", "KLDivLoss", "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss",
+    "SigmoidCrossEntropyWithLogits", "SmoothL1Loss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits",
+    "SparseSoftmaxCrossEntropyWithLogits", "TripletMarginLoss",
 ]
 
 
@@ -95,3 +96,43 @@ class NLLLoss(Primitive):
         counts = arithmetic.not_equal(labels, self.ignore_index)
         taken = picking.gather(weight, arithmetic.where(counts, labels, 0), 0)
         return found, reduction.sum(arithmetic.where(counts, taken, constant(0.0, weight.dtype)))
+
+
+class SoftMarginLoss(_Loss):
+    """log(1 + exp(-target * input)), for targets of -1 and 1."""
+
+    def __call__(self, input: Any, target: Any) -> Tensor:
+        return margin_losses.soft_margin_loss(input, target, self.reduction)
+
+
+class MultiMarginLoss(Primitive):
+    """Of each row the mean over all scores, but that of its class y, of max(0, margin - x[y] + x)**p, times weight[y]."""
+
+    def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean"):
+        op = "MultiMarginLoss"
+        super().__init__(p=integer(op, "p", p), margin=float_only(op, "margin", margin),
+                         reduction=choice(op, "reduction", reduction, ("none", "mean", "sum")))
+        if self.p not in (1, 2):
+            raise wrong(op, "p", "1 or 2", self.p)
+
+    def __call__(self, x: Any, target: Any, weight: Any = None) -> Tensor:
+        return margin_losses.margins_of_class(x, target, weight, self.p, self.margin, self.reduction)
+
+
+class MultilabelMarginLoss(_Loss):
+    """`multilabel_margin_loss`, and ones for the scores of classes that the target names, zeros for the others."""
+
+    def __call__(self, x: Any, target: Any) -> tuple[Tensor, Tensor]:
+        return margin_losses.margins_of_classes(x, target, self.reduction)
+
+
+class TripletMarginLoss(Primitive):
+    """max(0, d(x, positive) - d(x, negative) + margin), where d is the norm of degree p of the difference and eps along axis 1."""
+
+    def __init__(self, p: int = 2, swap: bool = False, eps: float = 1e-06, reduction: str = "mean"):
+        op = "TripletMarginLoss"
+        super().__init__(p=integer(op, "p", p), swap=flag(op, "swap", swap), eps=float_only(op, "eps", eps),
+                         reduction=choice(op, "reduction", reduction, ("none", "mean", "sum")))
+
+    def __call__(self, x: Any, positive: Any, negative: Any, margin: Any) -> Tensor:
+        return margin_losses.triplet_margin_loss(x, positive, negative, margin, self.p, self.eps, self.swap, self.reduction)

@@ -16,7 +16,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, RmsPropUpdate
 from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.ir.types import DType
-from adjoint.ops.arguments import filler, flag, operand, real, wrong
+from adjoint.ops.arguments import filler, flag, float_only, operand, real, wrong
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.interned import made
@@ -59,13 +59,6 @@ def _number(op: str, argument: str, value: Any, dtype: DType) -> Tensor:
     if value.size != 1:
         raise wrong(op, argument, "a number or a Tensor of one element", value)
     return reshape(value.astype(dtype, copy=False), ())
-
-
-def _float(op: str, argument: str, value: Any) -> float:
-    """An attribute that MindSpore takes as a float alone."""
-    if not isinstance(value, float):
-        raise wrong(op, argument, "a float", value if not isinstance(value, str) else repr(value), TypeError)
-    return value
 
 
 def _step(
@@ -111,7 +104,7 @@ class ApplyMomentum(Primitive):
     def __init__(self, use_nesterov: bool = False, use_locking: bool = False, gradient_scale: float = 1.0):
         op = "ApplyMomentum"
         super().__init__(use_nesterov=flag(op, "use_nesterov", use_nesterov), use_locking=flag(op, "use_locking", use_locking),
-                         gradient_scale=_float(op, "gradient_scale", gradient_scale))
+                         gradient_scale=float_only(op, "gradient_scale", gradient_scale))
 
     def __call__(self, variable: Any, accumulation: Any, learning_rate: Any, gradient: Any, momentum: Any) -> Tensor:
         written = _written(self.name, variable=variable, accumulation=accumulation)
@@ -189,8 +182,8 @@ class ApplyAdamWithAmsgrad(Primitive):
 
     def __init__(self, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, use_locking: bool = False):
         op = "ApplyAdamWithAmsgrad"
-        super().__init__(beta1=_float(op, "beta1", beta1), beta2=_float(op, "beta2", beta2), epsilon=_float(op, "epsilon", epsilon),
-                         use_locking=flag(op, "use_locking", use_locking))
+        super().__init__(beta1=float_only(op, "beta1", beta1), beta2=float_only(op, "beta2", beta2),
+                         epsilon=float_only(op, "epsilon", epsilon), use_locking=flag(op, "use_locking", use_locking))
 
     def __call__(
         self, var: Any, m: Any, v: Any, vhat: Any, beta1_power: Any, beta2_power: Any, lr: Any, grad: Any
