@@ -1,7 +1,8 @@
 """Options and the cache of compiled kernels that all tests share.
 
 A run compiles into a directory of its own, so that a test never passes by what an earlier build left.  Set
-ADJOINT_TEST_CACHE to a directory to keep compiled kernels between runs while working on tests.
+ADJOINT_TEST_CACHE to a directory to keep compiled kernels between runs while working on tests.  Where Python is told
+to write no bytecode beside the sources, it is kept in that directory too.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ def pytest_configure(config: pytest.Config) -> None:
         _owned.append(kept)
         os.environ["ADJOINT_TEST_CACHE"] = kept  # worker processes of this run share it
     os.environ["ADJOINT_CACHE_DIR"] = kept
+    if sys.dont_write_bytecode:
+        # Hundreds of processes are started, and each would compile what it imports: they keep it where nobody else sees it.
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = os.path.join(kept, "bytecode")
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        sys.dont_write_bytecode = False
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

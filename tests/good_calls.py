@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -283,27 +284,41 @@ def _saved() -> str:
     return name
 
 
+MODULES = {"ms": ms, "ops": ops, "nn": nn, "Parameter": Parameter, "initializer": initializer, "Own": Own}
+
+MADE: dict[str, Callable[[], Any]] = {
+    "x": lambda: drawn(2, 3), "y": lambda: drawn(2, 3) * 0.5, "row": lambda: drawn(3), "square": lambda: drawn(3, 3),
+    "batch": lambda: drawn(2, 2, 2), "unit": lambda: drawn(2, 3, low=0.1, high=0.9), "positive": lambda: drawn(2, 3, low=0.5),
+    "positive_row": lambda: drawn(3, low=0.5), "slope": lambda: Tensor([0.25]), "image": lambda: drawn(1, 1, 4, 4),
+    "kernel": lambda: drawn(2, 1, 3, 3), "signal": lambda: drawn(1, 1, 5), "signal_kernel": lambda: drawn(2, 1, 3),
+    "sequence": lambda: drawn(1, 2, 4), "volume": lambda: drawn(1, 1, 4, 4, 4), "cube": lambda: drawn(2, 1, 2, 2, 2),
+    "columns": lambda: drawn(1, 4, 4), "corners": lambda: drawn(3, 4), "scored": lambda: drawn(3, 5),
+    "patches": lambda: drawn(1, 1, 4, 4), "spoken": lambda: drawn(4, 2, 3), "labels": lambda: Tensor([[1, 2], [2, 1]], ms.int32),
+    "spoken_lengths": lambda: Tensor([4, 3], ms.int32), "label_lengths": lambda: Tensor([2, 1], ms.int32),
+    "four": lambda: drawn(1, 4, 2, 2), "pooled": lambda: drawn(1, 2, 2, 2), "whole": lambda: Tensor([[1, 2, 3], [4, 5, 6]], ms.int32),
+    "truth": lambda: Tensor([[True, False, True], [False, True, True]]), "classes": lambda: Tensor([0, 1], ms.int32),
+    "places": lambda: Tensor([[0, 1, 0]]), "pairs": lambda: Tensor([[0, 1], [1, 2]]), "signs": lambda: Tensor([1, -1]),
+    "rows": lambda: Tensor([[0], [2]], ms.int32), "ranked": lambda: Tensor([[1, -1, 0], [2, 0, -1]], ms.int32),
+    "singles": lambda: Tensor([[0], [2]]), "paddings": lambda: Tensor([[1, 1], [0, 0]]), "number": lambda: Tensor(1.0),
+    "low": lambda: Tensor(0.0), "high": lambda: Tensor(1.0), "parameter": lambda: Parameter(drawn(3), name="parameter"),
+    "kept": lambda: Parameter(drawn(3, low=0.5), name="kept"), "second": lambda: Parameter(drawn(3, low=0.5), name="second"),
+    "third": lambda: Parameter(drawn(3, low=0.5), name="third"), "net": lambda: nn.Dense(3, 3, "ones", "zeros"),
+    "FILE": lambda: f"{_FOLDER.name}/made.ckpt", "SAVED": lambda: _saved(), "function": lambda: lambda x: (x * x).sum(),
+    "hook": lambda: lambda *given: None,
+}
+
+
+class Values(dict[str, Any]):
+    """What the expressions name, each made when it is first asked for: most expressions name one or two of them."""
+
+    def __init__(self) -> None:
+        super().__init__(MODULES)
+
+    def __missing__(self, name: str) -> Any:
+        value = self[name] = MADE[name]()
+        return value
+
+
 def values() -> dict[str, Any]:
-    """What the expressions name, made anew."""
-    return {
-        "ms": ms, "ops": ops, "nn": nn, "Parameter": Parameter, "initializer": initializer, "Own": Own,
-        "x": drawn(2, 3), "y": drawn(2, 3) * 0.5, "row": drawn(3), "square": drawn(3, 3), "batch": drawn(2, 2, 2),
-        "unit": drawn(2, 3, low=0.1, high=0.9), "positive": drawn(2, 3, low=0.5), "positive_row": drawn(3, low=0.5),
-        "slope": Tensor([0.25]),
-        "image": drawn(1, 1, 4, 4), "kernel": drawn(2, 1, 3, 3), "signal": drawn(1, 1, 5), "signal_kernel": drawn(2, 1, 3),
-        "sequence": drawn(1, 2, 4), "volume": drawn(1, 1, 4, 4, 4), "cube": drawn(2, 1, 2, 2, 2),
-        "columns": drawn(1, 4, 4), "corners": drawn(3, 4), "scored": drawn(3, 5), "patches": drawn(1, 1, 4, 4),
-        "spoken": drawn(4, 2, 3), "labels": Tensor([[1, 2], [2, 1]], ms.int32), "spoken_lengths": Tensor([4, 3], ms.int32),
-        "label_lengths": Tensor([2, 1], ms.int32),
-        "four": drawn(1, 4, 2, 2), "pooled": drawn(1, 2, 2, 2),
-        "whole": Tensor([[1, 2, 3], [4, 5, 6]], ms.int32), "truth": Tensor([[True, False, True], [False, True, True]]),
-        "classes": Tensor([0, 1], ms.int32), "places": Tensor([[0, 1, 0]]), "pairs": Tensor([[0, 1], [1, 2]]), "signs": Tensor([1, -1]),
-        "rows": Tensor([[0], [2]], ms.int32), "ranked": Tensor([[1, -1, 0], [2, 0, -1]], ms.int32),
-        "singles": Tensor([[0], [2]]),
-                "paddings": Tensor([[1, 1], [0, 0]]), "number": Tensor(1.0), "low": Tensor(0.0), "high": Tensor(1.0),
-        "parameter": Parameter(drawn(3), name="parameter"), "kept": Parameter(drawn(3, low=0.5), name="kept"),
-        "second": Parameter(drawn(3, low=0.5), name="second"), "third": Parameter(drawn(3, low=0.5), name="third"),
-        "net": nn.Dense(3, 3, "ones", "zeros"),
-        "FILE": f"{_FOLDER.name}/made.ckpt", "SAVED": _saved(),
-        "function": lambda x: (x * x).sum(), "hook": lambda *given: None,
-    }
+    """All that the expressions name, made anew."""
+    return MODULES | {name: make() for name, make in MADE.items()}

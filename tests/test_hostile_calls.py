@@ -139,7 +139,7 @@ def mistake_of(number: int) -> str | None:
     if not places:
         return None
     place = rng.choice(places)
-    space = good_calls.values()
+    space = good_calls.Values()
     given = evaluated(call.node.args[place], space) if isinstance(place, int) else None
     if isinstance(given, Tensor) or rng.random() < 0.3:
         value: Any = hostile_tensor(rng, given)
@@ -188,4 +188,4 @@ def test_kernels_and_interpreter_agree(first: int, comparing: None, tmp_path: An
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
     assert not mistakes, "\n".join(mistakes)
-    assert right("ops.add(x, y)")[2] == (good_calls.values()["x"].asnumpy() + good_calls.values()["y"].asnumpy()).tobytes()
+    assert right("ops.add(x, y)")[2] == (good_calls.Values()["x"].asnumpy() + good_calls.Values()["y"].asnumpy()).tobytes()

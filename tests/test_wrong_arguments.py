@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import inspect
 import io
 import re
@@ -16,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import good_calls
@@ -106,16 +108,21 @@ class Call:
     outer: bool
     """Whether the arguments are those of the object that the expression makes first."""
 
-    @property
-    def node(self) -> ast.Call:
+    @functools.cached_property
+    def tree(self) -> ast.Call:
+        """The whole expression."""
         tree = ast.parse(self.text, mode="eval").body
         assert isinstance(tree, ast.Call)
-        if self.outer:
-            return tree
-        assert isinstance(tree.func, ast.Call)
-        return tree.func
+        return tree
 
-    @property
+    @functools.cached_property
+    def node(self) -> ast.Call:
+        if self.outer:
+            return self.tree
+        assert isinstance(self.tree.func, ast.Call)
+        return self.tree.func
+
+    @functools.cached_property
     def name(self) -> str:
         return re.sub(r"\(.*\)", "()", ast.unparse(self.node.func))
 
@@ -126,7 +133,7 @@ class Call:
         given = [keyword.arg for keyword in node.keywords]
         found += [name for name in given if name]
         with contextlib.suppress(ValueError, TypeError):
-            for i, parameter in enumerate(inspect.signature(evaluated(node.func, good_calls.values())).parameters.values()):
+            for i, parameter in enumerate(inspect.signature(evaluated(node.func, good_calls.Values())).parameters.values()):
                 by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
                 late = i >= len(node.args) or parameter.kind is parameter.KEYWORD_ONLY
                 if by_name and late and parameter.name not in given:
@@ -137,13 +144,13 @@ class Call:
         if isinstance(place, str):
             return place
         with contextlib.suppress(ValueError, TypeError):
-            names = list(inspect.signature(evaluated(self.node.func, good_calls.values())).parameters)
+            names = list(inspect.signature(evaluated(self.node.func, good_calls.Values())).parameters)
             return names[place] if place < len(names) else str(place)
         return str(place)
 
     def made(self, place: int | str, value: Any) -> Any:
         """The answer with a value in one place."""
-        space = good_calls.values()
+        space = good_calls.Values()
         node = self.node
         arguments = [evaluated(argument, space) for argument in node.args]
         keywords = {keyword.arg or "": evaluated(keyword.value, space) for keyword in node.keywords}
@@ -153,15 +160,18 @@ class Call:
             keywords[place] = value
         result = evaluated(node.func, space)(*arguments, **keywords)
         if not self.outer:
-            tree = ast.parse(self.text, mode="eval").body
-            assert isinstance(tree, ast.Call)
-            operands = {keyword.arg or "": evaluated(keyword.value, space) for keyword in tree.keywords}
-            result = result(*[evaluated(argument, space) for argument in tree.args], **operands)
+            operands = {keyword.arg or "": evaluated(keyword.value, space) for keyword in self.tree.keywords}
+            result = result(*[evaluated(argument, space) for argument in self.tree.args], **operands)
         return result
 
 
 def evaluated(node: ast.expr, space: dict[str, Any]) -> Any:
-    return eval(compile(ast.Expression(node), "<call>", "eval"), space)
+    return eval(compiled(node), space)
+
+
+@functools.cache
+def compiled(node: ast.expr) -> CodeType:
+    return compile(ast.Expression(node), "<call>", "eval")
 
 
 def calls(text: str) -> Iterator[Call]:
@@ -188,7 +198,7 @@ def bits(answer: Any) -> Any:
 
 
 def right(text: str) -> Any:
-    space = good_calls.values()
+    space = good_calls.Values()
     ms.set_seed(1)
     return bits(eval(text, space))
 
