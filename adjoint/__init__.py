@@ -53,8 +53,12 @@ from adjoint.common.dtype import (
 )
 from adjoint.common.tensor import tensor
 from adjoint.diagnostics import CompileError, InternalError, missing_name
-from adjoint.runtime.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
-from adjoint.runtime.context import (
+from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
+from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
+from adjoint.runtime.gradients.products import jvp, vjp
+from adjoint.runtime.graphs.jit import jit, ms_function
+from adjoint.runtime.graphs.options import JitConfig, jit_class
+from adjoint.runtime.process.context import (
     COMPATIBLE,
     GRAPH_MODE,
     LAX,
@@ -66,20 +70,16 @@ from adjoint.runtime.context import (
     set_context,
     set_device,
 )
-from adjoint.runtime.grad import get_grad, grad, value_and_grad
-from adjoint.runtime.jit import jit, ms_function
-from adjoint.runtime.jit_options import JitConfig, jit_class
-from adjoint.runtime.mutable import mutable
-from adjoint.runtime.parallel_context import (
+from adjoint.runtime.process.parallel_context import (
     ParallelMode,
     get_auto_parallel_context,
     reset_auto_parallel_context,
     set_auto_parallel_context,
 )
-from adjoint.runtime.parameter import Parameter, ParameterTuple
-from adjoint.runtime.pullbacks import jvp, vjp
-from adjoint.runtime.random import get_seed, set_seed
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.mutable import mutable
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
+from adjoint.runtime.tensor.random import get_seed, set_seed
+from adjoint.runtime.tensor.tensor import Tensor
 
 from_numpy = Tensor.from_numpy
 ms_class = jit_class

@@ -18,8 +18,8 @@ from adjoint.ops.arguments import integer, number, operand, wrong
 from adjoint.ops.arithmetic import isfinite, logical_and, maximum, reciprocal, where
 from adjoint.ops.composite import HyperMap
 from adjoint.ops.state import assign
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["DynamicLossScaler", "LossScaler", "StaticLossScaler", "all_finite"]
 

@@ -1,7 +1,7 @@
-"""The user's context by MindSpore's name; see `adjoint.runtime.context` and `adjoint.runtime.parallel_context`."""
+"""The user's context by MindSpore's name; see `adjoint.runtime.process.context` and `adjoint.runtime.process.parallel_context`."""
 
-from adjoint.runtime.context import COMPATIBLE, GRAPH_MODE, LAX, PYNATIVE_MODE, STRICT, get_context, set_context
-from adjoint.runtime.parallel_context import (
+from adjoint.runtime.process.context import COMPATIBLE, GRAPH_MODE, LAX, PYNATIVE_MODE, STRICT, get_context, set_context
+from adjoint.runtime.process.parallel_context import (
     ParallelMode,
     get_auto_parallel_context,
     reset_auto_parallel_context,

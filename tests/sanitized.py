@@ -27,7 +27,7 @@ PLANTED = """
 from cffi import FFI
 from pathlib import Path
 from adjoint.codegen.toolchain import Toolchain
-from adjoint.runtime.machine import machine
+from adjoint.runtime.memory.machine import machine
 Path("planted.c").write_text("void planted(char *x, int shift) { x[4] = (char)(1 << shift); }")
 Toolchain.find().compile(Path("planted.c").absolute(), Path("planted.so").absolute())
 ffi = FFI()

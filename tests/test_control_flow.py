@@ -30,7 +30,7 @@ from adjoint import Tensor
 from adjoint.diagnostics import CompileError
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
-from adjoint.runtime.state import state
+from adjoint.runtime.process.tracer import state
 
 FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
 """How many programs are tried; 0: the same few each time."""

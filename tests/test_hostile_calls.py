@@ -28,9 +28,9 @@ from adjoint.budget import budget
 from adjoint.diagnostics import CompileError
 from adjoint.ir.op import Op
 from adjoint.ir.types import DTYPES, DType, TensorType
-from adjoint.runtime import plans
-from adjoint.runtime.machine import array_of
-from adjoint.runtime.state import state
+from adjoint.runtime.memory import plans
+from adjoint.runtime.memory.machine import array_of
+from adjoint.runtime.process.tracer import state
 
 assert _settings  # the fixture: settings and warnings are as they were
 

@@ -29,9 +29,9 @@ from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
 from adjoint.passes.autodiff import Grad
 from adjoint.passes.lift_state import LiftState
-from adjoint.runtime.executor import Loaded, load_ir
-from adjoint.runtime.outline import filled, slots_of
-from adjoint.runtime.structure import leaves
+from adjoint.runtime.execution.executor import Loaded, load_ir
+from adjoint.runtime.graphs.outline import filled, slots_of
+from adjoint.runtime.tensor.structure import leaves
 
 every_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 differentiated = pytest.mark.parametrize(

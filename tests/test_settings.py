@@ -14,7 +14,7 @@ import pytest
 
 import adjoint as ms
 from adjoint.codegen.cache import size_limit
-from adjoint.runtime import context
+from adjoint.runtime.process import context
 from adjoint.settings import SETTINGS
 
 PACKAGE = Path(__file__).parents[1] / "adjoint"

@@ -21,7 +21,7 @@ from adjoint.cli.console import Output
 from adjoint.codegen.cache import size_limit
 from adjoint.codegen.toolchain import NoCompiler, machine_flags
 from adjoint.codegen.workshop import open_workshop
-from adjoint.runtime.context import in_force
+from adjoint.runtime.process.context import in_force
 
 __all__ = ["act", "configure"]
 

@@ -34,13 +34,13 @@ from adjoint.ir.print import listing, print_module
 from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.manager import Changes, Pipeline
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.executor import load_ir
-from adjoint.runtime.jit import jit, parsed, run_instead
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.stages import OPTIMISING, adjoint_of, expanded, kernels, standalone, wanted
-from adjoint.runtime.tensor import Tensor
-from adjoint.runtime.trace import trace
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.execution.executor import load_ir
+from adjoint.runtime.gradients.trace import trace
+from adjoint.runtime.graphs.jit import jit, parsed, run_instead
+from adjoint.runtime.inspection.stages import OPTIMISING, adjoint_of, expanded, kernels, standalone, wanted
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["act", "configure"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType
-from adjoint.runtime.conversion import dtype_argument, dtype_of_array
-from adjoint.runtime.kinds import KINDS, TensorType
+from adjoint.runtime.tensor.conversion import dtype_argument, dtype_of_array
+from adjoint.runtime.tensor.kinds import KINDS, TensorType
 
 bool_, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
 uint8, uint16, uint32, uint64 = U8, U16, U32, U64

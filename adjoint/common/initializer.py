@@ -1,6 +1,6 @@
-"""First values of parameters; see `adjoint.runtime.initializer`."""
+"""First values of parameters; see `adjoint.runtime.tensor.initializer`."""
 
-from adjoint.runtime.initializer import (
+from adjoint.runtime.tensor.initializer import (
     Constant,
     Dirac,
     HeNormal,

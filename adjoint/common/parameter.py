@@ -1,5 +1,5 @@
-"""Parameters; see `adjoint.runtime.parameter`."""
+"""Parameters; see `adjoint.runtime.tensor.parameter`."""
 
-from adjoint.runtime.parameter import Parameter, ParameterTuple
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 
 __all__ = ["Parameter", "ParameterTuple"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.ir.types import DType
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Tensor", "tensor"]
 

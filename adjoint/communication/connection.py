@@ -11,7 +11,7 @@ from adjoint.communication.failures import Guard
 from adjoint.communication.messages import Messages
 from adjoint.communication.processes import Process, cpus_of_own, introduced
 from adjoint.ir.ops.collective import Exchange
-from adjoint.runtime import context
+from adjoint.runtime.process import context
 
 __all__ = ["connect"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from adjoint.communication.launch import count_of_launcher
 from adjoint.ir.ops.collective import WORLD, Exchange, OneProcess, use_exchange
-from adjoint.runtime import parallel_context
-from adjoint.runtime.epoch import epoch
+from adjoint.runtime.process import parallel_context
+from adjoint.runtime.process.epoch import epoch
 
 if TYPE_CHECKING:
     from adjoint.communication.processes import Process

@@ -7,15 +7,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.parallel_context import (
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.process.parallel_context import (
     ParallelMode,
     device_count_is_set,
     get_auto_parallel_context,
     reset_auto_parallel_context,
     set_auto_parallel_context,
 )
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "auto_parallel_context", "cached_primitive", "device_num", "enable_parallel_optimizer", "executor", "full_batch", "getter",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Block", "Column", "as_item", "items", "joined", "stacked", "together"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.dataset.arguments import INT32_MAX, UINT32_MAX, check_type, check_word
-from adjoint.runtime.random import get_seed as get_global_seed
-from adjoint.runtime.random import times_seeded
+from adjoint.runtime.tensor.random import get_seed as get_global_seed
+from adjoint.runtime.tensor.random import times_seeded
 
 __all__ = [
     "ErrorSamplesMode", "chosen_seed", "get_auto_num_workers", "get_auto_offload", "get_autotune_interval", "get_callback_timeout",

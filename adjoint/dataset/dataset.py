@@ -19,7 +19,7 @@ from adjoint.dataset.operations import Concat, Filter, Map, Project, Rename, Rep
 from adjoint.dataset.sources import Sampled
 from adjoint.dataset.streams import fresh_seed
 from adjoint.diagnostics import warn
-from adjoint.runtime.cell import Cell
+from adjoint.runtime.cells.cell import Cell
 
 __all__ = ["Dataset", "zip_datasets"]
 

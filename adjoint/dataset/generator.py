@@ -19,7 +19,7 @@ from adjoint.dataset.nodes import Node, Run
 from adjoint.dataset.samplers import BuiltinSampler, IterSampler, PKSampler, Sampler, select_sampler
 from adjoint.dataset.sources import Samples
 from adjoint.ir.types import DType
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["GeneratorDataset", "NumpySlicesDataset", "PaddedDataset"]
 

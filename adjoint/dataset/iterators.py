@@ -12,7 +12,7 @@ from adjoint.dataset.config import get_debug_mode
 from adjoint.dataset.nodes import Node, Run
 from adjoint.dataset.streams import fresh_seed
 from adjoint.dataset.workers import Workers
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["DictIterator", "RowIterator", "TupleIterator", "check_state"]
 

@@ -16,7 +16,7 @@ from adjoint.mint.picking import *  # noqa: F403
 from adjoint.mint.products import *  # noqa: F403
 from adjoint.mint.reductions import *  # noqa: F403
 from adjoint.mint.shapes import *  # noqa: F403
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["conv2d", "linalg", "nn", "norm", "optim", "special"]
 __all__ += arithmetic.__all__

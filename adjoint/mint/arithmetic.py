@@ -78,7 +78,7 @@ from adjoint.ops.arithmetic import (
     xlogy,
 )
 from adjoint.ops.arithmetic import less_equal as le
-from adjoint.runtime.tensor import Tensor, as_tensor
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor
 
 __all__ = [
     "abs", "acos", "acosh", "add", "addcdiv", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin",

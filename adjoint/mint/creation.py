@@ -12,7 +12,7 @@ from adjoint.ops import creation, parts, random_numbers
 from adjoint.ops.arguments import dtype_or, operand, sizes_argument, wrong
 from adjoint.ops.arithmetic import less
 from adjoint.ops.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "arange", "bernoulli", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "multinomial", "normal", "ones",

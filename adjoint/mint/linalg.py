@@ -10,7 +10,7 @@ from adjoint.ir.types import DType
 from adjoint.ops import reduction
 from adjoint.ops.arguments import axes_argument, dtype_or, flag, floating, operand
 from adjoint.ops.shapes import moveaxis, reshape
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 

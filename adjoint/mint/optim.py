@@ -17,8 +17,8 @@ from adjoint.ir.types import F32
 from adjoint.nn import optim
 from adjoint.nn.checks import boolean, least, number
 from adjoint.ops import arithmetic
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Adam", "AdamW", "SGD"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import I32, I64
@@ -15,10 +16,9 @@ from adjoint.ops.arguments import axis_argument, dimension, flag, number, operan
 from adjoint.ops.creation import full_like, zeros_like
 from adjoint.ops.picking import index_check, indices_argument, masked_select, nonzero, take
 from adjoint.ops.shapes import moveaxis, reshape
-from adjoint.runtime.host_checks import checked_on_host, needs_values
-from adjoint.runtime.interned import made
-from adjoint.runtime.promotion import common_dtype
-from adjoint.runtime.tensor import Tensor, apply, as_tensor
+from adjoint.runtime.tensor.promotion import common_dtype
+from adjoint.runtime.tensor.run_time_checks import checked_on_host, needs_values
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
 __all__ = [
     "argsort", "gather", "index_add", "index_select", "masked_select", "nonzero", "scatter", "scatter_add", "searchsorted", "sort", "take",

@@ -10,7 +10,7 @@ from adjoint.ops import arithmetic, linear, reduction
 from adjoint.ops.arguments import axis_argument, operand, real, wrong
 from adjoint.ops.linear import addbmm, addmm, addmv, einsum, matmul, mm, outer
 from adjoint.ops.shapes import expand_dims
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["addbmm", "addmm", "addmv", "baddbmm", "bmm", "cdist", "cross", "dot", "einsum", "matmul", "mm", "mv", "outer", "vdot"]
 

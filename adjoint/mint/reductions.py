@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import F32, I64, DType, tensor
 from adjoint.numpy import histograms, triangles
@@ -14,9 +15,8 @@ from adjoint.ops import arithmetic, ordering, parts, picking, reduction
 from adjoint.ops.arguments import axis_argument, dtype_or, flag, floating, integer, operand, real, wrong
 from adjoint.ops.reduction import cumprod, logsumexp
 from adjoint.ops.shapes import reshape, squeeze
-from adjoint.runtime.host_checks import needs_values
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.run_time_checks import needs_values
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "bincount", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "diff", "histc",

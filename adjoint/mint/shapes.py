@@ -11,7 +11,7 @@ from adjoint.ops.arguments import axes_argument, dimension, integer, operand, wr
 from adjoint.ops.diagonals import tril, triu
 from adjoint.ops.parts import flip, hstack, roll, unbind
 from adjoint.ops.shapes import broadcast_to, ravel, reshape, swapaxes, t, tile, unsqueeze
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "broadcast_to", "cat", "chunk", "concat", "diag", "dstack", "flatten", "flip", "hstack", "narrow", "permute", "ravel",

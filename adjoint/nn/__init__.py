@@ -49,7 +49,7 @@ from adjoint.nn.pooling import *  # noqa: F403
 from adjoint.nn.recurrent import *  # noqa: F403
 from adjoint.nn.resizing import *  # noqa: F403
 from adjoint.nn.wrap import *  # noqa: F403
-from adjoint.runtime.cell import Cell
+from adjoint.runtime.cells.cell import Cell
 
 __all__ = ["Cell", "DistributedGradReducer"]
 __all__ += activation.__all__

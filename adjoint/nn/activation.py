@@ -7,9 +7,9 @@ from typing import Any
 from adjoint.ir.types import F32
 from adjoint.nn.checks import floating, integer, number, positive
 from adjoint.ops import activations, creation
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "Identity", "LeakyReLU", "LogSigmoid",

@@ -15,11 +15,11 @@ from adjoint.nn.linear import Dense
 from adjoint.nn.normalization import LayerNorm
 from adjoint.ops import activations, arithmetic, creation, linear, parts, reduction, shapes
 from adjoint.ops.arguments import check_memory
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.conversion import dtype_argument
-from adjoint.runtime.initializer import HeUniform, Uniform, XavierNormal, XavierUniform, initializer
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.conversion import dtype_argument
+from adjoint.runtime.tensor.initializer import HeUniform, Uniform, XavierNormal, XavierUniform, initializer
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",

@@ -7,8 +7,8 @@ import numbers
 from typing import Any
 
 from adjoint.diagnostics import check_flag, float_of
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "boolean", "cell_argument", "choice", "floating", "integer", "least", "least_integer", "number", "pair", "positive", "positive_number",

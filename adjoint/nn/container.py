@@ -11,9 +11,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.epoch import epoch
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["CellList", "SequentialCell"]
 

@@ -16,10 +16,10 @@ from adjoint.ops.parts import framed
 from adjoint.ops.primitives.convolution import Conv2D
 from adjoint.ops.primitives.network import BiasAdd
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.initializer import Uniform
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, promoted
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.initializer import Uniform
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor, promoted
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]
 

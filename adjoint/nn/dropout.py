@@ -8,9 +8,9 @@ from typing import ClassVar
 from adjoint.ir.types import F32, DType
 from adjoint.nn.checks import number, tensor_argument
 from adjoint.ops import activations
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.conversion import dtype_argument
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.conversion import dtype_argument
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
 

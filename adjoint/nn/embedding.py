@@ -10,10 +10,10 @@ from adjoint.nn.linear import first_values
 from adjoint.nn.normalization import shortened
 from adjoint.ops import linear, picking, shapes
 from adjoint.ops.arguments import filler
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.conversion import dtype_argument
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.conversion import dtype_argument
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["Embedding", "EmbeddingLookup", "OneHot"]
 

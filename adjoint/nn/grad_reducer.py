@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from adjoint.communication.management import members
+from adjoint.ir.interned import made
 from adjoint.ir.ops.collective import WORLD, AllReduce, Broadcast
 from adjoint.nn.checks import boolean
 from adjoint.ops.arguments import integer, single, tensors_argument, wrong
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.interned import made
-from adjoint.runtime.parallel_context import get_auto_parallel_context
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.process.parallel_context import get_auto_parallel_context
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["DistributedGradReducer", "broadcast_parameters"]
 

@@ -11,8 +11,8 @@ import math
 from adjoint.ir.types import F32
 from adjoint.nn.checks import boolean, least, positive, positive_number, tensor_argument
 from adjoint.ops.arithmetic import ceil, floor, maximum, minimum, pow, sin
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "NaturalExpDecayLR", "PolynomialDecayLR", "WarmUpLR",

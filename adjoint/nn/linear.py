@@ -12,10 +12,10 @@ from adjoint.ops import linear, shapes
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.primitives.network import BiasAdd
 from adjoint.ops.primitives.network import MatMul as MatMulOperator
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.initializer import Uniform, initializer
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.initializer import Uniform, initializer
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Dense", "Flatten", "MatMul"]
 

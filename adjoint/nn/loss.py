@@ -12,8 +12,8 @@ from adjoint.ops import activations, arithmetic, picking, reduction, shapes
 from adjoint.ops import losses as functional
 from adjoint.ops.ctc import ctc_loss
 from adjoint.ops.primitives import Cast, Mul, ReduceMean, ReduceSum
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss",

@@ -12,12 +12,12 @@ from adjoint.ops.arithmetic import logical_and, logical_not, logical_or, maximum
 from adjoint.ops.collectives import AllReduce, ReduceOp
 from adjoint.ops.shapes import broadcast_to
 from adjoint.ops.state import assign
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.grad import differentiate
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.parsed import parsed
-from adjoint.runtime.structure import leaves
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.gradients.grad import differentiate
+from adjoint.runtime.graphs.parsed import parsed
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import leaves
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"]
 

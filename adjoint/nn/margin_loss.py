@@ -9,8 +9,8 @@ from adjoint.nn.checks import boolean, choice, floating, integer, number, tensor
 from adjoint.nn.loss import LossBase
 from adjoint.ops import arithmetic
 from adjoint.ops import margin_losses as functional
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",

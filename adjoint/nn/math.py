@@ -10,8 +10,8 @@ from adjoint.ir.types import F32, I32
 from adjoint.nn.checks import boolean, number, tensor_argument
 from adjoint.ops import reduction
 from adjoint.ops.arguments import check_memory, sizes_argument
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Norm", "Range"]
 

@@ -14,9 +14,9 @@ from adjoint.ops.arithmetic import maximum, sqrt, square, where
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.primitives.network import LayerNorm as LayerNormOperator
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "ClipByNorm", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",

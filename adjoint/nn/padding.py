@@ -8,8 +8,8 @@ from adjoint.nn.checks import choice, integer, number, tensor_argument
 from adjoint.ops import parts
 from adjoint.ops.arguments import wrong
 from adjoint.ops.primitives.shaping import MirrorPad
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Pad", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",

@@ -8,8 +8,8 @@ from adjoint.nn.checks import choice, positive, tensor_argument
 from adjoint.ops import patches
 from adjoint.ops.convolution import same_padding
 from adjoint.ops.shapes import reshape, transpose
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["ChannelShuffle", "PixelShuffle", "PixelUnshuffle", "Unfold"]
 

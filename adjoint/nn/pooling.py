@@ -10,8 +10,8 @@ from adjoint.ops import pooling
 from adjoint.ops.arguments import channels_first
 from adjoint.ops.convolution import Pairs, Sides, Sizes, same_padding, sides_of_volume, three
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.recurrent import GruCell, LstmCell
 from adjoint.ir.types import F32, I64, DType, tensor
@@ -17,13 +18,12 @@ from adjoint.nn.checks import boolean, choice, floating, positive
 from adjoint.nn.dropout import Dropout
 from adjoint.ops import activations, arithmetic, creation, linear, parts, picking, shapes
 from adjoint.ops.arguments import check_memory
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.conversion import dtype_argument
-from adjoint.runtime.host_checks import checked_on_host
-from adjoint.runtime.initializer import Uniform, initializer
-from adjoint.runtime.interned import made
-from adjoint.runtime.parameter import Parameter, ParameterTuple
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.conversion import dtype_argument
+from adjoint.runtime.tensor.initializer import Uniform, initializer
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
+from adjoint.runtime.tensor.run_time_checks import checked_on_host
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]
 

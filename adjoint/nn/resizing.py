@@ -6,8 +6,8 @@ from typing import Any
 
 from adjoint.nn.checks import tensor_argument
 from adjoint.ops.resizing import interpolate
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Upsample"]
 

@@ -9,13 +9,13 @@ from adjoint.nn.checks import boolean, number
 from adjoint.nn.grad_reducer import DistributedGradReducer, broadcast_parameters
 from adjoint.nn.optim import Optimizer
 from adjoint.ops.arithmetic import identity
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.grad import GradOperation, differentiate, full
-from adjoint.runtime.parallel_context import get_auto_parallel_context, is_data_parallel, parameters_are_broadcast
-from adjoint.runtime.parameter import ParameterTuple
-from adjoint.runtime.precision import cast_floats
-from adjoint.runtime.structure import leaves
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.cells.precision import cast_floats
+from adjoint.runtime.gradients.grad import GradOperation, differentiate, full
+from adjoint.runtime.process.parallel_context import get_auto_parallel_context, is_data_parallel, parameters_are_broadcast
+from adjoint.runtime.tensor.parameter import ParameterTuple
+from adjoint.runtime.tensor.structure import leaves
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["TrainOneStepCell", "WithEvalCell", "WithLossCell"]
 

@@ -15,8 +15,8 @@ from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, broadcast_shapes
 from adjoint.numpy.dtypes import checked_dtype, promoted_dtype
 from adjoint.ops.arguments import wrong
 from adjoint.ops.parts import stack
-from adjoint.runtime.host_checks import is_run_time_number
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.tensor.run_time_checks import is_run_time_number
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["array_like", "arrays_like", "broadcast_shape", "in_dtype", "joined", "joint_dtype", "number_dtype", "result_type"]
 

@@ -12,8 +12,8 @@ from adjoint.numpy.conversion import array_like, number_dtype
 from adjoint.numpy.dtypes import checked_dtype
 from adjoint.ops import creation, random_numbers, shapes
 from adjoint.ops.arguments import integer, number, sizes_argument, wrong
-from adjoint.runtime.host_checks import emitting
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.run_time_checks import emitting
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "arange", "array", "asarray", "asfarray", "copy", "empty", "empty_like", "full", "full_like", "ones", "ones_like", "rand", "randint",

@@ -13,7 +13,7 @@ from adjoint.numpy.dtypes import pi
 from adjoint.ops import arithmetic, parts, reduction
 from adjoint.ops.arguments import axes_argument, axis_argument, floating, integer, operand, wrong
 from adjoint.ops.shapes import broadcast_to, reshape
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["diff", "ediff1d", "gradient", "trapz", "unwrap"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.ir.types import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType
 from adjoint.ops.arguments import wrong
-from adjoint.runtime.conversion import dtype_argument
+from adjoint.runtime.tensor.conversion import dtype_argument
 
 inf = PINF = math.inf
 NINF = -math.inf

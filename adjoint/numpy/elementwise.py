@@ -13,8 +13,8 @@ from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType
 from adjoint.numpy.conversion import array_like, arrays_like, in_dtype, joined
 from adjoint.ops import arithmetic
 from adjoint.ops.arguments import floating, integer, operand, roomy, wrong
-from adjoint.runtime.host_checks import emitting
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.run_time_checks import emitting
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "abs", "absolute", "add", "around", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clip", "copysign", "divide",

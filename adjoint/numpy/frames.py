@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.types import F64
 from adjoint.numpy.conversion import array_like
@@ -15,8 +16,7 @@ from adjoint.numpy.spacing import linspace
 from adjoint.ops import arithmetic, parts, reduction
 from adjoint.ops.arguments import choice, integer, number, wrong
 from adjoint.ops.shapes import broadcast_to, reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["pad"]
 

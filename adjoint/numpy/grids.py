@@ -14,7 +14,7 @@ from adjoint.numpy.spacing import linspace
 from adjoint.ops.arguments import flag, integer, operand, real, sizes_argument, wrong
 from adjoint.ops.parts import stack
 from adjoint.ops.shapes import broadcast_to, reshape
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["diag_indices", "indices", "ix_", "meshgrid", "mgrid", "ogrid", "tril_indices", "tril_indices_from", "triu_indices",
            "triu_indices_from"]

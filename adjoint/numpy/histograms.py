@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import ScatterAdd
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import F32, I32, I64
@@ -18,9 +19,8 @@ from adjoint.ops import arithmetic, parts, picking, reduction
 from adjoint.ops.arguments import flag, floating, integer, wrong
 from adjoint.ops.creation import ones_like, zeros
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.host_checks import needs_values
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.run_time_checks import needs_values
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "interp", "searchsorted",

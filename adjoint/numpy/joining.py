@@ -12,7 +12,7 @@ from adjoint.numpy.conversion import joined
 from adjoint.ops import parts
 from adjoint.ops.arguments import axis_argument, dimension, integer, operand, sizes_argument, tensors_argument, wrong
 from adjoint.ops.shapes import expand_dims, moveaxis, reshape
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "append", "array_split", "column_stack", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "split", "stack", "vsplit", "vstack",

@@ -16,7 +16,7 @@ from adjoint.numpy.dtypes import checked_dtype
 from adjoint.numpy.sets import in1d, isin, setdiff1d
 from adjoint.ops import arithmetic, reduction
 from adjoint.ops.arguments import axes_argument, flag, operand, wrong
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "array_equal", "array_equiv", "equal", "greater", "greater_equal", "in1d", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf",

@@ -15,8 +15,8 @@ from adjoint.numpy.joining import stack
 from adjoint.ops import arithmetic, parts, picking
 from adjoint.ops.arguments import axis_argument, integer, operand, sizes_argument, wrong
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
-from adjoint.runtime.host_checks import called
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.run_time_checks import called
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "apply_along_axis", "apply_over_axes", "array_str", "choose", "piecewise", "ravel_multi_index", "select", "take", "take_along_axis",

@@ -15,7 +15,7 @@ from adjoint.ops import arithmetic, parts
 from adjoint.ops.arguments import integer, wrong
 from adjoint.ops.creation import zeros
 from adjoint.ops.shapes import broadcast_to, reshape
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
 

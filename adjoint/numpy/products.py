@@ -20,7 +20,7 @@ from adjoint.ops.arguments import axes_argument, axis_argument, flag, integer, o
 from adjoint.ops.convolution import conv1d
 from adjoint.ops.diagonals import diagonal
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape, squeeze, swapaxes
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "convolve", "corrcoef", "correlate", "cov", "cross", "dot", "inner", "kron", "matmul", "matrix_power", "multi_dot", "norm", "outer",

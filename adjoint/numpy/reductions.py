@@ -15,7 +15,7 @@ from adjoint.ops import arithmetic, reduction
 from adjoint.ops.arguments import axes_argument, axis_argument, flag, integer, operand, wrong
 from adjoint.ops.creation import full_like
 from adjoint.ops.shapes import broadcast_to, reshape
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "max", "mean", "min", "nancumsum", "nanmax",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import BOOL, I32, I64
 from adjoint.numpy.conversion import array_like, joined
@@ -17,9 +18,8 @@ from adjoint.ops.arguments import flag, operand
 from adjoint.ops.creation import zeros
 from adjoint.ops.ordering import sort
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.host_checks import needs_values
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.run_time_checks import needs_values
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["argwhere", "in1d", "intersect1d", "isin", "setdiff1d", "unique"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from adjoint.numpy.conversion import array_like, broadcast_shape
 from adjoint.ops import parts, shapes
 from adjoint.ops.arguments import axes_argument, axis_argument, integer, operand, sizes_argument, wrong
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "moveaxis",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import F32, F64, DType, tensor
 from adjoint.numpy.conversion import array_like, broadcast_shape
@@ -11,8 +12,7 @@ from adjoint.numpy.dtypes import checked_dtype, nan
 from adjoint.ops.arguments import axis_argument, flag, integer, number, wrong
 from adjoint.ops.arithmetic import pow, where
 from adjoint.ops.shapes import broadcast_to, reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["geomspace", "linspace", "logspace"]
 

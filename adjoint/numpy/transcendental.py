@@ -14,7 +14,7 @@ from adjoint.numpy.conversion import array_like, arrays_like, in_dtype, joined
 from adjoint.numpy.dtypes import pi, promoted_dtype, trigonometric_dtype
 from adjoint.ops import activations, arithmetic
 from adjoint.ops.arguments import floating, operand, roomy
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "cbrt", "cos", "cosh", "deg2rad", "exp", "exp2", "expm1",

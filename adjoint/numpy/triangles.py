@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import F32, F64, I64, tensor
 from adjoint.numpy.conversion import array_like
@@ -14,8 +15,7 @@ from adjoint.ops.arithmetic import pow, where
 from adjoint.ops.creation import zeros_like
 from adjoint.ops.parts import flip, framed
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["diag", "diagflat", "diagonal", "eye", "identity", "trace", "tri", "tril", "triu", "vander"]
 

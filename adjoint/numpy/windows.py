@@ -13,7 +13,7 @@ from adjoint.numpy.dtypes import pi
 from adjoint.ops.arguments import integer
 from adjoint.ops.arithmetic import abs, cos
 from adjoint.ops.creation import arange, ones
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops import softmax as along
 from adjoint.ir.ops.elementwise import Cast
@@ -30,10 +31,9 @@ from adjoint.ops.arguments import (
 from adjoint.ops.arithmetic import abs, clip_by_value, expm1, greater, less, less_equal, where
 from adjoint.ops.parts import parted
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.host_checks import is_run_time_number
-from adjoint.runtime.interned import made
-from adjoint.runtime.random import next_key
-from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, constant
+from adjoint.runtime.tensor.random import next_key
+from adjoint.runtime.tensor.run_time_checks import is_run_time_number
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, binary, constant
 
 __all__ = [
     "celu", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid",

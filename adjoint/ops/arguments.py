@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from adjoint.diagnostics import float_of, printed_as
+from adjoint.ir.interned import made
 from adjoint.ir.op import Op, mistake
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, F16, F32, F64, DType
-from adjoint.runtime.conversion import dtype_argument
-from adjoint.runtime.host_checks import is_run_time_number
-from adjoint.runtime.interned import made
-from adjoint.runtime.plans import physical_memory
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.memory.plans import physical_memory
+from adjoint.runtime.tensor.conversion import dtype_argument
+from adjoint.runtime.tensor.run_time_checks import is_run_time_number
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
     "ArgumentMistake", "IndexMistake", "axes_argument", "axis_argument", "channels_first", "check_memory", "choice", "dimension",

@@ -1,6 +1,6 @@
 """Arithmetic, comparison and logic, element by element.
 
-Two operands broadcast as in NumPy and are brought to one dtype first (`runtime/promotion.py`); a Python number changes the
+Two operands broadcast as in NumPy and are brought to one dtype first (`runtime/tensor/promotion.py`); a Python number changes the
 dtype by its kind only, and counts with its own value.  `input` and `other` are Tensors or numbers, the result is a Tensor.
 TypeError for anything else and for dtypes that an operator does not have, ValueError for shapes that do not broadcast.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
-from adjoint.runtime.host_checks import is_run_time_number
-from adjoint.runtime.interned import made
-from adjoint.runtime.promotion import scalar_dtype
-from adjoint.runtime.tensor import Tensor, apply, as_tensor, binary, combined, constant, divided, nearest_in
+from adjoint.runtime.tensor.promotion import scalar_dtype
+from adjoint.runtime.tensor.run_time_checks import is_run_time_number
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, binary, combined, constant, divided, nearest_in
 
 __all__ = [
     "abs", "absolute", "acos", "add", "addcdiv", "addcmul", "addn", "asin", "atan", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.boxes import Suppress
 from adjoint.ops.arguments import operand, wrong
@@ -12,8 +13,7 @@ from adjoint.ops.ordering import sort
 from adjoint.ops.parts import narrow
 from adjoint.ops.picking import gathered
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["iou"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.communication.management import members
+from adjoint.ir.interned import made
 from adjoint.ir.ops import collective as nodes
 from adjoint.ir.ops.collective import REDUCTIONS, WORLD
 from adjoint.ops.arguments import integer, operand, tensors_argument, wrong
 from adjoint.ops.parts import concat, split
 from adjoint.ops.primitive import Primitive
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["AllGather", "AllReduce", "AlltoAll", "Barrier", "Broadcast", "Reduce", "ReduceOp", "ReduceScatter"]
 

@@ -8,7 +8,7 @@ from adjoint.communication.management import get_group_rank_from_world_rank, is_
 from adjoint.ir.ops.collective import WORLD
 from adjoint.ops import collectives
 from adjoint.ops.arguments import flag, integer, operand, wrong
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["CommHandle", "all_gather_into_tensor", "all_reduce", "barrier", "broadcast", "reduce", "reduce_scatter_tensor"]
 

@@ -10,11 +10,11 @@ from adjoint.ir.types import DType
 from adjoint.ops.arguments import flag, number, real, single, tensors_argument, wrong
 from adjoint.ops.arithmetic import maximum, sqrt, square, where
 from adjoint.ops.reduction import sum
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.grad import GradOperation
-from adjoint.runtime.host_checks import called, checked_on_host
-from adjoint.runtime.kinds import KINDS, Kind, accepts, named_kind
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.gradients.grad import GradOperation
+from adjoint.runtime.tensor.kinds import KINDS, Kind, accepts, named_kind
+from adjoint.runtime.tensor.run_time_checks import called, checked_on_host
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_norm", "partial"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.linalg import Convolution, ConvolutionInputGradient
 from adjoint.ir.ops.patches import Fold, Unfold
 from adjoint.ir.types import tensor
@@ -16,8 +17,7 @@ from adjoint.ops.arguments import ArgumentMistake, choice, integer, only, operan
 from adjoint.ops.linear import bias_add
 from adjoint.ops.parts import framed
 from adjoint.ops.shapes import reshape, transpose
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose2d"]
 

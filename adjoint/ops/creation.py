@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, real, sizes_argument, whole, wrong
 from adjoint.ops.diagonals import on_diagonal
-from adjoint.runtime.host_checks import is_run_time_number
-from adjoint.runtime.interned import made
-from adjoint.runtime.stored_number import stored_number
-from adjoint.runtime.tensor import Tensor, apply, as_tensor
+from adjoint.runtime.tensor.run_time_checks import is_run_time_number
+from adjoint.runtime.tensor.stored_number import stored_number
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
 __all__ = [
     "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "scalar_to_tensor",

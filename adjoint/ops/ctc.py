@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import I64, tensor
 from adjoint.ops.arguments import ArgumentMistake, choice, flag, integer, operand, wrong
@@ -15,9 +16,8 @@ from adjoint.ops.parts import concat, framed, narrow, unstack
 from adjoint.ops.picking import gather_elements, indices_argument
 from adjoint.ops.reduction import mean, sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, squeeze
-from adjoint.runtime.host_checks import checked_on_host
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.run_time_checks import checked_on_host
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["ctc_loss"]
 

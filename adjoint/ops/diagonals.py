@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.elementwise import Select
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Slice
@@ -18,8 +19,7 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.ops.shapes import moveaxis, reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
     "diag", "diagonal", "tril", "triu",

@@ -52,8 +52,8 @@ from adjoint.ops.scalars import *  # noqa: F403
 from adjoint.ops.scattering import *  # noqa: F403
 from adjoint.ops.shapes import *  # noqa: F403
 from adjoint.ops.state import assign, assign_add, assign_sub
-from adjoint.runtime.grad import get_grad, grad, value_and_grad
-from adjoint.runtime.pullbacks import jvp, vjp
+from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
+from adjoint.runtime.gradients.products import jvp, vjp
 
 tensor_add, tensor_sub, tensor_mul, tensor_div, tensor_pow = arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, arithmetic.pow
 tensor_lt, tensor_le, tensor_gt, tensor_ge = arithmetic.less, arithmetic.less_equal, arithmetic.greater, arithmetic.greater_equal

@@ -12,9 +12,9 @@ from typing import Any
 
 from adjoint.ops.arguments import wrong
 from adjoint.ops.primitive import Primitive
-from adjoint.runtime.hooks import check_hook, described
-from adjoint.runtime.state import state
-from adjoint.runtime.tensor import Tensor, wrap
+from adjoint.runtime.hooks.handles import check_hook, described
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["HookBackward", "InsertGradientOf"]
 

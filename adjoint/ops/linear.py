@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.linalg import MatMul as Product
 from adjoint.ir.ops.reduce import Sum
@@ -26,10 +27,9 @@ from adjoint.ops.arguments import (
 )
 from adjoint.ops.picking import gathered, indices_argument
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.plans import pairs_of
-from adjoint.runtime.state import tapes
-from adjoint.runtime.tensor import Tensor, apply, binary, promoted
+from adjoint.runtime.memory.plans import pairs_of
+from adjoint.runtime.process.tracer import tapes
+from adjoint.runtime.tensor.tensor import Tensor, apply, binary, promoted
 
 __all__ = [
     "addbmm", "addmm", "addmv", "baddbmm", "batch_dot", "bias_add", "bmm", "dense", "dot", "embedding", "einsum", "ger",

@@ -8,8 +8,8 @@ from typing import Any
 from adjoint.ops.arguments import ArgumentMistake, integer, operand, wrong
 from adjoint.ops.arithmetic import abs, equal, exp, exp2, log1p, log2, maximum, where
 from adjoint.ops.parts import concat, narrow
-from adjoint.runtime.promotion import common_dtype
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.tensor.promotion import common_dtype
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["logaddexp", "logaddexp2", "logcumsumexp"]
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
@@ -20,10 +21,9 @@ from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import mean, sum
 from adjoint.ops.shapes import moveaxis, reshape, squeeze
-from adjoint.runtime.host_checks import checked_on_host, explained
-from adjoint.runtime.interned import made
-from adjoint.runtime.promotion import common_dtype
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.promotion import common_dtype
+from adjoint.runtime.tensor.run_time_checks import checked_on_host, explained
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "cross_entropy", "gaussian_nll_loss", "huber_loss",

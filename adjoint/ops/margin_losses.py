@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import I64, tensor
 from adjoint.ops.activations import logsigmoid, softplus
@@ -17,10 +18,9 @@ from adjoint.ops.losses import class_check, reduced, reduction_argument
 from adjoint.ops.picking import gather, gather_elements
 from adjoint.ops.reduction import any, cumsum, norm, sum
 from adjoint.ops.shapes import expand_dims, reshape
-from adjoint.runtime.host_checks import checked_on_host
-from adjoint.runtime.interned import made
-from adjoint.runtime.promotion import common_dtype
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.promotion import common_dtype
+from adjoint.runtime.tensor.run_time_checks import checked_on_host
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
     "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss",

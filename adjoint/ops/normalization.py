@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.reduce import Mean
 from adjoint.ir.ops.shape import Broadcast
@@ -13,10 +14,9 @@ from adjoint.ops.arguments import flag, integer, operand, real, single, sizes_ar
 from adjoint.ops.arithmetic import rsqrt, square, stop_gradient
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.host_checks import emitting
-from adjoint.runtime.interned import made
-from adjoint.runtime.state import not_recording
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.process.tracer import not_recording
+from adjoint.runtime.tensor.run_time_checks import emitting
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["batch_norm", "group_norm", "layer_norm", "rms_norm"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import I32, I64
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong
 from adjoint.ops.parts import slice
 from adjoint.ops.shapes import squeeze, swapaxes
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["argsort", "median", "sort", "top_k", "topk"]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.shape import Concat, Pad, Reshape, Reverse, Slice
@@ -29,9 +30,8 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.ops.shapes import broadcast_to, reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.promotion import common_dtype
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.promotion import common_dtype
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "cat", "chunk", "concat", "flip", "fliplr", "flipud", "hstack", "meshgrid", "narrow", "pad", "reverse", "roll", "slice", "split",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.patches import Fold, Unfold
 from adjoint.ir.ops.windows import Padding
 from adjoint.ir.types import BOOL, tensor
 from adjoint.ops.arguments import check_memory, integer, operand, pair, sizes_argument, whole, wrong
 from adjoint.ops.shapes import reshape, transpose
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffle", "unfold"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.elementwise import Select
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Transpose
@@ -29,9 +30,8 @@ from adjoint.ops.arguments import (
 )
 from adjoint.ops.parts import parted, slice, stack
 from adjoint.ops.shapes import broadcast_to, moveaxis, reshape, squeeze
-from adjoint.runtime.host_checks import checked_on_host, emitting, explained, needs_values
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.run_time_checks import checked_on_host, emitting, explained, needs_values
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
     "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "masked_select", "nonzero", "one_hot", "take",

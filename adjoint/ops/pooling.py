@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.resample import Resample
@@ -17,8 +18,7 @@ from adjoint.ops.convolution import Pairs, Sides, Sizes, same_padding, three
 from adjoint.ops.creation import ones
 from adjoint.ops.picking import gather_d
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",

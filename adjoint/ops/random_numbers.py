@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.along import CumSum
 from adjoint.ir.ops.elementwise import Cast, Select
 from adjoint.ir.ops.indexing import Gather
@@ -31,9 +32,8 @@ from adjoint.ops.ordering import sort
 from adjoint.ops.parts import framed, stack
 from adjoint.ops.picking import index_select
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.random import next_key
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.random import next_key
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
     "bernoulli", "choice_with_mask", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn",

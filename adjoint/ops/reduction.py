@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.along import ArgMax, ArgMin, CumSum
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, ReduceMax, ReduceMin, Sum
@@ -32,8 +33,7 @@ from adjoint.ops.arithmetic import abs, exp, isfinite, log, maximum, minimum, po
 from adjoint.ops.parts import concat, slice
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.shapes import reshape, squeeze
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "logsumexp", "max", "mean", "min", "nanmean",

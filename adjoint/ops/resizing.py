@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.resample import Resample
 from adjoint.ops.arguments import check_memory, choice, flag, operand, real, single, whole, wrong
 from adjoint.ops.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["interpolate", "upsample"]
 

@@ -11,7 +11,7 @@ from adjoint.diagnostics import float_of, integer_text
 from adjoint.ir.types import BOOL, F32, F64, I64, DType
 from adjoint.ops.arguments import check_memory, number, whole, wrong
 from adjoint.ops.creation import scalar_to_tensor
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "make_range", "scalar_add", "scalar_cast", "scalar_div", "scalar_eq", "scalar_floordiv", "scalar_ge", "scalar_gt", "scalar_le",

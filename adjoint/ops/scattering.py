@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Iota, ScatterAdd
 from adjoint.ir.ops.scatter import Scatter
 from adjoint.ir.types import BOOL, I64, TensorType, tensor
@@ -20,11 +21,10 @@ from adjoint.ops.creation import zeros
 from adjoint.ops.picking import flat_indices, flat_places, gathered, index_check, indices_argument
 from adjoint.ops.reduction import cumsum
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
-from adjoint.runtime.host_checks import checked_on_host, explained
-from adjoint.runtime.interned import made
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.promotion import common_dtype
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.promotion import common_dtype
+from adjoint.runtime.tensor.run_time_checks import checked_on_host, explained
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "index_add", "masked_scatter", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_nd", "scatter_nd_add", "scatter_nd_max",

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.shape import Broadcast, Reshape, Transpose
 from adjoint.ir.types import TensorType, broadcast_shapes, tensor
@@ -24,9 +25,8 @@ from adjoint.ops.arguments import (
     sizes_argument,
     wrong,
 )
-from adjoint.runtime.interned import made
-from adjoint.runtime.plans import check_fits
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.memory.plans import check_fits
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "broadcast_to", "expand", "expand_as", "expand_dims", "flatten", "moveaxis", "movedim", "numel", "permute", "rank", "ravel",

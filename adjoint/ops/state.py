@@ -13,8 +13,8 @@ from adjoint.ir.types import DType
 from adjoint.ops.arguments import integer, number, operand, sizes_argument, wrong
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.location import user_location
-from adjoint.runtime.tensor import Tensor, as_tensor, constant
+from adjoint.runtime.process.location import user_location
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor, constant
 
 __all__ = ["GetNext", "assign", "assign_add", "assign_sub", "register_queue", "unregister_queue"]
 

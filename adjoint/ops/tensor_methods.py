@@ -28,9 +28,9 @@ from adjoint.ops import (
     shapes,
 )
 from adjoint.ops.arguments import choice, dimension, flag, operand, real, wrong
-from adjoint.runtime.host_checks import emitting
-from adjoint.runtime.indexing import iterated, taken, write
-from adjoint.runtime.tensor import Tensor, as_tensor
+from adjoint.runtime.tensor.indexing import iterated, taken, write
+from adjoint.runtime.tensor.run_time_checks import emitting
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor
 
 __all__ = ["attach"]
 

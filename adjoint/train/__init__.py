@@ -3,7 +3,7 @@
 from typing import Any
 
 from adjoint.diagnostics import missing_name
-from adjoint.runtime.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
+from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 from adjoint.train import amp, callback, metrics
 from adjoint.train.amp import build_train_network
 from adjoint.train.callback import *  # noqa: F403

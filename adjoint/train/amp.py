@@ -18,8 +18,8 @@ from adjoint.nn.loss_scale import TrainOneStepWithLossScaleCell
 from adjoint.nn.wrap import TrainOneStepCell, WithLossCell
 from adjoint.ops import operations
 from adjoint.ops.primitive import Primitive
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.precision import cast_floats
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.cells.precision import cast_floats
 from adjoint.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.run_state import load_random_streams, random_streams
 
 __all__ = ["Batches"]

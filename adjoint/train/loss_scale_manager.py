@@ -6,7 +6,7 @@ from typing import Any
 
 from adjoint.nn.checks import boolean, number, positive
 from adjoint.nn.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
-from adjoint.runtime.cell import Cell
+from adjoint.runtime.cells.cell import Cell
 
 __all__ = ["DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"]
 

@@ -11,9 +11,9 @@ import numpy as np
 from adjoint.nn.checks import boolean, integer, least_integer, positive
 from adjoint.nn.grad_reducer import broadcast_parameters
 from adjoint.nn.wrap import WithEvalCell, WithLossCell
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.parallel_context import get_auto_parallel_context, parameters_are_broadcast
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.process.parallel_context import get_auto_parallel_context, parameters_are_broadcast
+from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.amp import build_train_network
 from adjoint.train.batches import Batches
 from adjoint.train.callback.callback import Callback, CallbackList, CallbackParameters, RunContext

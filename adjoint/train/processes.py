@@ -6,8 +6,8 @@ import numpy as np
 
 from adjoint.communication.management import get_group_size, get_rank
 from adjoint.ops.collectives import AllGather, AllReduce, ReduceOp
-from adjoint.runtime.parallel_context import is_data_parallel
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.process.parallel_context import is_data_parallel
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["mean_of_all", "process_count", "process_number", "texts_of_all", "writes_files"]
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.checkpoint import load_checkpoint, save_checkpoint
-from adjoint.runtime.parameter import Parameter, by_name
-from adjoint.runtime.random import load_streams, streams_state
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from adjoint.runtime.tensor.parameter import Parameter, by_name
+from adjoint.runtime.tensor.random import load_streams, streams_state
+from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.processes import process_count, process_number, texts_of_all, writes_files
 
 __all__ = ["RunState", "load_random_streams", "random_streams"]

@@ -12,7 +12,7 @@ from adjoint import Tensor
 from adjoint.codegen.accuracy import ULP
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.ir.op import registry
-from adjoint.runtime.tensor import apply
+from adjoint.runtime.tensor.tensor import apply
 
 EXACT = {
     "erfc": {

@@ -17,8 +17,8 @@ from adjoint.codegen import headers
 from adjoint.codegen.emit import unit_text
 from adjoint.codegen.toolchain import Toolchain, machine_flags
 from adjoint.ir.ops.linalg import DEPTH, MatMul
-from adjoint.runtime.machine import machine
-from adjoint.runtime.tensor import apply
+from adjoint.runtime.memory.machine import machine
+from adjoint.runtime.tensor.tensor import apply
 
 Array = np.ndarray[Any, Any]
 

@@ -19,8 +19,8 @@ from adjoint.cli import main
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.diagnostics import CompileError
 from adjoint.ir.parse import parse_module
-from adjoint.runtime.jit import parsed
-from adjoint.runtime.stages import adjoint_of, standalone, wanted
+from adjoint.runtime.graphs.jit import parsed
+from adjoint.runtime.inspection.stages import adjoint_of, standalone, wanted
 
 Array = np.ndarray[Any, Any]
 needs_compiler = pytest.mark.skipif(Toolchain.find() is None, reason="there is no C compiler")

@@ -10,7 +10,7 @@ import pytest
 import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.diagnostics import CompileError
-from adjoint.runtime.structure import leaves, mapped
+from adjoint.runtime.tensor.structure import leaves, mapped
 from tests.hooks.events import T
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.runtime.structure import leaves
+from adjoint.runtime.tensor.structure import leaves
 
 Array = np.ndarray[Any, Any]
 ORACLE = Path(__file__).parent.parent / "oracle"

@@ -18,7 +18,7 @@ from adjoint import Tensor, ops
 from adjoint.codegen.accuracy import ULP
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.ir.op import registry
-from adjoint.runtime.tensor import apply
+from adjoint.runtime.tensor.tensor import apply
 
 Array = np.ndarray[Any, Any]
 Wide = np.longdouble

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adjoint.runtime import jit
+from adjoint.runtime.graphs import jit
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, context, ops
-from adjoint.runtime import context as settings
+from adjoint.runtime.process import context as settings
 
 ORACLE = Path(__file__).parent.parent / "oracle"
 OPTIONS = json.loads((ORACLE / "signatures.json").read_text(encoding="utf-8"))["set_context"]

@@ -14,7 +14,7 @@ import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
 from adjoint.diagnostics import CompileError
 from adjoint.ops import GradOperation
-from adjoint.runtime.structure import leaves, mapped
+from adjoint.runtime.tensor.structure import leaves, mapped
 
 X, Y = Tensor([2.0, 3.0]), Tensor([5.0, 7.0])
 
@@ -183,7 +183,7 @@ NESTED: list[tuple[Any, Callable[[Any], Any], Any]] = [
 def test_gradients_have_the_structure_of_the_argument(case: int, mode: str) -> None:
     given, f, expected = NESTED[case]
     if mode == "inside":
-        if isinstance(given, (deque, defaultdict)) or type(given).__module__ == "adjoint.runtime.mutable":
+        if isinstance(given, (deque, defaultdict)) or type(given).__module__ == "adjoint.runtime.tensor.mutable":
             pytest.skip("a constant of the graph, or numbers that are known when it runs: see below")
         found = [ms.jit(lambda t: ms.grad(f)(t))(given)]
     else:
@@ -493,7 +493,7 @@ def test_mistakes(expression: str, kind: type[Exception]) -> None:
         eval(expression)
     assert type(caught.value) is kind
     assert any(name in str(caught.value) for name in ("grad", "GradOperation", "has_aux", "sens")), caught.value
-    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.state.state.tape is None
+    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.process.tracer.state.tape is None
 
 
 @pytest.mark.parametrize(("call", "kind"), [
@@ -506,7 +506,7 @@ def test_mistakes(expression: str, kind: type[Exception]) -> None:
 def test_mistakes_that_are_pythons(call: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         call()
-    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.state.state.tape is None
+    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.process.tracer.state.tape is None
 
 
 def test_an_exception_of_the_function_passes_through() -> None:

@@ -20,7 +20,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.diagnostics import CompileError
-from adjoint.runtime import jit as graphs
+from adjoint.runtime.graphs import jit as graphs
 
 X = Tensor(np.ones((2, 3), np.float32))
 

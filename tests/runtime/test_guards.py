@@ -17,8 +17,8 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn
-from adjoint.runtime.epoch import epoch
-from adjoint.runtime.guards import Guards
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.process.epoch import epoch
 
 
 class Net(nn.Cell):

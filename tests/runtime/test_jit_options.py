@@ -9,7 +9,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn
-from adjoint.runtime import jit_options
+from adjoint.runtime.graphs import options
 
 
 def plus(x):
@@ -22,7 +22,7 @@ def x() -> Tensor:
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch):
-    monkeypatch.setattr(jit_options, "_warned", set())
+    monkeypatch.setattr(options, "_warned", set())
 
 
 def test_the_signature_is_that_of_mindspore():
@@ -105,10 +105,10 @@ def test_jit_config():
     net = nn.ReLU()
     net.set_jit_config(made)
     assert net(x()).shape == (3,)
-    for options in ({"jit_level": "O3"}, {"jit_level": 0}, {"exc_mode": "x"}, {"jit_syntax_level": "x"}, {"debug_level": "x"},
+    for wrong in ({"jit_level": "O3"}, {"jit_level": 0}, {"exc_mode": "x"}, {"jit_syntax_level": "x"}, {"debug_level": "x"},
                     {"infer_boost": "x"}):
-        with pytest.raises(ValueError, match=f"the argument '{next(iter(options))}' must be one of"):
-            ms.JitConfig(**options)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=f"the argument '{next(iter(wrong))}' must be one of"):
+            ms.JitConfig(**wrong)  # type: ignore[arg-type]
 
 
 def test_jit_class():

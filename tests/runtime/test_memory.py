@@ -16,8 +16,8 @@ import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.budget import budget
 from adjoint.ir.types import F32, _tensors, tensor
-from adjoint.runtime import program
-from adjoint.runtime.tape import _trie
+from adjoint.runtime.gradients import adjoints
+from adjoint.runtime.gradients.tape import _trie
 
 
 @pytest.fixture
@@ -131,8 +131,8 @@ def test_nothing_is_kept_and_the_bits_are_the_same(run, limit):
 def test_what_is_used_again_and_again_is_built_once(limit, monkeypatch):
     """Other shapes come and go beside it."""
     built = []
-    original = program._built
-    monkeypatch.setattr(program, "_built", lambda *arguments: built.append(arguments[1]) or original(*arguments))
+    original = adjoints._built
+    monkeypatch.setattr(adjoints, "_built", lambda *arguments: built.append(arguments[1]) or original(*arguments))
     limit(400_000)
     steady = ms.grad(lambda x: (x * x * x).sum())
     steady(ones(7))

@@ -18,10 +18,10 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, ops
-from adjoint.runtime import state as state_module
-from adjoint.runtime.machine import machine
-from adjoint.runtime.state import state, tapes
-from adjoint.runtime.tape import Tape
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.memory.machine import machine
+from adjoint.runtime.process import tracer
+from adjoint.runtime.process.tracer import state, tapes
 
 
 def product(n=300):
@@ -81,7 +81,7 @@ def test_an_interrupt_leaves_no_tape_uncounted(monkeypatch):
 
     state.tape = Tape()
     with monkeypatch.context() as patched:
-        patched.setattr(state_module, "_set", interrupted)
+        patched.setattr(tracer, "_set", interrupted)
         with pytest.raises(KeyboardInterrupt):
             state.tape = None
     assert state.tape is not None and len(tapes) == 1

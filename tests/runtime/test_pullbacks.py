@@ -10,8 +10,8 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
 from adjoint.diagnostics import CompileError
-from adjoint.runtime.pullbacks import jvp, vjp
-from adjoint.runtime.state import state
+from adjoint.runtime.gradients.products import jvp, vjp
+from adjoint.runtime.process.tracer import state
 
 X, Y, V = Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), Tensor([1.0, 10.0])
 

@@ -17,7 +17,7 @@ import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
-from adjoint.runtime import saving
+from adjoint.runtime.inspection import saved_graphs
 
 
 class Net(nn.Cell):
@@ -143,7 +143,7 @@ def test_a_directory_that_cannot_be_written(saved: Path, kind: str, capsys, monk
             def refuse(*_: object, **__: object) -> None:
                 raise PermissionError("not allowed")
 
-            monkeypatch.setattr(saving, "_put", refuse)
+            monkeypatch.setattr(saved_graphs, "_put", refuse)
         else:
             saved.mkdir(parents=True)
             saved.chmod(0o500)

@@ -13,9 +13,9 @@ from adjoint import Parameter, Tensor, nn, ops
 from adjoint.diagnostics import user_place
 from adjoint.ir.core import walk
 from adjoint.ir.print import print_module
-from adjoint.runtime.executor import load_ir
-from adjoint.runtime.jit import parsed
-from adjoint.runtime.stages import adjoint_of, expanded, kernels, optimised, wanted
+from adjoint.runtime.execution.executor import load_ir
+from adjoint.runtime.graphs.jit import parsed
+from adjoint.runtime.inspection.stages import adjoint_of, expanded, kernels, optimised, wanted
 
 
 class LeNet(nn.Cell):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from adjoint import Parameter, ParameterTuple, Tensor
-from adjoint.runtime.structure import arranged, items, leaves, mapped, replaced
+from adjoint.runtime.tensor.structure import arranged, items, leaves, mapped, replaced
 
 
 class Pair(NamedTuple):

@@ -10,8 +10,8 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
-from adjoint.runtime import program, tape
-from adjoint.runtime.state import state
+from adjoint.runtime.gradients import adjoints, tape
+from adjoint.runtime.process.tracer import state
 
 
 def T(*values):  # short, since it stands in every line
@@ -22,8 +22,8 @@ def T(*values):  # short, since it stands in every line
 def built(monkeypatch):
     """Counts adjoints that are built."""
     count = []
-    original = program._built
-    monkeypatch.setattr(program, "_built", lambda *arguments: count.append(1) or original(*arguments))
+    original = adjoints._built
+    monkeypatch.setattr(adjoints, "_built", lambda *arguments: count.append(1) or original(*arguments))
     return count
 
 
@@ -228,7 +228,7 @@ def test_an_error_inside_leaves_no_trace():
     with pytest.raises(RuntimeError, match="user"):
         gradient(T(1), True)
     assert gradient(T(1), False).asnumpy() == [2]
-    assert ms.runtime.state.state.tape is None
+    assert ms.runtime.process.tracer.state.tape is None
 
 
 def test_an_error_that_is_caught_inside_a_cell():

@@ -18,9 +18,9 @@ from adjoint.ir.print import print_module
 from adjoint.ir.verify import verify_module
 from adjoint.passes.autodiff import Grad
 from adjoint.passes.manager import Pipeline
-from adjoint.runtime.executor import Executor, load_ir
-from adjoint.runtime.location import definition
-from adjoint.runtime.trace import trace
+from adjoint.runtime.execution.executor import Executor, load_ir
+from adjoint.runtime.gradients.trace import trace
+from adjoint.runtime.process.location import definition
 
 
 class Convolutional(nn.Cell):

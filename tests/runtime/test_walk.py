@@ -15,14 +15,15 @@ from adjoint.diagnostics import UNKNOWN, Unknown
 from adjoint.ir.core import walk as nodes_of
 from adjoint.ir.ops.random import RandomUniform
 from adjoint.ir.types import F32, tensor
-from adjoint.runtime import program, walk
-from adjoint.runtime.grad import GradOperation
-from adjoint.runtime.graph import Deviation
-from adjoint.runtime.location import user_location
-from adjoint.runtime.random import next_key
-from adjoint.runtime.state import state
-from adjoint.runtime.tape import Tape
-from adjoint.runtime.tensor import apply
+from adjoint.runtime.execution import walk
+from adjoint.runtime.execution.graph import Deviation
+from adjoint.runtime.gradients import adjoints
+from adjoint.runtime.gradients.grad import GradOperation
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.process.location import user_location
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.random import next_key
+from adjoint.runtime.tensor.tensor import apply
 from tests.runtime.walks import N, T, function, made, same
 
 PURE = """
@@ -145,8 +146,8 @@ def test_control(x):
 
 def test_one_path_of_the_tape_for_one_path_of_the_graph(monkeypatch):
     built = []
-    original = program._built
-    monkeypatch.setattr(program, "_built", lambda *arguments: built.append(1) or original(*arguments))
+    original = adjoints._built
+    monkeypatch.setattr(adjoints, "_built", lambda *arguments: built.append(1) or original(*arguments))
     f = function(made(CONTROL))
     for _ in range(3):
         ms.grad(f)(N(0.3), N(2, np.int64))

@@ -6,7 +6,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, jit, nn, ops
-from adjoint.runtime.graph import CellSite, Slots
+from adjoint.runtime.execution.graph import CellSite, Slots
 from tests.runtime.walks import CELL, Square, T, function, logging, made, same, site, squared
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from adjoint import Parameter, ops
-from adjoint.runtime.graph import Deviation, Slots, Unfitting
-from adjoint.runtime.state import state
-from adjoint.runtime.tape import Tape
-from adjoint.runtime.walk import bind
+from adjoint.runtime.execution.graph import Deviation, Slots, Unfitting
+from adjoint.runtime.execution.walk import bind
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.process.tracer import state
 from tests.runtime.walks import CELL, N, Square, T, function, logging, made, same, site
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from adjoint import Tensor, nn, ops
 from adjoint.ir.core import walk as nodes_of
 from adjoint.ir.parse import parse_module
-from adjoint.runtime.graph import CellSite, Graph, Slots, site_key
-from adjoint.runtime.walk import bind
+from adjoint.runtime.execution.graph import CellSite, Graph, Slots, site_key
+from adjoint.runtime.execution.walk import bind
 
 
 def T(*values):  # short, since it stands in every line

@@ -12,7 +12,7 @@ from adjoint.mint.nn.normalization import *  # noqa: F403
 from adjoint.mint.nn.padding import *  # noqa: F403
 from adjoint.mint.nn.patches import *  # noqa: F403
 from adjoint.mint.nn.pooling import *  # noqa: F403
-from adjoint.runtime.cell import Cell
+from adjoint.runtime.cells.cell import Cell
 
 __all__ = ["Cell", "functional"]
 __all__ += activation.__all__

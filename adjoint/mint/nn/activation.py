@@ -9,9 +9,9 @@ from adjoint.mint.nn import functional
 from adjoint.nn.activation import Identity, ReLU
 from adjoint.nn.checks import boolean, integer, number, positive
 from adjoint.nn.linear import first_values
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "LogSigmoid", "LogSoftmax", "Mish", "PReLU",

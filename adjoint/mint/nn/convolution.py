@@ -9,10 +9,10 @@ from adjoint.ir.types import F32, DType
 from adjoint.mint.nn import functional
 from adjoint.nn.checks import boolean, choice, integer, positive
 from adjoint.nn.linear import first_values
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.initializer import Uniform
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.initializer import Uniform
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d"]
 

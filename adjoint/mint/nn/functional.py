@@ -24,8 +24,8 @@ from adjoint.ops.normalization import group_norm, layer_norm
 from adjoint.ops.patches import fold, pixel_shuffle, unfold
 from adjoint.ops.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.host_checks import needs_values
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.run_time_checks import needs_values
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d",

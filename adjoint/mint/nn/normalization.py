@@ -9,9 +9,9 @@ from adjoint.mint.nn import functional
 from adjoint.nn.checks import boolean, number, positive, positive_number
 from adjoint.ops.creation import ones, zeros
 from adjoint.ops.state import assign_add
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "LayerNorm"]
 

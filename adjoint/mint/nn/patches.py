@@ -6,8 +6,8 @@ from typing import Any
 
 from adjoint.mint.nn import functional
 from adjoint.nn.patches import PixelShuffle
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Fold", "PixelShuffle", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 

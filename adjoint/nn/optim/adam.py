@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.elementwise import Mul
 from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate
 from adjoint.ir.types import F32
 from adjoint.nn.checks import boolean, positive_number
 from adjoint.nn.optim.optimizer import Optimizer, as_dtype, fraction
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.interned import made
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, constant, update
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor, constant, update
 
 __all__ = ["Adam", "AdamWeightDecay"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, LambDirection, RmsPropUpdate
 from adjoint.ir.ops.elementwise import Mul
 from adjoint.ir.types import F32
@@ -12,10 +13,9 @@ from adjoint.nn.checks import boolean, positive_number
 from adjoint.nn.optim.optimizer import Optimizer, as_dtype, at_least_zero, fraction
 from adjoint.ops.arithmetic import logical_and, where
 from adjoint.ops.reduction import norm
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.interned import made
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, apply, constant, update
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant, update
 
 __all__ = ["AdaMax", "Adagrad", "Lamb", "RMSProp"]
 

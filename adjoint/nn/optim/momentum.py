@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.optimizers import MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.nn.checks import boolean
 from adjoint.nn.optim.optimizer import Optimizer, as_dtype, at_least_zero
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.interned import made
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor, constant, update
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor, constant, update
 
 __all__ = ["SGD", "Momentum"]
 

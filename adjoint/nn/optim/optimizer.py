@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import float_of
+from adjoint.ir.interned import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import number
 from adjoint.ops.composite import HyperMap, Map
 from adjoint.ops.primitives.effects import AssignAdd
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.host_checks import checked_on_host
-from adjoint.runtime.interned import made
-from adjoint.runtime.parameter import Parameter, ParameterTuple
-from adjoint.runtime.program import full
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.gradients.adjoints import full
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
+from adjoint.runtime.tensor.run_time_checks import checked_on_host
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["Optimizer", "as_dtype", "at_least_zero", "fraction"]
 

@@ -8,7 +8,7 @@ from adjoint.ir.types import I32
 from adjoint.ops import boxes, creation
 from adjoint.ops.arguments import operand, real, wrong
 from adjoint.ops.primitive import Primitive
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["IOU", "NMSWithMask"]
 

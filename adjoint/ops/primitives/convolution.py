@@ -7,7 +7,7 @@ from typing import Any
 from adjoint.ops import convolution
 from adjoint.ops.arguments import ArgumentMistake, channels_first, choice, integer, operand, pair, sizes_argument, wrong
 from adjoint.ops.primitive import Primitive
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Conv2D", "Conv2DBackpropInput", "Conv2DTranspose", "Conv3D"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from adjoint.ops import activations, arithmetic, losses, margin_losses, picking, reduction
 from adjoint.ops.arguments import choice, flag, float_only, integer, real, whole, wrong
 from adjoint.ops.primitive import Plain, Primitive
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "BCEWithLogitsLoss", "BinaryCrossEntropy", "KLDivLoss", "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss",

@@ -9,8 +9,8 @@ from adjoint.ops import random_numbers, state
 from adjoint.ops.arguments import integer, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.primitives.network import combined_seed
-from adjoint.runtime.host_checks import checked_on_host
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.run_time_checks import checked_on_host
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Assign", "AssignAdd", "AssignSub", "Print", "RandomChoiceWithMask", "StandardNormal", "UniformInt", "UniformReal"]
 

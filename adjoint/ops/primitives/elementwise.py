@@ -8,7 +8,7 @@ from adjoint.ir.types import DType
 from adjoint.ops import arithmetic
 from adjoint.ops.arguments import real
 from adjoint.ops.primitive import Plain, Primitive, plain
-from adjoint.runtime.tensor import Tensor, constant
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "ACos", "Abs", "Add", "AddN", "ApproximateEqual", "Asin", "Atan", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "Ceil",

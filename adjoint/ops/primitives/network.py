@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.elementwise import Cast as CastOp
 from adjoint.ir.ops.normalize import BatchNormInference
 from adjoint.ir.ops.random import Dropout as DropoutOp
 from adjoint.ops import activations, arithmetic, linear, normalization, shapes
 from adjoint.ops.arguments import axis_argument, channels_first, choice, flag, integer, number, operand, real, sizes_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
-from adjoint.runtime.interned import made
-from adjoint.runtime.random import next_key
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.random import next_key
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Dropout2D", "Dropout3D", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu",

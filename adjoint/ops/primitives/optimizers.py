@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.op import Op
 from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, RmsPropUpdate
 from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
@@ -19,9 +20,8 @@ from adjoint.ir.types import DType
 from adjoint.ops.arguments import filler, flag, float_only, operand, real, wrong
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.interned import made
-from adjoint.runtime.promotion import common_dtype
-from adjoint.runtime.tensor import Tensor, apply, update
+from adjoint.runtime.tensor.promotion import common_dtype
+from adjoint.runtime.tensor.tensor import Tensor, apply, update
 
 __all__ = [
     "SGD", "Adam", "AdamWeightDecay", "ApplyAdaMax", "ApplyAdagrad", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2",

@@ -8,7 +8,7 @@ from adjoint.ops import patches
 from adjoint.ops.arguments import integer, operand, pair, sizes_argument, whole, wrong
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Col2Im", "DepthToSpace", "Im2Col", "SpaceToDepth"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.elementwise import Cast as CastOp
 from adjoint.ir.ops.pooling import AvgPool as AvgPoolOp
 from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
@@ -13,8 +14,7 @@ from adjoint.ops import pooling
 from adjoint.ops.arguments import channels_first, choice, flag, operand, pair, whole, wrong
 from adjoint.ops.convolution import sides_of_volume, three, volume_padding
 from adjoint.ops.primitive import Primitive
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AvgPool", "AvgPool3D", "MaxPool", "MaxPool3D",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.interned import made
 from adjoint.ir.ops.along import ArgMax, ArgMin
 from adjoint.ir.ops.along import CumSum as CumSumOp
 from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, Sum
@@ -13,8 +14,7 @@ from adjoint.ir.types import BOOL, F32, I32, I64, DType
 from adjoint.ops import arithmetic, ordering, reduction
 from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, integer, operand, real, single, wrong
 from adjoint.ops.primitive import Plain, Primitive
-from adjoint.runtime.interned import made
-from adjoint.runtime.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
     "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "CumSum", "FloatStatus", "L2Loss", "L2Normalize", "LpNorm", "ReduceAll",

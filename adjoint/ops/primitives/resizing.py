@@ -7,7 +7,7 @@ from typing import Any
 from adjoint.ops import resizing
 from adjoint.ops.arguments import choice, flag, operand, sizes_argument, wrong
 from adjoint.ops.primitive import Primitive
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["ResizeBicubic", "ResizeBilinearV2", "ResizeLinear1D", "ResizeNearestNeighbor", "ResizeNearestNeighborV2"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.ops import picking, scattering
 from adjoint.ops.arguments import choice, flag, integer
 from adjoint.ops.primitive import Primitive, plain
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "Gather", "GatherD", "GatherNd", "GatherV2", "MaskedSelect", "ScatterAdd", "ScatterMax", "ScatterMin", "ScatterNd", "ScatterNdAdd",

@@ -8,7 +8,7 @@ from adjoint.ir.types import F32, I64, DType
 from adjoint.ops import creation, diagonals, parts, picking, shapes
 from adjoint.ops.arguments import choice, dimension, integer, operand, sizes_argument, tensors_argument, whole, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "BroadcastTo", "Concat", "EmbeddingLookup", "ExpandDims", "Eye", "Fill", "FillV2", "Flatten",

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from adjoint.nn.checks import boolean, positive
-from adjoint.runtime.checkpoint import load_checkpoint, save_checkpoint
+from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from adjoint.train.callback.callback import Callback, RunContext
 
 __all__ = ["BackupAndRestore"]

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["EVAL_HOOKS", "TRAIN_HOOKS", "Callback", "CallbackList", "CallbackParameters", "RunContext", "loss_of"]
 

@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import Any
 
 from adjoint.nn.checks import boolean, least_integer
-from adjoint.runtime.cell import Cell
-from adjoint.runtime.checkpoint import FORMATS, save_checkpoint
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.checkpoints.checkpoint import FORMATS, save_checkpoint
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.callback.callback import Callback, RunContext
 from adjoint.train.processes import writes_files
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.nn.checks import boolean, least_integer
-from adjoint.runtime.cell import Cell
+from adjoint.runtime.cells.cell import Cell
 from adjoint.train.batches import Batches
 from adjoint.train.callback.callback import Callback
 from adjoint.train.run_state import RunState

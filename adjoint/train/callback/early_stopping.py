@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.nn.checks import boolean, least_integer, number
-from adjoint.runtime.checkpoint import load_param_into_net
-from adjoint.runtime.parameter import Parameter
+from adjoint.runtime.checkpoints.checkpoint import load_param_into_net
+from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.train.callback.callback import Callback, RunContext
 from adjoint.train.callback.monitored import Monitored
 

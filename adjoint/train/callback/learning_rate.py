@@ -9,8 +9,8 @@ from typing import Any
 from adjoint.ir.types import F32
 from adjoint.nn.checks import boolean, least_integer, number
 from adjoint.ops.state import assign
-from adjoint.runtime.parameter import Parameter
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.callback.callback import Callback, RunContext
 from adjoint.train.callback.monitored import Monitored
 

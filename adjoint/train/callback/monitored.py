@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.diagnostics import warn
 from adjoint.nn.checks import choice, number
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.callback.callback import loss_of
 from adjoint.train.processes import mean_of_all
 

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from adjoint.nn.checks import boolean, positive
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.callback.callback import Callback, RunContext, loss_of
 
 __all__ = ["SummaryCollector"]

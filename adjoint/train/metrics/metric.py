@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from adjoint.runtime.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["ClassMetric", "Metric", "class_indices", "no_samples", "one_hot", "rearrange_inputs", "same_classes", "two_inputs"]
 

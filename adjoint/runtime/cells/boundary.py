@@ -1,0 +1,64 @@
+"""The boundary of a cell: which tensors of a call have names of their own inside of the cell, and its results outside.
+
+They are the tensors among the positional arguments, and those at the top level of the result: backward hooks are shown these.  A cell
+with a `bprop` answers for every tensor that goes in and comes out: of its calls they are all, however deep, keyword arguments too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.runtime.tensor.structure import items, leaves, like
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["are_tensors", "held_by", "is_nested", "shown", "top_level", "with_top_level"]
+
+
+def are_tensors(values: Sequence[Any]) -> bool:
+    """True if all values are tensors, as the arguments of most calls are."""
+    for x in values:  # noqa: SIM110 - a generator costs more than what it looks at
+        if not isinstance(x, Tensor):
+            return False
+    return True
+
+
+def top_level(value: Any) -> list[Tensor]:
+    """Return the tensors among positional arguments, or of a result: itself, or those that it holds itself."""
+    return [value] if isinstance(value, Tensor) else [x for x in items(value) or () if isinstance(x, Tensor)]
+
+
+def with_top_level(value: Any, tensors: Sequence[Tensor]) -> Any:
+    """Return the arguments or the result with `tensors` in the places of those at its top level."""
+    if isinstance(value, Tensor):
+        return tensors[0]
+    parts = items(value)
+    if parts is not None and len(parts) == len(tensors):
+        return like(value, tensors)
+    left = iter(tensors)
+    return value if parts is None else like(value, [next(left) if isinstance(x, Tensor) else x for x in parts])
+
+
+def shown(value: Any) -> Sequence[int]:
+    """Return the numbers of the tensors at the top level among all tensors of positional arguments, or of a result."""
+    if isinstance(value, Tensor):
+        return (0,)
+    found: list[int] = []
+    count = 0
+    for part in items(value) or ():
+        if isinstance(part, Tensor):
+            found.append(count)
+            count += 1
+        else:
+            count += len(leaves(part, Tensor))
+    return found
+
+
+def held_by(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
+    """Return what tells whether the lists and dicts among the arguments still hold what they did; nothing where there are none."""
+    return [] if not kwargs and are_tensors(args) else [id(leaf) for leaf in leaves((args, kwargs))]
+
+
+def is_nested(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> bool:
+    """True if there are tensors in a call, or in what it gives, that are not at the top level."""
+    return len(leaves((args, kwargs, output), Tensor)) > len(top_level(args)) + len(top_level(output))

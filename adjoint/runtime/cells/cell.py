@@ -1,0 +1,595 @@
+"""Cell: a part of a network, with parameters, sub-cells, `construct`, hooks, and perhaps a `bprop` of its own."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self
+
+from adjoint.diagnostics import check_flag
+from adjoint.ir.types import BF16, F16, F32, DType
+from adjoint.runtime.cells.attributes import Attributes
+from adjoint.runtime.cells.boundary import are_tensors, held_by, shown, top_level, with_top_level
+from adjoint.runtime.cells.custom_bprop import Rule
+from adjoint.runtime.cells.precision import cast_floats, cast_parameter, computing, stored
+from adjoint.runtime.cells.values import CellValues
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.hooks.handles import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
+from adjoint.runtime.process import graph_mode
+from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple, by_name, has_generated_name
+from adjoint.runtime.tensor.structure import leaves, replaced
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Cell"]
+
+_OWN = frozenset({"_cells", "_params", "_hooks", "title"})
+_RECOMPUTE_OPTIONS = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation")
+_UNSET = object()
+
+
+class Cell(CellValues):
+    """The base of every layer and network: subclass it, make sub-cells and parameters in `__init__`, write `construct`.
+
+    auto_prefix  whether parameters of sub-cells get the attribute's name in front: `conv1.weight`
+    """
+
+    _hooks: CellHooks | None = None
+    title: str = ""
+    """Where the cell stands in its network, `block.relu`; the class's name for the outermost."""
+
+    bprop: Callable[..., Any] | None = None
+
+    _inputs: Any = None
+    """What `set_inputs` said of the arguments."""
+
+    keeps_parameters: bool = False
+    """Whether construct takes the parameters as they are where `to_float` asks for another type: it casts them itself."""
+
+    _result: DType | None = None
+    """The float type that results of construct are cast to, where `to_float` asks for another one inside; None: as they are."""
+
+    _called: bool = False
+    """Whether it has been called: the first call looks at the names of its parameters."""
+
+    _direct: bool = False
+    """Whether an eager call has nothing to do but to call construct: it has been called before, without hooks and `to_float`."""
+
+    _watched: bool = False
+    """Whether a graph depends on this cell: then the epoch moves when an attribute changes."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls)
+        object.__setattr__(made, "__dict__", Attributes())
+        return made
+
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
+        own = self.__dict__
+        own["_cells"], own["_params"] = {}, {}
+        check_flag("Cell", "auto_prefix", auto_prefix)
+        if flags is not None and not isinstance(flags, dict):
+            raise TypeError(f"For 'Cell', the argument 'flags' must be a dict, but got {flags!r} of type {type(flags).__name__}.")
+        self._auto_prefix = auto_prefix
+        self.training = False
+        self.requires_grad = False
+        self._compute: DType | None = None
+        self._param_prefix = ""
+        self.title = type(self).__name__
+        if flags:
+            self.add_flags(**flags)
+
+    # -- attributes -------------------------------------------------------------------------------------------------
+    def __setattr__(self, name: str, value: Any) -> None:
+        changed = self._watched and self.__dict__.get(name, _UNSET) is not value
+        self._assign(name, value)
+        if changed:
+            epoch.move()
+
+    def _assign(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        if name in self._buffers:
+            self._check_buffer(name, value)
+        if isinstance(value, Parameter):
+            self._adopt_parameter(name, value)
+        elif isinstance(value, ParameterTuple):
+            self._adopt_parameters(name, value)
+            object.__setattr__(self, name, value)
+        elif isinstance(value, Cell):
+            self._adopt_cell(name, value)
+            if own["_auto_prefix"]:
+                value.update_parameters_name(name + ".")
+        else:
+            if "_cells" in own and name not in _OWN and (name in own["_params"] or name in own["_cells"]):
+                if isinstance(value, Tensor) and name in own["_params"]:
+                    if not stored(self, name, value):
+                        own["_params"][name].set_data(value)
+                    return
+                self._give_up(name, value)
+            if name == "__dict__" and isinstance(value, dict):
+                value = Attributes.of(value, own)
+            object.__setattr__(self, name, value)
+
+    def _give_up(self, name: str, value: Any) -> None:
+        """A parameter or a sub-cell gives way to None; TypeError for anything else, since its name would stand for two things."""
+        for table, kind in (("_params", "Parameter"), ("_cells", "Cell")):
+            if name in self.__dict__[table]:
+                if value is not None:
+                    raise TypeError(f"For 'Cell', {name!r} is a {kind} of '{type(self).__name__}': it cannot become {value!r} "
+                                    f"of type {type(value).__name__}.")
+                del self.__dict__[table][name]
+
+    def _adopt_cell(self, name: str, value: Cell) -> None:
+        """Hold a sub-cell under a name; its parameters keep theirs."""
+        self._need_init("_cells", name)
+        own = self.__dict__
+        if name in own["_params"]:
+            raise KeyError(f"For 'Cell', {name!r} is a Parameter of '{type(self).__name__}': it cannot become a Cell.")
+        own["_cells"][name] = own[name] = value
+        if own["_auto_prefix"]:
+            value._retitle(f"{self.param_prefix}.{name}" if self.param_prefix else name)
+
+    def _adopt_parameter(self, name: str, value: Parameter) -> None:
+        self._need_init("_params", name)
+        own = self.__dict__
+        if name in own["_cells"]:
+            raise KeyError(f"For 'Cell', {name!r} is a sub-cell of '{type(self).__name__}': it cannot become a Parameter.")
+        if has_generated_name(value):
+            value.name = name
+        own["_params"][name] = value
+        if own.get("_compute") is None or self.keeps_parameters:
+            own[name] = value
+        else:
+            own.pop(name, None)
+
+    def _adopt_parameters(self, name: str, values: ParameterTuple) -> None:
+        """Make those of a tuple parameters of the cell, by their own names; nameless ones become `Parameter$1`, `Parameter$2`, ...
+
+        One whose name another parameter of the cell has stands under its place in the tuple, `scales[0]`, and keeps its name.
+        """
+        self._need_init("_params", name)
+        parameters = self.__dict__["_params"]
+        for place, value in enumerate(values):
+            if has_generated_name(value):
+                value.name = f"Parameter${1 + sum(key.startswith('Parameter$') for key in parameters)}"
+            beside = parameters.get(value.name, value) is not value
+            parameters[f"{name}[{place}]" if beside else value.name] = value
+
+    def _need_init(self, table: str, name: str) -> None:
+        if table not in self.__dict__:
+            raise AttributeError(f"For 'Cell', 'super().__init__()' must be called before {name!r} is set in "
+                                 f"'{type(self).__name__}'.")
+
+    def __delattr__(self, name: str) -> None:
+        own = self.__dict__
+        own.get("_cells", {}).pop(name, None)
+        parameter = own.get("_params", {}).pop(name, None)
+        if name in self._buffers:
+            own["_buffers"] = {other: kept for other, kept in self._buffers.items() if other != name}
+        if name in own or parameter is None:
+            object.__delattr__(self, name)
+        epoch.move()
+
+    def __getattr__(self, name: str) -> Any:
+        parameters = self.__dict__.get("_params", ())
+        if name in parameters:
+            cast = cast_parameter(self, name)
+            return parameters[name] if cast is None else cast
+        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
+
+    def _retitle(self, prefix: str) -> None:
+        self.title = prefix
+        for name, child in self._cells.items():
+            child._retitle(f"{prefix}.{name}")
+
+    # -- running ----------------------------------------------------------------------------------------------------
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """What the cell computes: to be written by the subclass."""
+        raise AttributeError(f"For 'Cell', the method 'construct' is not defined in '{type(self).__name__}'.")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._direct and state.tape is None and not graph_mode.mode:
+            return self.construct(*args, **kwargs)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if state.tape is not None and state.tape.emits:
+            return state.lowering.cell(self, args, kwargs)
+        if not self._called:
+            if "_params" not in self.__dict__:
+                raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
+            self._name_apart()
+            dict.update(self.__dict__, _called=True, _direct=self._hooks is None and self._compute is None)
+        if graph_mode.mode:
+            return graph_mode.run_cell(self, args, kwargs)
+        hooks = self._hooks
+        if hooks is not None and hooks.forward_pre:
+            args, kwargs = self._forward_pre(hooks, args, kwargs)
+        tape = state.tape
+        try:
+            if tape is not None:
+                output = self._recorded(tape, args, kwargs, bool(hooks is not None and hooks.backward))
+            elif self._compute is None:
+                output = self.construct(*args, **kwargs)
+            else:
+                output = self._computed(args, kwargs)
+        except Exception:
+            if hooks is not None:
+                self._always(hooks, args, kwargs)
+            raise
+        if hooks is None:
+            return output
+        if hooks.forward:
+            output = self._forward(hooks, args, kwargs, output)
+        if tape is not None and hooks.backward_pre:
+            tensors = top_level(output)
+            output = with_top_level(output, tape.outputs(self, tensors)) if tensors else output
+        return output
+
+    def _computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Construct in the float type that `to_float` asked for."""
+        assert self._compute is not None
+        with computing(self, self._compute) as cast:
+            output = self.construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
+            return output if self._result is None else cast_floats(output, self._result)
+
+    def _recorded(self, tape: Tape, args: tuple[Any, ...], kwargs: dict[str, Any], hooked: bool) -> Any:
+        """Run construct as a region of the tape: arguments and results get names of their own."""
+        ruled = self.bprop is not None
+        rule = Rule(self, args, kwargs) if ruled else None
+        if ruled:
+            flat = not kwargs and are_tensors(args)
+            tensors, seen = (args, range(len(args))) if flat else (leaves((args, kwargs), Tensor), shown(args))
+            names = tape.enter(self, tensors, hooked, rule, seen)
+            args, kwargs = (tuple(names), kwargs) if flat else replaced((args, kwargs), names, Tensor)
+        else:
+            names = tape.enter(self, top_level(args), hooked, None)
+            args = with_top_level(args, names)
+        slots, held = ([tape.slot_of(x) for x in names], held_by(args, kwargs)) if ruled else (None, None)
+        try:
+            output = self.construct(*args, **kwargs) if self._compute is None else self._computed(args, kwargs)
+            if ruled and ([tape.slot_of(x) for x in names] != slots or (held and held_by(args, kwargs) != held)):
+                raise RuntimeError(f"For {subject_of(self)}, which has a 'bprop', an argument of construct is written in place: the "
+                                   "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")
+        except BaseException:
+            tape.leave((), ruled)
+            raise
+        if rule is None:
+            return with_top_level(output, tape.leave(top_level(output)))
+        outside = tape.leave(leaves(output, Tensor), True, shown(output))
+        rule.returned(output)
+        return replaced(output, outside, Tensor)
+
+    def _forward_pre(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        for hook in hooks.forward_pre.firing():
+            with _noting(hook, self):
+                if hook.with_kwargs:
+                    returned = hook.function(cell_argument(self), args, kwargs)
+                else:
+                    returned = hook.function(cell_argument(self), args)
+            if returned is None:
+                continue
+            if not hook.with_kwargs:
+                args = returned if isinstance(returned, tuple) else (returned,)
+            elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], dict):
+                args, kwargs = returned[0] if isinstance(returned[0], tuple) else (returned[0],), returned[1]
+            else:
+                raise RuntimeError("forward pre hook with kwargs must return None or a tuple of (new_args, new_kwargs), "
+                                   f"but got {returned}")
+        return args, kwargs
+
+    def _forward(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        for hook in hooks.forward.firing():
+            with _noting(hook, self):
+                if hook.with_kwargs:
+                    returned = hook.function(cell_argument(self), args, kwargs, output)
+                else:
+                    returned = hook.function(cell_argument(self), args, output)
+            if returned is not None:
+                output = returned
+        return output
+
+    def _always(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Construct has raised: the forward hooks with `always_call` run with output None."""
+        for hook in hooks.forward.firing():
+            if hook.always_call:
+                try:
+                    hook.function(cell_argument(self), args, *([kwargs] if hook.with_kwargs else []), None)
+                except Exception as raised:  # the first error is the one to report
+                    warnings.warn("cell forward hook with ``always_call=True`` raised an exception that was silenced because "
+                                  f"another error was already raised in forward: {raised}", stacklevel=3)
+
+    # -- hooks ------------------------------------------------------------------------------------------------------
+    def _slots(self) -> CellHooks:
+        self._need_init("_cells", "hook")
+        if self._hooks is None:
+            self._hooks = CellHooks()
+            object.__setattr__(self, "_direct", False)  # past the epoch: no graph depends on it
+        return self._hooks
+
+    def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
+        """Call `hook_fn(cell, args)` before construct; what it returns, if not None, becomes the arguments."""
+        for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs)):
+            check_flag("register_forward_pre_hook", name, flag)
+        return register(self._slots().forward_pre, hook_fn, prepend, with_kwargs=with_kwargs)
+
+    def register_forward_hook(
+        self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> HookHandle:
+        """Call `hook_fn(cell, args, output)` after construct; what it returns, if not None, becomes the output."""
+        for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs), ("always_call", always_call)):
+            check_flag("register_forward_hook", name, flag)
+        return register(self._slots().forward, hook_fn, prepend, with_kwargs=with_kwargs, always_call=always_call)
+
+    def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """Call `hook_fn(cell, grad_output)` with the gradients of the cell's results, before they enter the cell."""
+        return register(self._slots().backward_pre, hook_fn)
+
+    def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """Call `hook_fn(cell, grad_input, grad_output)` when the gradients of the cell's arguments are complete."""
+        return register(self._slots().backward, hook_fn)
+
+    # -- parameters and sub-cells -----------------------------------------------------------------------------------
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """Every parameter with its path of attributes; one that stands in several places once."""
+        seen: set[int] = set()
+        for prefix, cell in self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]:
+            for name, parameter in cell._params.items():
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield (f"{prefix}.{name}" if prefix else name), parameter
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        for _, parameter in self.parameters_and_names(expand=expand):
+            yield parameter
+
+    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
+        check_flag("trainable_params", "recurse", recurse)
+        return [p for p in self.get_parameters(recurse) if p.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
+        check_flag("untrainable_params", "recurse", recurse)
+        return [p for p in self.get_parameters(recurse) if not p.requires_grad]
+
+    def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
+        """Return the parameters by their names; RuntimeError when two have one name."""
+        check_flag("parameters_dict", "recurse", recurse)
+        return by_name("parameters_dict", dict(self.parameters_and_names(expand=recurse)))
+
+    def cells(self) -> Iterable[Cell]:
+        return dict.fromkeys(self._cells.values()).keys()
+
+    def name_cells(self) -> dict[str, Cell]:
+        return dict(self._cells)
+
+    def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
+        """This cell and all below it, each once, with its path; those in `cells` are left out, and what is met is added there."""
+        seen = cells if cells is not None else set()
+        if self in seen:
+            return
+        seen.add(self)
+        yield name_prefix, self
+        for name, child in self._cells.items():
+            yield from child.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
+        """Add a sub-cell under a name; KeyError when the name is taken or has a dot, TypeError when it is no Cell."""
+        if not isinstance(child_name, str):
+            raise TypeError(f"For 'insert_child_to_cell', the argument 'child_name' must be a str, "
+                            f"but got {child_name!r} of type {type(child_name).__name__}.")
+        if not child_name or "." in child_name:
+            raise KeyError(f"For 'insert_child_to_cell', the name must be a non-empty string without a dot, but got {child_name!r}.")
+        if child_name in self._cells or hasattr(self, child_name):
+            raise KeyError(f"For 'insert_child_to_cell', the {child_name!r} already exists in the Cell.")
+        if not isinstance(child_cell, Cell):
+            raise TypeError(f"For 'insert_child_to_cell', the argument 'child_cell' must be a Cell, but got {type(child_cell).__name__}.")
+        self._adopt_cell(child_name, child_cell)
+        epoch.move()
+
+    def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
+        """Add a parameter under a name; KeyError when the name is taken or has a dot, TypeError when it is none."""
+        if not isinstance(param_name, str):
+            raise TypeError(f"For 'insert_param_to_cell', the argument 'param_name' must be a str, "
+                            f"but got {param_name!r} of type {type(param_name).__name__}.")
+        check_flag("insert_param_to_cell", "check_name_contain_dot", check_name_contain_dot)
+        if not param_name or (check_name_contain_dot and "." in param_name):
+            raise KeyError(f"For 'insert_param_to_cell', the name must be a non-empty string without a dot, but got {param_name!r}.")
+        if hasattr(self, param_name) and param_name not in self._params:
+            raise KeyError(f"For 'insert_param_to_cell', the {param_name!r} already exists in the Cell.")
+        if not isinstance(param, Parameter):
+            raise TypeError(f"For 'insert_param_to_cell', the argument 'param' must be a Parameter, but got {type(param).__name__}.")
+        self._adopt_parameter(param_name, param)
+        epoch.move()
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Name all parameters by `prefix` and their paths of attributes; one that stands under a place in a tuple keeps its name."""
+        check_flag("update_parameters_name", "recurse", recurse)
+        if not isinstance(prefix, str):
+            raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
+        for path, parameter in self.parameters_and_names(expand=recurse):
+            if not path.endswith("]"):
+                parameter.name = prefix + path
+
+    def _name_apart(self) -> None:
+        """Name the parameters by their paths if two of them have one name."""
+        names = [parameter.name for path, parameter in self.parameters_and_names() if not path.endswith("]")]
+        if len(set(names)) < len(names):
+            self.update_parameters_name()
+
+    def check_names(self) -> None:
+        """Raise ValueError when two parameters have one name."""
+        seen: set[str] = set()
+        for path, parameter in self.parameters_and_names():
+            if parameter.name in seen:
+                raise ValueError(f"The value of {path} is {parameter!r}, its name {parameter.name!r} already exists. "
+                                 "Please set a unique name for the parameter.")
+            seen.add(parameter.name)
+
+    def check_names_and_refresh_name(self) -> None:
+        """Name the parameters by their paths if two of them have one name, as the first call does; ValueError when two still have one."""
+        self._name_apart()
+        self.check_names()
+
+    @property
+    def param_prefix(self) -> str:
+        """The path of attributes this cell's parameters are named with."""
+        return "" if self.title == type(self).__name__ else self.title
+
+    @property
+    def parameter_layout_dict(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def cls_name(self) -> str:
+        return type(self).__name__
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
+        """Parameters hold their data from the start; the mapping from each to itself."""
+        return {p: p for p in self.get_parameters()}
+
+    # -- modes ------------------------------------------------------------------------------------------------------
+    def set_train(self, mode: bool = True) -> Cell:
+        """Set `training` here and below."""
+        if not isinstance(mode, (bool, int)) or mode not in (True, False):
+            raise TypeError(f"For 'set_train', the argument 'mode' must be a bool, but got {mode!r} of type {type(mode).__name__}.")
+        for _, cell in self.cells_and_names():
+            cell.training = bool(mode)
+        return self
+
+    @property
+    def phase(self) -> str:
+        """The name of the mode: "train" or "predict", by `training`; or what it was set to."""
+        return self.__dict__.get("_phase") or ("train" if self.training else "predict")
+
+    @phase.setter
+    def phase(self, phase: str) -> None:
+        self.__dict__["_phase"] = phase
+
+    def set_grad(self, requires_grad: bool = True) -> Cell:
+        """Kept for MindSpore's scripts: which gradients are taken is said by `grad`."""
+        self.requires_grad = requires_grad
+        return self
+
+    def recompute(self, **kwargs: Any) -> None:
+        """Kept for MindSpore's scripts: what the backward pass needs is kept, and construct and its hooks run once.
+
+        ValueError for options that MindSpore does not know.
+        """
+        for name in kwargs:
+            if name not in _RECOMPUTE_OPTIONS:
+                raise ValueError(f"For 'recompute', keyword '{name}' is not recognized! the key kwargs must be "
+                                 f"{', '.join(map(repr, _RECOMPUTE_OPTIONS))}.")
+
+    def add_flags(self, **flags: Any) -> Cell:
+        """Set attributes of these names, which `get_flags` returns."""
+        for name, value in flags.items():
+            setattr(self, name, value)
+        self._flags = {**self.get_flags(), **flags}
+        return self
+
+    def add_flags_recursive(self, **flags: Any) -> Cell:
+        """Set attributes of these names here and below."""
+        for _, cell in self.cells_and_names():
+            cell.add_flags(**flags)
+        return self
+
+    def get_flags(self) -> dict[str, Any]:
+        """What `add_flags` was given."""
+        return dict(self.__dict__.get("_flags", {}))
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Kept for MindSpore's scripts: a graph is made when it is first called."""
+
+    def apply(self, fn: Callable[[Cell], Any]) -> Cell:
+        """Call `fn` on every cell below and on this one."""
+        if not callable(fn):
+            raise TypeError(f"For 'apply', the argument 'fn' must be a function, but got {fn!r} of type {type(fn).__name__}.")
+        for child in self.cells():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def to_float(self, dst_type: DType) -> Cell:
+        """Compute here and below in `dst_type`: floating inputs and parameters are cast to it inside of construct.
+
+        Hooks see what goes in and out as it is outside.  Who writes to a parameter in construct writes to the parameter itself.
+        """
+        if not isinstance(dst_type, DType) or dst_type not in (F16, F32, BF16):
+            raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
+        for _, cell in self.cells_and_names():
+            cell._compute = dst_type
+            if cell._result is not None:
+                cell._result = None
+            object.__setattr__(cell, "_direct", False)
+            if not cell.keeps_parameters:
+                # Looked for by `__getattr__`: what it finds depends on who asks.
+                for name, parameter in cell._params.items():
+                    if cell.__dict__.get(name) is parameter:
+                        del cell.__dict__[name]
+        return self
+
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+        """Say what the arguments of construct are like: all of them, or some by their names.
+
+        A tensor stands for its dtype and shape, `Tensor(shape=[3, None], dtype=float32)` for any size of the second axis; other
+        values for themselves.  A call that runs as a graph is checked against it: TypeError for another dtype, or another kind
+        of value; ValueError for another shape, number, or count.
+
+        ValueError for both kinds at once and for an unknown name.  In graph mode TypeError for too few or too many.
+        """
+        from adjoint.runtime.cells.inputs import declared  # for who asks
+
+        self._inputs = declared(self, inputs, kwargs)
+
+    def get_inputs(self) -> Any:
+        """What `set_inputs` was given; None before."""
+        return self._inputs
+
+    def set_jit_config(self, jit_config: Any) -> None:
+        """Kept for MindSpore's scripts: there is one way of running a graph."""
+        self._jit_config = jit_config
+
+    # -- to people --------------------------------------------------------------------------------------------------
+    def extend_repr(self) -> str:
+        """What `repr` says about this cell besides its sub-cells."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extend_repr()
+        if not self._cells:
+            return f"{type(self).__name__}({extra})" if extra else f"{type(self).__name__}()"
+        lines = [f"({name}): {_indented(repr(child))}" for name, child in self._cells.items()]
+        body = "\n  ".join([*([extra] if extra else []), *lines])
+        return f"{type(self).__name__}(\n  {body}\n)"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Cell:
+        copied = type(self).__new__(type(self))
+        memo[id(self)] = copied
+        copied.__dict__.update({name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()})
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._hooks is not None:
+            self._hooks.check_pickling(self)
+        return dict(self.__dict__)
+
+    def __setstate__(self, state_: dict[str, Any]) -> None:
+        self.__dict__.update(state_)
+
+
+Tape.runs_construct = Cell._recorded.__code__
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _noting(hook: CellHook, cell: Cell) -> Any:
+    return noting(hook.function, subject_of(cell))

@@ -1,0 +1,194 @@
+"""A cell's own `bprop`: what it is called with, and what may come back."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.diagnostics import Loc
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.host import Pullback
+from adjoint.ir.ops.reduce import Sum
+from adjoint.ir.ops.shape import Broadcast, Reshape
+from adjoint.ir.types import TensorType
+from adjoint.runtime.cells.boundary import are_tensors
+from adjoint.runtime.cells.nested_gradients import Unlike, gradients_like, paired
+from adjoint.runtime.gradients.adjoints import zeros
+from adjoint.runtime.hooks.handles import noting, subject_of
+from adjoint.runtime.tensor.structure import items, leaves, mapped, replaced
+from adjoint.runtime.tensor.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from adjoint.runtime.cells.cell import Cell
+
+__all__ = ["Rule"]
+
+
+class Rule:
+    """One call of a cell that has its own `bprop`: the gradients of all tensors among its arguments, however deep, are `bprop`'s.
+
+    `bprop` is called with the arguments of construct in the order of its parameters, those left out by their defaults, then with
+    what construct returned and with the cotangent of that, which has its structure: zeros where nothing flows, 0 in the place of a
+    number, None in that of anything else.
+    """
+
+    def __init__(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]):
+        self.cell = cell
+        self._args, self._kwargs = _emptied((args, kwargs)) if kwargs else (_emptied(args), kwargs)
+        self._output: Any = None
+
+    def returned(self, output: Any) -> None:
+        """Construct has returned `output`."""
+        self._output = _emptied(output)
+
+    def __call__(self, op: Pullback, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
+        """Return the gradients of the tensors among the arguments, of `types`; `given` are the operands of `bprop!`."""
+        inputs, outputs = given[: op.inputs], given[op.inputs : op.inputs + op.outputs]
+        cotangents = iter(given[op.inputs + op.outputs :])
+        douts = [next(cotangents) if here else zeros(x.type) for x, here in zip(outputs, op.present, strict=True)]
+        arguments = _by_parameter(self.cell.construct, self._args, self._kwargs)
+        output = _filled(self._output, outputs)
+        bprop = self.cell.bprop
+        assert bprop is not None
+        subject = subject_of(self.cell)
+        where = f"bprop of {subject}"
+        with noting(bprop, subject, loc):
+            try:
+                returned = bprop(*[_filled(x, inputs) for x in arguments], output, gradients_like(output, douts))
+            except TypeError:
+                _check_parameters(bprop, len(arguments), where)
+                raise
+        found = _by_place(returned, arguments, where)
+        return [_fitted(found.get(i), type_, where) for i, type_ in enumerate(types)]
+
+
+class _TooFewParameters(TypeError, RuntimeError):
+    """A bprop has no place for the output and its cotangent: what Python raises, and what MindSpore's graphs raise."""
+
+
+_TooFewParameters.__module__, _TooFewParameters.__name__, _TooFewParameters.__qualname__ = "builtins", "TypeError", "TypeError"
+
+
+def _check_parameters(bprop: Any, inputs: int, where: str) -> None:
+    """Raise TypeError when `bprop` cannot be called with so many inputs, the output and its cotangent: with MindSpore's text."""
+    signature = inspect.signature(bprop)
+    try:
+        signature.bind(*[None] * (inputs + 2))
+    except TypeError:
+        count = len(signature.parameters)
+        if count < 2:
+            raise _TooFewParameters("The function 'bprop' of Primitive or Cell requires at least 2 params 'out' and 'dout', "
+                                    f"but got only {count}. ({where})") from None
+        raise TypeError("The params of function 'bprop' of Primitive or Cell requires the forward inputs as well as the 'out' and "
+                        f"'dout': {inputs + 2} here, but it takes {count}. ({where})") from None
+
+
+class _Place:
+    """Where a tensor stands in a structure from which the tensors are taken out: the first, the second, ..."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+_FIRST = list(map(_Place, range(16)))
+"""The first places, made once."""
+
+
+def _emptied(value: Any) -> Any:
+    """A copy of a structure with places for its tensors: whoever changes its lists and dicts later does not change the copy."""
+    if isinstance(value, Tensor):
+        return _FIRST[0]
+    if type(value) is tuple and len(value) <= len(_FIRST) and are_tensors(value):
+        return tuple(_FIRST[: len(value)])
+    return replaced(value, itertools.chain(_FIRST, map(_Place, itertools.count(len(_FIRST)))), Tensor)
+
+
+def _filled(value: Any, tensors: Sequence[Tensor]) -> Any:
+    if type(value) is _Place:
+        return tensors[value.index]
+    return mapped(value, lambda leaf: tensors[leaf.index] if type(leaf) is _Place else leaf)
+
+
+def _by_parameter(construct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments of a call in the order of construct's parameters, with the defaults of those left out."""
+    code = getattr(getattr(construct, "__func__", None), "__code__", None)
+    if code is not None and not kwargs and code.co_argcount == len(args) + 1 and not (code.co_kwonlyargcount or code.co_flags & _VARIADIC):
+        return list(args)  # as most calls are
+    bound = inspect.signature(construct).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return [*bound.args, *bound.kwargs.values()]
+
+
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, Any]:
+    """What bprop returned for each tensor of the arguments, by the number of the tensor.
+
+    There is an entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor.  One entry
+    needs no tuple, and further ones are ignored.
+
+    TypeError for None and for another structure, RuntimeError for nothing, ValueError for another number.
+    """
+    if returned is None:
+        raise TypeError(f"The python function output is none. ({where})")
+    entries = returned if isinstance(returned, (tuple, list)) else (returned,)
+    if len(entries) >= len(arguments) and arguments == _FIRST[: len(arguments)] and are_tensors(entries):
+        return dict(enumerate(entries))  # fast path: tensors alone
+    places, holding = leaves(arguments, _Place), [x for x in arguments if leaves(x, _Place)]
+    if not len(entries) and places:
+        raise RuntimeError(f"Hook fn grad output is empty! ({where})")
+    # Entries may be left out for the last arguments, if these hold no tensors.
+    chosen = holding if leaves(arguments[len(entries):], _Place) else arguments
+    if chosen is holding and len(entries) not in (len(holding), len(places)):
+        raise ValueError(f"The {where} must return a gradient for each of its {len(arguments)} inputs, but got {len(entries)}.")
+    try:
+        return {place.index: own for x, entry in zip(chosen, entries, strict=False) for place, own in paired(x, entry, _Place)}
+    except Unlike as unlike:
+        if len(entries) == len(places) and all(items(entry) is None for entry in entries):
+            return {place.index: entry for place, entry in zip(places, entries, strict=True)}
+        raise TypeError(f"The {where} must return gradients in the structure of its inputs: {unlike.expected} is needed, "
+                        f"but got {unlike.got}.") from None
+
+
+def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
+    """A gradient that bprop returned, brought to the input's type.
+
+    None is zeros.  One whose shape the input's broadcasts to is summed over what broadcasting made; a smaller one is broadcast.
+    """
+    if entry is None:
+        return zeros(type_)
+    if isinstance(entry, (bool, int, float)):
+        entry = Tensor(entry, type_.dtype)
+    if not isinstance(entry, Tensor):
+        raise TypeError(f"The gradients that {where} returns must be tensors, but got {entry!r} of type {type(entry).__name__}.")
+    if entry.dtype is not type_.dtype:
+        entry = apply(Cast(type_.dtype), entry)
+    if entry.type is type_:
+        return entry
+    have, wanted = entry.shape, type_.sizes
+    try:
+        together = np.broadcast_shapes(have, wanted)
+    except ValueError:
+        together = None
+    if together == have:
+        return _unbroadcast(entry, type_)
+    if together == wanted:
+        return apply(Broadcast(to=type_), entry)
+    raise RuntimeError(
+        "For grad interface or custom function, grad tensor should be broadcast to expected shape, but got "
+        f"[const vector]{{{', '.join(map(str, have))}}} vs [const vector]{{{', '.join(map(str, wanted))}}} ({where})")
+
+
+def _unbroadcast(gradient: Tensor, type_: TensorType) -> Tensor:
+    """The sum over the axes along which an input of `type_` was broadcast."""
+    lead = gradient.ndim - type_.rank
+    axes = (*range(lead), *(lead + i for i, size in enumerate(type_.sizes) if size == 1 and gradient.shape[lead + i] != 1))
+    summed = apply(Sum(axes, False), gradient) if axes else gradient
+    return summed if summed.type is type_ else apply(Reshape(type_), summed)

@@ -1,0 +1,80 @@
+"""Gradients of nested structures: what stands where, and which gradient is that of which tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from adjoint.runtime.tensor.mutable import MUTABLE
+from adjoint.runtime.tensor.structure import items, leaves, mapped
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Unlike", "gradients_like", "paired"]
+
+
+def gradients_like(value: Any, gradients: Iterable[Any]) -> Any:
+    """Return the gradient of a structure: of its tensors those given, in order; 0 of a number, None of anything else.
+
+    It has the containers of the structure; what `mutable` marked comes as plain tuples, lists and dicts.
+    """
+    left = iter(gradients)
+    if isinstance(value, Tensor):
+        return next(left)
+    return mapped(value, lambda leaf: next(left) if isinstance(leaf, Tensor) else _constant_gradient(leaf), MUTABLE)
+
+
+def _constant_gradient(leaf: Any) -> Any:
+    """What stands for a gradient where there is no tensor."""
+    if getattr(leaf, "is_run_time_number", False):
+        return _ZEROS[leaf.category]
+    for zero in _ZEROS.values():
+        if isinstance(leaf, type(zero)):
+            return zero
+    return type(leaf)(0) if isinstance(leaf, np.number) else None
+
+
+_ZEROS: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "complex": 0j}
+"""The gradient of a Python number, by its type: a bool is an int, so it comes first."""
+
+
+class Unlike(Exception):
+    """A gradient has not the structure of what it is for.
+
+    expected, got  the two parts that do not fit, in words
+    """
+
+    def __init__(self, expected: str, got: Any):
+        super().__init__(expected, got)
+        self.expected, self.got = expected, f"{got!r} of type {type(got).__name__}"
+
+
+def paired(value: Any, gradient: Any, of: type) -> Iterator[tuple[Any, Any]]:
+    """Yield each leaf of the class `of` with its entry in `gradient`, which may be None for none, at any level.
+
+    A tuple or list may be given for either; of a dict every key that holds such a leaf must be there.  What stands in the place
+    of other leaves is not looked at.  Unlike when the structures do not fit.
+    """
+    if gradient is None:
+        yield from ((leaf, None) for leaf in leaves(value, of))
+        return
+    parts, entries = items(value), items(gradient)
+    if parts is None:
+        if isinstance(value, of):
+            if entries is not None:
+                raise Unlike("a Tensor", gradient)
+            yield value, gradient
+    elif isinstance(value, dict):
+        if not isinstance(gradient, dict):
+            raise Unlike(f"a dict with the keys {', '.join(map(repr, value))}", gradient)
+        for name, part in value.items():
+            if leaves(part, of):
+                if name not in gradient:
+                    raise Unlike(f"a dict with the key {name!r}", gradient)
+                yield from paired(part, gradient[name], of)
+    else:
+        if entries is None or isinstance(gradient, dict) or len(entries) < len(parts):
+            raise Unlike(f"a {'list' if isinstance(value, list) else 'tuple'} of {len(parts)} gradients", gradient)
+        for part, entry in zip(parts, entries, strict=False):
+            yield from paired(part, entry, of)

@@ -1,0 +1,90 @@
+"""Cells that compute in another float type: what `Cell.to_float` asks for.
+
+    with computing(cell, cell._compute) as cast:
+        output = cell.construct(*map(cast, args))
+
+Inputs and parameters are cast where construct begins.  The cast parameters are seen by the thread that runs construct, and as long as
+it does; to everybody else the attributes are the parameters.  What construct writes to them is written to the parameters
+when it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.types import DType
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.structure import leaves, replaced
+from adjoint.runtime.tensor.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from adjoint.runtime.cells.cell import Cell
+
+__all__ = ["cast_floats", "cast_parameter", "computing", "stored"]
+
+
+def cast_parameter(cell: Cell, name: str) -> Tensor | None:
+    """The parameter in the float type that this thread runs the cell's construct in; None where it is not cast."""
+    run = state.computing.get(id(cell))
+    return None if run is None else run.parameters.get(name)
+
+
+def stored(cell: Cell, name: str, value: Tensor) -> bool:
+    """`cell.name = value` for a parameter that is cast; whether it is."""
+    parameter = cast_parameter(cell, name)
+    if parameter is None or value.shape != parameter.shape:
+        return False
+    parameter.overwrite(_cast(value, parameter.dtype))
+    return True
+
+
+def cast_floats(value: Any, dtype: DType) -> Any:
+    """The value with its floating tensors in `dtype`, also those in containers."""
+    if isinstance(value, Tensor):
+        return _cast(value, dtype)
+    found = leaves(value, Tensor)
+    return replaced(value, [_cast(x, dtype) for x in found], Tensor) if found else value
+
+
+def _cast(x: Any, dtype: DType) -> Any:
+    return apply(Cast(dtype), x) if isinstance(x, Tensor) and x.dtype.is_float and x.dtype is not dtype else x
+
+
+class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
+    """This thread runs the construct of `cell` in `dtype`; gives what casts an input."""
+
+    __slots__ = ("_around", "_numbers", "cell", "dtype", "parameters")
+
+    def __init__(self, cell: Cell, dtype: DType):
+        self.cell, self.dtype = cell, dtype
+        self.parameters: dict[str, Tensor] = {}
+
+    def __enter__(self) -> Callable[[Any], Any]:
+        if not self.cell.keeps_parameters:
+            for name, parameter in self.cell._params.items():
+                if (cast := _cast(parameter, self.dtype)) is not parameter:
+                    self.parameters[name] = cast
+        # Held here, they are not changed in place: a write is seen.
+        self._numbers = {name: _numbers(x) for name, x in self.parameters.items()}
+        self._around = state.computing.get(id(self.cell))
+        state.computing[id(self.cell)] = self
+        return lambda x: _cast(x, self.dtype)
+
+    def __exit__(self, kind: object, raised: BaseException | None, traceback: object) -> None:
+        if self._around is None:
+            del state.computing[id(self.cell)]
+        else:
+            state.computing[id(self.cell)] = self._around
+        if raised is not None and state.tape is not None and state.tape.emits:
+            return
+        for name, cast in self.parameters.items():
+            if _numbers(cast) is not self._numbers[name]:
+                parameter = self.cell._params[name]
+                parameter.overwrite(_cast(cast, parameter.dtype))
+
+
+def _numbers(x: Any) -> Any:
+    """What is another object after a write: the memory, or the value in a graph."""
+    return x.atom if hasattr(x, "atom") else x.memory

@@ -1,0 +1,174 @@
+"""The values that a cell keeps by their paths: buffers, `state_dict` and `load_state_dict`, and their dtype."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from adjoint.diagnostics import check_flag
+from adjoint.ir.types import DType
+from adjoint.runtime.process.context import check_device
+from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from adjoint.runtime.cells.cell import Cell
+
+__all__ = ["CellValues"]
+
+
+class IncompatibleKeys(NamedTuple):
+    """The paths that a cell has and a dict of values lacks, and those that only the dict has."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+    __str__ = __repr__
+
+
+class CellValues:
+    """The part of `Cell` that keeps values by their paths."""
+
+    _buffers: Mapping[str, bool] = {}
+    """The names of the buffers, which are attributes, and whether `state_dict` has them."""
+
+    if TYPE_CHECKING:
+        _cells: dict[str, Cell]
+        _params: dict[str, Parameter]
+
+    # -- buffers ----------------------------------------------------------------------------------------------------
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Make a tensor an attribute that belongs to the cell's state and is no Parameter: running means, tables.
+
+        persistent  whether `state_dict` has it
+
+        It is written with `ops.assign`; only None may take its place.  TypeError for a name that is no str and a value that is neither
+        Tensor nor None, KeyError for a name that is empty, has a dot, or is taken.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"For 'register_buffer', the argument 'name' must be a str, but got {name!r} of type {type(name).__name__}.")
+        check_flag("register_buffer", "persistent", persistent)
+        if not name or "." in name:
+            raise KeyError(f"For 'register_buffer', the name must be a non-empty string without a dot, but got {name!r}.")
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"For 'register_buffer', the attribute {name!r} already exists in '{type(self).__name__}'.")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"For 'register_buffer', the argument 'tensor' must be a Tensor or None, but got {tensor!r} "
+                            f"of type {type(tensor).__name__}.")
+        own = self.__dict__
+        own["_buffers"] = {**self._buffers, name: persistent}
+        own[name] = tensor
+        epoch.move()
+
+    def _check_buffer(self, name: str, value: Any) -> None:
+        """Raise TypeError for what cannot take the place of a buffer."""
+        if value is not None:
+            raise TypeError(f"For 'Cell', {name!r} is a buffer of '{type(self).__name__}': it cannot become {value!r} of type "
+                            f"{type(value).__name__}. Write into it with `ops.assign(self.{name}, value)`.")
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers here and below with their paths; one that stands in several places once, unless `remove_duplicate` is False."""
+        seen: set[int] = set()
+        for path, cell in self._paths(prefix) if recurse else [(prefix, self)]:
+            for name in cell._buffers:
+                value = cell.__dict__[name]
+                if value is not None and not (remove_duplicate and id(value) in seen):
+                    seen.add(id(value))
+                    yield (f"{path}.{name}" if path else name), value
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers here and below."""
+        for _, value in self.named_buffers(recurse=recurse):
+            yield value
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path, `block.mean`; AttributeError where there is none."""
+        path, _, name = target.rpartition(".")
+        cell: Any = self
+        for part in filter(None, path.split(".")):
+            if part not in cell._cells:
+                raise AttributeError(f"'{type(cell).__name__}' has no sub-cell {part!r}, looking for the buffer {target!r}.")
+            cell = cell._cells[part]
+        if name not in cell._buffers:
+            raise AttributeError(f"'{type(cell).__name__}' has no buffer {name!r}; it has {list(cell._buffers)}.")
+        return cell.__dict__[name]
+
+    def _paths(self, path: str) -> Iterator[tuple[str, CellValues]]:
+        """This cell and those below with their paths; one that stands in several places at each of them."""
+        yield path, self
+        for name, child in self._cells.items():
+            yield from child._paths(f"{path}.{name}" if path else name)
+
+    # -- all values -------------------------------------------------------------------------------------------------
+    def state_dict(
+        self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Tensor]:
+        """Return Parameters and persistent buffers by their paths, the very objects.
+
+        destination  a dict to put them into
+        prefix       what the paths begin with
+        keep_vars    kept for MindSpore's scripts
+        """
+        given = dict(zip(("destination", "prefix", "keep_vars"), args))
+        destination, prefix = given.get("destination", destination), given.get("prefix", prefix)
+        found: dict[str, Tensor] = OrderedDict() if destination is None else destination
+        for path, cell in self._paths(""):
+            start = f"{prefix}{path}." if path else prefix
+            found.update({f"{start}{name}": value for name, value in cell._params.items()})
+            found.update({f"{start}{name}": cell.__dict__[name] for name, kept in cell._buffers.items()
+                          if kept and cell.__dict__[name] is not None})
+        return found
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+        """Give Parameters and buffers the values at their paths, each in its own dtype.
+
+        Returns the paths that are missing in `state_dict`, and those that are in it alone.  TypeError when it is no dict; RuntimeError,
+        and nothing is changed, for a value that is no Tensor or has another shape, and with `strict` for such paths.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"For 'load_state_dict', the argument 'state_dict' must be a dict, but got {state_dict!r} "
+                            f"of type {type(state_dict).__name__}.")
+        check_flag("load_state_dict", "strict", strict)
+        own = self.state_dict()
+        keys = IncompatibleKeys([key for key in own if key not in state_dict], [key for key in state_dict if key not in own])
+        wrong = [f"{kind} key(s) in state_dict: {', '.join(map(repr, found))}."
+                 for kind, found in (("Missing", keys.missing_keys), ("Unexpected", keys.unexpected_keys)) if strict and found]
+        for key in own.keys() & state_dict.keys():
+            value = state_dict[key]
+            if not isinstance(value, Tensor):
+                wrong.append(f"{key!r} must be a Tensor, but got {type(value).__name__}.")
+            elif value.shape != own[key].shape:
+                wrong.append(f"{key!r} must have shape {own[key].shape}, but got {value.shape}.")
+        if wrong:
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(wrong))
+        for key, value in own.items():
+            if key in state_dict:
+                value.overwrite(state_dict[key].astype(value.dtype))
+        return keys
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Give the floating Parameters and buffers here and below another dtype: `to(ms.float16)`, `to("CPU", ms.float16)`.
+
+        A device is checked as `set_device` checks it.  TypeError for another argument, and for a dtype that is not floating.
+        """
+        dtypes: list[DType] = []
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, str):
+                check_device(value)
+            elif isinstance(value, DType) and value.is_float:
+                dtypes.append(value)
+            elif not isinstance(value, bool):
+                raise TypeError(f"For 'Cell.to', the arguments must be a floating dtype or the name of a device, but got {value} "
+                                f"of type {type(value).__name__}.")
+        for dtype in dtypes:
+            for value in self.state_dict().values():
+                if value.dtype.is_float and value.dtype is not dtype:
+                    Tensor.set_data(value, value.astype(dtype))
+        return self

@@ -1,0 +1,1 @@
+"""Files of parameters, in MindSpore's formats."""

@@ -1,0 +1,327 @@
+"""Parameters in files: `save_checkpoint`, `load_checkpoint`, `load_param_into_net`.
+
+The files are MindSpore's own, in both of its formats, "ckpt" and "safetensors": either reads what the other wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from adjoint.diagnostics import warn
+from adjoint.ir.storage import to_compute
+from adjoint.ir.types import DTYPES, F32, I64, DType
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.checkpoints import ckpt_format as checkpoint_format
+from adjoint.runtime.checkpoints import safetensors_format
+from adjoint.runtime.checkpoints.ckpt_format import Entry, elements
+from adjoint.runtime.memory.machine import array_of
+from adjoint.runtime.tensor.parameter import Parameter, by_name
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["FORMATS", "load_checkpoint", "load_param_into_net", "save_checkpoint"]
+
+FORMATS = ("ckpt", "safetensors")
+"""The formats of files, which are the endings of their names too."""
+
+_Chooser = Callable[[str], bool]
+_TEXT = "utf-32-le"
+_ENCRYPTIONS = ("AES-GCM", "AES-CBC", "SM4-CBC")
+_DTYPES = {dtype.long_name: dtype for dtype in DTYPES.values()}
+
+
+def save_checkpoint(
+    save_obj: Any, ckpt_file_name: str, integrated_save: bool = True, async_save: bool = False, append_dict: dict[str, Any] | None = None,
+    enc_key: None = None, enc_mode: str = "AES-GCM", choice_func: _Chooser | None = None, crc_check: bool = False, format: str = "ckpt",
+) -> None:
+    """Write parameters to a file, which is there whole or not at all.
+
+    save_obj        a Cell (also an optimiser), a dict of Tensors by name, or a list of dicts {"name": ..., "data": Tensor}
+    ckpt_file_name  its name; `.ckpt` or `.safetensors`, as `format` says, is added if it does not end so
+    append_dict     more to write: numbers, bools, texts and Tensors by name
+    choice_func     called with each name, says whether to write it
+    crc_check       add a checksum; ValueError with "safetensors", which has none
+    format          "ckpt" or "safetensors"
+
+    `integrated_save` and `async_save` are for many devices and slow disks; the file is always written when the call returns.  Nothing is
+    encrypted: another `enc_key` than None is a ValueError, and so is a name that is given twice.  RuntimeError when two Parameters of a
+    Cell have one name.
+    """
+    owner = "save_checkpoint"
+    name = _file_name(owner, ckpt_file_name, format, enc_key, enc_mode)
+    for argument, value in (("integrated_save", integrated_save), ("async_save", async_save), ("crc_check", crc_check)):
+        _bool(owner, argument, value)
+    chosen = _chooser(owner, choice_func)
+    items = {key: value for key, value in _items(save_obj).items() if chosen(key)}
+    more = _appended(append_dict)
+    twice = [key for key in more if key in items]
+    if twice:
+        raise ValueError(f"For '{owner}', the names {twice} of 'append_dict' are names in 'save_obj' too: a file holds one of each.")
+    for key in (*items, *more):
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"For '{owner}', a name must be a text that UTF-8 can write, but got {key!r}.") from None
+    entries = [_entry(key, value) for key, value in {**items, **more}.items()]
+    if format == "ckpt":
+        parts = checkpoint_format.encoded(entries, crc_check)
+    elif crc_check:
+        raise ValueError(f"For '{owner}', 'crc_check' must be False with the format 'safetensors', which has no checksum.")
+    else:
+        parts = safetensors_format.encoded(entries)
+    try:
+        _written(name if name.endswith(f".{format}") else f"{name}.{format}", parts)
+    except ValueError as refused:
+        raise ValueError(f"For '{owner}', the file {name!r} is not written: {refused}.") from None
+
+
+def load_checkpoint(
+    ckpt_file_name: str, net: Cell | None = None, strict_load: bool = False, filter_prefix: Any = None, dec_key: None = None,
+    dec_mode: str = "AES-GCM", specify_prefix: Any = None, choice_func: _Chooser | None = None, crc_check: bool = False,
+    remove_redundancy: bool = False, format: str = "ckpt",
+) -> dict[str, Any]:
+    """The Parameters (and texts) of a file by name.
+
+    net             load them into this network too, as `load_param_into_net` does with `strict_load`
+    filter_prefix   a str or several: leave out names that begin so
+    specify_prefix  a str or several: take names that begin so alone
+    choice_func     called with each name, says whether to take it; not asked where a prefix is given
+    format          "ckpt" or "safetensors": the ending of the name
+
+    A checksum in the file is always checked.  ValueError for a file that is not there, is damaged, or has nothing that is asked for.
+    """
+    owner = "load_checkpoint"
+    name = _file_name(owner, ckpt_file_name, format, dec_key, dec_mode)
+    for argument, value in (("strict_load", strict_load), ("crc_check", crc_check), ("remove_redundancy", remove_redundancy)):
+        _bool(owner, argument, value)
+    without, only = _prefixes(owner, "filter_prefix", filter_prefix), _prefixes(owner, "specify_prefix", specify_prefix)
+    chosen = _chooser(owner, choice_func if without is None and only is None else None)
+    if net is not None and not isinstance(net, Cell):
+        raise _wrong(owner, "net", "a Cell or None", net)
+    entries = _read(name, format)
+    found = {
+        entry.name: _loaded(name, entry) for entry in entries
+        if chosen(entry.name) and not entry.name.startswith(without or ()) and (only is None or entry.name.startswith(only))
+    }
+    if not found:
+        raise ValueError(f"For '{owner}', nothing in {name!r} is asked for: it holds {[entry.name for entry in entries]}; "
+                         f"see 'filter_prefix', 'specify_prefix' and 'choice_func'.")
+    if net is not None:
+        load_param_into_net(net, {key: value for key, value in found.items() if isinstance(value, Parameter)}, strict_load)
+    return found
+
+
+def load_param_into_net(
+    net: Cell, parameter_dict: dict[str, Any], strict_load: bool = False, remove_redundancy: bool = False,
+) -> tuple[list[str], list[str]]:
+    """Give the parameters of a network the numbers of those of the same name.
+
+    strict_load  False: numbers come to the dtype of the network's parameter, floats from floats and integers from integers; and where
+                 names of the network are the ends of names in the dict, what stands before them there is left out
+
+    Returns the names in the network, and those in the dict, that found no partner; a warning says the first too.  RuntimeError when
+    shapes or dtypes differ and when two Parameters of the network have one name, TypeError for what is no Cell and no dict of Parameters.
+    """
+    owner = "load_param_into_net"
+    if not isinstance(net, Cell):
+        raise _wrong(owner, "net", "a Cell", net)
+    if not isinstance(parameter_dict, dict):
+        raise _wrong(owner, "parameter_dict", "a dict", parameter_dict)
+    for key, value in parameter_dict.items():
+        if not isinstance(key, str) or not isinstance(value, (Parameter, str)):
+            raise _wrong(owner, "parameter_dict", "a dict of Parameters by name", {key: value})
+    _bool(owner, "strict_load", strict_load)
+    _bool(owner, "remove_redundancy", remove_redundancy)
+    given = {key: value for key, value in parameter_dict.items() if isinstance(value, Parameter)}
+    targets = by_name(owner, dict(net.parameters_and_names()))
+    pairs = {name: name for name in targets if name in given}
+    if not strict_load:
+        pairs |= _by_ends([name for name in targets if name not in pairs], list(given))
+    for name, source in pairs.items():
+        _fitting(targets[name], given[source], strict_load)
+    for name, source in pairs.items():
+        targets[name].set_data(given[source])
+    missing = [name for name in targets if name not in pairs]
+    if missing:
+        warn(f"For '{owner}', the parameters {missing} of 'net' stay as they are: 'parameter_dict' has {list(parameter_dict)}.")
+    return missing, [key for key in parameter_dict if key not in pairs.values()]
+
+
+def _by_ends(missing: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Partners that have one beginning before their names."""
+    beginnings = (name[: -len(end)] for end in missing for name in names if name.endswith(end))
+    beginning = next(beginnings, None)
+    if beginning is None:
+        return {}
+    warn(f"For 'load_param_into_net', names in 'parameter_dict' are taken without {beginning!r} at their beginning.")
+    return {end: beginning + end for end in missing if beginning + end in names}
+
+
+def _fitting(target: Parameter, source: Parameter, strict: bool) -> None:
+    """RuntimeError unless the numbers of `source` can be those of `target`."""
+    if target.shape != source.shape:
+        raise RuntimeError(f"For 'load_param_into_net', {target.name} in the argument 'net' should have the same shape as in the argument "
+                           f"'parameter_dict', but got {target.shape} in 'net' and {source.shape} in 'parameter_dict'.")
+    to, came = target.dtype, source.dtype
+    alike = (to.is_float and came.is_float) or (to.is_integer and came.is_integer)
+    if to is not came and (strict or not alike):
+        way = "`strict_load=False` converts" if alike else "`set_dtype` converts"
+        raise RuntimeError(f"For 'load_param_into_net', {target.name} in the argument 'net' should have the same type as in the argument "
+                           f"'parameter_dict', but got {to} in 'net' and {came} in 'parameter_dict'; {way}.")
+
+
+# -- what is written -------------------------------------------------------------------------------------------------------
+def _items(save_obj: Any) -> dict[str, Tensor]:
+    """The tensors of what is saved, by name."""
+    owner = "save_checkpoint"
+    if isinstance(save_obj, Cell):
+        return dict(by_name(owner, dict(save_obj.parameters_and_names())))
+    if isinstance(save_obj, dict):
+        items: Iterable[tuple[Any, Any]] = save_obj.items()
+    elif isinstance(save_obj, list) and all(isinstance(item, dict) and {"name", "data"} <= set(item) for item in save_obj):
+        items = [(item["name"], item["data"]) for item in save_obj]
+    else:
+        raise _wrong(owner, "save_obj", "a Cell, a dict of Tensors, or a list of dicts with the keys 'name' and 'data'", save_obj)
+    found: dict[str, Tensor] = {}
+    for key, value in items:
+        if not isinstance(key, str) or not isinstance(value, Tensor):
+            raise _wrong(owner, "save_obj", "of Tensors by name", {key: value})
+        if found.setdefault(key, value) is not value:
+            raise ValueError(f"For '{owner}', the argument 'save_obj' has two Tensors of the name {key!r}: a file holds one of them.")
+    return found
+
+
+def _appended(append_dict: Any) -> dict[str, Any]:
+    if append_dict is None:
+        return {}
+    if not isinstance(append_dict, dict):
+        raise _wrong("save_checkpoint", "append_dict", "a dict or None", append_dict)
+    for key, value in append_dict.items():
+        if not isinstance(key, str) or not isinstance(value, (bool, int, float, str, Tensor)):
+            raise _wrong("save_checkpoint", "append_dict", "a dict of numbers, bools, texts and Tensors by name", {key: value})
+    return append_dict
+
+
+def _entry(name: str, value: Any) -> Entry:
+    if isinstance(value, str):
+        return Entry(name, (0,), "str", value.encode(_TEXT))
+    if not isinstance(value, Tensor):
+        dtype: DType | None = I64 if isinstance(value, int) and not isinstance(value, bool) else F32 if isinstance(value, float) else None
+        value = Tensor(value, dtype)
+    return Entry(name, value.shape, value.dtype.long_name, array_of(value.memory, value.type).tobytes())
+
+
+def _written(name: str, parts: Iterable[bytes]) -> None:
+    """Write a file that is there whole or not at all."""
+    folder = os.path.dirname(name) or "."
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"For 'save_checkpoint', there is no directory {folder!r}: make it with os.makedirs.")
+    _delete_leftovers(folder, os.path.basename(name))
+    temporary = f"{name}.{os.getpid()}.{threading.get_ident()}.tmp"
+    try:
+        with open(temporary, "wb") as stream:
+            stream.writelines(parts)
+            stream.flush()
+            os.fsync(stream.fileno())  # before the name is given: also when the machine stops
+        os.replace(temporary, name)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def _delete_leftovers(folder: str, name: str) -> None:
+    """Delete what processes left that were killed while they wrote this file."""
+    pattern = re.compile(re.escape(name) + r"\.(\d+)\.\d+\.tmp")
+    for found in os.listdir(folder):
+        match = pattern.fullmatch(found)
+        if match and not _runs(int(match[1])):
+            with suppress(FileNotFoundError):
+                os.remove(os.path.join(folder, found))
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+# -- what is read ----------------------------------------------------------------------------------------------------------
+def _read(name: str, format: str) -> list[Entry]:
+    if not name.endswith(f".{format}"):
+        other = next((known for known in FORMATS if name.endswith(f".{known}")), None)
+        way = f"; give format={other!r}" if other else ""
+        raise ValueError(f"For 'load_checkpoint', the argument 'ckpt_file_name' must end with '.{format}', but got {name!r}{way}.")
+    if not os.path.isfile(name):
+        raise ValueError(f"For 'load_checkpoint', the checkpoint file {name!r} does not exist.")
+    with open(name, "rb") as stream:
+        data = stream.read()
+    try:
+        return checkpoint_format.decoded(data) if format == "ckpt" else safetensors_format.decoded(data)
+    except ValueError as damaged:
+        raise ValueError(f"For 'load_checkpoint', the file {name!r} is no checkpoint, or it is damaged: {damaged}.") from None
+
+
+def _loaded(file: str, entry: Entry) -> Parameter | str:
+    """The Parameter or text that an entry holds."""
+    try:
+        if entry.kind == "str":
+            return entry.content.decode(_TEXT)
+        dtype = _DTYPES.get(entry.kind)
+        if dtype is None:
+            raise ValueError(f"{entry.name!r} is of the type {entry.kind!r}, and known are {sorted(_DTYPES)}")
+        stored = np.frombuffer(entry.content, dtype.array).reshape(elements(entry, dtype.size))
+    except ValueError as damaged:
+        raise ValueError(f"For 'load_checkpoint', the file {file!r} cannot be read: {damaged}.") from None
+    return Parameter(Tensor(to_compute(stored, dtype), dtype), name=entry.name)
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------------
+def _wrong(owner: str, argument: str, expected: str, got: object) -> TypeError:
+    return TypeError(f"For '{owner}', the argument '{argument}' must be {expected}, but got {got!r} of type {type(got).__name__}.")
+
+
+def _bool(owner: str, argument: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise _wrong(owner, argument, "a bool", value)
+
+
+def _file_name(owner: str, name: Any, format: Any, key: Any, mode: Any) -> str:
+    if not isinstance(name, (str, os.PathLike)) or not isinstance(text := os.fspath(name), str):
+        raise _wrong(owner, "ckpt_file_name", "a str", name)
+    if not text or "\0" in text:
+        raise ValueError(f"For '{owner}', the argument 'ckpt_file_name' must be the name of a file, but got {text!r}.")
+    if not isinstance(format, str) or format not in FORMATS:
+        raise ValueError(f"For '{owner}', the argument 'format' must be one of {list(FORMATS)}, but got {format!r}.")
+    if not isinstance(mode, str) or mode not in _ENCRYPTIONS:
+        raise ValueError(f"For '{owner}', the encryption must be one of {list(_ENCRYPTIONS)}, but got {mode!r}.")
+    if key is not None:
+        raise ValueError(f"For '{owner}', files are not encrypted here: the key must be None, but got {key!r}.")
+    return text
+
+
+def _chooser(owner: str, choice_func: _Chooser | None) -> _Chooser:
+    if choice_func is None:
+        return lambda name: True
+    if not callable(choice_func):
+        raise _wrong(owner, "choice_func", "a function or None", choice_func)
+    return choice_func
+
+
+def _prefixes(owner: str, argument: str, given: Any) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    found = (given,) if isinstance(given, str) else given
+    if not isinstance(found, (tuple, list)) or not all(isinstance(item, str) and item for item in found):
+        raise _wrong(owner, argument, "a str, or several in a list", given)
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Run the IR of a graph on tensors, node by node."""

@@ -1,0 +1,355 @@
+"""Steps of the walker for cells and for gradients taken within a graph.
+
+A cell's step means what `Cell._call` means.  Hooks that were there when the graph was made have nodes of their own around
+the cell's, except for the backward hooks, which the tape runs.  Hooks that have come since run here, inline, as long as what
+they give back fits the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from adjoint.ir.core import Node
+from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.ops.control import Differentiated, Gradient, Record
+from adjoint.runtime.cells.boundary import shown, top_level
+from adjoint.runtime.cells.custom_bprop import Rule
+from adjoint.runtime.execution.graph import CellSite, Deviation
+from adjoint.runtime.execution.run import Block, Entered, Inline, Run, Step, mover
+from adjoint.runtime.gradients.adjoints import gradients, zeros
+from adjoint.runtime.gradients.grad import _outputs
+from adjoint.runtime.gradients.products import Pullback
+from adjoint.runtime.gradients.tape import Step as TapeStep
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.hooks.handles import CellHooks
+from adjoint.runtime.process.location import called_at
+from adjoint.runtime.process.tracer import set_tape, state
+from adjoint.runtime.tensor.structure import items, leaves
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["cell", "gradient", "pull", "record"]
+
+
+# -- cells ---------------------------------------------------------------------------------------------------------------
+def cell(
+    node: Node, recorded_at: Node | None, site: CellSite, block: Block, operands: tuple[int, ...], params: tuple[int, ...],
+    yielded: tuple[int, ...], results: range,
+) -> Step:
+    call = _Call(node, recorded_at, site, block, params, yielded)
+    reference, enter, leave = site.reference, mover(operands, params), mover(yielded, results)
+
+    def cell_(values: list[Any], run: Run) -> None:
+        owner = reference() or site.cell
+        hooks = owner._hooks
+        if hooks is None and run.tape is None and run.plain:
+            enter(values)
+            block.run(values, run)
+            leave(values)
+            return
+        values[results.start : results.stop] = call.run(values, run, [values[i] for i in operands], hooks)
+
+    return cell_
+
+
+class _Call:
+    """A call of a cell, with all that may surround it."""
+
+    def __init__(self, node: Node, recorded_at: Node | None, site: CellSite, block: Block, params: tuple[int, ...],
+                 yielded: tuple[int, ...]):
+        op = node.op
+        assert isinstance(op, CellOp)
+        self.node, self.site, self.block, self.params = node, site, block, params
+        self.recorded_at = recorded_at
+        count = len(yielded) - op.residuals
+        self.outputs, self.residuals = yielded[:count], yielded[count:]
+        self.taken = [atom.type for atom in node.operands]
+        self.given = [value.type for value in node.results[:count]]
+
+    def run(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Any]:
+        node = self.node
+        if not self.site.pattern.forward_pre and (hooks is not None or not run.plain):
+            given = self.before(run, given, hooks)
+        try:
+            results = self.inside(values, run, given, hooks)
+        except Deviation:
+            raise
+        except Exception:
+            self.always(hooks, given)
+            raise
+        residuals = [values[i] for i in self.residuals]
+        if hooks is None:
+            return [*results, *residuals]
+        pattern = self.site.pattern
+        if not pattern.forward:
+            results = self.after(run, given, hooks, results)
+        if run.tape is not None and not pattern.backward_pre:
+            entry = run.next_inline("backward_pre")
+            if entry is not None:
+                results = list(entry)
+            elif hooks.backward_pre and not run.replaying:
+                if pattern.forward:
+                    # The node of the forward hooks is still to come, and these belong behind it.
+                    raise Deviation(node, results, "backward_pre")
+                run.tape.site = self.recorded_at
+                results = run.tape.outputs(self.site.cell, results)
+                run.tape.site = None
+                self.inline(run, "backward_pre", results)
+        return [*results, *residuals]
+
+    def inside(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
+        """Run the region as `Cell._recorded` runs construct."""
+        tape = run.tape
+        entered = run.taken(Entered)
+        if entered is None:
+            entered = self.entered(tape, given, hooks)
+            run.keep(entered)
+        for place, x in zip(self.params, entered, strict=True):
+            values[place] = x
+        try:
+            self.block.run(values, run)
+        except Deviation as deviation:
+            deviation.unwind.append(lambda: self.abandoned(tape, entered.rule is not None, hooks, given))
+            raise
+        except BaseException:
+            self.left(tape, (), entered.rule is not None)
+            raise
+        left = run.taken(tuple)
+        if left is None:
+            results = [values[i] for i in self.outputs]
+            output = None if entered.rule is None else self.site.output(results)
+            left = run.keep(tuple(self.left(tape, results, entered.rule is not None, output)))
+            if entered.rule is not None:
+                entered.rule.returned(output)
+        return list(left)
+
+    def entered(self, tape: Tape | None, given: list[Tensor], hooks: CellHooks | None) -> Entered:
+        if tape is None:
+            return Entered(given)
+        # Looked up now: a bprop may be set, a hook registered or removed at any time.
+        cell = self.site.cell
+        args, kwargs = self.site.arguments(given) if cell.bprop is not None else ((), {})
+        rule = Rule(cell, args, kwargs) if cell.bprop is not None else None
+        tensors, numbers = _parted(given, self.site.numbers)
+        tape.site = self.recorded_at
+        inside = tape.enter(cell, tensors, bool(hooks is not None and hooks.backward), rule, shown(args) if rule is not None else None)
+        tape.site = None
+        entered = Entered(_together(inside, numbers))
+        entered.rule = rule
+        return entered
+
+    def left(self, tape: Tape | None, results: Sequence[Tensor], ruled: bool, output: Any = None) -> Sequence[Tensor]:
+        if tape is None:
+            return results
+        tensors, numbers = _parted(results, self.site.results)
+        tape.site = self.recorded_at
+        outside = tape.leave(tensors, ruled, shown(output) if ruled else None)
+        tape.site = None
+        return _together(outside, numbers)
+
+    def abandoned(self, tape: Tape | None, ruled: bool, hooks: CellHooks | None, given: list[Tensor]) -> None:
+        """The region will not be finished."""
+        self.left(tape, (), ruled)
+        self.always(hooks, given)
+
+    def always(self, hooks: CellHooks | None, given: list[Tensor]) -> None:
+        """The region has raised: forward hooks with `always_call` run."""
+        if hooks is not None:
+            args, kwargs = self.site.arguments(given)
+            called_at(self.recorded_at, self.site.cell._always, hooks, args, kwargs)
+
+    # -- hooks that have come since the graph was made
+    def before(self, run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
+        entry = run.next_inline("forward_pre")
+        if entry is not None:
+            return list(entry)
+        if hooks is None or not hooks.forward_pre or run.replaying:
+            return given
+        node = self.node
+        if self.site.nested:
+            # The hooks are to see tensors that are not the cell's own: they get a node of their own, which has them.
+            raise Deviation(node, None, "forward_pre")
+        args, kwargs = self.site.arguments(given)
+        new_args, new_kwargs = called_at(self.recorded_at, self.site.cell._forward_pre, hooks, args, kwargs)
+        tensors = leaves((new_args, new_kwargs), Tensor) if self.site.ruled else top_level(new_args)
+        fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), (new_args, new_kwargs))
+        self.inline(run, "forward_pre", tensors if fits else leaves((new_args, new_kwargs), Tensor))
+        if not fits:
+            raise Deviation(node, (new_args, new_kwargs), "forward_pre")
+        return tensors
+
+    def after(self, run: Run, given: list[Tensor], hooks: CellHooks, results: list[Tensor]) -> list[Tensor]:
+        entry = run.next_inline("forward")
+        if entry is not None:
+            return list(entry)
+        if not hooks.forward or run.replaying:
+            return results
+        node = self.node
+        if self.site.nested:
+            raise Deviation(node, None, "forward")
+        args, kwargs = self.site.arguments(given)
+        expected = self.site.output(results)
+        output = called_at(self.recorded_at, self.site.cell._forward, hooks, args, kwargs, expected)
+        tensors = leaves(output, Tensor) if self.site.ruled else top_level(output)
+        fits = [x.type for x in tensors] == self.given and _alike(self.site.output(tensors), output)
+        self.inline(run, "forward", tensors if fits else leaves(output, Tensor))
+        if not fits:
+            raise Deviation(node, output, "forward")
+        return tensors
+
+    @staticmethod
+    def inline(run: Run, slot: str, tensors: Sequence[Tensor]) -> None:
+        entry = Inline(tensors)
+        entry.slot = slot
+        run.keep(entry)
+
+
+def _parted(values: Sequence[Tensor], numbers: frozenset[int]) -> tuple[Sequence[Tensor], dict[int, Tensor]]:
+    """The values that are tensors to the user, and by their places those that are numbers: the tape knows nothing of these."""
+    if not numbers or not values:
+        return values, {}
+    return [x for i, x in enumerate(values) if i not in numbers], {i: values[i] for i in numbers}
+
+
+def _together(tensors: Sequence[Tensor], numbers: dict[int, Tensor]) -> Sequence[Tensor]:
+    left = iter(tensors)
+    return tensors if not numbers else [numbers[i] if i in numbers else next(left) for i in range(len(tensors) + len(numbers))]
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two structures of tensors and other things are the same: the very tensors, equal numbers and strings."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    parts, others = items(a), items(b)
+    if parts is not None and others is not None:
+        names = not isinstance(a, dict) or list(a) == list(b)
+        return names and len(parts) == len(others) and all(map(_alike, parts, others))
+    return isinstance(a, (bool, int, float, complex, str, bytes)) and a == b
+
+
+# -- gradients -----------------------------------------------------------------------------------------------------------
+class _Opened(tuple[Any, ...]):
+    """In a log: a gradient was begun; the tensors are its arguments' names inside.
+
+    tape, start  what it is recorded on, and from where
+    slots        those of the arguments
+    watched      those of the parameters, None for one that takes no gradient
+    """
+
+    tape: Tape
+    start: TapeStep
+    slots: list[int]
+    watched: list[int | None]
+
+
+def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
+    """Begin a gradient by the tensors `given` and the parameters that the node names."""
+    op = node.op
+    assert isinstance(op, Differentiated)
+    tape.site = site
+    start = tape.begin((id(node), len(given)), node)
+    opened = _Opened([tape.leaf(x) for x in given])
+    opened.tape, opened.start = tape, start
+    opened.slots = [tape.slots[id(x)] for x in opened]
+    weights = [symbols[name] for name in op.by]
+    opened.watched = [tape.watch(w) if w.requires_grad else None for w in weights]
+    tape.site = None
+    return opened
+
+
+def _wanted(opened: _Opened) -> list[int]:
+    """The slots of all that is differentiated by."""
+    return list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
+
+
+def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
+    """The gradients of the arguments and the weights, from those by slot."""
+    by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
+    return (*(found[s] for s in opened.slots), *by_weight)
+
+
+def _differentiated(
+    node: Node, site: Node | None, symbols: Mapping[str, Tensor], block: Block, operands: Sequence[int], params: Sequence[int],
+    results: range, closed: Callable[[_Opened, list[Any], bool], tuple[Any, ...]],
+) -> Step:
+    """A region that is recorded; `closed` gives the results, told whether the tape is its own."""
+
+    def differentiated(values: list[Any], run: Run) -> None:
+        outer = run.tape
+        opened = run.taken(_Opened)
+        tape = opened.tape if opened is not None else outer if outer is not None else Tape()
+        depth = tape.depth
+        try:
+            state.tape = run.tape = tape
+            if opened is None:
+                opened = _begun(tape, node, site, symbols, [values[i] for i in operands])
+                run.keep(opened)
+            else:
+                tape.depth += 1
+            for place, x in zip(params, opened, strict=True):
+                values[place] = x
+            block.run(values, run)
+            made = run.taken(tuple)
+            if made is None:
+                made = run.keep(called_at(site, closed, opened, values, outer is None))
+            values[results.start : results.stop] = made
+        finally:
+            tape.depth = depth
+            set_tape(outer)
+            state.tape = run.tape = outer
+
+    return differentiated
+
+
+def gradient(
+    node: Node, site: Node | None, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...],
+    params: tuple[int, ...], yielded: tuple[int, ...], results: range,
+) -> Step:
+    """A region, and its gradient, as `grad.differentiate` takes it; `symbols` are the tensors of the state."""
+    op = node.op
+    assert isinstance(op, Gradient)
+    count = len(params)
+
+    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
+        tape = opened.tape
+        outs, sens = [values[i] for i in yielded], [values[i] for i in operands[count:]]
+        slots, cotangents = _outputs(tape, tuple(outs[: op.of]), tuple(sens) or None, False)
+        wanted = _wanted(opened)
+        if tape.depth == 1:
+            # Hooks are free while the outermost gradient is computed.
+            state.tape = None
+        found = dict(zip(wanted, gradients(tape, opened.start, slots, wanted, cotangents), strict=True))
+        return (*outs, *_by_leaf(op, opened, found))
+
+    return _differentiated(node, site, symbols, block, operands[:count], params, results, closed)
+
+
+def record(
+    node: Node, site: Node | None, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...],
+    params: tuple[int, ...], yielded: tuple[int, ...], results: range,
+) -> Step:
+    """A region, and what takes its gradient later, as `vjp` does."""
+    op = node.op
+    assert isinstance(op, Record)
+
+    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
+        outs = [values[i] for i in yielded]
+        pullback = Pullback(opened.tape, opened.start, outs[: op.of], _wanted(opened), own)
+        return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
+
+    return _differentiated(node, site, symbols, block, operands, params, results, closed)
+
+
+def pull(site: Node | None, operands: tuple[int, ...], results: range) -> Step:
+    """The gradients of what has been recorded."""
+    trace, *given = operands
+
+    def pull_(values: list[Any], run: Run) -> None:
+        made = run.taken(tuple)
+        if made is None:
+            made = run.keep(tuple(called_at(site, values[trace], [values[i] for i in given])))
+        values[results.start : results.stop] = made
+
+    return pull_

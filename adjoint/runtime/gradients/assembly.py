@@ -1,0 +1,219 @@
+"""From what the tape recorded to IR: a flat path of steps becomes nodes, its cells become nested regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Node, Value, symbol_like
+from adjoint.ir.op import Op
+from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.ops.host import Attach, Hook, Outputs
+from adjoint.runtime.process.location import receiver
+
+if TYPE_CHECKING:
+    from adjoint.runtime.gradients.tape import Step, Tape
+
+__all__ = ["Assembled", "Assembler", "Outside"]
+
+Outside = Callable[[int], "Atom | None"]
+"""What stands for a slot whose value comes from outside of what was recorded; None: a value of its own."""
+
+
+class Assembled:
+    """A path of the trie as IR.
+
+    nodes   the region's nodes
+    values  slot -> the value that stands for it at the top level of the region
+    slots   value -> slot, for every value of the region and every free one
+    hosts   symbol -> position among the run's hosts
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.values: dict[int, Atom] = {}
+        self.slots: dict[Value, int] = {}
+        self.hosts: dict[str, int] = {}
+
+
+class _Open:
+    """A cell that has been entered and not left, while its region is being built."""
+
+    def __init__(self, step: Step | None, index: int):
+        self.step, self.index = step, index
+        self.builder = Builder()
+        self.values: dict[int, Atom] = {}
+        self.params: list[Value] = []
+        self.arguments: list[Atom] = []
+
+
+class Assembler:
+    """Builds nested `cell` regions from the flat path.
+
+    A value made inside a cell and used outside of it (by a nested tuple it returned, by a list that kept it, by the
+    adjoint of an inner gradient) leaves through a further result of the `cell`.
+    """
+
+    def __init__(self, tape: Tape, steps: list[Step], wanted: Sequence[int], outside: Outside | None):
+        self.tape, self.steps, self.wanted, self.outside = tape, steps, wanted, outside
+        self.made = Assembled()
+        self.names: dict[str, int] = {}
+        self.escapes = self._escapes()
+        self.open: list[_Open] = [_Open(None, -1)]
+
+    def _escapes(self) -> dict[int, list[int]]:
+        """For each cell (by the index of its enter step) the slots that leave it besides its results."""
+        home: dict[int, tuple[int, ...]] = {}
+        nest: tuple[int, ...] = ()
+        found: dict[int, dict[int, None]] = {}
+
+        def use(slot: int, here: tuple[int, ...]) -> None:
+            there = home.get(slot, ())
+            common = 0
+            while common < min(len(there), len(here)) and there[common] == here[common]:
+                common += 1
+            for cell in there[common:]:
+                found.setdefault(cell, {})[slot] = None
+
+        for index, step in enumerate(self.steps):
+            if step.kind == "enter":
+                for slot in step.operands:
+                    if slot >= 0:
+                        use(slot, nest)
+                nest = (*nest, index)
+                home.update(dict.fromkeys(step.results, nest))
+            elif step.kind == "exit":
+                for slot in step.operands:
+                    if slot >= 0:
+                        use(slot, nest)
+                nest = nest[:-1]
+                home.update(dict.fromkeys(step.results, nest))
+            else:
+                for slot in step.operands:
+                    use(slot, nest)
+                home.update(dict.fromkeys(step.results, nest))
+        for slot in self.wanted:
+            use(slot, ())
+        return {cell: list(slots) for cell, slots in found.items()}
+
+    def value(self, slot: int) -> Atom:
+        """The value of a slot, as seen from where we are; from outside when the path does not define it."""
+        for level in reversed(self.open):
+            value = level.values.get(slot)
+            if value is not None:
+                return value
+        return self._from_outside(slot, "x")
+
+    def _from_outside(self, slot: int, hint: str) -> Atom:
+        found = self.outside(slot) if self.outside is not None else None
+        if found is None:
+            found = Value(self.tape.values[slot].type, self._name(hint))
+        elif isinstance(found, Value):
+            found.hint = self._name(found.hint)
+        self.open[0].values[slot] = found
+        if isinstance(found, Value):
+            self.made.slots[found] = slot
+        return found
+
+    def _name(self, hint: str) -> str:
+        count = self.names.get(hint, -1) + 1
+        self.names[hint] = count
+        return hint if not count else f"{hint}.{count}"
+
+    def _symbol(self, title: str, host: int) -> str:
+        # Where a function stands says its host; its symbol is its name.
+        symbol = self._name(symbol_like(title.partition(" at ")[0], "hook"))
+        self.made.hosts[symbol] = host
+        return symbol
+
+    def _define(self, step: Step, results: Sequence[Value]) -> None:
+        level = self.open[-1]
+        for slot, value in zip(step.results, results, strict=True):
+            level.values[slot] = value
+            self.made.slots[value] = slot
+
+    def run(self) -> Assembled:
+        for index, step in enumerate(self.steps):
+            getattr(self, "_" + step.kind)(index, step)
+        while len(self.open) > 1:
+            # A gradient that ends inside a cell it did not begin in cannot happen; one that was left by an
+            # exception has no `exit`: what it made stays visible through its escapes.
+            self._close(self.open[-1], (), ())
+        top = self.open[0]
+        self.made.nodes = top.builder.nodes
+        self.made.values = top.values
+        return self.made
+
+    def _emit(self, step: Step, op: Op, hint: str = "") -> None:
+        level = self.open[-1]
+        operands = [self.value(slot) for slot in step.operands]
+        results = level.builder.emit(op, *operands, hint=self._name(hint or op.name[0]), loc=step.loc)
+        self._define(step, results if isinstance(results, tuple) else (results,))
+
+    def _begin(self, index: int, step: Step) -> None:
+        pass
+
+    def _op(self, index: int, step: Step) -> None:
+        self._emit(step, step.about)
+
+    def _leaf(self, index: int, step: Step) -> None:
+        if step.operands:
+            from_outer = self.value(step.operands[0])
+            result = self.open[-1].builder.identity(from_outer, hint=self._name("x"))
+            self._define(step, (result,))
+            return
+        self._from_outside(step.results[0], step.about or "x")
+
+    def _hook(self, index: int, step: Step) -> None:
+        kind, title = step.about
+        self._emit(step, Hook(self._symbol(title, step.host), kind=kind), hint="h")
+
+    def _outputs(self, index: int, step: Step) -> None:
+        self._emit(step, Outputs(self._symbol(f"{step.about}.pre", step.host)), hint="y")
+
+    def _attach(self, index: int, step: Step) -> None:
+        op = Attach(self._symbol(f"{step.about or receiver(step.loc) or 'value'}.hook", step.host))
+        self.open[-1].builder.emit(op, self.value(step.operands[0]), loc=step.loc)
+
+    def _enter(self, index: int, step: Step) -> None:
+        arguments = [self.value(slot) for slot in step.operands if slot >= 0]
+        level = _Open(step, index)
+        level.arguments = arguments
+        level.params = [Value(a.type, self._name(_base(a))) for a in arguments]
+        self.open.append(level)
+        self._define(step, level.params)
+
+    def _exit(self, index: int, step: Step) -> None:
+        self._close(self.open[-1], [s for s in step.operands if s >= 0], step.results)
+
+    def _close(self, level: _Open, operands: Sequence[int], results: Sequence[int]) -> None:
+        enter = level.step
+        assert enter is not None
+        escapes = self.escapes.get(level.index, ())
+        yielded = [self.value(s) for s in (*operands, *escapes)]
+        region = level.builder.finish(yielded, level.params)
+        self.open.pop()
+        op = CellOp(
+            title=enter.about,
+            symbol=self._symbol(enter.about, enter.host) if enter.host >= 0 else "",
+            rule=self._symbol(f"{enter.about}.bprop", enter.rule) if enter.rule >= 0 else "",
+            residuals=len(escapes),
+        )
+        outer = self.open[-1]
+        made = outer.builder.emit(op, *level.arguments, regions=(region,), hint=self._name(_last_part(enter.about)), loc=enter.loc)
+        values: tuple[Any, ...] = made if isinstance(made, tuple) else (made,)
+        for slot, value in zip((*results, *escapes), values, strict=True):
+            outer.values[slot] = value
+            self.made.slots[value] = slot
+
+
+def _base(atom: Atom) -> str:
+    """The base of a value's name, without its version."""
+    return atom.hint.split(".")[0] if isinstance(atom, Value) else "x"
+
+
+def _last_part(title: str) -> str:
+    """The last name of a cell's title, to call its result by; `y` where that is a number."""
+    last = title.rpartition(".")[2]
+    return last.lower() if last.isidentifier() else "y"

@@ -1,0 +1,446 @@
+"""Gradients as users take them: `grad`, `value_and_grad`, `GradOperation`, `get_grad`.
+
+All of them run the function once on the tape, close the region it recorded, and run its adjoint (see `tape`,
+`program`).  What a result is differentiated with respect to are its *leaves*: arguments by position, and parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.diagnostics import check_flag
+from adjoint.ir.interned import made
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import BOOL
+from adjoint.runtime.cells.boundary import are_tensors
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.cells.nested_gradients import gradients_like
+from adjoint.runtime.gradients.adjoints import full, gradients, zeros
+from adjoint.runtime.gradients.argument_copy import ArgumentCopy
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.process import graph_mode
+from adjoint.runtime.process.tracer import not_recording, set_tape, state
+from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
+from adjoint.runtime.tensor.structure import arranged, leaves
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
+
+__all__ = [
+    "GradOperation", "checked_sens", "differentiate", "differentiated", "function_identity", "get_grad", "grad", "value_and_grad",
+]
+
+
+def _check_function(name: str, fn: Any) -> None:
+    if not callable(fn):
+        raise TypeError(f"For '{name}', the argument 'fn' must be a function or a Cell, but got {fn!r} of type {type(fn).__name__}.")
+
+
+def function_identity(fn: Any) -> Any:
+    """What tells one differentiated function from another: its code, or a Cell's class."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    if isinstance(fn, Cell):
+        return type(fn)
+    inner = getattr(fn, "__func__", fn)
+    while getattr(inner, "__adjoint_jit__", False):
+        inner = inner.__wrapped__
+    return getattr(inner, "__code__", None) or type(inner)
+
+
+class _Leaf:
+    """One argument that is differentiated: the argument with its tensors replaced, and their slots in its structure."""
+
+    def __init__(self, tape: Tape, value: Any):
+        self.slots: list[int] = []
+        self.copy: ArgumentCopy | None = None
+        self.given = value
+        self.flat = type(value) if type(value) in (tuple, list) and are_tensors(value) else None
+        """The class of an argument that is a plain tuple or list of tensors."""
+        if isinstance(value, Tensor):
+            self.value = self._named(tape, value)
+        elif self.flat is tuple:  # nothing that can change
+            self.value = tuple([self._named(tape, x) for x in value])
+        else:
+            self.copy = ArgumentCopy(value, lambda leaf: self._named(tape, leaf) if isinstance(leaf, Tensor) else leaf)
+            self.value, self.given = self.copy.value, self.copy.given
+
+    def _named(self, tape: Tape, leaf: Tensor) -> Tensor:
+        alias = tape.leaf(leaf)
+        self.slots.append(tape.slots[id(alias)])
+        return alias
+
+    def structured(self, found: dict[int, Tensor]) -> Any:
+        if isinstance(self.given, Tensor):
+            return found[self.slots[0]]
+        by_slot = [found[slot] for slot in self.slots]
+        return gradients_like(self.given, by_slot) if self.flat is None else self.flat(by_slot)
+
+
+def differentiate(
+    fn: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    positions: Sequence[int],
+    weights: Sequence[Parameter],
+    sens: Any = None,
+    has_aux: bool = False,
+    sens_of: Callable[[Any], Any] | None = None,
+) -> tuple[Any, list[Any], list[Tensor]]:
+    """Run `fn` and its adjoint: its result, the gradients of the arguments at `positions`, those of the weights.
+
+    positions  in the order of the call: arguments given by keyword stand behind the others
+    sens       cotangents of the results, in their structure; None: ones
+    sens_of    makes them from the result instead
+    """
+    if state.tape is not None and state.tape.emits:
+        return state.lowering.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
+    fn = graph_mode.of_function(fn)
+    outer = state.tape
+    tape = outer if outer is not None else Tape()
+    depth = tape.depth
+    try:
+        state.tape = tape
+        run = recorded(tape, fn, args, kwargs, positions, weights)
+        if sens_of is not None:
+            with not_recording():
+                sens = sens_of(run.result)
+        outputs, cotangents = _outputs(tape, run.result, sens, has_aux)
+        if tape.depth == 1:
+            state.tape = None
+        found = dict(zip(run.wanted, gradients(tape, run.start, outputs, run.wanted, cotangents), strict=True))
+        return run.result, *run.structured(found)
+    finally:
+        tape.depth = depth
+        if state.tape is not outer:
+            set_tape(outer)
+            state.tape = outer
+
+
+class Recorded:
+    """A function that has run on the tape, its adjoint still to come.
+
+    start   where its steps begin
+    result  what it returned
+    wanted  the slots of its leaves
+    """
+
+    __slots__ = ("leaves", "result", "start", "wanted", "watched", "weights")
+
+    def __init__(self, weights: Sequence[Parameter]):
+        self.weights = weights
+        self.start: Any = None
+        self.leaves: list[_Leaf] = []
+        self.watched: list[int | None] = []
+        self.wanted: list[int] = []
+        self.result: Any = None
+
+    def structured(self, found: dict[int, Tensor]) -> tuple[list[Any], list[Tensor]]:
+        """The gradients by slot as those of the arguments, each in its structure, and those of the weights."""
+        by_position = [leaf.structured(found) for leaf in self.leaves]
+        by_weight = [found[s] if s is not None else zeros(p.type) for s, p in zip(self.watched, self.weights, strict=True)]
+        return by_position, by_weight
+
+
+def recorded(
+    tape: Tape, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter]
+) -> Recorded:
+    """Run `fn` on the tape, which is the thread's, one gradient deeper than before; the arguments at `positions` are leaves.
+
+    Arguments given by keyword have the positions behind the others.
+    """
+    given = [*args, *kwargs.values()] if kwargs else list(args)
+    run = Recorded(weights)
+    identity = function_identity(fn)
+    run.start = tape.begin((id(identity), len(given)), identity)
+    for position in positions:
+        leaf = _Leaf(tape, given[position])
+        given[position] = leaf.value
+        run.leaves.append(leaf)
+    run.watched = [tape.watch(p) if p.requires_grad else None for p in weights]
+    run.wanted = list(dict.fromkeys([s for leaf in run.leaves for s in leaf.slots] + [s for s in run.watched if s is not None]))
+    try:
+        if kwargs:
+            run.result = fn(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
+        else:
+            run.result = fn(*given)
+    finally:
+        for leaf in run.leaves:
+            if leaf.copy is not None:
+                leaf.copy.write_back()
+    return run
+
+
+def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
+    """The tensors of a result that are differentiated; ValueError when `has_aux` asks for more, TypeError when there are none."""
+    if has_aux:
+        if not isinstance(result, tuple) or len(result) < 2:
+            raise ValueError("When 'has_aux' is True, the function must return a tuple of at least two values: what is "
+                             f"differentiated, and what is only passed on; but got {type(result).__name__}.")
+        result = result[0]
+    tensors = leaves(result, Tensor)
+    if not tensors:
+        raise TypeError("A gradient is taken of a function that returns at least one Tensor, "
+                        f"but it returned {result!r} of type {type(result).__name__}.")
+    return tensors
+
+
+def checked_sens(result: Any, has_aux: bool, sens: Any) -> list[Tensor]:
+    """The sensitivities of what is differentiated of a result, each brought to its output's dtype and shape; dicts by their keys.
+
+    TypeError for what is no tensor, ValueError for another number of them, for a key that the result has not, and for a shape
+    that does not broadcast.
+    """
+    tensors = differentiated(result, has_aux)
+    try:
+        given = leaves(arranged(sens, result[0] if has_aux else result), Tensor)
+    except ValueError as wrong:
+        raise ValueError(f"The sensitivity 'sens' does not fit the outputs: it {wrong}.") from None
+    if not given:
+        raise TypeError("The sensitivity 'sens' must be a Tensor, or a tuple of Tensors, "
+                        f"but got {sens!r} of type {type(sens).__name__}.")
+    if len(given) != len(tensors):
+        raise ValueError(f"The sensitivity 'sens' must have one tensor for each of the {len(tensors)} outputs, but got {len(given)}.")
+    return [s if s.type is x.type else _like(x, s) for x, s in zip(tensors, given, strict=True)]
+
+
+def _like(x: Tensor, sens: Tensor) -> Tensor:
+    """A sensitivity in the dtype and the shape of its output."""
+    brought = sens.astype(x.dtype, copy=False)
+    try:
+        return brought if brought.shape == x.shape else apply(made(Broadcast, x.type), brought)
+    except ValueError:
+        raise ValueError(f"The sensitivity 'sens' must broadcast to the shape of the output, {x.shape}, but got {sens.shape}.") from None
+
+
+def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
+    """Slots of the results that depend on a leaf, and their cotangents."""
+    tensors = differentiated(result, has_aux)
+    given = [None] * len(tensors) if sens is None else checked_sens(result, has_aux, sens)
+    slots: list[int] = []
+    cotangents: list[Tensor] = []
+    for x, s in zip(tensors, given, strict=True):
+        slot = tape.slot_of(x)
+        if slot is None or x.dtype is BOOL:
+            continue
+        slots.append(slot)
+        # A tensor of its own each: the tape tells values apart by object.
+        cotangents.append(ones(x) if s is None else wrap(s.type, s.memory) if tape.depth == 1 else s)
+    return slots, cotangents
+
+
+def ones(x: Tensor) -> Tensor:
+    """Ones of the type of `x`."""
+    return full(constant(1, x.dtype), x.type)
+
+
+def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
+    """The weights as a tuple, none for None, and whether one alone was given."""
+    if weights is None:
+        return (), False
+    if isinstance(weights, Parameter):
+        return (weights,), True
+    if isinstance(weights, (tuple, list)) and all(isinstance(p, Parameter) for p in weights):
+        return tuple(weights), False
+    raise TypeError(f"For '{name}', the argument 'weights' must be a Parameter, a ParameterTuple or a list of Parameters, "
+                    f"but got {weights!r} of type {type(weights).__name__}.")
+
+
+def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
+    """Argument positions that are differentiated, checked against the call."""
+    places = (grad_position,) if isinstance(grad_position, int) else grad_position
+    given = (*args, *kwargs.values()) if kwargs else args
+    for place in places:
+        if place >= len(given):
+            try:
+                inspect.signature(fn.construct if isinstance(fn, Cell) else fn).bind(*args, **kwargs)
+            except ValueError:
+                pass
+            except TypeError as wrong:
+                raise TypeError(f"For '{name}', the arguments do not fit the function: {wrong}.") from None
+            raise RuntimeError(f"For '{name}', 'grad_position' is {grad_position}, "
+                               f"but the function was called with {len(given)} arguments.")
+        if not isinstance(given[place], Tensor) and not leaves(given[place], Tensor):
+            raise TypeError(f"For '{name}', the argument at 'grad_position' {place} must be a Tensor, or hold one, "
+                            f"but got {given[place]!r} of type {type(given[place]).__name__}.")
+    return list(places)
+
+
+def _check_position(name: str, grad_position: Any) -> None:
+    places = grad_position if isinstance(grad_position, tuple) else (grad_position,)
+    for place in places:
+        if isinstance(place, bool) or not isinstance(place, int):
+            raise TypeError(f"For '{name}', the argument 'grad_position' must be int or tuple, but got {grad_position!r} "
+                            f"of type {type(grad_position).__name__}.")
+        if place < 0:
+            raise ValueError(f"For '{name}', the argument 'grad_position' must be >= 0, but got {grad_position}.")
+    if not places:
+        raise RuntimeError(f"For '{name}', the argument 'grad_position' must not be empty: None stands for no gradient of an argument.")
+    if len(set(places)) != len(places):
+        raise ValueError(f"For '{name}', the argument 'grad_position' must not name a position twice, but got {grad_position}.")
+
+
+def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **flags: Any) -> None:
+    _check_function(name, fn)
+    if grad_position is None and weights is None:
+        raise ValueError(f"For '{name}', 'grad_position' and 'weights' must not both be None.")
+    if grad_position is not None:
+        _check_position(name, grad_position)
+    _weights(name, weights)
+    for argument, value in flags.items():
+        check_flag(name, argument, value)
+
+
+def _without_sens(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+    """The arguments of a function and the cotangent that was given with them: as `sens`, or as the last by position."""
+    if "sens" in kwargs:
+        return args, {k: v for k, v in kwargs.items() if k != "sens"}, kwargs["sens"]
+    if not args:
+        raise TypeError(f"For '{name}' with 'sens_param', the sensitivity must be the last argument or given as 'sens'.")
+    return args[:-1], kwargs, args[-1]
+
+
+def _gradient_function(
+    name: str, fn: Any, grad_position: Any, weights: Any, has_aux: bool, return_ids: bool, sens_param: bool, with_value: bool
+) -> Callable[..., Any]:
+    _checked_arguments(name, fn, grad_position, weights, has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
+    if isinstance(grad_position, tuple) and len(grad_position) == 1:
+        (grad_position,) = grad_position
+    alone = isinstance(grad_position, int)
+
+    @functools.wraps(fn, updated=()) if hasattr(fn, "__name__") else (lambda f: f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        sens = None
+        if sens_param:
+            args, kwargs, sens = _without_sens(name, args, kwargs)
+        positions = [] if grad_position is None else _positions(name, fn, grad_position, args, kwargs)
+        asked, single = _weights(name, weights)
+        result, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, has_aux=has_aux)
+        by_input: Any = None if grad_position is None else inputs[0] if alone else tuple(inputs)
+        by_weight: Any = None if weights is None else params[0] if single else tuple(params)
+        if return_ids:
+            by_input = None if grad_position is None else (
+                (grad_position, by_input) if alone else tuple(zip(grad_position, by_input, strict=True)))
+            by_weight = by_weight if by_weight is None else (
+                (asked[0].name, by_weight) if single else tuple((p.name, g) for p, g in zip(asked, by_weight, strict=True)))
+        found = by_weight if grad_position is None else by_input if weights is None else (by_input, by_weight)
+        if with_value:
+            return result, found
+        return (found, tuple(result[1:])) if has_aux else found
+
+    return gradient
+
+
+def grad(
+    fn: Callable[..., Any], grad_position: int | tuple[int, ...] | None = 0, weights: Any = None, has_aux: bool = False,
+    return_ids: bool = False, sens_param: bool = False,
+) -> Callable[..., Any]:
+    """The function that computes the gradient of `fn`.
+
+    fn             a function or Cell
+    grad_position  which arguments: one gives its gradient, alone in a tuple too, several a tuple of gradients; None: of the weights
+                   only; arguments that are given by keyword stand behind the others, in the order of the call
+    weights        a Parameter (one gradient), or several (a tuple of gradients)
+    has_aux        `fn` returns (what is differentiated, aux ...); the gradient function returns (gradient, (aux ...))
+    return_ids     each gradient comes as (position or parameter name, gradient)
+    sens_param     the gradient function takes the cotangent of what is differentiated as its last argument, or as `sens=`; it comes to
+                   the dtype and the shape of that
+
+    An argument that is a tuple, list or dict, nested in any way, has a gradient of the same structure: 0 in the place of a number, None
+    in that of anything else that is no tensor.
+
+    With both, the result is (gradients of arguments, gradients of weights).  TypeError or ValueError for bad arguments.
+    """
+    return _gradient_function("grad", fn, grad_position, weights, has_aux, return_ids, sens_param, with_value=False)
+
+
+def value_and_grad(
+    fn: Callable[..., Any], grad_position: int | tuple[int, ...] | None = 0, weights: Any = None, has_aux: bool = False,
+    return_ids: bool = False, sens_param: bool = False,
+) -> Callable[..., Any]:
+    """The function that computes the result of `fn` and its gradient: (result, gradient); arguments as for `grad`."""
+    return _gradient_function("value_and_grad", fn, grad_position, weights, has_aux, return_ids, sens_param, with_value=True)
+
+
+class GradOperation:
+    """Makes gradient functions: `GradOperation(get_all=True)(net)(x, y)`.
+
+    get_all      gradients of all tensor arguments, as a tuple; else of the first argument
+    get_by_list  gradients of the parameters given with the function; with `get_all` both, (arguments, parameters)
+    sens_param   the gradient function takes the cotangent of the output as its last argument, or as `sens=`
+
+    TypeError when one of them is not a bool.
+    """
+
+    def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
+        for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
+            if not isinstance(value, bool):
+                raise TypeError(f"For 'GradOperation', the '{name}' should be bool, "
+                                f"but got {value!r} of type {type(value).__name__}.")
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
+
+    def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
+        """The gradient function of `fn`; `weights` are needed with `get_by_list`, by default a Cell's trainable ones."""
+        _check_function("GradOperation", fn)
+        if self.get_by_list and weights is None and isinstance(fn, Cell):
+            weights = ParameterTuple(fn.trainable_params())
+        if self.get_by_list:
+            if weights is None:
+                raise TypeError("For 'GradOperation' with 'get_by_list', the argument 'weights' must be given "
+                                f"for a function that is no Cell: {fn!r}.")
+            _weights("GradOperation", weights)
+
+        def gradient(*args: Any, **kwargs: Any) -> Any:
+            sens = None
+            if self.sens_param:
+                args, kwargs, sens = _without_sens("GradOperation", args, kwargs)
+            given = (*args, *kwargs.values())
+            positions = [i for i, x in enumerate(given) if leaves(x, Tensor)]
+            if not self.get_all and not self.get_by_list:
+                if 0 not in positions:
+                    got = f"{given[0]!r} of type {type(given[0]).__name__}" if given else "no argument"
+                    raise TypeError(f"For 'GradOperation', the first argument must be a Tensor, but got {got}.")
+                positions = positions[:1]
+            elif not self.get_all:
+                positions = []
+            asked, single = _weights("GradOperation", weights) if self.get_by_list else ((), False)
+            _, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens)
+            by_weight = params[0] if single else tuple(params)
+            if self.get_all:
+                return (tuple(inputs), by_weight) if self.get_by_list else tuple(inputs)
+            return by_weight if self.get_by_list else inputs[0]
+
+        return gradient
+
+
+def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:
+    """The gradient of one argument or parameter, out of what `grad(..., return_ids=True)` returned.
+
+    identifier  a position, or a Parameter.  RuntimeError when it is not there, TypeError when it is neither.
+    """
+    if isinstance(identifier, Parameter):
+        wanted: Any = identifier.name
+    elif isinstance(identifier, int) and not isinstance(identifier, bool):
+        wanted = identifier
+    else:
+        raise TypeError(f"For 'get_grad', the argument 'identifier' must be an int or a Parameter, but got {identifier!r} "
+                        f"of type {type(identifier).__name__}.")
+
+    def search(found: Any) -> Tensor | None:
+        if isinstance(found, tuple):
+            if len(found) == 2 and isinstance(found[0], (int, str)):
+                return found[1] if found[0] == wanted and type(found[0]) is type(wanted) else None
+            for item in found:
+                inner = search(item)
+                if inner is not None:
+                    return inner
+        return None
+
+    if not isinstance(gradients, tuple):
+        raise TypeError(f"For 'get_grad', the argument 'gradients' must be what `grad` returns with return_ids=True, "
+                        f"but got {type(gradients).__name__}.")
+    result = search(gradients)
+    if result is None:
+        raise RuntimeError(f"For 'get_grad', no gradient of {wanted!r} is among the gradients.")
+    return result

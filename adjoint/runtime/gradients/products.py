@@ -1,0 +1,204 @@
+"""`vjp` and `jvp`: a function's result, and products of vectors with its Jacobian.
+
+    y, pull = vjp(f, x)         x' = pull(y')         f runs at once, its adjoint whenever `pull` is called
+    y, dy = jvp(f, x, dx)       pull is linear, so its own pullback takes dx to dy
+
+The tape of the forward run is kept by what is returned: the adjoint sees the numbers as they were, hooks run each time it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.diagnostics import check_flag
+from adjoint.ir.types import BOOL
+from adjoint.runtime.cells.nested_gradients import gradients_like
+from adjoint.runtime.gradients.adjoints import Program, program_for
+from adjoint.runtime.gradients.grad import (
+    _check_function,
+    _weights,
+    differentiate,
+    differentiated,
+    ones,
+    recorded,
+)
+from adjoint.runtime.gradients.tape import Step as TapeStep
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.process.tracer import set_tape, state
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import arranged, leaves
+from adjoint.runtime.tensor.tensor import Tensor, wrap
+
+__all__ = ["Pullback", "jvp", "vjp"]
+
+
+class Pullback:
+    """The adjoint of what a tape has recorded since `start`.
+
+    It may run any number of times, also inside of a gradient, and is recorded there.
+
+    outputs  the tensors that are differentiated
+    wanted   the slots of what they are differentiated by
+    own      whether the tape was begun for this alone
+    """
+
+    def __init__(self, tape: Tape, start: TapeStep, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
+        self._tape, self._start, self._end, self._wanted = tape, start, tape.at, tuple(wanted)
+        self._slots = [None if x.dtype is BOOL else tape.slot_of(x) for x in outputs]
+        self._program: Program | None = None
+        if own:
+            # Nobody tells this tape any more when a tensor that it has seen is overwritten: it keeps the memories themselves.
+            tape.values = [wrap(x.type, x.memory) for x in tape.values]
+
+    def __call__(self, cotangents: Sequence[Tensor]) -> dict[int, Tensor]:
+        """The gradients by slot, for one cotangent of each output."""
+        tape = self._tape
+        if self._program is None:
+            # The path ends where the function had returned, wherever the tape has got to since.
+            at, tape.at = tape.at, self._end
+            try:
+                self._program = program_for(tape, self._start, tuple(s for s in self._slots if s is not None), self._wanted)
+            finally:
+                tape.at = at
+        given = [ct for ct, slot in zip(cotangents, self._slots, strict=True) if slot is not None]
+        found = self._program.gradients(tape, self._wanted, given, recorded=state.tape is not None)
+        return dict(zip(self._wanted, found, strict=True))
+
+
+def _check_tensors(name: str, what: str, values: Sequence[Any]) -> None:
+    for value in values:
+        if not all(isinstance(leaf, Tensor) for leaf in leaves(value)):
+            raise TypeError(f"For '{name}', the {what} must be Tensors, or tuples, lists or dicts of them, "
+                            f"but got {value!r} of type {type(value).__name__}.")
+
+
+def _check_vector(name: str, what: str, given: Tensor, wanted: Tensor) -> None:
+    if given.dtype is not wanted.dtype:
+        raise TypeError(f"For '{name}', a vector must have the dtype of its {what}, {wanted.dtype}, but got {given.dtype}.")
+    if given.type is not wanted.type:
+        raise ValueError(f"For '{name}', a vector must have the shape of its {what}, {wanted.shape}, but got {given.shape}.")
+
+
+def _in_order(name: str, what: str, vectors: Any, outputs: Any) -> list[Tensor]:
+    """The tensors of what is given for `outputs`, in the order of those; dicts are taken by their keys."""
+    try:
+        return leaves(arranged(vectors, outputs), Tensor)
+    except ValueError as wrong:
+        raise ValueError(f"For '{name}', the {what} must have the structure of what they are for, but it {wrong}.") from None
+
+
+def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
+    """What is differentiated, and for `has_aux` what is only passed on: one value, or a tuple of several."""
+    if not has_aux:
+        return result, ()
+    return result[0], (result[1] if len(result) == 2 else tuple(result[1:]),)
+
+
+Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
+"""Cotangents of the outputs to gradients of the arguments and of the weights."""
+
+
+def _ran(
+    fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
+) -> tuple[Any, list[Tensor], Pull]:
+    """What `fn` returns, the tensors of that which are differentiated, and the pullback."""
+    outer = state.tape
+    if outer is not None and outer.emits:
+        return state.lowering.record(fn, args, positions, weights, has_aux)
+    tape = outer if outer is not None else Tape()
+    depth = tape.depth
+    try:
+        state.tape = tape
+        run = recorded(tape, fn, args, {}, positions, weights)
+        outputs = differentiated(run.result, has_aux)
+    finally:
+        tape.depth = depth
+        set_tape(outer)
+        state.tape = outer
+    pullback = Pullback(tape, run.start, outputs, run.wanted, own=outer is None)
+    return run.result, outputs, lambda cotangents: run.structured(pullback(cotangents))
+
+
+def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:
+    """The result of `fn(*inputs)`, and the function that takes cotangents of it to gradients of the inputs.
+
+    fn       a function or Cell
+    inputs   Tensors, or tuples, lists or dicts of them
+    weights  a Parameter (one gradient) or several (a tuple): the gradients are then (of the inputs, of the weights)
+    has_aux  `fn` returns (what is differentiated, aux ...)
+    result   (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux).  `vjp_fn(v)` takes one cotangent for each tensor of the
+             outputs, in their structure or one after the other, and returns a tuple with one gradient for each input, in the
+             input's structure; it may be called again.  Backward hooks run then.
+
+    TypeError when something is no Tensor, or of another dtype; ValueError for a cotangent of another shape or under another
+    key; RuntimeError for another number of cotangents.
+    """
+    _check_function("vjp", fn)
+    _check_tensors("vjp", "inputs", inputs)
+    check_flag("vjp", "has_aux", has_aux)
+    asked, single = _weights("vjp", weights)
+    result, outputs, pull = _ran(fn, inputs, range(len(inputs)), asked, has_aux)
+    first, aux = _parts(result, has_aux)
+
+    def vjp_fn(*v: Any) -> Any:
+        _check_tensors("vjp", "cotangents", v)
+        cotangents = _in_order("vjp", "cotangents", v[0] if len(v) == 1 else v, first)
+        if len(cotangents) != len(outputs):
+            raise RuntimeError(f"For 'vjp', the function must be called with one cotangent for each of the {len(outputs)} outputs, "
+                               f"but got {len(cotangents)}.")
+        for given, x in zip(cotangents, outputs, strict=True):
+            _check_vector("vjp", "output", given, x)
+        by_input, by_weight = pull(cotangents)
+        if weights is None:
+            return tuple(by_input)
+        return tuple(by_input), by_weight[0] if single else tuple(by_weight)
+
+    return first, vjp_fn, *aux
+
+
+def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The result of `fn`, and its derivative along the direction `v`.
+
+    fn       a function or Cell
+    inputs   a Tensor or a dict of them, or a tuple or list with the arguments of `fn`
+    v        the direction: a Tensor or dict, or a tuple or list with one for each argument, of its structure, shapes and dtypes
+    has_aux  `fn` returns (what is differentiated, aux ...)
+    result   (outputs, derivative), the latter in the structure of the outputs; with `has_aux` (outputs, derivative, aux)
+
+    TypeError when something is no Tensor or of another dtype; ValueError for another number or shape.
+    """
+    _check_function("jvp", fn)
+    check_flag("jvp", "has_aux", has_aux)
+    for what, value in (("inputs", inputs), ("v", v)):
+        if not isinstance(value, (Tensor, tuple, list, dict)):
+            raise TypeError(f"For 'jvp', the argument '{what}' must be a Tensor, or a tuple, list or dict of Tensors, "
+                            f"but got {value!r} of type {type(value).__name__}.")
+    args, vectors = (tuple(x) if isinstance(x, (tuple, list)) else (x,) for x in (inputs, v))
+    if len(args) != len(vectors):
+        raise ValueError(f"For 'jvp', 'v' must have as many vectors as there are inputs, {len(args)}, but got {len(vectors)}.")
+    positions = [i for i, x in enumerate(args) if leaves(x, Tensor)]
+    if not positions:
+        raise TypeError(f"For 'jvp', there must be a Tensor among the 'inputs', but got {inputs!r}.")
+    direction = [s for i in positions for s in _direction(args[i], vectors[i])]
+    result, outputs, pull = _ran(fn, args, positions, (), has_aux)
+
+    def pulled(*cotangents: Tensor) -> Any:
+        return tuple(leaves(pull(cotangents)[0], Tensor))
+
+    # Where the pullback is taken does not matter: it is linear.
+    there = tuple(ones(x) for x in outputs)
+    along = differentiate(pulled, there, {}, range(len(there)), (), sens=tuple(direction))[1]
+    first, aux = _parts(result, has_aux)
+    return first, gradients_like(first, along), *aux
+
+
+def _direction(x: Any, vector: Any) -> list[Tensor]:
+    """The tensors of one vector, checked against those of its input."""
+    _check_tensors("jvp", "vectors", [vector])
+    wanted, given = leaves(x, Tensor), _in_order("jvp", "vector", vector, x)
+    if len(wanted) != len(given):
+        raise ValueError(f"For 'jvp', a vector must have as many tensors as its input, {len(wanted)}, but got {len(given)}.")
+    for s, a in zip(given, wanted, strict=True):
+        _check_vector("jvp", "input", s, a)
+    return given

@@ -1,0 +1,176 @@
+"""Tracing: a function run once on example inputs, as a module of the IR.
+
+    func @f(x: f32[32, 1, 28, 28]) -> f32[] { w = read @conv1.weight ... }
+
+Parameters become module parameters that are read; Python numbers become literals; other tensors from outside become
+further parameters of the function.  The slots of hooks become hosts that name the functions in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.diagnostics import UNKNOWN
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value, symbol_like
+from adjoint.ir.ops.state import Read
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.gradients.grad import function_identity
+from adjoint.runtime.gradients.tape import CellCall, Tape
+from adjoint.runtime.hooks.handles import CellHooks, TensorHooks, described
+from adjoint.runtime.process.location import definition
+from adjoint.runtime.process.tracer import set_tape, state
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import leaves, mapped
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Traced", "host_text", "trace"]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What a run of a function recorded.
+
+    module      one function, with the parameters it reads and the hosts it names
+    symbol      the function's symbol
+    parameters  symbol -> the Parameter it stands for
+    """
+
+    module: Module
+    symbol: str
+    parameters: dict[str, Parameter]
+
+
+def trace(fn: Any, arguments: Sequence[Any], symbol: str = "") -> Traced:
+    """Run `fn` on `arguments` and give back what it did as IR.
+
+    Every tensor among the arguments and every Parameter is known from the start, so every op that depends on one is
+    recorded.  TypeError when the function returns no tensor.
+    """
+    return _Tracer(fn, arguments, symbol or _symbol_of(fn)).run()
+
+
+def _symbol_of(fn: Any) -> str:
+    name = type(fn).__name__ if isinstance(fn, Cell) else getattr(fn, "__name__", "f")
+    return symbol_like(name, "f")
+
+
+class _Tracer:
+    def __init__(self, fn: Any, arguments: Sequence[Any], symbol: str):
+        self.fn, self.arguments, self.symbol = fn, arguments, symbol
+        self.tape = Tape()
+        self.params: dict[int, Value] = {}
+        self.extra: list[Value] = []
+        self.reads = Builder()
+        self.parameters: dict[str, Parameter] = {}
+        self.names = _argument_names(fn, len(arguments))
+
+    def run(self) -> Traced:
+        tape, outer = self.tape, state.tape
+        try:
+            state.tape = tape
+            start = tape.begin(("trace", id(function_identity(self.fn))), function_identity(self.fn))
+            given = [self._argument(i, x) for i, x in enumerate(self.arguments)]
+            if isinstance(self.fn, Cell):
+                for parameter in self.fn.get_parameters():
+                    tape.watch(parameter)
+            result = self.fn(*given)
+            tensors = leaves(result, Tensor)
+            if not tensors:
+                raise TypeError(f"The traced function must return at least one Tensor, but got {type(result).__name__}.")
+            slots = [tape.slot_of(x) for x in tensors]
+            assembled = tape.assemble(start, [s for s in slots if s is not None], self._outside)
+        finally:
+            set_tape(outer)
+            state.tape = outer
+        results = [assembled.values[s] if s is not None else self._constant(x) for s, x in zip(slots, tensors, strict=True)]
+        used = {atom for node in assembled.nodes for atom in node.operands} | set(results) | {
+            atom for node in assembled.nodes for region in node.regions for atom in _atoms(region)}
+        reads = [node for node in self.reads.nodes if node.result in used]
+        read = {node.op.symbol for node in reads}
+        body = Region((*self.params.values(), *self.extra), (*reads, *assembled.nodes), tuple(results))
+        function = Function(self.symbol, body, loc=definition(self.fn.construct if isinstance(self.fn, Cell) else self.fn))
+        module = Module(
+            {name: p.type for name, p in self.parameters.items() if name in read},
+            {name: Host(host_text(self.tape, position)) for name, position in assembled.hosts.items()},
+            {self.symbol: function})
+        return Traced(module, self.symbol, {name: p for name, p in self.parameters.items() if name in read})
+
+    def _argument(self, index: int, x: Any) -> Any:
+        def named(leaf: Any) -> Any:
+            if not isinstance(leaf, Tensor):
+                return leaf
+            alias = self.tape.leaf(leaf)
+            slot = self.tape.slot_of(alias)
+            assert slot is not None
+            self.params[slot] = Value(leaf.type, self.names[index])
+            return alias
+
+        return mapped(x, named)
+
+    def _outside(self, slot: int) -> Atom | None:
+        """An argument, a parameter's read, a literal, or one more parameter of the function."""
+        if slot in self.params:
+            return self.params[slot]
+        owner = self.tape.owners.get(slot)
+        tensor = self.tape.values[slot]
+        if isinstance(owner, Parameter):
+            symbol = _unique(owner.name, owner, self.parameters)
+            return self.reads.emit(Read(symbol, (tensor.type,)), hint=symbol.rpartition(".")[2], loc=UNKNOWN)
+        literal = getattr(tensor, "literal", None)
+        if literal is not None:
+            return Literal(literal.item() if isinstance(literal, np.generic) else literal, tensor.type)
+        value = Value(tensor.type, "constant")
+        self.extra.append(value)
+        return value
+
+    def _constant(self, x: Tensor) -> Atom:
+        value = Value(x.type, "constant")
+        self.extra.append(value)
+        return value
+
+
+def host_text(tape: Tape, position: int) -> str:
+    """Text that names what a host of a tape calls."""
+    host = tape.hosts[position]
+    match host:
+        case TensorHooks():
+            return ", ".join(described(f) for f in host.functions.values())
+        case CellCall(cell=cell):
+            hooks: CellHooks | None = cell._hooks
+            functions = [*hooks.backward_pre.values(), *hooks.backward.values()] if hooks else []
+            return ", ".join(described(hook.function) for hook in functions)
+        case _:
+            return described(getattr(host, "cell", host).bprop if hasattr(host, "cell") else host)
+
+
+def _atoms(region: Region) -> set[Atom]:
+    found: set[Atom] = set(region.results)
+    for node in region.nodes:
+        found.update(node.operands)
+        for inner in node.regions:
+            found |= _atoms(inner)
+    return found
+
+
+def _unique(name: str, owner: Parameter, taken: dict[str, Parameter]) -> str:
+    symbol, version = symbol_like(name, "parameter"), 0
+    while taken.setdefault(found := f"{symbol}_{version}" if version else symbol, owner) is not owner:
+        version += 1
+    return found
+
+
+def _argument_names(fn: Any, count: int) -> list[str]:
+    """Names for the function's arguments, from its signature."""
+    function = fn.construct if isinstance(fn, Cell) else fn
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    names: list[str] = []
+    if code is not None:
+        names = list(code.co_varnames[: code.co_argcount])
+        if isinstance(fn, Cell) or hasattr(function, "__self__"):
+            names = names[1:]
+    return (names + [f"x{i}" for i in range(len(names), count)])[:count]

@@ -1,0 +1,182 @@
+"""The graphs of one function or cell: found by the template of the arguments and by what the graphs assume.
+
+Those of all functions together are part of the budget.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Protocol
+
+from adjoint.budget import Cache, budget
+from adjoint.ir.types import TensorType
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.templates import Template
+
+__all__ = ["Graphs", "lowering_lock"]
+
+_KEPT = 64
+"""Graphs kept for one template of arguments, those used last first: each call compares what they assume, one after the other."""
+
+_TEMPLATE = 1500
+"""Bytes of a template and its list."""
+
+
+class _Lowered(Protocol):
+    guards: Guards
+
+
+class _Entry(Protocol):
+    lowered: _Lowered
+    nbytes: int
+
+
+class _Entries(list[Any]):
+    """The graphs of a template.
+
+    used  the period of the budget in which they were looked up last
+    """
+
+    __slots__ = ("__weakref__", "used")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used = budget.period
+
+
+class Graphs(dict[Template, _Entries]):
+    """template -> graphs, those used last first.
+
+    Looking up takes no lock: an entry that is missed because another thread puts lists in order is looked for again under
+    `lowering_lock`, which whoever adds one must hold.
+    """
+
+    __slots__ = ("__weakref__", "_of_tensors", "call")
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        super().__init__()
+        self.call = call
+        """Runs what the graphs are of on a lowering."""
+        self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
+        """Those of positional tensors alone that were used in this period of the budget."""
+        _all.add(self)
+
+    def find_plain(self, types: tuple[TensorType, ...]) -> Any:
+        """The graph for positional tensors of these types and nothing else, or None: then `find` may still have it."""
+        entries = self._of_tensors.get(types)
+        return None if entries is None else self._holding(entries)
+
+    def find(self, template: Template, plain: bool = False) -> Any:
+        """The graph for these arguments whose guards hold, or None.
+
+        plain  they are positional tensors and nothing else: `find_plain` will find it
+        """
+        entries = self.get(template)
+        if entries is None:
+            return None
+        entries.used = budget.period
+        if plain:
+            self._of_tensors[template.types] = entries
+        return self._holding(entries)
+
+    def _holding(self, entries: _Entries) -> Any:
+        for entry in entries:
+            if entry.lowered.guards.holds():
+                if entry is not entries[0]:
+                    entries[:] = [entry, *[other for other in entries if other is not entry]]
+                return entry
+        return None
+
+    def add(self, template: Template, entry: _Entry) -> None:
+        """Keep a new graph; of those with the same template the ones go that cannot hold any more, and the oldest if there are too many."""
+        entries = self.get(template)
+        if entries is None:
+            entries = self[template.lasting()] = _Entries()
+            budget.charge(_TEMPLATE)
+        entries[:] = [entry, *[other for other in entries if other.lowered.guards.lasts]][:_KEPT]
+        entry.lowered.guards.when_gone(partial(_drop, weakref.ref(self), weakref.ref(entries), id(entry)))
+        budget.charge(entry.nbytes)
+
+    def drop(self, entries: _Entries, entry: int) -> None:
+        """Let go of a graph, given by its id, that cannot hold any more."""
+        entries[:] = [other for other in entries if id(other) != entry]
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """(Period of the last use, bytes) of each template with its graphs."""
+        return [(entries.used, _TEMPLATE + sum([entry.nbytes for entry in entries])) for entries in self.copy().values()]
+
+    def evict(self, until: int) -> None:
+        """Drop the templates that were last used in the period `until` or before, and those of objects that are gone."""
+        for template, entries in self.copy().items():
+            if entries.used <= until or not template.is_alive:
+                self.pop(template, None)
+
+    def begin_period(self) -> None:
+        """What is used from now on is found by its template once."""
+        self._of_tensors = {}
+
+
+class _All(Cache):
+    """The graphs of all functions and cells that there are."""
+
+    def __init__(self) -> None:
+        super().__init__("graphs")
+        self._known: dict[int, weakref.ref[Graphs]] = {}
+
+    def add(self, graphs: Graphs) -> None:
+        known, key = self._known, id(graphs)
+        known[key] = weakref.ref(graphs, lambda _: known.pop(key, None))
+
+    def _living(self) -> Iterator[Graphs]:
+        for reference in self._known.copy().values():
+            graphs = reference()
+            if graphs is not None:
+                yield graphs
+
+    def sizes(self) -> Iterator[tuple[int, int]]:
+        for graphs in self._living():
+            yield from graphs.sizes()
+
+    def evict(self, until: int) -> None:
+        for graphs in self._living():
+            graphs.evict(until)
+
+    def begin_period(self) -> None:
+        for graphs in self._living():
+            graphs.begin_period()
+
+
+_all = _All()
+
+
+def _drop(graphs: weakref.ref[Graphs], entries: weakref.ref[_Entries], entry: int) -> None:
+    known, listed = graphs(), entries()
+    if known is not None and listed is not None:
+        known.drop(listed, entry)
+
+
+class _Lock:
+    """The lock of lowering; a child process begins with one that nobody holds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+    def anew(self) -> None:
+        self._lock = threading.RLock()
+
+
+lowering_lock = _Lock()
+"""Held while a function is made into a graph: two threads that call it for the first time make one."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lowering_lock.anew)

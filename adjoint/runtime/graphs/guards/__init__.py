@@ -1,0 +1,1 @@
+"""What a graph depends on outside of its arguments, and whether that is still so."""

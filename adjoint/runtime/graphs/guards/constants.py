@@ -1,0 +1,180 @@
+"""When two Python values are the same constant of a graph.
+
+Numbers, strings and None are the same when type and value are: `1`, `True` and `1.0` are three constants, `0.0` and
+`-0.0` two, all NaNs one.  Containers are the same when their kind and their items are, whichever object they are; a
+container inside itself is marked by how far out it begins.  NumPy arrays are the same to the bit.  A bound method is
+its function and its object.  Everything else, cells, tensors, functions, modules, objects of the user's classes, is
+the same when it is the same object.
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.hooks.handles import subject_of
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["described", "is_light", "is_rooted", "is_still", "key"]
+
+_PLAIN = frozenset({int, bool, str, bytes, type(None)})
+_ITEMS = (tuple, list, collections.deque)
+_SETS = (set, frozenset)
+_METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
+_BY_VALUE = (float, complex, range, np.dtype, np.generic)
+"""What never changes, beside `_PLAIN`; of float and complex the classes themselves alone: a subclass may hold more."""
+_STRUCTURED = (
+    *_ITEMS, *_SETS, dict, types.MappingProxyType, slice, bytearray, np.ndarray, types.MethodType, *_METHODS, *_BY_VALUE)
+
+
+def _ignored(value: object) -> None:
+    pass
+
+
+def key(value: Any, hold: Callable[[object], None] = _ignored, around: tuple[int, ...] = ()) -> Hashable:
+    """What compares equal for two values exactly when they are the same constant.
+
+    hold    is called with every object that is meant by its identity: while it lives, the key means it
+    around  ids of the containers that `value` is in
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return kind, value
+    if kind is float:
+        return kind, _number(value)
+    if not issubclass(kind, _STRUCTURED):
+        hold(value)
+        return object, id(value)
+    if id(value) in around:
+        return key, len(around) - around.index(id(value))
+    inside = (*around, id(value))
+    if issubclass(kind, _ITEMS):
+        items = tuple if issubclass(kind, tuple) else list if issubclass(kind, list) else collections.deque
+        return kind, tuple([key(item, hold, inside) for item in items.__iter__(value)])
+    if issubclass(kind, dict):
+        return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in dict.items(value)])
+    if issubclass(kind, types.MappingProxyType):
+        return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in value.items()])
+    if issubclass(kind, _SETS):
+        return kind, frozenset([key(item, hold, inside) for item in value])
+    return _unstructured(kind, value, hold, inside)
+
+
+def _unstructured(kind: type, value: Any, hold: Callable[[object], None], inside: tuple[int, ...]) -> Hashable:
+    if kind is slice:
+        return kind, key(value.start, hold, inside), key(value.stop, hold, inside), key(value.step, hold, inside)
+    if kind is complex:
+        return kind, _number(value.real), _number(value.imag)
+    if kind is range:
+        return kind, value.start, value.stop, value.step
+    if kind is bytearray:
+        return kind, bytes(value)
+    if issubclass(kind, np.ndarray):
+        if value.dtype.hasobject:
+            return kind, value.dtype, value.shape, tuple([key(item, hold, inside) for item in value.ravel().tolist()])
+        return kind, value.dtype, value.shape, value.tobytes()
+    if issubclass(kind, np.dtype):
+        return kind, value
+    if issubclass(kind, np.generic) and not value.dtype.hasobject:
+        return kind, value.dtype, value.tobytes()
+    if kind is types.MethodType:
+        hold(value.__func__)
+        hold(value.__self__)
+        return kind, id(value.__func__), id(value.__self__)
+    if issubclass(kind, _METHODS) and not isinstance(value.__self__, (types.ModuleType, type(None))):
+        hold(value.__self__)
+        return kind, value.__name__, id(value.__self__)
+    hold(value)
+    return object, id(value)
+
+
+def _number(value: float) -> Hashable:
+    if value:
+        return value if value == value else "nan"
+    return value.hex()
+
+
+def is_still(value: Any, around: tuple[int, ...] = ()) -> bool:
+    """Whether the key of `value` stays as long as it is the same object."""
+    kind = type(value)
+    if kind in _PLAIN or not issubclass(kind, _STRUCTURED):
+        return True
+    if kind is slice:
+        return is_still((value.start, value.stop, value.step), around)
+    if issubclass(kind, (tuple, frozenset)):
+        return id(value) not in around and all(is_still(item, (*around, id(value))) for item in kind.__iter__(value))
+    return issubclass(kind, (*_BY_VALUE, types.MethodType, *_METHODS))
+
+
+_ATOMS = (float, tuple, frozenset, range, np.dtype)
+
+
+def is_light(value: Any) -> bool:
+    """Whether it can be told by its identity, and remembered without keeping anything else alive."""
+    kind = type(value)
+    if kind in _PLAIN or kind is float or not issubclass(kind, _STRUCTURED):
+        return True
+    if kind in (tuple, frozenset):
+        return all(type(item) in _PLAIN or issubclass(type(item), type) or (issubclass(type(item), _ATOMS) and is_light(item))
+                   for item in value)
+    return issubclass(kind, _BY_VALUE) or (kind is types.BuiltinMethodType and isinstance(value.__self__, types.ModuleType))
+
+
+_ROOTED = (types.ModuleType, type, types.BuiltinFunctionType, types.CodeType)
+
+
+def is_rooted(value: Any) -> bool:
+    """Whether to keep it alive keeps no cell alive: numbers and what stands in modules."""
+    kind = type(value)
+    if not is_light(value):
+        return False
+    return issubclass(kind, _STRUCTURED) or kind in _PLAIN or issubclass(kind, _ROOTED) or (
+        kind is types.FunctionType and value.__closure__ is None)
+
+
+_MOST = 4
+"""Items of a container that are shown."""
+
+
+def described(value: Any, depth: int = 0) -> str:
+    """`value` in a few words: numbers and strings as they are written, others by what they are; no user code runs."""
+    kind = type(value)
+    if kind in _PLAIN or kind in (float, complex, range):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    if issubclass(kind, Parameter):
+        return f"Parameter {value.name} {value.type}"
+    if issubclass(kind, Tensor):
+        return f"Tensor {value.type}"
+    if issubclass(kind, Cell):
+        return subject_of(value) if "title" in value.__dict__ else kind.__name__
+    if issubclass(kind, type):
+        return f"class {value.__qualname__}"
+    if kind is types.ModuleType:
+        return f"module {value.__name__}"
+    if kind in (types.FunctionType, types.BuiltinFunctionType, types.MethodType):
+        return f"function {value.__qualname__}"
+    if issubclass(kind, np.ndarray):
+        return f"array {value.dtype}{list(value.shape)}"
+    if issubclass(kind, np.generic):
+        return f"{kind.__name__}({value!s})"
+    if kind is slice:
+        return repr(value)
+    return _container(value, kind, depth) if issubclass(kind, (*_ITEMS, *_SETS, dict)) else f"a {kind.__qualname__}"
+
+
+def _container(value: Any, kind: type, depth: int) -> str:
+    if depth == 2:
+        return f"a {kind.__name__} of {len(value)}"
+    shown = [f"{described(name, depth + 1)}: {described(item, depth + 1)}" for name, item in list(dict.items(value))[:_MOST]] \
+        if issubclass(kind, dict) else [described(item, depth + 1) for item in list(value)[:_MOST]]
+    text = ", ".join([*shown, *(["..."] if len(value) > _MOST else [])])
+    opening, closing = ("{", "}") if issubclass(kind, (dict, *_SETS)) else ("[", "]") if issubclass(kind, list) else ("(", ")")
+    name = "" if kind in (tuple, list, dict, set) else kind.__name__
+    return f"{name}{opening}{text}{',' if kind is tuple and len(value) == 1 else ''}{closing}"

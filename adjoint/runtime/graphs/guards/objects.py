@@ -1,0 +1,262 @@
+"""What a graph depends on in an object as a whole: its attributes, the state of a cell, its hook slots, a tensor's type and numbers.
+
+These are places as those of `adjoint.runtime.graphs.guards.places` are, looked at by comparing what the object is made of.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.guards.constants import described, is_light, is_still, key
+from adjoint.runtime.graphs.guards.places import ABSENT, GONE, Life, Missing, OwnAttribute, Place, Reference, Watch, watch_cell, words
+from adjoint.runtime.hooks.handles import CellHooks
+from adjoint.runtime.memory.machine import array_of
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["CellState", "HookSlots", "Numbers", "Object", "TypeOfTensor"]
+
+
+class Object(Place):
+    """The attributes of an object, and of those in it."""
+
+    __slots__ = ("held", "quick")
+
+    def __init__(self, held: Reference, label: str):
+        super().__init__(label)
+        self.held = held
+        self.quick: tuple[Any, ...] | None = None
+
+    def parts(self) -> list[Place]:
+        return [] if self.held() is None else [self]
+
+    def read(self) -> Any:
+        holder = self.held()
+        return GONE if holder is None else holder
+
+    def watch(self, value: Any) -> Watch:
+        return "value"
+
+    def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
+        return _attributes_key(value, hold, ())
+
+    def take(self, value: Any, life: Life) -> None:
+        super().take(value, life)
+        self.value, self.value_id = None, 0
+        self.kept = [held for held in self.kept if held is not value]
+        own = getattr(value, "__dict__", {})
+        told = not _has_slots(type(value)) and all(is_light(item) and not _is_open(item) for item in own.values())
+        self.quick = (type(value), *own, *map(id, own.values())) if told else None
+
+    def holds(self, life: Life) -> bool:
+        holder = self.held()
+        if holder is None:
+            return False
+        if self.quick is not None:
+            own = holder.__dict__
+            if (type(holder), *own, *map(id, own.values())) == self.quick:
+                return True
+        return self.key_of(holder, _ignored) == self.key
+
+    def difference(self) -> str:
+        holder = self.held()
+        if holder is None:
+            return f"{self.label} is gone"
+        return "" if self.key_of(holder, _ignored) == self.key else f"an attribute of {self.label} is another one"
+
+
+def _is_open(value: Any) -> bool:
+    """Whether an object in an object is looked into: one of the user's classes, or a record of the library."""
+    kind = type(value)
+    return not isinstance(value, (type, Cell, Tensor, BaseException)) and kind.__module__ != "builtins" and (
+        isinstance(getattr(value, "__dict__", None), dict) or _has_slots(kind)) and kind is not types.ModuleType
+
+
+def _has_slots(kind: type) -> bool:
+    return any(base.__dict__.get("__slots__") for base in kind.__mro__)
+
+
+def _attributes_key(value: Any, hold: Callable[[object], None], around: tuple[int, ...]) -> Hashable:
+    kind = type(value)
+    own = dict(getattr(value, "__dict__", {}))
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__"):
+                own[name] = getattr(value, name, ABSENT)
+    inside = (*around, id(value))
+    return kind, tuple([(name, _deep_key(item, hold, inside)) for name, item in own.items()])
+
+
+def _deep_key(item: Any, hold: Callable[[object], None], around: tuple[int, ...]) -> Hashable:
+    if _is_open(item) and id(item) not in around and len(around) < _DEEPEST and not isinstance(item, np.ndarray):
+        hold(item)
+        return id(item), _attributes_key(item, hold, around)
+    if isinstance(item, (list, tuple)) and any(map(_is_open, item)) and id(item) not in around:
+        return type(item), tuple([_deep_key(part, hold, (*around, id(item))) for part in item])
+    return key(item, hold)
+
+
+_DEEPEST = 4
+"""How far objects in objects are looked into."""
+
+
+class _Held(Place):
+    """A place in an object that may be gone."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: Reference, label: str):
+        super().__init__(label)
+        self.held = held
+
+    def parts(self) -> list[Place]:
+        return [] if self.held() is None else [self]
+
+
+class Numbers(_Held):
+    """The numbers of a tensor."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        tensor = self.held()
+        return GONE if tensor is None else array_of(tensor.memory, tensor.type)
+
+    def watch(self, value: Any) -> Watch:
+        return "value"
+
+
+_NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix", "_param_prefix"})
+"""Attributes of a cell on which nothing depends that `construct` does; hooks have a guard of their own."""
+
+
+class CellState(Place):
+    """All that a cell is: its class and its `__dict__`."""
+
+    __slots__ = ("held", "quick", "texts")
+
+    def __init__(self, held: Reference, label: str):
+        super().__init__(label)
+        self.held = held
+        self.quick: tuple[Any, ...] | None = None
+        self.texts: dict[str, str] = {}
+
+    def parts(self) -> list[Place]:
+        cell = self.held()
+        if cell is None:
+            return []
+        watch_cell(cell)
+        loose = [name for name, value in _attributes(cell).items() if not is_still(value) and name not in ("_cells", "_params")]
+        return [self, *[OwnAttribute(self.held, name, f"{self.label}.{name}") for name in loose]]
+
+    def read(self) -> Any:
+        cell = self.held()
+        return GONE if cell is None else cell
+
+    def watch(self, value: Any) -> Watch:
+        return "epoch"
+
+    def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
+        attributes = _attributes(value)
+        for item in attributes.values():
+            if is_light(item):
+                hold(item)
+        return type(value), *[(name, key(item, hold)) for name, item in attributes.items()]
+
+    def take(self, value: Any, life: Life) -> None:
+        super().take(value, life)
+        attributes = _attributes(value)
+        self.texts = {name: described(item) for name, item in attributes.items()}
+        told = all(is_light(item) for name, item in attributes.items() if name not in ("_cells", "_params"))
+        self.quick = _identities(value) if told else None
+
+    def holds(self, life: Life) -> bool:
+        cell = self.held()
+        if cell is None:
+            return False
+        if self.quick is not None and _identities(cell) == self.quick:
+            return True
+        if self.key_of(cell, _ignored) != self.key:
+            return False
+        self.take(cell, life)
+        return True
+
+    def difference(self) -> str:
+        cell = self.held()
+        if cell is None:
+            return f"{self.label} is gone"
+        assert isinstance(self.key, tuple)
+        if type(cell) is not self.key[0]:
+            return f"{self.label} was {self.key[0].__name__}, is {type(cell).__name__}"
+        before, attributes = dict(self.key[1:]), _attributes(cell)
+        for name in [*before, *attributes]:
+            value = attributes.get(name, ABSENT)
+            if name not in before or value is ABSENT or key(value) != before[name]:
+                was, now = self.texts.get(name, "absent"), words(value)
+                return f"{self.label}.{name} was {was}, is {now if now != was else 'another one'}"
+        return "" if list(before) == list(attributes) else f"the attributes of {self.label} have another order"
+
+
+def _attributes(cell: Cell) -> dict[str, Any]:
+    """Those of the cell's own; parameters, which `to_float` takes out of the `__dict__`, come last."""
+    parameters = cell.__dict__.get("_params", {})
+    own = {name: x for name, x in cell.__dict__.items() if name not in _NOT_READ and parameters.get(name, ABSENT) is not x}
+    return {**own, **{name: x for name, x in parameters.items() if name not in own}}
+
+
+def _identities(cell: Cell) -> tuple[Any, ...]:
+    own = cell.__dict__
+    cells, parameters = own["_cells"], own["_params"]
+    return (type(cell), *own, *map(id, own.values()), *cells, *map(id, cells.values()), *parameters, *map(id, parameters.values()))
+
+
+def _ignored(value: object) -> None:
+    pass
+
+
+class HookSlots(_Held):
+    """Which slots of a cell have hooks."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        cell = self.held()
+        if cell is None:
+            return GONE
+        hooks = cell._hooks
+        return () if hooks is None else tuple([slot for slot in CellHooks.__slots__ if getattr(hooks, slot)])
+
+    def watch(self, value: Any) -> Watch:
+        return "epoch"
+
+    def shown(self, value: Any) -> str:
+        return ", ".join(value) if isinstance(value, tuple) and value else "none" if value == () else words(value)
+
+
+class TypeOfTensor(_Held):
+    """The type of a tensor."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        tensor = self.held()
+        return GONE if tensor is None else tensor.type
+
+    def watch(self, value: Any) -> Watch:
+        return "epoch"
+
+    def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
+        return object, id(value)
+
+    def take(self, value: Any, life: Life) -> None:
+        super().take(value, Life())
+        # A type is kept though nothing may be of it for a while: equal types are one object while it is.
+        self.kept = [value]
+
+    def shown(self, value: Any) -> str:
+        return value.word if isinstance(value, Missing) else str(value)

@@ -1,0 +1,180 @@
+"""Gradients taken inside of a function that is made into a graph: `gradient`, `record` and `pull` regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from adjoint.frontend import errors
+from adjoint.frontend.branches import Unreachable
+from adjoint.ir.core import Atom, Literal, Region, Value
+from adjoint.ir.op import Op
+from adjoint.ir.ops.control import Gradient, Pull, Record
+from adjoint.ir.ops.stack import Undef
+from adjoint.ir.types import BOOL, F32, TensorType, scalar
+from adjoint.runtime.cells.nested_gradients import gradients_like
+from adjoint.runtime.gradients.adjoints import zeros
+from adjoint.runtime.gradients.argument_copy import ArgumentCopy
+from adjoint.runtime.gradients.grad import checked_sens, differentiated
+from adjoint.runtime.graphs.lowering.cells import Cells
+from adjoint.runtime.graphs.lowering.emitting import tensor_slot
+from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
+from adjoint.runtime.graphs.outline import filled, outlined
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import leaves
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Gradients"]
+
+class Gradients(Cells):
+    """Lowers `grad`, `vjp` and their kin."""
+
+    # -- gradients ------------------------------------------------------------------------------------------------------------
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function of the user's, parsed."""
+        return self.frontend.call(function, args, kwargs)
+
+    def differentiate(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
+                      sens: Any = None, has_aux: bool = False,
+                      sens_of: Callable[[Any], Any] | None = None) -> tuple[Any, list[Any], list[Tensor]]:
+        """A gradient inside of the graph: see `adjoint.runtime.gradients.grad.differentiate`."""
+        inner = self._differentiated(fn, args, kwargs, positions, weights, has_aux)
+        outputs = inner.outputs
+        if inner.ends:
+            sens = sens_of = None
+        if sens_of is not None:
+            # Cotangents like the results: of these only the types are asked for.
+            sens = sens_of(inner.result)
+        given = [] if sens is None else zip(outputs, checked_sens(inner.result, has_aux, sens), strict=True)
+        sent = [s for x, s in given if x.dtype is not BOOL]
+        result, rest = self._ran(Gradient(*inner.attributes), inner, [self.atom(s) for s in sent])
+        return result, *self._by_leaf(inner, rest)
+
+    def record(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter],
+               has_aux: bool) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]]:
+        """A function that runs here, its adjoint where it is asked for: the result, what of it is differentiated, and the pullback."""
+        inner = self._differentiated(fn, args, {}, positions, weights, has_aux)
+        result, (trace,) = self._ran(Record(*inner.attributes), inner, ())
+        trace.hint, home, outputs = "t", self.builder, differentiated(result, has_aux)
+
+        def pullback(cotangents: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
+            if state.lowering is not self:
+                raise errors.NOT_IN_GRAPH.at(self.place_of_use(), "this pullback belongs to another graph",
+                                             help="call it in the function that calls `vjp`")
+            if home not in self.chain:
+                raise errors.NOT_IN_GRAPH.at(self.loc, "this pullback was made inside a branch, loop or cell that has ended",
+                                             help="call it there, and go on with the gradients")
+            sent = [self.atom(ct) for x, ct in zip(outputs, cotangents, strict=True) if x.dtype is not BOOL]
+            node = self.builder.emit_node(Pull(), [trace, *(sent or [_NOTHING])], loc=self.loc)
+            # Hooks run here, and may write.
+            self.reads.clear()
+            return self._by_leaf(inner, node.results)
+
+        return result, outputs, pullback
+
+    def _differentiated(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int],
+                        weights: Sequence[Parameter], has_aux: bool) -> _Differentiated:
+        """Call a function in a region of its own, by whose arguments it is to be differentiated."""
+        loc, ends = self.loc, False
+        given = [*args, *kwargs.values()]
+        given_by = [x for position in positions for x in leaves(given[position], Tensor)]
+        operands = [self.atom(x) for x in given_by]
+        params = self.params_like(operands)
+        for w in weights:
+            self.guards.of_attribute(w, "requires_grad")
+        trained = list(dict.fromkeys(w for w in weights if w.requires_grad))
+        self.open()
+        try:
+            inner = self.tensors(params)
+            inside = iter(inner)
+            called, copies = list(given), [ArgumentCopy(given[p], lambda leaf: next(inside) if isinstance(leaf, Tensor) else leaf)
+                                           for p in positions]
+            for position, copy in zip(positions, copies, strict=True):
+                called[position], given[position] = copy.value, copy.given
+            try:
+                result = self.frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
+            except Unreachable:
+                # Nothing is left to differentiate; the run does not get here.
+                outputs, ends = [GraphTensor(self, self.node(Undef((scalar(F32),))), scalar(F32))], True
+                result = outputs[0]
+            else:
+                outputs = differentiated(result, has_aux)
+            if any(copy.is_changed for copy in copies):
+                raise errors.UNSUPPORTED.at(loc, "a function whose gradient is taken here changes a list or dict that it is given",
+                                            help="let it return what it makes")
+            outline, found = outlined(result, tensor_slot)
+            # Bools have no gradient; a function of nothing else is differentiated by a constant.
+            chosen = [x for x in outputs if x.dtype is not BOOL] or [GraphTensor(self, _NOTHING, scalar(F32))]
+            written = [(leaf, x) for leaf, x, param in zip(given_by, inner, params, strict=True) if x.atom is not param]
+            order = [*chosen]
+            for x in (*found, *(x for _, x in written)):
+                if not any(x is c for c in order):
+                    order.append(x)
+            yielded = [self.atom(x) for x in order]
+        finally:
+            builder = self.close()
+        self.loc = loc
+        region = builder.finish(yielded, params)
+        return _Differentiated(operands, region, result, outputs, order, outline, found, written, len(chosen), trained, ends,
+                               tuple(self.symbol_of(w) for w in trained), tuple(given), positions, weights)
+
+    def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
+        """Emit the node of a function that has been called in a region of its own; its result, and the node's further results."""
+        node = self.builder.emit_node(op, [*inner.operands, *more], regions=[inner.region], loc=self.loc)
+        self.reads.clear()
+        if inner.ends:
+            raise Unreachable
+        made: list[Any] = [
+            self.wrapped(kind, v) if (kind := self.kind(x)) else None for x, v in zip(inner.order, node.results, strict=False)]
+        places = {id(x): value for x, value in zip(inner.order, made, strict=True)}
+        for leaf, x in inner.written:
+            leaf.overwrite(places[id(x)])
+        return filled(inner.outline, [places[id(x)] for x in inner.found]), node.results[len(inner.order):]
+
+    def _by_leaf(self, inner: _Differentiated, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
+        """The gradients of the arguments, each in its structure, and those of the weights."""
+        gradients = self.tensors(values)
+        left = iter(gradients[: len(inner.region.params)])
+        by_position = [gradients_like(inner.args[position], left) for position in inner.positions]
+        by_weight = dict(zip(map(id, inner.trained), gradients[len(inner.region.params) :], strict=True))
+        return by_position, [by_weight[id(w)] if id(w) in by_weight else zeros(w.type) for w in inner.weights]
+
+
+_NOTHING = Literal(0.0, scalar(F32))
+"""What is differentiated where a function returns nothing that has a gradient, and its cotangent."""
+
+
+class _Differentiated(NamedTuple):
+    """A function that has been called in a region of its own, to be differentiated.
+
+    operands  its arguments, and `region` what it became
+    result    what it returned, of the values inside; `outputs` are those of its tensors that are differentiated
+    order     what the region yields: the `of` first are differentiated
+    outline   of the result; `found` are the values in its slots
+    written   the arguments that it wrote in place, each with what holds its new numbers inside
+    trained   the weights that take a gradient, and `symbols` theirs
+    ends      it does not return
+    args      how it was called, keywords behind, by which of these and by which weights it is differentiated
+    """
+
+    operands: list[Atom]
+    region: Region
+    result: Any
+    outputs: list[Any]
+    order: list[Any]
+    outline: Any
+    found: list[Any]
+    written: Sequence[tuple[Tensor, Tensor]]
+    of: int
+    trained: list[Parameter]
+    ends: bool
+    symbols: tuple[str, ...]
+    args: tuple[Any, ...]
+    positions: Sequence[int]
+    weights: Sequence[Parameter]
+
+    @property
+    def attributes(self) -> tuple[int, tuple[str, ...], tuple[TensorType, ...]]:
+        """Those of the node."""
+        return self.of, self.symbols, tuple(w.type for w in self.trained)

@@ -1,0 +1,441 @@
+"""Tensors and numbers of a graph that is being made: they have types, and an atom of the IR, but no numbers yet."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.ir.core import Atom, Literal, Value
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.types import BOOL, F32, F64, I64, U64, DType, TensorType, scalar
+from adjoint.runtime.memory.machine import Memory
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.promotion import holds
+from adjoint.runtime.tensor.run_time_promotion import beside, nearest_in
+from adjoint.runtime.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.runtime.graphs.lowering.emitting import Emitting
+
+__all__ = ["GraphNumber", "GraphTensor"]
+
+_CATEGORY: dict[str, DType] = {"bool": BOOL, "int": I64, "float": F64}
+_PYTHON: dict[str, type[bool | int | float]] = {"bool": bool, "int": int, "float": float}
+
+
+class GraphTensor(Tensor):
+    """A tensor of the graph that `owner` is making.
+
+    atom  the value or literal of the IR that it is now: writing in place gives it another
+    home  the region it was made in
+    """
+
+    __slots__ = ("atom", "home", "owner")
+
+    atom: Atom
+    owner: Emitting
+    home: Builder
+
+    def __init__(self, owner: Emitting, atom: Atom, type_: TensorType):
+        self.owner, self.atom, self.home, self.type = owner, atom, owner.builder, type_
+
+    @property
+    def memory(self) -> Memory:
+        """CompileError while parsing, but for a tensor that the body has made of Python's numbers."""
+        known = self.owner.made_of_numbers.get(self.atom) if isinstance(self.atom, Value) else None
+        if known is None:
+            raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
+        return known.memory
+
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """The numbers, to be read: what is written into an array while parsing would not be in the tensor of each run."""
+        array = super().asnumpy()
+        array.flags.writeable = False
+        return array
+
+    numpy = asnumpy
+
+    def item(self, index: int | tuple[int, ...] | None = None) -> Any:
+        """The element as a run-time number."""
+        if index is None and self.size != 1:
+            raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
+        element = self if index is None else self.reshape((-1,))[index] if isinstance(index, int) else self[index]
+        category = "bool" if self.dtype is BOOL else "float" if self.dtype.is_float else "int"
+        return self.owner.number(category, element)
+
+    def overwrite(self, value: Tensor) -> None:
+        self.owner.frontend.aliases.write(self)
+        self.atom = self.owner.atom(value)
+        self.home = self.owner.builder
+
+    def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {type(data).__name__}.")
+        self.overwrite(data)
+        self.type = data.type
+        return self
+
+    assign_value = set_data
+
+    def register_hook(self, hook_fn: Callable[[Tensor], Any]) -> Any:
+        return self.owner.attach(self, hook_fn)
+
+    def hooks(self) -> list[Any]:
+        raise self.owner.unknown("the hooks of a tensor of the graph are there when the graph runs")
+
+    def __copy__(self) -> Tensor:
+        return GraphTensor(self.owner, self.owner.atom(self), self.type)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self.copy()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                "The truth value of a tensor with several elements is ambiguous. Please use 'all()' or 'any()'."
+                if self.size else "The truth value of an empty tensor is ambiguous.")
+        raise self.owner.unknown("whether a tensor is true")
+
+    def __repr__(self) -> str:
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value= <known when the graph runs>)"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise self.owner.unknown("a tensor of a graph cannot be pickled")
+
+
+GraphTensor.__name__ = GraphTensor.__qualname__ = Tensor.__name__
+"""What messages about arguments call it: users know one kind of tensor."""
+
+
+class GraphNumber:
+    """A Python number that is known when the graph runs; `category` is the Python type it will have.
+
+    Sums, products and comparisons are nodes; what Python computes in its own way (powers, division, rounding) is Python's at
+    run time, so that it gives the same bits and errors.  An int has 64 bits: where one may become larger it is Python's too,
+    which says so.
+
+    bound  no int of it is further from 0 than that; None for one that goes from round to round of a loop
+    """
+
+    __slots__ = ("atom", "bound", "category", "home", "owner")
+    __array_ufunc__ = None
+    is_run_time_number = True
+
+    def __init__(self, owner: Emitting, category: str, atom: Atom, bound: int | None = None):
+        self.owner, self.category, self.atom, self.home = owner, category, atom, owner.builder
+        self.bound = 1 if category == "bool" else bound
+
+    @property
+    def type(self) -> TensorType:
+        return scalar(_CATEGORY[self.category])
+
+    @property
+    def python_type(self) -> type[bool | int | float]:
+        return _PYTHON[self.category]
+
+    # -- as others need it --------------------------------------------------------------------------------------------
+    def as_tensor(self, dtype: DType) -> GraphTensor:
+        """The number in a 0-d tensor of a dtype: what eager mode makes of a Python number."""
+        atom, own = self.owner.atom(self), _CATEGORY[self.category]
+        if dtype is BOOL and own is not BOOL:
+            atom = self.owner.node(ew.Cast(BOOL), atom)
+        elif dtype is U64 and own is F64:
+            # Below 0 it wraps, as it does for narrower integers; beyond Int64 it does not.
+            below = self.owner.node(ew.Less(), atom, Literal(0.0, scalar(F64)))
+            wrapped = self.owner.node(ew.Cast(U64), self.owner.node(ew.Cast(I64), atom))
+            atom = self.owner.node(ew.Select(), below, wrapped, self.owner.node(ew.Cast(U64), atom))
+        elif dtype is not own:
+            if own is F64 and dtype.is_integer and dtype is not I64:
+                atom = self.owner.node(ew.Cast(I64), atom)  # cut to 64 bits first, then it wraps
+            atom = self.owner.node(ew.Cast(dtype), atom)
+        return GraphTensor(self.owner, atom, scalar(dtype))
+
+    def tensor(self) -> GraphTensor:
+        """What `Tensor(number)` is."""
+        return self.as_tensor(F32 if self.category == "float" else _CATEGORY[self.category])
+
+    def always_fits(self, dtype: DType) -> bool:
+        """Whether a dtype `holds` the number, whatever it will be."""
+        if self.category == "float":
+            return dtype is F64
+        most = 2**63 if self.bound is None else self.bound
+        return self.category == "bool" or dtype is I64 or (holds(dtype, most) and holds(dtype, -most))
+
+    def nearest_in(self, dtype: DType) -> Tensor:
+        """The int in a 0-d tensor of an integer dtype: the nearest one that this has."""
+        return nearest_in(dtype, self)
+
+    def beside(self, op: ew.Elementwise, x: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """`compute(x, self)` in the dtype that `op` is computed in."""
+        if state.lowering is not self.owner:
+            raise self.owner.unknown("the number is used")
+        return beside(op, x, self, compute)
+
+    def converted(self, category: str) -> GraphNumber:
+        """`int(x)`, `float(x)`, `bool(x)`."""
+        if category == self.category:
+            return self
+        if category == "bool":
+            return self != 0
+        if category == "int" and self.category == "float":
+            return self.owner.host_number("int", int, self)
+        return GraphNumber(self.owner, category, self.owner.node(ew.Cast(_CATEGORY[category]), self.owner.atom(self)), self.bound)
+
+    # -- arithmetic ---------------------------------------------------------------------------------------------------
+    def _wider(self, other: Any) -> str | None:
+        """The category that both are computed in; None when the other is no number."""
+        theirs = other.category if isinstance(other, GraphNumber) else _category(other)
+        if theirs is None:
+            return None
+        return "float" if "float" in (self.category, theirs) else "int"
+
+    def _computed(self, op: Any, python: Callable[[Any, Any], Any], other: Any, *, swapped: bool = False, exact: bool = True) -> Any:
+        category = self._wider(other)
+        if category is None:
+            return NotImplemented
+        a, b = (other, self) if swapped else (self, other)
+        if not exact:
+            return self.owner.host_number("float" if python is operator.truediv else category, python, a, b)
+        bound = None
+        if category == "int":
+            bound = _BOUND[python](_bound(a), _bound(b)) if python in _BOUND else _bound(a)
+            if (bound is None and python is operator.mul) or (bound is not None and bound >= _INT):
+                return self.owner.host_number(category, python, a, b)
+        elif _is_large(other):
+            return self.owner.host_number(category, python, a, b)
+        x, y = (self.owner.number(category, side) for side in (a, b))
+        return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)), bound)
+
+    def __add__(self, other: Any) -> Any:
+        return self._computed(ew.Add(), operator.add, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._computed(ew.Add(), operator.add, other, swapped=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._computed(ew.Sub(), operator.sub, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._computed(ew.Sub(), operator.sub, other, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._computed(ew.Mul(), operator.mul, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._computed(ew.Mul(), operator.mul, other, swapped=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._computed(None, operator.truediv, other, exact=False)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._computed(None, operator.truediv, other, swapped=True, exact=False)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._computed(ew.FloorDiv(), operator.floordiv, other, exact=self._divides(other))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._computed(None, operator.floordiv, other, swapped=True, exact=False)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._computed(ew.Mod(), operator.mod, other, exact=self._divides(other))
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._computed(None, operator.mod, other, swapped=True, exact=False)
+
+    def _divides(self, other: Any) -> bool:
+        """Whether a division by `other` is exact integer arithmetic that cannot fail."""
+        return self.category != "float" and isinstance(other, int) and 0 < other < _INT
+
+    def __divmod__(self, other: Any) -> Any:
+        return (self // other, self % other) if self._wider(other) is not None else NotImplemented
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return (other // self, other % self) if self._wider(other) is not None else NotImplemented
+
+    def __pow__(self, other: Any) -> Any:
+        category = "float" if isinstance(other, (bool, int)) and other < 0 else self._wider(other)
+        return NotImplemented if category is None else self.owner.host_number(category, operator.pow, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        category = self._wider(other)
+        return NotImplemented if category is None else self.owner.host_number(category, operator.pow, other, self)
+
+    def __neg__(self) -> Any:
+        return 0 - self if self.category != "float" else GraphNumber(
+            self.owner, "float", self.owner.node(ew.Neg(), self.owner.atom(self)))
+
+    def __pos__(self) -> Any:
+        return self.converted("int") if self.category == "bool" else self
+
+    def __abs__(self) -> Any:
+        x = +self
+        return GraphNumber(self.owner, x.category, self.owner.node(ew.Abs(), self.owner.atom(x)), x.bound)
+
+    def __invert__(self) -> Any:
+        return -1 - self if self.category != "float" else self.owner.host_number("int", operator.invert, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._shifted(operator.lshift, self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._shifted(operator.lshift, other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._shifted(operator.rshift, self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._shifted(operator.rshift, other, self)
+
+    def _shifted(self, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        other = b if a is self else a
+        return NotImplemented if self._wider(other) is None else self.owner.host_number("int", python, a, b)
+
+    def __and__(self, other: Any) -> Any:
+        return self._bits(ew.LogicalAnd(), ew.BitwiseAnd(), other)
+
+    def __or__(self, other: Any) -> Any:
+        return self._bits(ew.LogicalOr(), ew.BitwiseOr(), other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._bits(ew.LogicalXor(), ew.BitwiseXor(), other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def _bits(self, on_bools: Any, on_integers: Any, other: Any) -> Any:
+        wider = self._wider(other)
+        if wider is None:
+            return NotImplemented
+        theirs = other.category if isinstance(other, GraphNumber) else _category(other)
+        if wider == "float":
+            raise TypeError(f"unsupported operand types for bits: '{self.category}' and '{theirs}'")
+        category = "bool" if (self.category, theirs) == ("bool", "bool") else "int"
+        if _is_large(other):
+            python = {ew.BitwiseAnd: operator.and_, ew.BitwiseOr: operator.or_}.get(type(on_integers), operator.xor)
+            return self.owner.host_number("int", python, self, other)
+        x, y = (self.owner.number(category, side) for side in (self, other))
+        op = on_bools if category == "bool" else on_integers
+        return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
+
+    def rounded(self, digits: int | None = None) -> Any:
+        """`round(x)`, `round(x, digits)`."""
+        return self.owner.host_number("int" if digits is None else self.category, round, self, *(() if digits is None else (digits,)))
+
+    def __trunc__(self) -> Any:
+        return self.converted("int")
+
+    def __floor__(self) -> Any:
+        return self.owner.host_number("int", math.floor, self)
+
+    def __ceil__(self) -> Any:
+        return self.owner.host_number("int", math.ceil, self)
+
+    # -- comparison and truth -------------------------------------------------------------------------------------------
+    def _compared(self, op: Any, python: Callable[[Any, Any], Any], other: Any) -> Any:
+        category = self._wider(other)
+        if category is None:
+            return NotImplemented
+        mixed = category == "float" and any((bound := _bound(side)) is not None and bound > _DOUBLE for side in (self, other))
+        if mixed or _is_large(other):
+            return self.owner.host_number("bool", python, self, other)
+        x, y = (self.owner.number(category, side) for side in (self, other))
+        return GraphNumber(self.owner, "bool", self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(ew.Less(), operator.lt, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(ew.LessEqual(), operator.le, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(ew.Greater(), operator.gt, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(ew.GreaterEqual(), operator.ge, other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(ew.Equal(), operator.eq, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(ew.NotEqual(), operator.ne, other)
+
+    __hash__ = object.__hash__
+
+    def negated(self) -> GraphNumber:
+        """`not x`."""
+        return GraphNumber(self.owner, "bool", self.owner.node(ew.LogicalNot(), self.owner.atom(self.converted("bool"))))
+
+    def either(self, other: GraphNumber) -> GraphNumber:
+        """Whether one of two is true."""
+        return self.converted("bool") | other.converted("bool")
+
+    def both(self, other: GraphNumber) -> GraphNumber:
+        """Whether both are true."""
+        return self.converted("bool") & other.converted("bool")
+
+    def kept_if(self, condition: GraphNumber) -> GraphNumber:
+        """The int where the condition holds, else 0."""
+        atoms = (self.owner.atom(x) for x in (self, condition.converted("int")))
+        return GraphNumber(self.owner, "int", self.owner.node(ew.Mul(), *atoms), self.bound)
+
+    # -- what needs the number itself -------------------------------------------------------------------------------------
+    def _unknown(self, *_: Any) -> Any:
+        raise self.owner.unknown(f"a Python {self.category} that is known when the graph runs is needed while parsing")
+
+    __bool__ = __int__ = __float__ = __index__ = __complex__ = _unknown
+
+    def __repr__(self) -> str:
+        return f"<{self.category} known when the graph runs>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if hasattr({"int": int, "float": float, "bool": bool}[self.category], name):
+            raise self.owner.unknown(f"`{name}` of a number that is known when the graph runs")
+        raise AttributeError(f"'{self.category}' object has no attribute '{name}'")
+
+
+GraphNumber.__name__ = GraphNumber.__qualname__ = "number"
+
+_INT, _DOUBLE = 2**63, 2**53
+"""What no int of 64 bits reaches; up to where a double is every int."""
+
+_STEP = 2**32
+"""A number that goes from round to round is taken for a counter when no more than that is added to it."""
+
+
+def _bound(x: Any) -> int | None:
+    """What no int of `x` is further from 0 than."""
+    if isinstance(x, GraphNumber):
+        return x.bound if x.category != "float" else 0
+    return abs(x) if isinstance(x, int) else 0
+
+
+def _sum_bound(a: int | None, b: int | None) -> int | None:
+    if a is None or b is None:
+        return None if (a or 0) <= _STEP and (b or 0) <= _STEP and (a, b) != (None, None) else _INT
+    return a + b
+
+
+_BOUND: dict[Any, Callable[[int | None, int | None], int | None]] = {
+    operator.add: _sum_bound, operator.sub: _sum_bound,
+    operator.mul: lambda a, b: 0 if 0 in (a, b) else 1 if a == b == 1 else None if a is None or b is None else a * b,
+}
+
+
+def _is_large(x: Any) -> bool:
+    """Whether it is a Python int of more than 64 bits."""
+    return isinstance(x, int) and not -_INT <= x < _INT
+
+
+def _category(x: object) -> str | None:
+    return "bool" if isinstance(x, bool) else "int" if isinstance(x, int) else "float" if isinstance(x, float) else None

@@ -1,0 +1,118 @@
+"""Lowering: while a function is made into a graph, this stands where a tape would stand, and ops become nodes.
+
+The frontend runs the function's tree; tensors in it are symbolic.  Whatever computes on them, the user's code or the library's, ends
+in `apply` or one of its kin, and these ask the thread's tape: a tape records what has been computed, a `Lowering` emits what
+is to be computed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.diagnostics import Loc
+from adjoint.frontend.branches import Unreachable
+from adjoint.frontend.world import Kind
+from adjoint.ir.core import Function, Module, Region, Value, tensor_type
+from adjoint.passes.escapes import with_escapes
+from adjoint.runtime.execution.graph import Graph
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.lowering.emitting import value_slot
+from adjoint.runtime.graphs.lowering.gradients import Gradients
+from adjoint.runtime.graphs.lowering.returned import Returned
+from adjoint.runtime.graphs.outline import outlined
+from adjoint.runtime.graphs.templates import Template
+from adjoint.runtime.process.tracer import set_tape, state
+
+__all__ = ["Lowered", "Lowering", "lowered"]
+
+_DEPTH = 10_000
+"""Python's frames that a function being parsed may need: some 15 for each call, or each `if`, that is nested in others."""
+
+
+class Lowered:
+    """A function that has been made into a graph.
+
+    graph      ready to be bound
+    guards     what it was made for, beside the types of its arguments
+    outline    of its result: what its slots hold are the graph's first results
+    written    which arguments the function writes in place: their new numbers are the graph's last results
+    decisions  what was assumed of the results of forward hooks, by site
+    sites      the site of each `apply!` of such hooks, by its symbol
+    """
+
+    def __init__(
+        self, graph: Graph, guards: Guards, outline: Any, written: tuple[int, ...], decisions: dict[Any, Any], sites: dict[str, Any],
+    ):
+        self.graph, self.guards, self.outline, self.written = graph, guards, outline, written
+        self.decisions, self.sites = decisions, sites
+
+
+def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, symbol: str, loc: Loc,
+            decisions: dict[Any, Any] | None = None, names: Sequence[str] = ()) -> Lowered:
+    """Make a graph.
+
+    call       runs the function on the lowering, with the arguments in it
+    arguments  (args, kwargs), their tensors taken out
+    decisions  what is known of the results of forward hooks, by site
+    names      of the tensors among the arguments
+    """
+    outer, around, limit = state.tape, state.lowering, sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        for asks in (False, True):
+            state.lowering = lowering = Lowering(symbol, loc, decisions or {}, asks)
+            state.tape = lowering  # pyright: ignore[reportAttributeAccessIssue] - it stands where a tape stands
+            try:
+                return lowering.run(call, arguments, names)
+            except Exception:
+                # It may be the assumption that hooks leave structure and types as they are which does not fit.
+                if not lowering.assumes:
+                    raise
+            finally:
+                lowering.end()
+        raise AssertionError("a lowering that asks assumes nothing")
+    finally:
+        set_tape(outer)
+        state.tape, state.lowering = outer, around
+        sys.setrecursionlimit(limit)
+
+
+class Lowering(Gradients):
+    """One function being made into a graph; the `World` of the frontend, and what ops emit to."""
+
+    def run(self, call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, names: Sequence[str]) -> Lowered:
+        params = [Value(type_, names[i] if i < len(names) else "x") for i, type_ in enumerate(arguments.types)]
+        self.named.update(params)
+        categories = [arguments.numbers[i].__name__ if i in arguments.numbers else "tensor" for i in range(len(params))]
+        leaves = [self.wrapped(Kind(category, tensor_type(param)), param) for category, param in zip(categories, params, strict=True)]
+        args, kwargs = arguments.build(leaves)
+        self.frontend.aliases.given = leaves
+        try:
+            result = call(self, args, kwargs)
+        except Unreachable:
+            result = None
+        outline, found = outlined(Returned(self.frontend).taken(result), value_slot)
+        written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
+        results = [self.atom(x) for x in (*found, *(leaves[i] for i in written))]
+        body = Region(tuple(params), tuple(self.builder.nodes), tuple(results))
+        body = with_escapes(body, self.escaped)
+        function = Function(self.symbol, body, loc=self.start)
+        module = Module({s: x.type for s, x in self.state.items()}, dict(self.declared), {self.symbol: function})
+        graph = Graph(module, self.symbol, self.state, self.hosts, self.cell_sites, tuple(self.own_cells))
+        self.guards.freeze()
+        return Lowered(graph, self.guards, outline, written, self.taken, self.hook_sites)
+
+    def end(self) -> None:
+        """Let go of everything: what a lowering refers to is freed at once, cells among it.
+
+        Tensors of the graph that have got out still name this lowering as theirs.
+        """
+        self.frontend.end()
+        del self.frontend
+        self.guards = Guards()
+        self.parameters = {}
+        self.state, self.symbols, self.hosts, self.declared, self.cell_sites, self.reads = {}, {}, {}, {}, {}, {}
+        self.decisions, self.taken, self.hook_sites, self.kept = {}, {}, {}, []
+        self.own_cells, self.own_parameters, self.made_of_numbers = [], {}, {}

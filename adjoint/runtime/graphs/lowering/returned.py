@@ -1,0 +1,353 @@
+"""What parsed code returns, as what each run of the graph can make anew.
+
+Parsed code is run once, its graph many times.  An object that it made and returns is therefore a pattern: at each call there is another
+one, of the same type, with the values of that call in it.  What was there before the function ran goes out as it is.
+
+    zip(xs, ys)              Remade(parts=[(x0, y0), (x1, y1)], end=...)     a fresh iterator at each call
+    Net.Output(loss, y)      Remade(parts={"loss": .., "y": ..}, ...)        a fresh object
+    lambda: x + 1            Remade(parts=(x, ..), ...)                      a function of Python's with that call's `x`
+
+An object that holds a value of the graph and that is not known here is refused: it would hold a tensor without numbers.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import copy
+import functools
+import gc
+import itertools
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint.diagnostics import CompileError
+from adjoint.frontend import errors
+from adjoint.frontend.branches import PerhapsNone
+from adjoint.frontend.calls import Lowerer
+from adjoint.frontend.chosen import check
+from adjoint.frontend.frame import UNBOUND, Closure, Unusable
+from adjoint.frontend.outside import beneath
+from adjoint.frontend.python_functions import python_function
+from adjoint.frontend.text import RunTimeText
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.graphs.outline import Remade
+from adjoint.runtime.tensor.structure import items, like
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Returned"]
+
+_MOST_ITEMS = 1_000_000
+"""How many items an iterator that is returned may have left."""
+
+_Item = TypeVar("_Item")
+
+
+def _itself(x: _Item) -> _Item:
+    return x
+
+
+def _generated(items: Iterable[_Item]) -> Iterator[_Item]:
+    yield from items
+
+
+def _zipped(items: list[tuple[Any, ...]]) -> Iterator[Any]:
+    return zip(*zip(*items, strict=True), strict=True)
+
+
+def _counted(items: list[tuple[int, Any]]) -> Iterator[Any]:
+    return enumerate([x for _, x in items], items[0][0] if items else 0)
+
+
+def _backwards(items: list[_Item]) -> Iterator[_Item]:
+    items.reverse()
+    return reversed(items)
+
+
+def _stepped(items: list[int]) -> Iterator[int]:
+    step = items[1] - items[0] if len(items) > 1 else 1
+    return iter(range(items[0], items[-1] + step, step) if items else range(0))
+
+
+_ITERATORS: dict[type, Callable[[list[Any]], Iterator[Any]]] = {
+    zip: _zipped, enumerate: _counted, map: lambda items: map(_itself, items), filter: lambda items: filter(lambda x: True, items),
+    type(iter([])): iter, type(iter(())): lambda items: iter(tuple(items)), types.GeneratorType: _generated,
+    type(reversed([])): _backwards, itertools.chain: itertools.chain,
+    itertools.islice: lambda items: itertools.islice(items, None),
+    type(iter("a")): lambda items: iter("".join(items)), type(iter("\xe9")): lambda items: iter("".join(items)),
+    type(iter(b"")): lambda items: iter(bytes(items)), type(iter(range(0))): _stepped,
+    type(iter({})): lambda items: iter(dict.fromkeys(items)), type(iter({}.items())): lambda items: iter(dict(items).items()),
+    type(iter({}.values())): lambda items: iter(dict(enumerate(items)).values()),
+}
+"""For each type of iterators, how one is made that gives these items."""
+
+_VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
+_VIEWS |= {type(getattr(collections.OrderedDict(), name)()): name for name in ("keys", "values", "items")}
+
+_CONSTANT = (
+    type, types.ModuleType, types.FunctionType, types.CodeType, str, bytes, int, float, complex, type(None), range, np.generic, np.dtype,
+)
+_CHANGED = (collections.OrderedDict, dict, list, collections.deque)
+"""Containers that a caller may change: it matters at how many places one stands."""
+_BY_CONTENTS = (list, dict, set, collections.deque, bytearray, np.ndarray, types.MappingProxyType)
+"""Containers that are one argument for a graph if their contents are the same."""
+_LATE = (GraphTensor, GraphNumber, RunTimeText)
+
+
+class Returned:
+    """Takes the result of one lowering apart."""
+
+    def __init__(self, frontend: Lowerer):
+        self._on = frontend
+        self._known: dict[int, tuple[Any, Any]] = {}
+        """By id, each object with what stands for it; None as long as that is being made."""
+        self._met: dict[int, int] = {}
+        """By id, how often each container stands in what is returned."""
+
+    def _check_own(self, x: Any) -> None:
+        """CompileError for a cell that the graph has made, or a Parameter of one: each call would return the same."""
+        world: Any = self._on.world
+        if any(x is made for made in (*world.own_cells, *world.own_parameters.values())):
+            raise errors.UNSUPPORTED.at(
+                self._on.returned_at,
+                f"{errors.with_article(type(x).__name__)} that the graph makes is returned, of which each call would need a new one",
+                help="make it outside, once: in `__init__`; or return the numbers of a Parameter: `p.value()`")
+
+    def taken(self, x: Any) -> Any:
+        """Return what stands for a value: itself, a structure of such, or what is made anew.
+
+        CompileError for an object that holds a value of the graph where it cannot be replaced.
+        """
+        self._check_own(x)
+        if isinstance(x, (*_CONSTANT, *_LATE, Tensor)):
+            return x
+        check(x)
+        if isinstance(x, PerhapsNone):
+            return Remade((x.there, self.taken(x.value)), end=lambda _, parts: parts[1] if parts[0] else None)
+        if not self._known:
+            self._meet(x)
+        if id(x) not in self._known:
+            self._known[id(x)] = x, None
+            self._known[id(x)] = x, self._taken(x)
+        found = self._known[id(x)][1]
+        if found is None:
+            raise self._refused(x, "which contains itself")
+        return found
+
+    def _taken(self, x: Any) -> Any:
+        if isinstance(x, Closure):
+            return self._function(x)
+        if self._goes_out(x):
+            for held in (x, *beneath(x)):
+                self._on.world.read_identity(held)
+            return Remade(begin=lambda: x)
+        parts = items(x)
+        if parts is None:
+            return self._object(x)
+        if isinstance(x, dict) and any(map(self._holds_late, x)):
+            raise self._refused(x, "as keys of it")
+        if isinstance(x, _CHANGED) and (self._met.get(id(x), 0) > 1 or _attributes(x)):
+            return self._container(x, parts)
+        return like(x, [self.taken(part) for part in parts])
+
+    def _goes_out(self, x: Any) -> bool:
+        """Whether an object of the program around is returned as it is.  A container among the arguments is copied."""
+        outside = self._on.outside
+        return not isinstance(x, (tuple, slice)) and outside.holds(x) and not (isinstance(x, _BY_CONTENTS) and outside.is_given(x))
+
+    def _meet(self, x: Any) -> None:
+        """Count how often each container stands in what is returned, and in the attributes of objects there."""
+        pending = [x]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, (*_CONSTANT, *_LATE, Tensor, Closure)) or self._goes_out(part):
+                continue
+            parts = items(part)
+            if parts is None and self._is_plain(part):
+                parts = [*getattr(part, "__dict__", {}).values()]
+            if parts is not None:
+                self._met[id(part)] = self._met.get(id(part), 0) + 1
+                if self._met[id(part)] == 1:
+                    pending += parts
+
+    def _container(self, x: Any, parts: Sequence[Any]) -> Remade:
+        """A container that stands at several places, or has attributes: one object for all of them at each call."""
+        kind: Any = next(kind for kind in _CHANGED if isinstance(x, kind))
+        empty = copy.copy(x)
+        kind.clear(empty)
+        attributes = _attributes(x)
+        for name in attributes:
+            setattr(empty, name, None)
+
+        def end(made: Any, filled: tuple[list[Any], dict[str, Any]]) -> Any:
+            if isinstance(made, dict):
+                for name, part in zip(names, filled[0], strict=True):
+                    kind.__setitem__(made, name, part)
+            else:
+                kind.extend(made, filled[0])
+            for name, value in filled[1].items():
+                setattr(made, name, value)
+            return made
+
+        names = [*dict.keys(x)] if isinstance(x, dict) else []
+        made = Remade(begin=lambda: copy.copy(empty), end=end)
+        self._known[id(x)] = x, made  # it may contain itself
+        made.parts = [self.taken(part) for part in parts], self.taken(attributes)
+        return made
+
+    def _object(self, x: Any) -> Any:
+        kind = type(x)
+        if kind in (set, frozenset):
+            return self._of_items(x, kind)
+        if isinstance(x, np.ndarray):
+            if not x.dtype.hasobject:
+                return Remade(begin=x.copy().copy)
+            shape = x.shape
+            return self._of_items(x.ravel().tolist(), lambda parts: _array(parts, shape))
+        if kind in (bytearray, array.array):
+            contents = x[:]
+            return Remade(begin=lambda: contents[:])
+        if kind in _VIEWS or kind is types.MappingProxyType:
+            (mapping,) = gc.get_referents(x)
+            name = _VIEWS.get(kind)
+            return Remade(self.taken(mapping), end=lambda _, held: getattr(held, name)() if name else types.MappingProxyType(held))
+        if isinstance(x, functools.partial):
+            if getattr(x.func, "__func__", None) is Lowerer.call_back:
+                return self.taken(x.args[0])
+            return Remade(self.taken((x.func, x.args, {**x.keywords})), end=lambda _, parts: kind(parts[0], *parts[1], **parts[2]))
+        if isinstance(x, types.MethodType):
+            return Remade(self.taken((x.__func__, x.__self__)), end=lambda _, parts: types.MethodType(*parts))
+        if isinstance(x, (types.BuiltinMethodType, types.MethodWrapperType)):
+            name = x.__name__
+            return Remade(self.taken((x.__self__,)), end=lambda _, parts: getattr(parts[0], name))
+        if isinstance(x, Iterator) and id(x) in self._on.iterators:
+            return self._iterator(x)
+        if self._is_plain(x):
+            return self._instance(x)
+        if self._holds_late(x):
+            raise self._refused(x)
+        return Remade(begin=lambda: x)
+
+    def _of_items(self, parts: Iterable[Any], make: Callable[[list[Any]], Any]) -> Remade:
+        return Remade([self.taken(part) for part in parts], end=lambda _, parts: make(parts))
+
+    def _iterator(self, x: Iterator[Any]) -> Remade:
+        """What an iterator that parsed code has made has left."""
+        make = _ITERATORS.get(type(x))
+        if make is None:
+            raise self._refused(x)
+        left = list(itertools.islice(x, _MOST_ITEMS + 1))
+        if len(left) > _MOST_ITEMS:
+            raise errors.UNSUPPORTED.at(self._on.returned_at, "an iterator that does not seem to end is returned",
+                                        help="make it outside of the function, of what the function returns")
+        return self._of_items(left, make)
+
+    def _is_plain(self, x: Any) -> bool:
+        """Whether an object is nothing but its attributes."""
+        kind = type(x)
+        if self._on.world.is_cell(x) or self._on.world.is_library(kind) or isinstance(x, BaseException):
+            return False
+        if kind is types.SimpleNamespace:
+            return True
+        try:
+            object.__new__(kind)
+        except TypeError:
+            return False
+        return kind.__flags__ & _HEAP_TYPE != 0
+
+    def _instance(self, x: Any) -> Remade:
+        """An instance of the user's class: another one with such attributes."""
+        kind = type(x)
+        made = Remade(begin=kind if kind is types.SimpleNamespace else lambda: object.__new__(kind), end=_with_attributes)
+        self._known[id(x)] = x, made  # its attributes may lead to it
+        own = dict(getattr(x, "__dict__", {}))
+        for base in kind.__mro__:
+            for name, member in vars(base).items():
+                if isinstance(member, types.MemberDescriptorType) and name != "__dict__" and hasattr(x, name):
+                    own[name] = getattr(x, name)
+        made.parts = {name: self.taken(value) for name, value in own.items()}
+        return made
+
+    # -- functions --------------------------------------------------------------------------------------------------
+    def _function(self, function: Closure) -> Remade:
+        """A function that parsed code has defined, as Python's own, with the values around it of each run."""
+        names = {name: value for name, value in self._on.names_around(function, f"`{function.__name__}`, which is returned,").items()
+                 if value is not UNBOUND and not isinstance(value, Unusable)}
+        pattern = python_function(function.__node__, function.__frame__, dict.fromkeys(names), function.__signature__)
+        free, defaults = pattern.__code__.co_freevars, (pattern.__defaults__, pattern.__kwdefaults__)
+        pattern.__defaults__ = pattern.__kwdefaults__ = None
+        called = function.__name__, function.__qualname__
+
+        def begin() -> Any:
+            around = tuple([types.CellType() for _ in free])
+            return types.FunctionType(pattern.__code__, pattern.__globals__, pattern.__name__, None, around)
+
+        def end(made: Any, parts: tuple[dict[str, Any], Any, Any, dict[str, Any]]) -> Any:
+            values, made.__defaults__, made.__kwdefaults__, attributes = parts
+            for name, cell in zip(free, made.__closure__ or (), strict=True):
+                cell.cell_contents = values[name]
+            made.__doc__, made.__name__, made.__qualname__, made.__module__ = pattern.__doc__, *called, pattern.__module__
+            for name, value in attributes.items():
+                setattr(made, name, value)
+            return made
+
+        made = Remade(begin=begin, end=end)
+        self._known[id(function)] = function, made  # it may call itself
+        made.parts = {name: self.taken(names[name]) for name in free}, *map(self.taken, (*defaults, vars(function)))
+        return made
+
+    # -- what is refused ----------------------------------------------------------------------------------------------
+    def _holds_late(self, x: Any) -> bool:
+        """Whether a value of the graph, or a function that parsed code has defined, can be reached from an object."""
+        outside, pending, seen = self._on.outside, [x], set[int]()
+        while pending:
+            part = pending.pop()
+            if isinstance(part, (*_LATE, Closure)):
+                return True
+            if id(part) not in seen and not outside.holds(part):
+                seen.add(id(part))
+                pending += outside.parts(part)
+        return False
+
+    def _refused(self, x: Any, how: str = "") -> CompileError:
+        kind = errors.with_article(type(x).__name__)
+        if not self._holds_late(x):
+            return errors.UNSUPPORTED.at(
+                self._on.returned_at, f"{kind}{f', {how},' if how else ''} is returned, which a graph cannot make anew at each call",
+                help="make it outside of the function, of what the function returns" + (
+                    "; of one that ends, `list(..)` can be returned" if isinstance(x, Iterator) else ""))
+        what = f"values that the graph computes are returned inside of {kind}{f', {how}' if how else ''}"
+        instead = "return a list of what it gives: `list(..)`" if isinstance(x, Iterator) \
+            else "return them themselves, or in tuples, lists and dicts"
+        return errors.STORED_TENSOR.at(self._on.returned_at, what, help=instead)
+
+
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that a `class` statement has made."""
+
+
+def _attributes(x: Any) -> dict[str, Any]:
+    """What a container of a subclass has beside its items."""
+    made_of = {"default_factory": x.default_factory} if isinstance(x, collections.defaultdict) else {}
+    return made_of | getattr(x, "__dict__", {})
+
+
+def _with_attributes(made: Any, attributes: dict[str, Any]) -> Any:
+    own = getattr(made, "__dict__", None)
+    for name, value in attributes.items():
+        if own is None or isinstance(getattr(type(made), name, None), types.MemberDescriptorType):
+            object.__setattr__(made, name, value)
+        else:
+            own[name] = value
+    return made
+
+
+def _array(parts: list[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array of objects."""
+    made = np.empty(len(parts), object)
+    for i, part in enumerate(parts):
+        made[i] = part
+    return made.reshape(shape)

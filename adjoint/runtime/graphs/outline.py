@@ -1,0 +1,110 @@
+"""The outline of a value: its structure, with a slot in place of each tensor and run-time number.
+
+    outlined((x, {"rate": 0.1}))  ->  (Slot(f32[3]), {"rate": 0.1}),  [x]
+
+Outlines are compared by `key`: what stands in them are constants, and what the slots say are types.  A Parameter is a
+constant, meant by its identity.  An object that is to be made anew each time is a `Remade`: it has parts, and how it is made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from adjoint.frontend.text import RunTimeText
+from adjoint.ir.types import TensorType
+from adjoint.runtime.graphs.guards import constants
+from adjoint.runtime.tensor.structure import items, mapped
+
+__all__ = ["Remade", "Slot", "filled", "outline_key", "outlined", "slots_of"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A tensor, or a run-time number of a Python type ("int", "float", "bool"), of a type in the IR."""
+
+    category: str
+    type: TensorType
+
+
+@dataclass(eq=False)
+class Remade:
+    """An object that is made anew each time, once for all places at which it stands.
+
+    parts  what is in it, a structure
+    begin  gives the object without its parts, where these may refer to it; else None
+    end    is given that and the parts, and gives the object
+    """
+
+    parts: Any = ()
+    begin: Callable[[], Any] = lambda: None
+    end: Callable[[Any, Any], Any] = lambda made, parts: made
+
+    def filled(self, walked: Callable[[Any], Any], made: dict[int, Any]) -> Any:
+        """Return the object; `made` has those that are made already."""
+        if id(self) not in made:
+            made[id(self)] = begun = self.begin()
+            made[id(self)] = self.end(begun, walked(self.parts))
+        return made[id(self)]
+
+
+_SlotOf = Callable[[Any], Slot | None]
+
+
+def outlined(value: Any, slot_of: _SlotOf) -> tuple[Any, list[Any]]:
+    """Return the outline of a value and what stands in its slots, in order; `slot_of` gives the slot of a leaf, None for a constant."""
+    found: list[Any] = []
+    return mapped(value, partial(_slotted, slot_of, found, {})), found
+
+
+# Not functions inside of each other: these would be a cycle, and keep what they have seen until the collector comes.
+def _slotted(slot_of: _SlotOf, found: list[Any], remade: dict[int, Remade], leaf: Any) -> Any:
+    slot = slot_of(leaf)
+    if slot is not None:
+        found.append(leaf)
+        return slot
+    walked = partial(mapped, change=partial(_slotted, slot_of, found, remade))
+    if isinstance(leaf, Remade):
+        if id(leaf) not in remade:
+            known = remade[id(leaf)] = Remade((), leaf.begin, leaf.end)
+            known.parts = walked(leaf.parts)
+        return remade[id(leaf)]
+    return leaf.mapped(walked) if isinstance(leaf, RunTimeText) else leaf
+
+
+def filled(outline: Any, leaves: Sequence[Any]) -> Any:
+    """Return the value of an outline whose slots hold `leaves`; text becomes a str."""
+    return mapped(outline, partial(_next_of, iter(leaves), {}))
+
+
+def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
+    if isinstance(leaf, Slot):
+        return next(left)
+    if not isinstance(leaf, (Remade, RunTimeText)):
+        return leaf
+    walked = partial(mapped, change=partial(_next_of, left, made))
+    return leaf.filled(walked, made) if isinstance(leaf, Remade) else leaf.with_values(walked)
+
+
+def slots_of(outline: Any) -> list[Slot]:
+    """The slots of an outline, in order."""
+    return outlined(outline, lambda x: x if isinstance(x, Slot) else None)[1]
+
+
+def outline_key(outline: Any, hold: Callable[[object], None] = lambda _: None) -> Hashable:
+    """What compares equal for outlines that are the same; `hold` is told every object that is meant by its identity."""
+    return constants.key(_plain(outline), hold)
+
+
+def _plain(outline: Any) -> Any:
+    """The outline with slots, and the kinds of what holds them, as plain values, which compare by value."""
+    if isinstance(outline, Slot):
+        return ("<slot>", outline.category, str(outline.type))
+    parts = items(outline)
+    if parts is None:
+        return outline
+    if isinstance(outline, dict):
+        return type(outline), dict(zip(outline, map(_plain, parts), strict=True))
+    return (type(outline), *map(_plain, parts))

@@ -1,0 +1,199 @@
+"""Templates: nested Python structures with their tensors taken out.
+
+`flatten` takes a tuple, list, dict, named tuple or slice of tensors and other things apart: into its tensors, in order,
+and a template that says where they go, of which types they are, and what everything else is.  The template of a
+function's arguments is what a graph is found by: two are equal when their structures are, their tensors' types, and
+their other leaves as constants (`adjoint.runtime.graphs.guards.constants`).
+"""
+
+from __future__ import annotations
+
+import collections
+import weakref
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+from adjoint.ir.types import BOOL, F64, I64, TensorType
+from adjoint.runtime.graphs.guards.constants import key
+from adjoint.runtime.tensor.mutable import MUTABLE
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import items, made
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Template", "flatten"]
+
+_NUMBERS = {bool: BOOL, int: I64, float: F64}
+"""The dtype of a number that is an input."""
+_FREQUENT = frozenset({int, float, bool, str, type(None)})
+"""Fast path: the commonest leaves."""
+_WALKED = frozenset({tuple, list, dict, collections.OrderedDict, slice})
+"""Containers whose tensors are inputs, besides named tuples: these alone the frontend takes for what they hold."""
+
+
+def flatten(value: Any) -> tuple[Template, list[Tensor]]:
+    """The template of `value`, and its tensors in order.
+
+    Tensors are inputs; a Parameter is not, nor is a tensor in anything else than tuples, lists, dicts and slices.
+    Numbers that `mutable` marked, themselves or what they are in, become 0-d tensors: Int64, Float64, Bool.  What
+    `mutable` made comes back from `build` as a plain tuple, list or dict.
+
+    ValueError when `value` contains itself.
+    """
+    taken = _Taken()
+    try:
+        node = taken.node(value, False)
+    except RecursionError:
+        raise ValueError(f"a {type(value).__name__} cannot be an argument of a graph: "
+                         "it contains itself, or is nested too deeply") from None
+    return Template(node, taken.leaves, taken.held, tuple([x.type for x in taken.tensors]), taken.numbers), taken.tensors
+
+
+class Template:
+    """A structure whose tensors are taken out; hashable, equal to another of the same structure, types and constants.
+
+    types    of the tensors, in order
+    numbers  what kind of number the tensor stands for that `mutable` marked, by its position
+    """
+
+    __slots__ = ("__weakref__", "_hash", "_held", "_leaves", "_node", "numbers", "types")
+
+    def __init__(
+        self, node: Hashable, leaves: Sequence[Any] | None, held: Sequence[Any], types: tuple[TensorType, ...], numbers: dict[int, type]
+    ):
+        self._node, self._leaves, self._held, self.types, self.numbers = node, leaves, held, types, numbers
+        self._hash = hash(node)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        """Leaves are compared by their ids: these mean something as long as they live, in both."""
+        return self is other or (
+            isinstance(other, Template) and self._node == other._node and (not self._held or (self.is_alive and other.is_alive)))
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether every object is there that the template means by its identity; see `lasting`."""
+        return not any(isinstance(held, _Weak) and held.gone for held in self._held)
+
+    def lasting(self) -> Template:
+        """An equal template that keeps no object alive that there are weak references to: the key of a cache.
+
+        It cannot be built.  When an object is gone that it means, it is equal to no other template any more.
+        """
+        return Template(self._node, None, [_weak(held) for held in self._held], self.types, self.numbers)
+
+    def build(self, tensors: Sequence[Any]) -> Any:
+        """The structure with `tensors` in their places; ValueError when there are more or fewer places."""
+        if len(tensors) != len(self.types):
+            raise ValueError(f"{self!r} has places for {len(self.types)} tensors, but got {len(tensors)}")
+        if self._leaves is None:
+            raise ValueError("a lasting template has let go of its leaves: it cannot be built")
+        return _built(self._node, iter(tensors), iter(self._leaves))
+
+    def __repr__(self) -> str:
+        if self._leaves is None:
+            return f"<template of {', '.join(map(repr, self.types)) or 'no tensors'}>"
+        return repr(self.build([_Written(f"mutable {t}" if i in self.numbers else repr(t)) for i, t in enumerate(self.types)]))
+
+
+class _Written(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class _Weak:
+    """A weak reference of a template; not to be confused with one that the user's structure holds."""
+
+    __slots__ = ("reference",)
+
+    def __init__(self, value: Any):
+        self.reference = weakref.ref(value)
+
+    @property
+    def gone(self) -> bool:
+        return self.reference() is None
+
+
+def _weak(value: Any) -> Any:
+    try:
+        return _Weak(value)
+    except TypeError:
+        return value
+
+
+class _Input:
+    """Marks the node of a number that is an input."""
+
+
+class _Taken:
+    """What has been taken out of a structure.
+
+    leaves  what is left in its places: everything but tensors
+    held    all that is meant by its identity
+    """
+
+    __slots__ = ("held", "leaves", "numbers", "tensors")
+
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
+        self.leaves: list[Any] = []
+        self.held: list[Any] = []
+        self.numbers: dict[int, type] = {}
+
+    def node(self, value: Any, marked: bool) -> Hashable:
+        """What stands for `value`: a type for a tensor, (kind, items) for a structure, a constant's key for others.
+
+        marked  whether numbers are inputs, since `mutable` marked what they are in
+        """
+        kind = type(value)
+        if kind is Tensor:
+            self.tensors.append(value)
+            return value.type
+        if kind is tuple or kind is list:
+            return kind, *[self.node(item, marked) for item in value]
+        if kind in _FREQUENT and not marked:
+            self.leaves.append(value)
+            return key(value)
+        if kind in MUTABLE:
+            marked, kind = True, MUTABLE[kind]
+        if kind in _WALKED or _is_named(kind):
+            parts = items(value)
+            assert parts is not None
+            if not issubclass(kind, dict):
+                return kind, *[self.node(item, marked) for item in parts]
+            self.leaves.append(tuple(value))
+            names = tuple([key(name, self.held.append) for name in value])
+            return kind, names, *[self.node(item, marked) for item in parts]
+        if marked:
+            for number in _NUMBERS:
+                if issubclass(kind, number):
+                    return self._number(value, number)
+        if issubclass(kind, Tensor) and not issubclass(kind, Parameter):
+            self.tensors.append(value)
+            return value.type
+        self.leaves.append(value)
+        return key(value, self.held.append)
+
+    def _number(self, value: Any, kind: type) -> Hashable:
+        self.numbers[len(self.tensors)] = kind
+        self.tensors.append(Tensor(kind(value), _NUMBERS[kind]))
+        return _Input, kind
+
+
+def _is_named(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_make")
+
+
+def _built(node: Any, tensors: Iterator[Any], leaves: Iterator[Any]) -> Any:
+    if isinstance(node, TensorType):
+        return next(tensors)
+    kind = node[0]
+    if kind is _Input:
+        return next(tensors)
+    if kind not in _WALKED and not (isinstance(kind, type) and _is_named(kind)):
+        return next(leaves)
+    names, parts = (next(leaves), node[2:]) if issubclass(kind, dict) else ((), node[1:])
+    return made(kind, names, [_built(part, tensors, leaves) for part in parts])

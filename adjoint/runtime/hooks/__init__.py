@@ -1,0 +1,1 @@
+"""Hooks of tensors and cells: their handles, and how they fire."""

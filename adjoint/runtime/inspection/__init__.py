@@ -1,0 +1,1 @@
+"""The stages of a graph from its IR to its C, and the files that `save_graphs` writes."""

@@ -1,0 +1,217 @@
+"""`set_context(save_graphs=...)`: each graph that is made is written to files, stage by stage.
+
+    Net_0000_00_parsed.ir   Net_0000_01_optimised.ir       the first graph that was made of Net
+    Net.grad_0000_00_adjoint.ir                            an adjoint, when a gradient is taken that was not taken before
+
+1: these; 2: also what each pass leaves, the path that an adjoint was made of, and the C; 3: also pictures, `.dot` for
+Graphviz.  Numbers go on where they stopped, also those of earlier processes: no file is ever written over.  A file that
+cannot be written is told once, and the program runs on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from adjoint.ir.core import Atom, Function, Host, Module, Node, Region, Value, free_values, walk
+from adjoint.ir.print import print_module
+from adjoint.runtime.process import context
+
+if TYPE_CHECKING:
+    from adjoint.runtime.gradients.tape import Assembled, Step, Tape
+
+__all__ = ["save_adjoint", "save_graph"]
+
+_told: set[str] = set()
+_next: dict[tuple[str, str], int] = {}
+"""The number to try first, by directory and graph."""
+
+
+def save_graph(graph: Any) -> None:
+    """Write a graph's stages, if the context asks for it."""
+    level = context.get_context("save_graphs")
+    if level:
+        _saved(graph.symbol, lambda: _stages_of_graph(graph.module, level))
+
+
+def save_adjoint(tape: Tape, start: Step, assembled: Assembled, results: Sequence[Atom], adjoint: Function) -> None:
+    """Write the adjoint of what was recorded since `start`, if the context asks for it.
+
+    results  what of the path is differentiated
+    """
+    level = context.get_context("save_graphs")
+    if level:
+        _saved(f"{_name_of(start.about)}.grad", lambda: _stages_of_adjoint(tape, assembled, results, adjoint, level))
+
+
+_Files = list[tuple[str, str, str]]
+"""(stage, extension, text), in order."""
+
+
+def _stages_of_graph(module: Module, level: int) -> _Files:
+    # Passes and the emitter are loaded for the first graph that is written.
+    from adjoint.runtime.inspection.stages import expanded, optimised
+
+    parts: list[tuple[str, Module]] = [("parsed", module)]
+
+    def observe(position: int, step: Any, before: Module, after: Module) -> None:
+        if step is not None and level > 1:
+            parts.append((step.name, after))
+
+    parts.append(("optimised", optimised(module, [observe])))
+    return _files(parts, level, lambda: [expanded(module)])
+
+
+def _stages_of_adjoint(tape: Tape, assembled: Assembled, results: Sequence[Atom], adjoint: Function, level: int) -> _Files:
+    from adjoint.runtime.gradients.trace import host_text  # see above
+
+    hosts = {symbol: Host(host_text(tape, position)) for symbol, position in assembled.hosts.items()}
+
+    def module(function: Function) -> Module:
+        named = {getattr(node.op, name, "") for node in walk(function.body) for name in ("symbol", "rule")}
+        return Module({}, {symbol: host for symbol, host in hosts.items() if symbol in named}, {function.symbol: function})
+
+    parts = [("adjoint", module(adjoint))]
+    if level > 1:
+        free = [value for value in free_values(assembled.nodes, results) if isinstance(value, Value)]
+        path = Region(tuple(free), tuple(assembled.nodes), tuple(results))
+        parts.insert(0, ("recorded", module(Function("path", path))))
+    return _files(parts, level, lambda: [part for _, part in parts])
+
+
+def _files(parts: Sequence[tuple[str, Module]], level: int, computed: Callable[[], list[Module]]) -> _Files:
+    files: _Files = []
+    for stage, module in parts:
+        files.append((stage, "ir", print_module(module)))
+        if level > 2:
+            files.append((stage, "dot", _picture(module)))
+    if level > 1:
+        from adjoint.runtime.inspection.stages import kernels  # see above
+
+        files.append(("kernels", "c", "\n".join(kernel["text"] for kernel in kernels(*computed()))))
+    return files
+
+
+def _name_of(owner: Any) -> str:
+    """A name for what a gradient is taken of: a function's code, a Cell's class, a node of a graph."""
+    if isinstance(owner, CodeType):
+        return owner.co_name
+    if isinstance(owner, type) and not owner.__module__.startswith("adjoint.runtime"):
+        return owner.__name__
+    return "graph"
+
+
+# -- files -----------------------------------------------------------------------------------------------------------------
+def _saved(name: str, made: Callable[[], _Files]) -> None:
+    """Write the files that `made` gives, under the next free number; what goes wrong is told once for a directory."""
+    folder = os.path.abspath(context.get_context("save_graphs_path"))
+    plain = re.sub(r"[^\w.-]", "_", name)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        files = made()
+        number = _claimed(folder, plain, files[0])
+        stage = 0
+        for i, (title, extension, text) in enumerate(files[1:], 1):
+            stage += title != files[i - 1][0]
+            _written(folder, f"{plain}_{number:04}_{stage:02}_{title}.{extension}", text, os.replace)
+    except Exception as failed:  # a graph that cannot be shown is one that runs all the same
+        if folder not in _told:
+            _told.add(folder)
+            print(f"adjoint: the graphs are not saved in {folder!r}: {failed}", file=sys.stderr)
+
+
+def _claimed(folder: str, name: str, first: tuple[str, str, str]) -> int:
+    """Write the first file under a number that no other process or thread has, and give the number."""
+    number = _next.get((folder, name), 0)
+    while True:
+        try:
+            _written(folder, f"{name}_{number:04}_00_{first[0]}.{first[1]}", first[2], _put)
+        except FileExistsError:
+            number += 1
+            continue
+        _next[folder, name] = number + 1
+        return number
+
+
+def _put(temporary: str, path: str) -> None:
+    """Give a file its name; FileExistsError when it is taken."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without links: the name is taken first, and filled then.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        os.replace(temporary, path)
+    else:
+        os.unlink(temporary)
+
+
+def _written(folder: str, name: str, text: str, put: Callable[[str, str], None]) -> None:
+    """Write a file that is there whole or not at all."""
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        with open(temporary, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        put(temporary, os.path.join(folder, name))
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+# -- pictures --------------------------------------------------------------------------------------------------------------
+def _picture(module: Module) -> str:
+    """A module in the language of Graphviz: values flow along the arrows, regions are boxes around their nodes."""
+    painter = _Painter()
+    for function in module.functions.values():
+        painter.box(f"@{function.symbol}", lambda body=function.body: painter.region(body, "return"))
+    return "\n".join(["digraph graph_ {", "  node [shape=box]", *painter.lines, *painter.arrows, "}", ""])
+
+
+class _Painter:
+    """Paints regions, each node with the arrows that go to it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.arrows: list[str] = []
+        self.places: dict[Value, str] = {}
+        self.count = 0
+
+    def node(self, label: str, operands: Sequence[Atom], shape: str = "") -> str:
+        self.count += 1
+        name = f"n{self.count}"
+        self.lines.append(f'  {name} [label="{_escaped(label)}"{f" shape={shape}" if shape else ""}]')
+        self.arrows += [f'  {self.places[x]} -> {name} [label="{x.type}"]' for x in operands if isinstance(x, Value) and x in self.places]
+        return name
+
+    def box(self, label: str, inside: Callable[[], None]) -> None:
+        self.count += 1
+        self.lines.append(f'  subgraph cluster_{self.count} {{ label="{_escaped(label)}"')
+        inside()
+        self.lines.append("  }")
+
+    def region(self, region: Region, ends: str) -> None:
+        for param in region.params:
+            self.places[param] = self.node(param.hint, [], "ellipse")
+        for node in region.nodes:
+            self._painted(node)
+        self.node(ends, region.results, "ellipse")
+
+    def _painted(self, node: Node) -> None:
+        symbol = getattr(node.op, "symbol", "")
+        title = getattr(node.op, "title", "")
+        label = " ".join(filter(None, (node.op.name, title, f"@{symbol}" if symbol else "")))
+        name = self.node(label, node.operands)
+        for inner in node.regions:
+            self.box(label, lambda inner=inner: self.region(inner, "yield"))
+        self.places.update((value, name) for value in node.results)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

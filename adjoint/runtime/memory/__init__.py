@@ -1,0 +1,1 @@
+"""Buffers of tensors, and for each op and types of operands the function that computes it."""

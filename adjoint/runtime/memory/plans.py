@@ -1,0 +1,252 @@
+"""Plans: for an op and its operand types, once and for all, the result types and the function that computes them.
+
+A plan is found by one dictionary lookup on `(op, type, ...)`; types and ops are interned, so that costs what hashing
+a few pointers costs.  `run` takes memories and gives memory; nothing is looked up or decided in it again.
+
+The table of all plans is part of the budget.  Before it stand the plans that were used in this period of the budget: finding
+one of them marks nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.budget import Table
+from adjoint.diagnostics import InternalError
+from adjoint.ir.op import Op
+from adjoint.ir.ops.collective import Collective
+from adjoint.ir.storage import from_compute, to_compute
+from adjoint.ir.types import TensorType, Type
+from adjoint.runtime.memory.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
+
+__all__ = ["Plan", "pairs", "pairs_of", "plan_for", "plans"]
+
+
+class Plan:
+    """How an op runs on operands of certain types.
+
+    types   the result types
+    type    the only one of them, or None when there are several
+    run     operand memories -> result memory, or a tuple of them
+    into    (operand memories, result memories) -> None: the same into given memory
+    used    the period of the budget in which it was looked up last
+    """
+
+    __slots__ = ("into", "nbytes", "run", "type", "types", "used")
+
+    def __init__(self, types: tuple[TensorType, ...], run: Callable[..., Any], into: Callable[..., None], stages: int = 1):
+        self.types, self.run, self.into = types, run, into
+        self.type: TensorType = types[0] if len(types) == 1 else None  # pyright: ignore[reportAttributeAccessIssue] - asked for where there is one
+        self.used, self.nbytes = 0, _PLAN + stages * _STAGE
+
+
+_PLAN = 1000
+"""Bytes of a plan without its kernels."""
+_STAGE = 300
+"""Bytes of a bound kernel."""
+
+plans: dict[tuple[Any, ...], Plan] = {}
+"""The plans that were used in this period of the budget."""
+
+pairs: dict[Op, dict[Type, dict[Type, Plan]]] = {}
+"""Those of two operands again: an op, a type and another are found one after the other without a key being made."""
+
+_read_outside: set[Op] = set()
+"""Ops whose dictionary among the `pairs` other modules hold."""
+
+
+class _Plans(Table[tuple[Any, ...], Plan]):
+    """All plans."""
+
+    def begin_period(self) -> None:
+        plans.clear()
+        for op, table in pairs.copy().items():
+            table.clear()
+            if op not in _read_outside:
+                pairs.pop(op, None)
+
+
+_every = _Plans("plans")
+
+
+def pairs_of(op: Op) -> dict[Type, dict[Type, Plan]]:
+    """The plans of an op of two operands, by the type of the first, then of the second, that were used in this period of the budget.
+
+    `plan_for` finds the others, and fills it.
+    """
+    _read_outside.add(op)
+    return pairs.setdefault(op, {})
+
+
+def plan_for(op: Op, types: Sequence[TensorType]) -> Plan:
+    """The plan for these types; made if there is none yet.  TypeError or ValueError when the operands do not fit."""
+    key = (op, *types)
+    plan = plans.get(key)
+    if plan is None:
+        plan = _every.find(key)
+        if plan is None:
+            plan = _made(op, types)
+            _every.keep(key, plan)
+        plans[key] = plan
+        if len(types) == 2:
+            pairs.setdefault(op, {}).setdefault(types[0], {})[types[1]] = plan
+    return plan
+
+
+def check_fits(name: str, type_: TensorType) -> None:
+    """ValueError for a result of an operator with more dimensions than tensors have, MemoryError for one larger than the memory."""
+    if type_.rank > 8:
+        raise ValueError(f"For '{name}', tensors have at most 8 dimensions, but the result would have {type_.rank}.")
+    if type_.nbytes > physical_memory():
+        raise MemoryError(f"For '{name}', a result of shape {type_.shape} and dtype {type_.dtype} would take {type_.nbytes} bytes, "
+                          f"but this machine has {physical_memory()}.")
+
+
+def _made(op: Op, types: Sequence[TensorType]) -> Plan:
+    result_types: tuple[TensorType, ...] = op.result_types(types, ())  # pyright: ignore[reportAssignmentType] - ops on tensors give tensors
+    for type_ in result_types:
+        check_fits(type(op).__name__, type_)
+    if getattr(op, "aliases", False):
+        return Plan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes))
+    here = machine()
+    if isinstance(op, Collective):
+        return _by_reference(op, tuple(types), result_types, here)  # processes talk: there is nothing to compile
+    if here.kernels is None or not op.can_lower:
+        return _interpreted(op, tuple(types), result_types, here)
+    try:
+        return _compiled(op, types, result_types, here)
+    except InternalError as fault:
+        if forbids_interpreter():
+            raise
+        here.warn_of(fault)
+        return _interpreted(op, tuple(types), result_types, here)
+
+
+@functools.cache
+def physical_memory() -> float:
+    """Bytes of memory this machine has; infinite where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return math.inf
+
+
+def _copied_into(nbytes: int) -> Callable[..., None]:
+    def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
+        ffi.memmove(results[0], operands[0], nbytes)
+
+    return into
+
+
+def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
+    """A plan that computes by the op's NumPy reference: there is no compiler, or no C for this op."""
+    if forbids_interpreter():
+        raise InternalError(f"{op.name} would fall back to NumPy, which ADJOINT_FORBID_INTERPRETER=1 forbids.")
+    return _by_reference(op, types, result_types, here)
+
+
+def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
+    """A plan that calls the op's reference on arrays."""
+
+    def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
+        arrays = [to_compute(array_of(m, t), t.dtype) for m, t in zip(operands, types, strict=True)]
+        computed = op.reference(*arrays)
+        for memory, type_, array in zip(results, result_types, computed if len(result_types) != 1 else (computed,), strict=True):
+            if type_.count:
+                array_of(memory, type_)[...] = from_compute(array, type_.dtype)
+
+    allocate, sizes = here.allocate, [t.nbytes for t in result_types]
+
+    def run(*operands: Memory) -> Any:
+        results = [allocate(n) for n in sizes]
+        into(operands, results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return Plan(result_types, run, into)
+
+
+def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
+    """A plan that launches kernels."""
+    # Loaded with the first kernel, not with the package.
+    from adjoint.codegen.emit import lower
+
+    assert here.kernels is not None
+    lowered = lower(op, tuple(types), result_types)
+    functions = here.kernels.get(lowered)
+    stages = [
+        here.bind(function, stage.sizes)
+        for function, stage in zip(functions, lowered.stages, strict=True)
+        if stage.units
+    ]
+    launch = here.library.adjoint_launch
+    allocate, sizes = here.allocate, [t.nbytes for t in result_types]
+    scratch = lowered.scratch
+
+    def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
+        extra = [allocate(n) for n in scratch]
+        pointers = ffi.new("void *[]", [*operands, *results, *extra])
+        for kernel in stages:
+            status = launch(kernel, pointers)
+            if status:
+                raise op.failure(status)
+
+    def run(*operands: Memory) -> Any:
+        results = [allocate(n) for n in sizes]
+        into(operands, results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    if len(stages) == 1 and not any(scratch) and len(sizes) == 1 and len(types) <= 3:
+        run = _direct(op, stages[0], sizes[0], len(types), here)
+    return Plan(result_types, run, into, len(stages))
+
+
+def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
+    """The shortest way for the common case: one kernel, one result, no scratch."""
+    new, ctype = here.allocator(nbytes)
+    library = here.library
+
+    match arity:
+        case 0:
+            launch = library.adjoint_launch1
+
+            def run0() -> Memory:
+                out = new(ctype)
+                if status := launch(kernel, out):
+                    raise op.failure(status)
+                return out
+
+            return run0
+        case 1:
+            launch = library.adjoint_launch2
+
+            def run1(a: Memory) -> Memory:
+                out = new(ctype)
+                if status := launch(kernel, a, out):
+                    raise op.failure(status)
+                return out
+
+            return run1
+        case 2:
+            launch = library.adjoint_launch3
+
+            def run2(a: Memory, b: Memory) -> Memory:
+                out = new(ctype)
+                if status := launch(kernel, a, b, out):
+                    raise op.failure(status)
+                return out
+
+            return run2
+        case _:
+            launch = library.adjoint_launch4
+
+            def run3(a: Memory, b: Memory, c: Memory) -> Memory:
+                out = new(ctype)
+                if status := launch(kernel, a, b, c, out):
+                    raise op.failure(status)
+                return out
+
+            return run3

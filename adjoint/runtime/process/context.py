@@ -1,0 +1,271 @@
+"""The user's context: mode and settings, as `set_context` knows them.
+
+Settings that mean something here act; those of MindSpore's that mean nothing on this machine are accepted with one
+warning; unknown ones are a ValueError that names what is close.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from typing import Any
+
+from adjoint.budget import budget
+from adjoint.runtime.process import graph_mode
+from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.process.tracer import state
+from adjoint.settings import SETTINGS, Setting
+
+__all__ = [
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "call_depth", "check_device", "get_context", "get_current_device",
+    "hook_signature", "in_force", "launch_blocking", "set_context", "set_device",
+]
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+STRICT, COMPATIBLE, LAX = 0, 1, 2
+"""MindSpore's values of `jit_syntax_level`, which means nothing here."""
+
+_SIGNATURES = ("cell", "cell_id")
+
+_KNOWN: dict[str, Any] = {
+    "mode": PYNATIVE_MODE,
+    "device_target": "CPU",
+    "hook_signature": None,
+    "num_threads": None,
+    "pynative_synchronize": False,
+    "save_graphs": 0,
+    "save_graphs_path": ".",
+    "device_id": 0,
+    "max_call_depth": 1000,
+    "deterministic": "ON",
+    "program_cache_bytes": None,
+}
+"""What has a meaning here (or whose only meaning is always true here), with its default."""
+
+_ACCEPTED: dict[str, Any] = {
+    "jit_level": "O0", "jit_config": None, "max_device_memory": "1024GB", "variable_memory_max_size": "30GB", "mempool_block_size": "1GB",
+    "memory_optimize_level": "O0", "memory_offload": "OFF", "enable_graph_kernel": False, "graph_kernel_flags": "",
+    "jit_syntax_level": 2, "jit_enable_inplace_ops": True, "save_compile_cache": False,
+    "load_compile_cache": False, "enable_compile_cache": False, "compile_cache_path": ".", "auto_tune_mode": "NO_TUNE",
+    "check_bprop": False,
+    "enable_reduce_precision": True, "precompile_only": False, "reserve_class_name_in_scope": True, "runtime_num_threads": 30,
+    "inter_op_parallel_num": 0, "print_file_path": "", "enable_dump": False, "save_dump_path": "", "enable_profiling": False,
+    "profiling_options": "", "env_config_path": "", "grad_for_scalar": False, "op_timeout": 900, "ascend_config": None,
+    "gpu_config": None, "aoe_tune_mode": "", "aoe_config": None, "debug_level": 0, "exec_order": "", "mempool": "", "affinity": "",
+    "support_binary": False, "disable_format_transform": False, "enable_auto_mixed_precision": False, "enable_sparse": False,
+    "enable_mem_reuse": True, "enable_task_sink": True, "enable_loop_sink": False, "variable_memory": "", "auto_parallel": "",
+}
+"""What MindSpore knows and what means nothing on this machine, with MindSpore's default."""
+
+_settings: dict[str, Any] = dict(_KNOWN)
+_accepted: dict[str, Any] = dict(_ACCEPTED)
+_given: set[str] = set()
+"""The settings that `set_context` was called with."""
+_warned: set[str] = set()
+
+
+def _warn(key: str, message: str) -> None:
+    if key not in _warned:
+        _warned.add(key)
+        print(f"adjoint: {message}", file=sys.stderr)
+
+
+def set_context(**settings: Any) -> None:
+    """Change settings by name; without arguments nothing happens.
+
+    mode                 PYNATIVE_MODE (1): Python runs as it is, the default; GRAPH_MODE (0): cells, and functions whose
+                         gradient is taken, are parsed and run as graphs
+    device_target        "CPU"; "GPU" and "Ascend" run on the CPU after one warning on stderr
+    hook_signature       "cell" (hooks are given the cell) or "cell_id" (the older manual: its name, and grad_input and
+                         grad_output the other way round); the default is ADJOINT_HOOK_SIGNATURE or "cell"
+    num_threads          threads of the kernels; default ADJOINT_NUM_THREADS or the CPUs this process may use
+    pynative_synchronize accepted: ops always run at once here
+    save_graphs          1 or True: each graph that is made, optimised too, and each adjoint are written as text; 2: also what
+                         each pass leaves, and the C; 3: also pictures for Graphviz; 0 or False, the default: nothing
+    save_graphs_path     the directory for that, made when it is missing; the current one by default
+    program_cache_bytes  how many bytes of recorded gradients, graphs and plans the process keeps, about; the least recently used
+                         are evicted, and made again when they are needed; default ADJOINT_PROGRAM_CACHE_BYTES or 100,000,000
+
+    ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
+    """
+    checked = {name: _checked(name, value) for name, value in settings.items()}
+    # A setting that means nothing here changes nothing, whatever it is.
+    changed = any(_settings[name] != value for name, value in checked.items() if name in _settings)
+    for name, value in checked.items():
+        if name in _ACCEPTED:
+            _accepted[name] = value
+            _warn(name, f"set_context({name}=...) means nothing here: it is accepted and has no effect.")
+            continue
+        if name == "mode":
+            graph_mode.set_mode(value == GRAPH_MODE)
+        if name == "device_target":
+            check_device(value)
+        _settings[name] = value
+        _given.add(name)
+        if name == "program_cache_bytes":
+            budget.limit = int(value)
+        if name == "num_threads":
+            _use_threads(int(value))
+    if changed:
+        epoch.move()
+
+
+def _use_threads(count: int) -> None:
+    from adjoint.runtime.memory.machine import machine  # the machine is set up only when it is needed
+
+    library = machine().library
+    if library is not None:
+        library.adjoint_set_threads(count)
+
+
+def share_processors(own: int) -> None:
+    """Let kernels use as many threads as there are processors that are this process's own, unless the number of threads is set."""
+    from adjoint.runtime.memory.machine import default_threads, set_share  # as above
+
+    set_share(own)
+    if _settings["num_threads"] is None:
+        _use_threads(default_threads())
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name in _ACCEPTED:
+        return value
+    if name not in _KNOWN:
+        close = difflib.get_close_matches(name, [*_KNOWN, *_ACCEPTED], 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"For 'set_context', the keyword argument {name!r} is not recognized.{hint}")
+    match name:
+        case "mode":
+            if not isinstance(value, int):
+                raise TypeError(f"For 'set_context', the argument 'mode' must be an int, but got {value!r} of type {type(value).__name__}.")
+            if value not in (GRAPH_MODE, PYNATIVE_MODE):
+                raise ValueError(f"For 'set_context', the argument 'mode' should be GRAPH_MODE (0) or PYNATIVE_MODE (1), "
+                                 f"but got {value!r}.")
+        case "device_target" | "hook_signature" | "save_graphs_path" | "deterministic" if not isinstance(value, str):
+            raise TypeError(f"For 'set_context', the argument {name!r} must be a str, but got {value!r} of type {type(value).__name__}.")
+        case "device_target":
+            if value not in ("CPU", "GPU", "Ascend"):
+                raise ValueError(f"For 'set_context', the argument 'device_target' must be one of ['CPU', 'GPU', 'Ascend'], "
+                                 f"but got {value!r}.")
+        case "hook_signature":
+            if value not in _SIGNATURES:
+                raise ValueError(f"For 'set_context', the argument 'hook_signature' must be one of {list(_SIGNATURES)}, but got {value!r}.")
+        case "num_threads" | "device_id" | "max_call_depth":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"For 'set_context', the argument {name!r} must be an int, "
+                                f"but got {value!r} of type {type(value).__name__}.")
+            if not (0 if name == "device_id" else 1) <= value < 2**31:
+                raise ValueError(f"For 'set_context', the argument {name!r} must be positive and of 32 bits, but got {value}.")
+        case "program_cache_bytes":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"For 'set_context', the argument 'program_cache_bytes' must be an int, "
+                                f"but got {value!r} of type {type(value).__name__}.")
+            if not 0 <= value < 2**63:
+                raise ValueError(f"For 'set_context', the argument 'program_cache_bytes' must be 0 or more, but got {value}.")
+        case "pynative_synchronize":
+            if not isinstance(value, bool):
+                raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, "
+                                f"but got {value!r} of type {type(value).__name__}.")
+        case "save_graphs_path" if not value:
+            raise ValueError("For 'set_context', the argument 'save_graphs_path' must be a non-empty str.")
+        case "save_graphs":
+            if not isinstance(value, int):
+                raise TypeError(f"For 'set_context', the argument 'save_graphs' must be a bool or an int, "
+                                f"but got {value!r} of type {type(value).__name__}.")
+            if value not in (0, 1, 2, 3):
+                raise ValueError(f"For 'set_context', the argument 'save_graphs' must be False, True, 0, 1, 2 or 3, but got {value!r}.")
+        case "deterministic":
+            if value not in ("ON", "OFF"):
+                raise ValueError(f"For 'set_context', the argument 'deterministic' must be 'ON' or 'OFF', but got {value!r}.")
+        case _:
+            pass
+    return int(value) if name == "mode" else value
+
+
+def get_context(attr_key: str) -> Any:
+    """The value of a setting; ValueError for an unknown one, TypeError for a name that is no str."""
+    if not isinstance(attr_key, str):
+        raise TypeError(f"For 'get_context', the argument 'attr_key' must be a str, but got {attr_key!r} "
+                        f"of type {type(attr_key).__name__}.")
+    tape = state.tape
+    if tape is not None and tape.emits:
+        state.lowering.read_setting(_setting, attr_key)  # the graph that is being made depends on it
+    return _setting(attr_key)
+
+
+def _setting(name: str) -> Any:
+    if name == "hook_signature":
+        return hook_signature()
+    if name == "num_threads" and _settings["num_threads"] is None:
+        from adjoint.runtime.memory.machine import default_threads  # see set_context
+
+        return default_threads()
+    if name == "program_cache_bytes":
+        return budget.limit
+    if name in _settings:
+        return _settings[name]
+    if name in _accepted:
+        return _accepted[name]
+    close = difflib.get_close_matches(name, [*_KNOWN, *_ACCEPTED], 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"For 'get_context', the argument {name!r} is not recognized.{hint}")
+
+
+def set_device(device_target: str, device_id: int | None = None) -> None:
+    """Say where the program runs: "CPU"; "GPU" and "Ascend" run on the CPU after one warning on stderr.
+
+    TypeError and ValueError as `set_context` raises them for its settings of these names.
+    """
+    set_context(device_target=device_target, **({} if device_id is None else {"device_id": device_id}))
+
+
+def check_device(target: str) -> None:
+    """Check the name of a device as `set_context` does, ValueError for an unknown one, and warn once that there is only the CPU."""
+    if _checked("device_target", target) != "CPU":
+        _warn("device_target", f"device_target={target!r}: there is no such device here, everything runs on the CPU.")
+
+
+def get_current_device() -> tuple[str, int]:
+    """Return the device's target and number, as they were set."""
+    return _settings["device_target"], _settings["device_id"]
+
+
+def launch_blocking() -> None:
+    """Kept for MindSpore's scripts: operators have always run when they return."""
+
+
+def in_force() -> list[tuple[Setting, Any, str]]:
+    """Return every setting with its value and where that comes from: `set_context`, its environment variable, or `default`.
+
+    The value of one that the environment sets to nonsense is what is wrong with it.
+    """
+    found: list[tuple[Setting, Any, str]] = []
+    for setting in SETTINGS:
+        text = os.environ.get(setting.variable, "") if setting.variable else ""
+        origin = "set_context" if setting.context in _given else setting.variable if text else "default"
+        value: Any = text or setting.default
+        if setting.context:
+            try:
+                value = _setting(setting.context)
+            except ValueError as wrong:
+                value = str(wrong)
+        found.append((setting, value, origin))
+    return found
+
+
+def call_depth() -> int:
+    """How deep calls of parsed functions may be nested."""
+    return _settings["max_call_depth"]
+
+
+def hook_signature() -> str:
+    """Which manual's hook signature is in force: "cell" or "cell_id"."""
+    chosen = _settings["hook_signature"]
+    if chosen is None:
+        chosen = os.environ.get("ADJOINT_HOOK_SIGNATURE") or "cell"
+        if chosen not in _SIGNATURES:
+            raise ValueError(f"ADJOINT_HOOK_SIGNATURE must be one of {list(_SIGNATURES)}, but got {chosen!r}.")
+        _settings["hook_signature"] = chosen
+    return chosen

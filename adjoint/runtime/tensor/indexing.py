@@ -1,0 +1,479 @@
+"""Tensors by index, as in NumPy: `x[1]`, `x[2:, ::-1]`, `x[..., None]`, `x[rows, columns]`, `x[x > 0]`, and writing to such parts.
+
+A key is an entry or a tuple of them: ints, slices, `None` (a new axis), `...` (all axes not named), and *arrays*: integer or
+bool Tensors, NumPy arrays, lists.  Ints and slices become one `slice` op.  Arrays broadcast together and become one
+`gather`; their contents are read here, on the host, and a mask of bools counts as the places where it is true.  Where arrays
+stand side by side, their axes stay in their place, else they go to the front.
+
+While a graph is made, Tensors in a key hold no numbers: integer ones are places that the graph computes, and a mask is for
+writing only.
+
+A write makes a new tensor and puts it in the place of the old: the new elements between the old where ints and slices name a
+block of neighbours, otherwise elements gathered from the old and the new ones.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.diagnostics import printed_as
+from adjoint.ir.interned import made
+from adjoint.ir.ops.elementwise import Cast, Select
+from adjoint.ir.ops.indexing import Gather, ScatterAdd
+from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
+from adjoint.ir.ops.sort import Sort
+from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
+from adjoint.runtime.memory.machine import memory_of
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.run_time_checks import checked_on_host, emitting, is_run_time_number, needs_values
+from adjoint.runtime.tensor.stored_number import stored_number
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, wrap
+
+__all__ = ["MaskMistake", "iterated", "replaced", "taken", "write"]
+
+Array = np.ndarray[Any, Any]
+
+
+@printed_as(IndexError)
+class MaskMistake(IndexError, ValueError):
+    """A mask does not have the shape of what it is laid on."""
+
+
+def taken(x: Tensor, key: Any) -> Tensor:
+    """`x[key]`.
+
+    IndexError for an index out of range, for too many of them and for what is no index; TypeError for an int on a tensor
+    without dimensions; ValueError for a step of 0; MaskMistake for a mask of another shape.
+    """
+    if key.__class__ is int and x.type.rank:
+        return _row(x, key)
+    return _part(x, _entries(x, _symbolic(key) if emitting() else key))
+
+
+def _part(x: Tensor, entries: list[Any]) -> Tensor:
+    """What the entries for all axes name."""
+    part, places = _sliced(x, entries)
+    return part if all(array is None for array in places) else _gathered(part, places)
+
+
+def _row(x: Tensor, index: int) -> Tensor:
+    """One slice of the first axis."""
+    sizes = x.shape
+    place = _checked(index, sizes[0], 0)
+    lead = (0,) * (len(sizes) - 1)
+    part = apply(made(Slice, (place, *lead), (place + 1, *sizes[1:]), (1,) * len(sizes)), x)
+    return apply(made(Reshape, tensor(x.dtype, sizes[1:])), part)
+
+
+def iterated(x: Tensor) -> Iterator[Tensor]:
+    """The slices of the first axis, one after the other; TypeError for a tensor without dimensions."""
+    if not x.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return (_row(x, i) for i in range(x.shape[0]))
+
+
+def _checked(index: int, length: int, axis: int) -> int:
+    """The index from the front; an IndexError when it is out of range."""
+    if not -length <= index < length:
+        raise IndexError(f"For 'Tensor[...]', index {index} is out of bounds for dimension {axis} with size {length}.")
+    return index % length
+
+
+# Reading a key ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The places that an array names along one axis.
+
+    array  Int64, or an integer Tensor
+    size   what the axis must have, for a mask
+    new    the axis is a new one: a single bool has none of its own
+    """
+
+    array: Any
+    size: int | None = None
+    new: bool = False
+
+
+def _entries(x: Tensor, key: Any) -> list[Any]:
+    """The key's entries for all axes in order: ints, slices, None and places."""
+    entries: list[Any] = []
+    named, dots = 0, -1
+    for entry in key if isinstance(key, tuple) else (key,):
+        if entry is ...:
+            if dots >= 0:
+                raise IndexError("For 'Tensor[...]', an index can have only one ellipsis ('...').")
+            dots = len(entries)
+        elif entry is None:
+            entries.append(None)
+        else:
+            parsed = [entry] if isinstance(entry, slice) else _parsed(entry)
+            named += sum(not (isinstance(e, _Places) and e.new) for e in parsed)
+            entries += parsed
+    if named > x.ndim:
+        if x.ndim == 0 and len(entries) == 1 and isinstance(entries[0], int):
+            raise TypeError("For 'Tensor[...]', a tensor without dimensions cannot be indexed with an int; `item()` gives its number.")
+        raise IndexError(f"For 'Tensor[...]', too many indices: the tensor has {x.ndim} dimensions, but {named} were indexed.")
+    place = len(entries) if dots < 0 else dots
+    return [*entries[:place], *[slice(None)] * (x.ndim - named), *entries[place:]]
+
+
+def _parsed(entry: Any) -> list[Any]:
+    """An int, or the places that an array names: one array of ints, or one for each axis of a mask."""
+    if isinstance(entry, Tensor) and entry.dtype.is_integer:
+        return [int(entry.item())] if entry.ndim == 0 and not emitting() else [_Places(entry)]
+    if isinstance(entry, Tensor) and entry.dtype is BOOL:
+        needs_values("Tensor[...]", "it has as many elements as the mask has true ones")
+    if not isinstance(entry, (Tensor, np.ndarray, list, bool, np.bool_)):
+        try:
+            return [operator.index(entry)]
+        except TypeError:
+            raise IndexError(
+                "For 'Tensor[...]', an index must be an int, a slice, an ellipsis ('...'), None, a bool, or a Tensor, array or list of "
+                f"ints or bools, but got {entry!r} of type {type(entry).__name__}.") from None
+    array = np.asarray(_plain(entry))
+    if array.dtype == bool:
+        if array.ndim == 0:
+            return [_Places(np.zeros(int(array), np.int64), new=True)]
+        return [_Places(places, size) for places, size in zip(np.nonzero(array), array.shape, strict=True)]
+    if array.size == 0 and isinstance(entry, list):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise IndexError(f"For 'Tensor[...]', an array used as an index must hold ints or bools, but got {array.dtype}.")
+    return [int(array)] if array.ndim == 0 else [_Places(array.astype(np.int64))]
+
+
+def _symbolic(key: Any) -> Any:
+    """The key with Tensors for the numbers, and the lists of them, that are known when the graph runs."""
+    if isinstance(key, tuple):
+        return tuple(_symbolic(entry) for entry in key)
+    if is_run_time_number(key):
+        return key.as_tensor(I64) if key.category == "int" else key
+    if isinstance(key, list) and any(isinstance(item, Tensor) or is_run_time_number(item) for item in key):
+        items = [_symbolic(item) for item in key]
+        rows = [item if isinstance(item, Tensor) else constant(operator.index(item), I64) for item in items]
+        parts = [apply(made(Reshape, tensor(row.dtype, (1, *row.shape))), row) for row in rows]
+        return apply(made(Concat, 0), *(part if part.dtype is I64 else apply(made(Cast, I64), part) for part in parts))
+    return key
+
+
+def _plain(entry: Any) -> Any:
+    """An array, a list, or Tensors in lists, as something that NumPy reads."""
+    if isinstance(entry, Tensor):
+        return entry.asnumpy()
+    if not isinstance(entry, list):
+        return entry
+    try:
+        return np.asarray([_plain(item) for item in entry])
+    except (TypeError, ValueError, RecursionError):
+        raise IndexError(
+            f"For 'Tensor[...]', a list used as an index must hold ints or bools in rows of one length, but got {entry!r}.") from None
+
+
+# Slices and ints ----------------------------------------------------------------------------------------------------
+
+
+def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
+    """Ints and slices taken, new axes put in: what is left for each axis is an array of places, or None.
+
+    Beside arrays an int is an array too: it helps to decide where their axes go.
+    """
+    beside = any(isinstance(e, _Places) for e in entries)
+    ranges: list[range] = []
+    sizes: list[int] = []
+    left: list[Any] = []
+    for entry in entries:
+        if entry is None or (isinstance(entry, _Places) and entry.new):
+            sizes.append(1)
+            left.append(entry and entry.array)
+            continue
+        axis = len(ranges)
+        length = x.shape[axis]
+        if isinstance(entry, slice):
+            ranges.append(_range(entry, length))
+            sizes.append(len(ranges[-1]))
+            left.append(None)
+        elif isinstance(entry, int):
+            place = _checked(entry, length, axis)
+            ranges.append(range(place, place + 1))
+            if beside:
+                sizes.append(1)
+                left.append(np.zeros((), np.int64))
+        else:
+            if entry.size not in (None, length):
+                raise MaskMistake(
+                    f"For 'Tensor[...]', a mask has size {entry.size} where dimension {axis} of the tensor has size {length}.")
+            ranges.append(range(length))
+            sizes.append(length)
+            left.append(entry.array)
+    if any(taken_ != range(length) for taken_, length in zip(ranges, x.shape, strict=True)):
+        x = apply(made(Slice, *(tuple(getattr(r, end) for r in ranges) for end in ("start", "stop", "step"))), x)
+        if x.shape == tuple(sizes):
+            return x, left
+    return apply(made(Reshape, tensor(x.dtype, sizes)), x), left
+
+
+def _range(entry: slice, length: int) -> range:
+    """The places a slice names; its ends may be Tensors of one int."""
+    try:
+        return range(*entry.indices(length))
+    except ValueError:
+        raise ValueError(f"For 'Tensor[...]', the step of a slice must be an int other than 0, but got {entry}.") from None
+    except TypeError:
+        raise IndexError(f"For 'Tensor[...]', the ends of a slice must be ints or None, but got {entry}.") from None
+
+
+# Arrays -------------------------------------------------------------------------------------------------------------
+
+
+def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
+    """The elements that arrays name, of a tensor whose other axes are taken whole."""
+    axes = [axis for axis, entry in enumerate(entries) if entry is not None]
+    if len(axes) == 1:
+        (axis,) = axes
+        places = entries[axis]
+        if isinstance(places, np.ndarray):
+            places = _as_places(_in_range(places, x.shape[axis], axis))
+        elif places.size:
+            checked_on_host(_range_check(x.shape[axis], axis), places)
+        return apply(made(Gather, axis), x, places)
+    symbolic = emitting() and any(isinstance(entries[axis], Tensor) for axis in axes)
+    flat = _symbolic_places(entries, axes, x.shape) if symbolic else _as_places(_flat_places(entries, axes, x.shape))
+    together = axes == list(range(axes[0], axes[-1] + 1))
+    front = axes[0] if together else 0
+    others = [axis for axis in range(x.ndim) if axis not in axes]
+    order = (*others[:front], *axes, *others[front:])
+    if order != tuple(range(x.ndim)):
+        x = apply(made(Transpose, order), x)
+    count = int(np.prod([x.shape[front + i] for i in range(len(axes))], dtype=np.int64))
+    x = apply(made(Reshape, tensor(x.dtype, (*x.shape[:front], count, *x.shape[front + len(axes) :]))), x)
+    return apply(made(Gather, front), x, flat)
+
+
+def _flat_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Array:
+    """Arrays of coordinates as places in the axes read as one."""
+    arrays = [entries[axis] if isinstance(entries[axis], np.ndarray) else entries[axis].asnumpy() for axis in axes]
+    flat: Array = np.zeros(_joint_shape(arrays), np.int64)
+    for axis, array in zip(axes, arrays, strict=True):
+        flat = flat * sizes[axis] + _in_range(array, sizes[axis], axis)
+    return flat
+
+
+def _joint_shape(arrays: Sequence[Any]) -> tuple[int, ...]:
+    try:
+        return broadcast_shapes(*(a.shape for a in arrays))  # pyright: ignore[reportReturnType] - sizes of arrays are integers
+    except ValueError:
+        raise IndexError("For 'Tensor[...]', the index arrays must have shapes that broadcast together, but got "
+                         f"{' and '.join(str(a.shape) for a in arrays)}.") from None
+
+
+def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Tensor:
+    """As `_flat_places`, computed by ops: a negative index counts from the end."""
+    _joint_shape([entries[axis] for axis in axes])
+    flat: Tensor | None = None
+    for axis in axes:
+        entry = entries[axis]
+        if isinstance(entry, Tensor):
+            checked_on_host(_range_check(sizes[axis], axis), entry)
+            wide = entry.astype(I64, copy=False)
+            places = apply(Select(), wide < 0, wide + sizes[axis], wide)
+        else:
+            places = _as_places(_in_range(entry, sizes[axis], axis))
+        flat = places if flat is None else flat * sizes[axis] + places
+    assert flat is not None
+    return flat
+
+
+def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
+    """A check of indices; an IndexError that names the first out of range."""
+
+    def indices(places: Tensor) -> None:
+        _check_range(places.asnumpy(), length, axis)
+
+    return indices
+
+
+def _in_range(places: Array, length: int, axis: int) -> Array:
+    """Indices from the front; an IndexError that names the first out of range."""
+    _check_range(places, length, axis)
+    return np.where(places < 0, places + length, places)
+
+
+def _check_range(places: Array, length: int, axis: int) -> None:
+    outside = (places < -length) | (places >= length)
+    if outside.any():
+        _checked(int(places[outside].reshape(-1)[0]), length, axis)
+
+
+def _as_places(places: Array) -> Tensor:
+    return wrap(tensor(I64, places.shape), memory_of(np.ascontiguousarray(places, np.int64)))
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+
+
+def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
+    """A tensor like `x`, with `value` at `x[key]`: a number, or what broadcasts there; brought to the dtype of `x`.
+
+    Errors as for `taken`; ValueError when the value does not fit.
+    """
+    if emitting():
+        key = _symbolic(key)
+        if any(isinstance(entry, Tensor) for entry in (key if isinstance(key, tuple) else (key,))):
+            return _symbolically_replaced(x, key, value)
+    entries = _entries(x, key)
+    found = _block(x, entries)
+    if found is not None:
+        ranges, shape = found
+        block = apply(made(Reshape, tensor(x.dtype, tuple(map(len, ranges)))), _fitting(x, value, shape))
+        return _pasted(x, ranges, block)
+    with _at_once():
+        chosen = _part(_numbered(x), entries).asnumpy()
+    source = np.arange(x.size, dtype=np.int64)
+    source[chosen.reshape(-1)] = x.size + np.arange(chosen.size)
+    return _merged(x, _fitting(x, value, chosen.shape), _as_places(source.reshape(x.shape)))
+
+
+def _block(x: Tensor, entries: list[Any]) -> tuple[list[range], tuple[int, ...]] | None:
+    """The places along each axis that ints and slices name, and the shape of what they name together.
+
+    None where there are arrays, where the places are no neighbours, and where they are none or all.
+    """
+    ranges: list[range] = []
+    shape: list[int] = []
+    for entry in entries:
+        if entry is None:
+            shape.append(1)
+            continue
+        axis = len(ranges)
+        if isinstance(entry, int):
+            place = _checked(entry, x.shape[axis], axis)
+            ranges.append(range(place, place + 1))
+        elif isinstance(entry, slice):
+            ranges.append(_range(entry, x.shape[axis]))
+            shape.append(len(ranges[-1]))
+        else:
+            return None
+    whole = all(len(places) == size for places, size in zip(ranges, x.shape, strict=True))
+    return None if whole or not all(places and places.step == 1 for places in ranges) else (ranges, tuple(shape))
+
+
+def _pasted(x: Tensor, ranges: list[range], block: Tensor) -> Tensor:
+    """`x` with a block of elements at the places `ranges`: what is before it, the block, and what is behind."""
+    axis = next(a for a, (places, size) in enumerate(zip(ranges, x.shape, strict=True)) if len(places) != size)
+    first, last = ranges[axis].start, ranges[axis].stop
+    if block.shape[axis + 1 :] != x.shape[axis + 1 :]:
+        inside = [range(last - first) if a == axis else places for a, places in enumerate(ranges)]
+        block = _pasted(_between(x, axis, first, last), inside, block)
+    sides = [_between(x, axis, *ends) for ends in ((0, first), (last, x.shape[axis])) if ends[0] != ends[1]]
+    parts = [block, *sides] if first == 0 else [sides[0], block, *sides[1:]]
+    return apply(made(Concat, axis), *parts)
+
+
+def _between(x: Tensor, axis: int, first: int, last: int) -> Tensor:
+    """The slices of an axis from `first` up to and without `last`."""
+    start = tuple(first if a == axis else 0 for a in range(x.ndim))
+    stop = tuple(last if a == axis else size for a, size in enumerate(x.shape))
+    return apply(made(Slice, start, stop, (1,) * x.ndim), x)
+
+
+def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
+    """What is written into `x`, in its dtype and the shape of the part that is written to."""
+    if isinstance(value, (np.bool_, np.integer, np.floating)):
+        value = value.item()
+    if isinstance(value, (bool, int, float)) or is_run_time_number(value):
+        value = stored_number("Tensor[...] = value", value, x.dtype)
+    elif not isinstance(value, Tensor):
+        if not isinstance(value, (np.ndarray, list, tuple)):
+            raise TypeError(f"For 'Tensor[...] = value', the value must be a number, a Tensor, an array or a list, but got {value!r} "
+                            f"of type {type(value).__name__}.")
+        value = as_tensor(value)
+    if value.dtype is not x.dtype:
+        value = apply(made(Cast, x.dtype), value)
+    if 0 in shape and value.size:
+        # Nothing is written, hence any value fits.
+        value = constant(False if x.dtype is BOOL else 0, x.dtype)
+    # Axes of 1 in front of the value are too many by NumPy's rule too, and are let go.
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = apply(made(Reshape, tensor(value.dtype, value.shape[1:])), value)
+    if value.shape != shape:
+        try:
+            value = apply(made(Broadcast, tensor(value.dtype, shape)), value)
+        except ValueError:
+            raise ValueError(f"For 'Tensor[...] = value', the value must broadcast to the shape {shape} of what is written to, "
+                             f"but got shape {value.shape}.") from None
+    return value
+
+
+def _merged(x: Tensor, value: Tensor, source: Tensor) -> Tensor:
+    """The elements that `source` names: those of `x`, behind them those of `value`."""
+    old, new = (apply(made(Reshape, tensor(t.dtype, (t.size,))), t) for t in (x, value))
+    return apply(made(Gather, 0), apply(made(Concat, 0), old, new), source)
+
+
+@contextmanager
+def _at_once() -> Iterator[None]:
+    """Ops inside run at once and unseen, even while a graph is made."""
+    before, state.tape = state.tape, None
+    try:
+        yield
+    finally:
+        state.tape = before
+
+
+def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
+    """`replaced` with Tensors in the key, whose numbers are not known."""
+    if isinstance(key, Tensor) and key.dtype is BOOL:
+        return _masked(x, key, value)
+    chosen = taken(_numbered(x), key)
+    count = chosen.size
+    value = _fitting(x, value, chosen.shape)
+    places = apply(made(Reshape, tensor(I64, (count,))), chosen)
+    news = _as_places(np.arange(x.size, x.size + count))
+    # The source of each element is its own place, but where it is written to, that of what is written: the difference is added.
+    if any(isinstance(entry, _Places) and entry.array.size > 1 for entry in _entries(x, key)) and count > 1:
+        places, moves = _last_moves(places, news)
+    else:
+        moves = news - places
+    source = apply(made(ScatterAdd, 0), _as_places(np.arange(x.size)), places, moves)
+    return _merged(x, value, apply(made(Reshape, tensor(I64, x.shape)), source))
+
+
+def _last_moves(places: Tensor, news: Tensor) -> tuple[Tensor, Tensor]:
+    """The places in order, and how far from each its source lies: 0 where another element is written there after it."""
+    count = places.size
+    ordered, order = apply(made(Sort, False), places)
+    following = apply(made(Slice, (1,), (count,), (1,)), ordered)
+    changes = apply(made(Slice, (0,), (count - 1,), (1,)), ordered) != following
+    last = apply(made(Concat, 0), changes, apply(made(Broadcast, tensor(BOOL, (1,))), constant(True, BOOL)))
+    return ordered, apply(Select(), last, apply(made(Gather, 0), news, order) - ordered, constant(0, I64))
+
+
+def _masked(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`x` with `value`, which broadcasts to each slice that is written, where the mask of its first axes is true."""
+    if mask.shape != x.shape[: mask.ndim]:
+        raise MaskMistake(f"For 'Tensor[...]', a mask has shape {mask.shape} where the tensor has shape {x.shape}.")
+    slice_ = x.shape[mask.ndim :]
+    one = isinstance(value, Tensor) and value.ndim > len(slice_)
+    if one and value.shape[0] != 1:
+        needs_values("Tensor[...] = value", "a value for each element that the mask names")
+    value = _fitting(x, value, slice_)
+    wide = apply(made(Reshape, tensor(BOOL, (*mask.shape, *(1,) * len(slice_)))), mask)
+    return apply(Select(), wide, value, x)
+
+
+def _numbered(x: Tensor) -> Tensor:
+    """A tensor of the shape of `x` whose elements are their own places."""
+    return _as_places(np.arange(x.size, dtype=np.int64).reshape(x.shape))
+
+
+def write(x: Tensor, key: Any, value: Any) -> None:
+    """`x[key] = value`."""
+    x.overwrite(replaced(x, key, value))

@@ -1,0 +1,115 @@
+"""`mutable`: numbers, tuples, lists and dicts that are inputs of a graph, not constants.
+
+Python's numbers cannot carry a mark, so what comes back is of a subclass, equal to what was given.  Arithmetic with it
+gives plain numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["MUTABLE", "MutableBool", "MutableDict", "MutableFloat", "MutableInt", "MutableList", "MutableTuple", "mutable"]
+
+
+class MutableInt(int):
+    """An int that is an input."""
+
+
+class MutableFloat(float):
+    """A float that is an input."""
+
+
+class MutableBool(int):
+    """A bool that is an input: bool itself cannot be subclassed, so it stands in for one."""
+
+    @property
+    def __class__(self) -> type[bool]:
+        return bool
+
+    def __and__(self, other: Any) -> Any:
+        return bool(self) & (bool(other) if isinstance(other, bool) else other)
+
+    def __or__(self, other: Any) -> Any:
+        return bool(self) | (bool(other) if isinstance(other, bool) else other)
+
+    def __xor__(self, other: Any) -> Any:
+        return bool(self) ^ (bool(other) if isinstance(other, bool) else other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __repr__(self) -> str:
+        return repr(bool(self))
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(bool(self), spec)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MutableBool, (int(self),)
+
+
+class MutableTuple(tuple[Any, ...]):
+    """A tuple whose numbers are inputs."""
+
+    dynamic_len: bool = False
+
+
+class MutableList(list[Any]):
+    """A list whose numbers are inputs."""
+
+    dynamic_len: bool = False
+
+
+class MutableDict(dict[Any, Any]):
+    """A dict whose numbers are inputs; its keys are constants."""
+
+
+MUTABLE = {MutableInt: int, MutableFloat: float, MutableBool: bool, MutableTuple: tuple, MutableList: list, MutableDict: dict}
+"""The marked classes and what they stand for."""
+
+
+def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
+    """`input_data` as an input of the graphs it is given to: another number in its place makes no new graph.
+
+    input_data   Tensor (which is an input anyway), bool, int, float, or a tuple, list or dict of these, nested
+    dynamic_len  that the length of a tuple or list may change from call to call; a new length is still a new graph
+
+    TypeError when `input_data` is of another type or contains itself, when `dynamic_len` is no bool, and when it is
+    True for what has no length.
+    """
+    if not _fits(input_data, ()):
+        raise TypeError("For 'mutable', the 'input_data' should be one of (bool, int, float, Tensor, tuple, list, dict) or their nested "
+                        f"structures with no self-reference, but got {type(input_data).__name__}: {input_data}.")
+    if not isinstance(dynamic_len, bool):
+        raise TypeError(f"For 'mutable', the argument 'dynamic_len' should be bool, but got: {type(dynamic_len).__name__}")
+    if dynamic_len and not isinstance(input_data, (tuple, list)):
+        raise TypeError("For 'mutable', when the variable_len is True, the first input should be list or tuple, "
+                        f"but got: {type(input_data).__name__}")
+    match input_data:
+        case bool():
+            return MutableBool(input_data)
+        case int():
+            return MutableInt(input_data)
+        case float():
+            return MutableFloat(input_data)
+        case dict():
+            return MutableDict(input_data)
+        case tuple() | list():
+            made = MutableTuple(input_data) if isinstance(input_data, tuple) else MutableList(input_data)
+            made.dynamic_len = dynamic_len
+            return made
+        case _:
+            return input_data
+
+
+def _fits(value: Any, around: tuple[int, ...]) -> bool:
+    if isinstance(value, (Tensor, int, float)):
+        # NumPy's float64 is a float to Python: it is one here too.
+        return True
+    if not isinstance(value, (tuple, list, dict)) or id(value) in around:
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return all(_fits(item, (*around, id(value))) for item in items)

@@ -1,0 +1,66 @@
+"""Tensors as operands of NumPy: its functions take their numbers, its operators leave the work to the tensor.
+
+`np.exp(x)` and `np.sum(x)` are NumPy's, of the tensor's numbers: the result is an array, and no gradient goes through it.  An
+operator between an array and a tensor, `array + x`, is the tensor's: the result is a tensor, as that of `x + array`.  What writes,
+as `np.put(x, ...)` and `np.add(..., out=x)` do, takes arrays alone: the tensor would not see what is written to a copy of its numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["called_function", "called_ufunc"]
+
+_OPERATORS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
+    np.add: lambda a, x: x.__radd__(a), np.subtract: lambda a, x: x.__rsub__(a), np.multiply: lambda a, x: x.__rmul__(a),
+    np.true_divide: lambda a, x: x.__rtruediv__(a), np.floor_divide: lambda a, x: x.__rfloordiv__(a),
+    np.remainder: lambda a, x: x.__rmod__(a), np.power: lambda a, x: x.__rpow__(a), np.matmul: lambda a, x: x.__rmatmul__(a),
+    np.bitwise_and: lambda a, x: x.__rand__(a), np.bitwise_or: lambda a, x: x.__ror__(a), np.bitwise_xor: lambda a, x: x.__rxor__(a),
+    np.less: lambda a, x: x.__gt__(a), np.less_equal: lambda a, x: x.__ge__(a), np.greater: lambda a, x: x.__lt__(a),
+    np.greater_equal: lambda a, x: x.__le__(a), np.equal: lambda a, x: x.__eq__(a), np.not_equal: lambda a, x: x.__ne__(a),
+}
+"""What Python's operators between an array and a tensor call, and what the tensor does for them."""
+
+_WRITERS = frozenset((np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask))
+"""Functions that write to their first operand."""
+
+
+def called_ufunc(tensor: type[Tensor], ufunc: np.ufunc, method: str, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a function of NumPy gives that works element by element, of which an operand is a Tensor."""
+    if method == "__call__" and not options and ufunc in _OPERATORS:
+        first, second = operands
+        if isinstance(first, (np.ndarray, np.generic)) and isinstance(second, tensor):
+            return _OPERATORS[ufunc](first, second)
+    _check_target(tensor, ufunc.__name__, (operands[:1] if method == "at" else (), options.get("out")))
+    return getattr(ufunc, method)(*_arrays(tensor, operands), **_arrays(tensor, options))
+
+
+def called_function(tensor: type[Tensor], function: Callable[..., Any], operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What another function of NumPy gives, the numbers of tensors in place of them."""
+    _check_target(tensor, function.__name__, (operands[:1] if function in _WRITERS else (), options.get("out")))
+    return function(*_arrays(tensor, operands), **_arrays(tensor, options))
+
+
+def _check_target(tensor: type[Tensor], name: str, target: Any) -> None:
+    """TypeError where a function of NumPy would write to a Tensor, `target` or in it."""
+    if isinstance(target, tensor):
+        raise TypeError(f"For 'numpy.{name}', what is written to must be an array, but got a Tensor of shape {target.shape}: "
+                        "write to `x.asnumpy().copy()`, or to the tensor with `x[...] = value`.")
+    for item in target if isinstance(target, tuple) else ():
+        _check_target(tensor, name, item)
+
+
+def _arrays(tensor: type[Tensor], given: Any) -> Any:
+    if isinstance(given, tensor):
+        return given.asnumpy()
+    if type(given) in (tuple, list):
+        return type(given)(_arrays(tensor, item) for item in given)
+    if type(given) is dict:
+        return {key: _arrays(tensor, item) for key, item in given.items()}
+    return given

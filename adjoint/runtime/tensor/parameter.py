@@ -1,0 +1,198 @@
+"""Parameters: tensors that a network owns and an optimiser writes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from adjoint.ir.types import I32, DType
+from adjoint.runtime.process.tracer import not_recording
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor, unshared
+
+__all__ = ["Parameter", "ParameterTuple", "by_name", "has_generated_name"]
+
+_GENERATED = "Parameter#"
+_LONGEST_NAME = 1024
+_generated_numbers = itertools.count(2)
+"""Numbers of the generated names. MindSpore's first is 2 too: 0 and 1 are its random generator's."""
+
+
+class Parameter(Tensor):
+    """A tensor with a name that takes part in training.
+
+    default_input  its first value: Tensor, number, list, NumPy array
+    name           what checkpoints, optimisers and graphs know it by. Without one it is `Parameter#2`, `Parameter#3`, ..., until it
+                   becomes an attribute of a Cell, which names it after the attribute
+    requires_grad  whether `trainable_params` lists it and gradients are taken for it
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
+        parallel_optimizer: bool = True, storage_format: str = "", device: str | None = None,
+    ):
+        source = _values(default_input, I32 if isinstance(default_input, int) and not isinstance(default_input, bool) else None)
+        self.type, self.memory = source.type, unshared(source)
+        self.name = name
+        self.requires_grad = requires_grad
+        self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
+
+    @property
+    def name(self) -> str:
+        """Its name, without blanks around it.
+
+        None and a blank text give it a generated name; ValueError for another type than str, and for more than 1024 characters.
+        """
+        return self.__dict__["name"]
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self.__dict__["name"] = _checked_name(name)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are taken for it; TypeError when it is set to something else than a bool."""
+        return self.__dict__["requires_grad"]
+
+    @requires_grad.setter
+    def requires_grad(self, requires_grad: bool) -> None:
+        if not isinstance(requires_grad, bool):
+            raise TypeError(f"For 'Parameter', the argument `requires_grad` must be bool type, "
+                            f"but got {requires_grad!r} of type {type(requires_grad).__name__}.")
+        self.__dict__["requires_grad"] = requires_grad
+
+    def requires_grad_(self, requires_grad: bool = True) -> Parameter:
+        """Set `requires_grad`; returns the Parameter."""
+        self.requires_grad = requires_grad  # pyright: ignore[reportIncompatibleVariableOverride] - a property, as it checks
+        return self
+
+    def __repr__(self) -> str:
+        return (f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, "
+                f"requires_grad={self.requires_grad})")
+
+    __str__ = __repr__
+
+    def __copy__(self) -> Parameter:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        return self.clone()
+
+    def clone(self, init: str | Tensor = "same") -> Parameter:
+        """A parameter of the same name and options; with the same numbers ("same"), or those of `init`."""
+        from adjoint.runtime.tensor.initializer import initializer  # initialisers need tensors
+
+        data = self.value() if isinstance(init, str) and init == "same" else (
+            init if isinstance(init, Tensor) else initializer(init, self.shape, self.dtype))
+        return Parameter(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
+
+    @property
+    def data(self) -> Parameter:
+        return self
+
+    def value(self) -> Tensor:
+        """The numbers as a Tensor of their own."""
+        return Tensor(self)
+
+    def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
+        """The parameter: its data is there from the start."""
+        return self
+
+    def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
+        """Take over shape and numbers of `data`, a Tensor, number, list or array; the dtype stays.  TypeError for another kind."""
+        super().set_data(_values(data, self.dtype))
+        return self
+
+    assign_value = set_data
+
+    def set_dtype(self, dtype: DType) -> DType:
+        """Convert the numbers to another dtype, and return that."""
+        super().set_data(self.astype(dtype))
+        return self.dtype
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (Tensor(self), self.name, self.requires_grad)
+
+
+def _rebuilt(data: Tensor, name: str, requires_grad: bool) -> Parameter:
+    return Parameter(data, name, requires_grad)
+
+
+def _values(data: Any, dtype: DType | None) -> Tensor:
+    """The numbers of a Parameter, of this dtype if it is given."""
+    if data is None or isinstance(data, (str, bytes)):
+        raise TypeError(f"For 'Parameter', the data must be a Tensor, number, list, tuple or NumPy array, "
+                        f"but got {data!r} of type {type(data).__name__}.")
+    try:
+        with not_recording():
+            return as_tensor(data, dtype)
+    except (TypeError, ValueError) as wrong:
+        raise type(wrong)(f"For 'Parameter', the data does not fit: {wrong}") from None
+
+
+def _checked_name(name: Any) -> str:
+    if name is not None and not isinstance(name, str):
+        raise ValueError(f"For 'Parameter', the type of 'name' should be 'string' or 'None', "
+                         f"but got {name!r} of type {type(name).__name__}.")
+    name = (name or "").strip()
+    if len(name) > _LONGEST_NAME:
+        raise ValueError(f"For 'Parameter', 'name' must have at most {_LONGEST_NAME} characters, "
+                         f"but it begins with {name[:20]!r} and has {len(name)}.")
+    return name or f"{_GENERATED}{next(_generated_numbers)}"
+
+
+def has_generated_name(parameter: Parameter) -> bool:
+    """Return whether nobody has named the Parameter yet."""
+    return parameter.name.startswith(_GENERATED)
+
+
+def by_name(owner: str, parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Return Parameters by their names, given those of a Cell by their paths; RuntimeError where two have one name.
+
+    owner  the function that the error names
+    """
+    found: dict[str, Parameter] = {}
+    paths: dict[str, str] = {}
+    for path, parameter in parameters.items():
+        name = parameter.name
+        if found.setdefault(name, parameter) is not parameter:
+            raise RuntimeError(
+                f"For '{owner}', two Parameters have one name, {paths[name]!r} and {path!r} of the Cell: {parameter!r}, its name {name!r} "
+                "already exists. Please set a unique name for the parameter, or call `check_names_and_refresh_name()`, which names all "
+                "by their paths.")
+        paths[name] = path
+    return found
+
+
+class ParameterTuple(tuple[Parameter, ...]):
+    """Parameters in order, from any iterable; TypeError for an item that is none, ValueError for a name used twice."""
+
+    def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
+        if not isinstance(iterable, Iterable) or isinstance(iterable, (Tensor, str)):
+            raise TypeError(f"For 'ParameterTuple', the argument must be an iterable of Parameters, "
+                            f"but got {iterable!r} of type {type(iterable).__name__}.")
+        items = tuple(iterable)
+        seen: dict[str, Parameter] = {}
+        for item in items:
+            if not isinstance(item, Parameter):
+                raise TypeError(f"For 'ParameterTuple', every item must be a Parameter, but got {item!r} of type {type(item).__name__}.")
+            if item.name in seen and seen[item.name] is not item:
+                raise ValueError(f"For 'ParameterTuple', two Parameters have one name. The value {item!r} , its name {item.name!r} "
+                                 "already exists. Please set a unique name for the parameter.")
+            seen[item.name] = item
+        return super().__new__(cls, items)
+
+    @classmethod
+    def _make(cls, parts: Iterable[Any]) -> tuple[Any, ...]:
+        """A tuple that holds `parts` in place of the Parameters: one of Parameters, if that is what they are."""
+        items = tuple(parts)
+        return super().__new__(cls, items) if all(isinstance(item, Parameter) for item in items) else items
+
+    def clone(self, prefix: str, init: str | Tensor = "same") -> ParameterTuple:
+        """Copies whose names begin with `prefix.`"""
+        copies = [parameter.clone(init) for parameter in self]
+        for copy in copies:
+            copy.name = f"{prefix}.{copy.name}"
+        return ParameterTuple(copies)

@@ -1,0 +1,65 @@
+"""Checks of the numbers that tensors hold.
+
+Library code runs in two ways: at once, on tensors whose numbers are there, and while a graph is made, on symbolic tensors that
+have none.  A check of numbers goes through `checked_on_host`, which makes it now or leaves it to each run of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["called", "checked_on_host", "emitting", "explained", "is_run_time_number", "needs_values"]
+
+Result = TypeVar("Result")
+
+
+def emitting() -> bool:
+    """Whether a graph is being made: ops are written down, and their results hold no numbers."""
+    return getattr(state.tape, "emits", False)
+
+
+def is_run_time_number(value: object) -> bool:
+    """Whether it is a Python number that is known when the graph runs; `value.as_tensor(dtype)` is a tensor of it."""
+    return getattr(value, "is_run_time_number", False)
+
+
+def checked_on_host(check: Callable[..., None], *tensors: Tensor) -> None:
+    """Call `check(*tensors)`, which raises if the numbers do not fit: now, or wherever the graph that is being made runs."""
+    if emitting():
+        tape: Any = state.tape
+        tape.check(check, tensors)
+    else:
+        check(*tensors)
+
+
+def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """`function(*arguments, **options)` for a function of the user's: parsed while a graph is made."""
+    if emitting():
+        tape: Any = state.tape
+        return tape.call(function, arguments, options)
+    return function(*arguments, **options)
+
+
+def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: Tensor) -> Result:
+    """`run()`, an op that refuses numbers which do not fit; `check(*tensors)` then raises the error that says more.
+
+    In a graph the check comes before.
+    """
+    if emitting():
+        checked_on_host(check, *tensors)
+        return run()
+    try:
+        return run()
+    except (IndexError, ValueError, RuntimeError):
+        check(*tensors)
+        raise
+
+
+def needs_values(op: str, why: str) -> None:
+    """A RuntimeError while a graph is made, for an operator whose result has a shape that depends on numbers."""
+    if emitting():
+        raise RuntimeError(f"For '{op}', the result's shape depends on values: {why}; call it outside of the graph.")

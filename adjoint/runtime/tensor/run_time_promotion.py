@@ -1,0 +1,77 @@
+"""A tensor beside a number that is known only when the graph runs, computed as eager mode computes it.
+
+Eager mode looks at the number: a dtype that holds it is computed in, otherwise a wider one (`runtime/tensor/promotion.py`).  A graph
+chooses when it runs:
+
+    y = x * float(t)         if the dtype holds it { x * narrow(t) } else { narrow(wide(x) * t) }
+
+An `if`, not `select`: the branch that is taken is the one that eager mode takes, in the gradient too.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.types import I64, U64, DType
+from adjoint.runtime.tensor.conversion import out_of_range
+from adjoint.runtime.tensor.promotion import float_range, nearest, scalar_dtype, working_dtypes
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, dtype_beside
+
+if TYPE_CHECKING:
+    from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
+
+__all__ = ["beside", "nearest_in"]
+
+
+def beside(op: ew.Elementwise, x: Tensor, number: GraphNumber, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """`compute(x, number)` in the dtype that `op` is computed in for the number, brought to the dtype of its result."""
+    own, compares = dtype_beside(op, x), op.yields is not None
+    kind = number.python_type
+    result = scalar_dtype(own, kind())
+
+    def computed(dtype: DType) -> Tensor:
+        whole = op.beyond == "nearest" and kind is int and dtype.is_integer
+        made = compute(as_tensor(x, dtype), nearest_in(dtype, number) if whole else number.as_tensor(dtype))
+        return made if compares else as_tensor(made, result)
+
+    def first_of(dtypes: tuple[DType, ...]) -> Tensor:
+        if len(dtypes) == 1:
+            return computed(dtypes[0])
+        return number.owner.either(_is_held(number, dtypes[0]), lambda: computed(dtypes[0]), lambda: first_of(dtypes[1:]))
+
+    dtypes = working_dtypes(own, kind, number.bound, exact=op.beyond == "exact", compares=compares)
+    if dtypes == (U64,) and op.beyond == "exact" and kind is int:
+        number.owner.check(functools.partial(_check_unsigned, op), (number.as_tensor(I64),))
+    return first_of(dtypes)
+
+
+def _check_unsigned(op: ew.Elementwise, number: Tensor) -> None:
+    if number.item() < 0:
+        raise out_of_range(op, number.item(), U64)
+
+
+def _is_held(number: GraphNumber, dtype: DType) -> GraphNumber:
+    """Whether `promotion.holds(dtype, number)`, for a dtype that lacks some numbers of this kind."""
+    if dtype is U64:
+        return number >= 0
+    low, high = float_range(dtype)
+    if number.category == "int":
+        return (number >= -int(high)).both(number <= int(high))
+    size = abs(number)
+    subnormal = (size < low).both(size > 0.0)
+    return subnormal.either((size > high).both(size < math.inf)).negated()
+
+
+def nearest_in(dtype: DType, number: GraphNumber) -> Tensor:
+    """An int as a tensor of an integer dtype, the nearest one that this has."""
+    lowest, highest = (nearest(dtype, end) for end in (-(2**63), 2**63 - 1))
+    bounded: Tensor = number.as_tensor(I64)
+    if lowest > -(2**63):
+        bounded = apply(ew.Maximum(), bounded, constant(lowest, I64))
+    if highest < 2**63 - 1:
+        bounded = apply(ew.Minimum(), bounded, constant(highest, I64))
+    return as_tensor(bounded, dtype)

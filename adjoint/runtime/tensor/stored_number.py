@@ -1,0 +1,38 @@
+"""A Python number where a tensor stores it: an element is written, a tensor is filled."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from adjoint.ir.types import BOOL, F64, DType
+from adjoint.runtime.tensor.run_time_checks import checked_on_host, is_run_time_number
+from adjoint.runtime.tensor.tensor import Tensor, constant
+
+__all__ = ["stored_number"]
+
+
+def stored_number(op: str, number: Any, dtype: DType) -> Tensor:
+    """Return a number in a tensor of `dtype` without dimensions: an integer modulo 2**n, a float in an integer dtype cut toward zero.
+
+    ValueError for a float that is not finite in an integer dtype, RuntimeError for an integer of more than 64 bits; for a number
+    that is known only when a graph runs they are raised then.
+    """
+    if is_run_time_number(number):
+        if number.python_type is float and dtype.is_integer:
+            checked_on_host(functools.partial(_check_cut, op, dtype), number.as_tensor(F64))
+        return number.as_tensor(dtype)
+    if dtype is BOOL:
+        return constant(bool(number), dtype)
+    return constant(_cut(op, dtype, number) if dtype.is_integer and isinstance(number, float) else number, dtype)
+
+
+def _cut(op: str, dtype: DType, number: float) -> int:
+    if not math.isfinite(number):
+        raise ValueError(f"For '{op}', a tensor of {dtype} cannot hold {number}.")
+    return int(number)
+
+
+def _check_cut(op: str, dtype: DType, number: Tensor) -> None:
+    constant(_cut(op, dtype, number.item()), dtype)

@@ -1,0 +1,801 @@
+"""Tensor: dtype, shape and memory.  Its operators run at once, and are recorded when a gradient is being taken.
+
+A tensor's memory is contiguous, row-major and its own or shared with tensors that hold the same numbers (`reshape`
+shares).  A write never changes memory that another holder can see: see `overwrite`.
+
+`asnumpy()` gives a view of the memory, without a copy, when this tensor alone holds it; the numbers of a tensor whose
+memory is shared (with a reshaped tensor, a gradient that is returned twice, a running tape) are copied.  A view stays
+as it is when the tensor is assigned later.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.budget import Refillable, budget
+from adjoint.diagnostics import check_flag
+from adjoint.ir.op import Op
+from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.storage import to_compute
+from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
+from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
+from adjoint.runtime.memory.machine import Memory, array_of, ffi, machine, memory_of
+from adjoint.runtime.memory.plans import check_fits, pairs, pairs_of, plan_for, plans
+from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.process.tracer import state, tapes
+from adjoint.runtime.tensor.conversion import array_from, dtype_argument, dtype_of_array, number_array, numpy_dtype, out_of_range
+from adjoint.runtime.tensor.display import represented, written
+from adjoint.runtime.tensor.numpy_functions import called_function, called_ufunc
+from adjoint.runtime.tensor.promotion import common_dtype, nearest, scalar_dtype, working_dtype
+from adjoint.runtime.tensor.structure import leaves
+
+__all__ = ["Tensor", "apply", "as_tensor", "binary", "combined", "constant", "promoted", "unshared", "update", "wrap"]
+
+Number = (bool, int, float, np.bool_, np.integer, np.floating)
+
+_ADD, _SUB, _MUL, _DIV = ew.Add(), ew.Sub(), ew.Mul(), ew.Div()
+_SUMS, _PRODUCTS, _QUOTIENTS = pairs_of(_ADD), pairs_of(_MUL), pairs_of(_DIV)
+
+
+class Tensor:
+    """An n-dimensional array of one dtype, at most 8 dimensions.
+
+    input_data  number, nested list or tuple, NumPy array (copied) or Tensor; or None with `shape`, `dtype`, `init`
+    dtype       element type; default: that of the data (Python floats are Float32, ints Int64)
+    shape, init an initialiser (`initializer.One()`, ...) that fills a tensor of this shape; without one it holds zeros, and with a
+                size of None it describes an input for `Cell.set_inputs`
+
+    Errors: TypeError for data that is no number, list, array or tensor; ValueError for ragged lists or more than 8
+    dimensions.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "memory", "type")
+    __array_priority__ = 1000
+    _hooks: TensorHooks | None = None
+    """Backward hooks on this value; made when the first is registered."""
+
+    type: TensorType
+    memory: Memory
+
+    def __init__(
+        self,
+        input_data: Any = None,
+        dtype: DType | None = None,
+        shape: Sequence[Any] | int | None = None,
+        init: Any = None,
+        const_arg: bool = False,
+        device: str | None = None,
+    ):
+        if dtype is not None and not isinstance(dtype, DType):
+            dtype = dtype_argument(dtype)
+        if init is not None:
+            if input_data is not None:
+                raise ValueError("For 'Tensor', 'input_data' and 'init' are two ways of saying what it holds: give one of them.")
+            if shape is None or dtype is None:
+                raise ValueError("For 'Tensor', 'shape' and 'dtype' must be given together with 'init'.")
+            # Initialisers are made of tensors: they are loaded when one is asked for.
+            from adjoint.runtime.tensor.initializer import initializer
+
+            input_data = initializer(init, shape, dtype)
+        elif input_data is None:
+            if shape is None or dtype is None:
+                raise ValueError("For 'Tensor', 'input_data' or 'init' with 'shape' and 'dtype' must be given.")
+            sizes: list[Any] = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+            if any(size is None or size == -1 for size in sizes):
+                from adjoint.runtime.cells.inputs import Description  # stands above
+
+                self.__class__ = Description  # pyright: ignore[reportAttributeAccessIssue] - a kind of Tensor of the same layout
+                self._describe(dtype, sizes)
+                return
+            wanted = tensor(dtype, _sizes(sizes))
+            check_fits("Tensor", wanted)
+            input_data = np.zeros(wanted.sizes, dtype.compute.array)
+        if isinstance(input_data, Tensor):
+            source = input_data if dtype is None else input_data.astype(dtype)
+            self.type, self.memory = source.type, unshared(source)
+            return
+        array, found = array_from(input_data, dtype)
+        if array.ndim > 8:
+            raise ValueError(f"For 'Tensor', at most 8 dimensions are supported, but got {array.ndim}.")
+        if shape is not None and init is None and _sizes(shape) != array.shape:
+            raise ValueError(f"For 'Tensor', the data has shape {array.shape}, but 'shape' is {shape}.")
+        self.type = tensor(found, array.shape)
+        self.memory = memory_of(array)
+
+    @staticmethod
+    def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+        """A tensor over the memory of an array: what is written into one, by an index or by `assign`, is seen in the other.
+
+        The tensor gets memory of its own when an operator that works in place (`add_`) or a graph writes it, and when another tensor
+        holds its numbers too.  `Tensor(x)` and `Parameter(x)` copy; `x.reshape(...)` is over the array, too.  An array that is not
+        contiguous, not aligned, empty or read-only is copied.  Whoever writes into the array between a call and its gradient changes
+        the numbers that the gradient is computed with.
+
+        TypeError for what is no array, and for a dtype that no tensor has.
+        """
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"For 'Tensor.from_numpy', the argument 'array' must be a NumPy array, but got {array!r} "
+                            f"of type {type(array).__name__}.")
+        flags = array.flags
+        if not (array.size and flags.c_contiguous and flags.aligned and flags.writeable and array.dtype.isnative):
+            return Tensor(array)
+        type_ = tensor(dtype_of_array(array), array.shape)
+        check_fits("Tensor.from_numpy", type_)
+        made = wrap(type_, ffi.from_buffer("char[]", array, True))
+        # A second reference: no write takes the array's memory for one that a tensor alone holds.
+        made.__dict__["_shared"] = made.memory
+        return made
+
+    # -- what it is -------------------------------------------------------------------------------------------------
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape  # pyright: ignore[reportReturnType] - integers: it has numbers
+
+    @property
+    def ndim(self) -> int:
+        return self.type.rank
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.type.count
+
+    @property
+    def itemsize(self) -> int:
+        return self.type.dtype.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.type.nbytes
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next, by axis."""
+        return np.empty(self.shape, np.int8).strides if self.itemsize == 1 else tuple(
+            s * self.itemsize for s in np.empty(self.shape, np.int8).strides)
+
+    def dim(self) -> int:
+        return self.type.rank
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    # -- out to Python and NumPy ------------------------------------------------------------------------------------
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """The numbers as a NumPy array (bfloat16 as float32); shares the memory if no other tensor does, else a copy."""
+        _seen(self)
+        array = array_of(self.memory, self.type)
+        if self.type.dtype is BF16:
+            return to_compute(array, BF16)
+        # The references of a memory that only this tensor holds: the tensor, the view's buffer and getrefcount's argument.
+        # A tape that is running needs the numbers as they were.
+        return array if state.tape is None and sys.getrefcount(self.memory) <= _VIEWED_ALONE else array.copy()
+
+    numpy = asnumpy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self.asnumpy()
+        if copy is not None:
+            check_flag("Tensor.__array__", "copy", copy)
+        wanted = array.dtype if dtype is None else numpy_dtype(dtype)
+        if array.dtype != wanted:
+            if copy is False:
+                raise ValueError(f"a copy is needed to give {self.dtype} as {wanted}")
+            return array.astype(wanted)
+        return array.copy() if copy else array
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
+        return called_ufunc(Tensor, ufunc, method, operands, options)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return called_function(Tensor, function, operands, options)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.asnumpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def item(self, index: int | tuple[int, ...] | None = None) -> bool | int | float:
+        """The element as a Python number; ValueError when there are several and no index says which."""
+        if index is None and self.size != 1:
+            raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
+        _seen(self)
+        array = to_compute(array_of(self.memory, self.type), self.dtype)
+        if index is None:
+            return array.item()
+        places = index if isinstance(index, tuple) else (index,)
+        if not all(isinstance(place, (int, np.integer)) and not isinstance(place, bool) for place in places):
+            raise TypeError(f"For 'Tensor.item', the argument 'index' must be an int or a tuple of ints, but got {index!r} "
+                            f"of type {type(index).__name__}.")
+        try:
+            return array.item(*places)
+        except (IndexError, ValueError, OverflowError):
+            raise IndexError(f"For 'Tensor.item', the argument 'index' must name an element of a tensor of shape {self.shape}, "
+                             f"but got {index!r}.") from None
+
+    def tolist(self) -> Any:
+        """The numbers as nested lists; a number for a 0-d tensor."""
+        _seen(self)
+        return to_compute(array_of(self.memory, self.type), self.dtype).tolist()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                "The truth value of a tensor with several elements is ambiguous. Please use 'all()' or 'any()'."
+                if self.size else "The truth value of an empty tensor is ambiguous.")
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.is_float:
+            raise TypeError(f"only an integer tensor of one element can be an index, but got {self.dtype}.")
+        return int(self.item())
+
+    def __repr__(self) -> str:
+        return represented(self.type, to_compute(array_of(self.memory, self.type), self.dtype))
+
+    def __str__(self) -> str:
+        return written(self.type, to_compute(array_of(self.memory, self.type), self.dtype))
+
+    def __format__(self, spec: str) -> str:
+        if not isinstance(spec, str):
+            raise TypeError(f"For 'Tensor', a format must be a str, but got {spec!r} of type {type(spec).__name__}.")
+        if spec and self.size != 1:
+            raise TypeError(f"For 'Tensor', a format such as {spec!r} is for a tensor of one element, but got shape {self.shape}.")
+        try:
+            return format(self.item(), spec) if spec else str(self)
+        except ValueError as unfit:
+            raise ValueError(f"For 'Tensor', the format {spec!r} is none for a number of {self.dtype}: {unfit}.") from None
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.dtype.name, array_of(self.memory, self.type).copy())
+
+    def __copy__(self) -> Tensor:
+        return wrap(self.type, self.memory)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return wrap(self.type, memory_of(array_of(self.memory, self.type)))
+
+    @property
+    def has_init(self) -> bool:
+        """False: the numbers of an initialiser are there from the start."""
+        return False
+
+    def copy(self) -> Tensor:
+        """A tensor of the same numbers; gradients flow through it."""
+        return apply(ew.Identity(), self)
+
+    def astype(self, dtype: DType | str, copy: bool = True) -> Tensor:
+        """The same numbers in another dtype."""
+        dtype = dtype_argument(dtype)
+        return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(ew.Cast(dtype), self)
+
+    to = astype
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+    def overwrite(self, value: Tensor) -> None:
+        """Make this tensor hold the numbers of `value`, of the same type.
+
+        In place only where no other holder (another tensor, a tape, a NumPy view) can see this memory.
+        """
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For 'Tensor.overwrite', the argument 'value' must be a Tensor, but got {value!r} "
+                            f"of type {type(value).__name__}.")
+        if value.type is not self.type and value.type != self.type:
+            raise ValueError(f"For 'Tensor.overwrite', the argument 'value' must be of shape {self.shape} and dtype {self.dtype}, "
+                             f"but got shape {value.shape} and dtype {value.dtype}.")
+        tape = state.tape
+        if tape is not None:
+            if tape.emits:
+                state.lowering.write(self, value)
+                return
+            tape.overwritten(self, value)
+        holders = sys.getrefcount(self.memory)
+        if holders <= _HELD_ALONE or (holders == _SHARED_ALONE and self.__dict__.get("_shared") is self.memory):
+            ffi.memmove(self.memory, value.memory, self.type.nbytes)
+        else:
+            self.memory = memory_of(array_of(value.memory, value.type))
+
+    def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
+        """Take over dtype, shape and numbers of `data`; TypeError when it is no Tensor, ValueError for another type in a graph."""
+        if not isinstance(data, Tensor):
+            raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {data!r} of type {type(data).__name__}.")
+        tape = state.tape
+        if tape is not None:
+            if tape.emits:
+                if data.type != self.type:
+                    raise ValueError(f"For 'Tensor.set_data' in a graph, a tensor from outside keeps its shape {self.shape} and dtype "
+                                     f"{self.dtype}, but got shape {data.shape} and dtype {data.dtype}: call it outside of 'jit'.")
+                state.lowering.write(self, data)
+                return self
+            tape.overwritten(self, data)
+        changed = data.type is not self.type
+        self.type, self.memory = data.type, memory_of(array_of(data.memory, data.type))
+        if changed:
+            epoch.move()
+        return self
+
+    assign_value = set_data
+
+    def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
+        """The tensor itself: the numbers of an initialiser are there from the start."""
+        return self
+
+    # -- hooks ------------------------------------------------------------------------------------------------------
+    def register_hook(self, hook_fn: Callable[[Tensor], Any]) -> TensorHookHandle:
+        """Call `hook_fn(gradient)` with the total gradient of this value; see docs/hooks.md.
+
+        Returns a handle with `remove()`.  TypeError when `hook_fn` cannot be called; RuntimeError when this tensor
+        takes no gradient.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("The tensor requires grad is false, which can not register tensor hook")
+        if state.tape is not None and state.tape.emits:
+            return state.lowering.attach(self, hook_fn)
+        if self._hooks is None:
+            self._hooks = TensorHooks()
+        handle = self._hooks.register(hook_fn)
+        if state.tape is not None:
+            state.tape.attach(self)
+        return handle
+
+    def hooks(self) -> list[Callable[[Tensor], Any]]:
+        """The hook functions registered on this value, in order."""
+        return list(self._hooks.firing()) if self._hooks else []
+
+    requires_grad: bool = True
+
+    # -- what the operators add ---------------------------------------------------------------------------------------
+    if TYPE_CHECKING:
+        # `adjoint.ops` gives Tensor indexing, `@` and the methods that stand for operators.
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+    # -- operators --------------------------------------------------------------------------------------------------
+    def __add__(self, other: Any) -> Tensor:
+        if not tapes:
+            try:
+                plan = _SUMS[self.type][other.type]
+            except (KeyError, AttributeError):
+                pass  # what `binary` raises has nothing to do with this
+            else:
+                result = _new(Tensor)
+                result.type = plan.type
+                result.memory = plan.run(self.memory, other.memory)
+                return result
+        return binary(_ADD, self, other)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return binary(_SUB, self, other)
+
+    def __mul__(self, other: Any) -> Tensor:
+        if not tapes:
+            try:
+                plan = _PRODUCTS[self.type][other.type]
+            except (KeyError, AttributeError):
+                pass  # what `binary` raises has nothing to do with this
+            else:
+                result = _new(Tensor)
+                result.type = plan.type
+                result.memory = plan.run(self.memory, other.memory)
+                return result
+        return binary(_MUL, self, other)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return divided(self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return binary(_ADD, other, self)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return binary(_SUB, other, self)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return binary(_MUL, other, self)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return divided(other, self)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return binary(ew.FloorDiv(), self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return binary(ew.FloorDiv(), other, self)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return binary(ew.Mod(), self, other)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return binary(ew.Mod(), other, self)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return binary(ew.Pow(), self, other)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return binary(ew.Pow(), other, self)
+
+    def __neg__(self) -> Tensor:
+        return apply(ew.Neg(), self)
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __abs__(self) -> Tensor:
+        return apply(ew.Abs(), self)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return binary(ew.Less(), self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return binary(ew.LessEqual(), self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return binary(ew.Greater(), self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return binary(ew.GreaterEqual(), self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return binary(ew.Equal(), self, other) if _comparable(other) else False
+
+    def __ne__(self, other: object) -> Any:
+        return binary(ew.NotEqual(), self, other) if _comparable(other) else True
+
+    def __and__(self, other: Any) -> Tensor:
+        return logical(ew.LogicalAnd(), ew.BitwiseAnd(), self, other)
+
+    def __or__(self, other: Any) -> Tensor:
+        return logical(ew.LogicalOr(), ew.BitwiseOr(), self, other)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return logical(ew.LogicalXor(), ew.BitwiseXor(), self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Tensor:
+        return apply(ew.LogicalNot(), _as_dtype(self, BOOL))
+
+    def __iadd__(self, other: Any) -> Tensor:
+        return self + other
+
+    def __isub__(self, other: Any) -> Tensor:
+        return self - other
+
+    def __imul__(self, other: Any) -> Tensor:
+        return self * other
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return self / other
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """The argument `shape` of Tensor as a tuple; TypeError when it is none of ints."""
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes):
+        raise TypeError(f"For 'Tensor', the argument 'shape' must be an int or a tuple of ints, but got {shape!r} "
+                        f"of type {type(shape).__name__}.")
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"For 'Tensor', the argument 'shape' must have no negative sizes, but got {shape!r}.")
+    return sizes
+
+
+def _comparable(x: object) -> bool:
+    return isinstance(x, (Tensor, *Number, np.ndarray)) or _is_of_the_run(x)
+
+
+def unshared(x: Tensor) -> Memory:
+    """The memory of a tensor, or a copy if it is a NumPy array's: what is made of the tensor does not write into the array."""
+    return memory_of(array_of(x.memory, x.type)) if "_shared" in x.__dict__ else x.memory
+
+
+_new = object.__new__
+_HELD_ALONE = 2
+"""References of a memory that one tensor holds: the tensor's and getrefcount's argument."""
+_VIEWED_ALONE = 3
+_SHARED_ALONE = 3
+"""Those of the memory of an array that one tensor holds: the tensor has two."""
+
+
+def wrap(type_: TensorType, memory: Memory) -> Tensor:
+    """A tensor of this type over this memory."""
+    result = _new(Tensor)
+    result.type, result.memory = type_, memory
+    return result
+
+
+def apply(op: Op, *operands: Tensor) -> Any:
+    """Run an op at once, and record it when a gradient is being taken; a Tensor, or a tuple of them.
+
+    While a function is made into a graph, the op becomes a node of it instead, here as in `binary`, `update` and `overwrite`.
+    """
+    tape = state.tape if tapes else None
+    if tape is not None and tape.emits:
+        return state.lowering.emit(op, operands)
+    plan = plans.get((op, *[x.type for x in operands]))
+    if plan is None:
+        plan = plan_for(op, [x.type for x in operands])
+    made = plan.run(*[x.memory for x in operands])
+    if plan.type is not None:
+        result = _new(Tensor)
+        result.type, result.memory = plan.type, made
+        if tape is not None:
+            tape.record(op, operands, (result,))
+        return result
+    results = tuple(wrap(t, m) for t, m in zip(plan.types, made, strict=True))
+    if tape is not None:
+        tape.record(op, operands, results)
+    return results
+
+
+def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
+    """Run an op whose results are the new numbers of `targets`: in place where a target alone holds its memory."""
+    tape = state.tape
+    if tape is not None and tape.emits:
+        made_ = state.lowering.emit(op, operands)
+        for target, value in zip(targets, made_ if isinstance(made_, tuple) else (made_,), strict=True):
+            target.overwrite(value)
+        return
+    plan = plan_for(op, [x.type for x in operands])
+    given = [x.memory for x in operands]
+    made: list[Memory] = []
+    for target in targets:
+        # `given` holds one reference more of each target that is an operand too.
+        alone = tape is None and sys.getrefcount(target.memory) <= _HELD_ALONE + sum(m is target.memory for m in given)
+        made.append(target.memory if alone else machine().allocate(target.type.nbytes))
+    plan.into(given, made)
+    for target, type_, memory in zip(targets, plan.types, made, strict=True):
+        if memory is not target.memory:
+            if tape is not None:
+                tape.overwritten(target, wrap(type_, memory))
+            target.memory = memory
+
+
+def binary(op: Any, a: Any, b: Any) -> Tensor:
+    """An op on two operands, tensors or numbers, brought to their common dtype first; a number goes with an `Elementwise` alone."""
+    tape = state.tape if tapes else None
+    if tape is not None and tape.emits:
+        return combined(op, a, b, lambda first, second: state.lowering.emit(op, (first, second)))
+    try:
+        plan = pairs[op][a.type][b.type]
+    except (KeyError, AttributeError):
+        plan = None
+    if plan is None:
+        first, second = promoted(op, a, b)
+        if first is not a and second is not b:
+            return _narrowed(op, a, b, apply(op, first, second))
+        a, b = first, second
+        plan = plan_for(op, (a.type, b.type))
+    result = _new(Tensor)
+    result.type = plan.type
+    result.memory = plan.run(a.memory, b.memory)
+    if tape is not None:
+        tape.record(op, (a, b), (result,))
+    return result
+
+
+def combined(op: ew.Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """`compute(first, second)` of both operands as tensors of the dtype that `op` is computed in, brought to the dtype of its result.
+
+    `compute` is called once for each dtype that this may be: for one, unless a number is known only when a graph runs.
+    TypeError when one of the operands is neither tensor, number, list of numbers nor array, or none is a tensor.
+    """
+    if not (isinstance(a, _KNOWN) and isinstance(b, _KNOWN)) and (_is_of_the_run(a) or _is_of_the_run(b)):
+        return _with_run_time_number(op, a, b, compute)
+    first, second = promoted(op, a, b)
+    return _narrowed(op, a, b, compute(first, second))
+
+
+_KNOWN = (Tensor, float, int)
+
+
+def _is_of_the_run(x: object) -> bool:
+    return getattr(x, "is_run_time_number", False)
+
+
+def _with_run_time_number(op: ew.Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    if isinstance(b, Tensor):
+        return a.beside(op, b, lambda x, number: compute(number, x))
+    if not isinstance(a, Tensor):
+        # Of two numbers the first one counts as a tensor.
+        if _is_of_the_run(a):
+            a = a.tensor()
+        else:
+            _check_number(op, a)
+            a = as_tensor(a)
+    if _is_of_the_run(b):
+        return b.beside(op, a, compute)
+    _check_number(op, b)
+    return combined(op, a, b, compute)
+
+
+def promoted(op: ew.Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Both operands, known ones, as tensors of the dtype that `op` is computed in; `combined` computes in it too."""
+    if isinstance(a, Tensor):
+        if isinstance(b, (float, int)):
+            return _beside(op, a, b)
+        if isinstance(b, Tensor):
+            if a.dtype is b.dtype:
+                return a, b
+            dtype = common_dtype(a.dtype, b.dtype)
+            return _as_dtype(a, dtype), _as_dtype(b, dtype)
+        if isinstance(b, (list, tuple)):
+            return promoted(op, a, _of_numbers(op, b))
+        if isinstance(b, np.ndarray):
+            return promoted(op, a, Tensor(b))
+        _check_number(op, b)
+        return _beside(op, a, b.item())
+    if isinstance(b, Tensor):
+        second, first = promoted(op, b, a)
+        return first, second
+    if isinstance(a, Number) and isinstance(b, Number):
+        return promoted(op, as_tensor(a), b)
+    _check_number(op, a)
+    _check_number(op, b)
+    raise TypeError(f"For '{type(op).__name__}', at least one operand must be a Tensor.")
+
+
+_numbers: dict[tuple[Any, ...], Tensor] = {}
+"""Numbers as tensors of the dtype that an op is computed in, by op, dtype of the other operand and number."""
+_NUMBER = 300
+"""Bytes of an entry, beside those of the constant."""
+
+Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.clear)
+
+
+def _beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
+    """A tensor and a number as tensors of the dtype that `op` is computed in."""
+    key = (op.__class__, x.type.dtype, number.__class__, number or repr(number))
+    found = _numbers.get(key)
+    if found is None:
+        if len(_numbers) > 512:
+            _numbers.clear()
+        found = _numbers[key] = _number_beside(op, x, number)
+        budget.charge(_NUMBER)
+    dtype = found.type.dtype
+    return (x if x.type.dtype is dtype else _as_dtype(x, dtype)), found
+
+
+def _number_beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> Tensor:
+    own = dtype_beside(op, x)
+    dtype = working_dtype(own, number, exact=op.beyond == "exact", compares=op.yields is BOOL)
+    if isinstance(number, int) and not own.is_float:
+        if op.beyond == "nearest":
+            number = nearest(dtype, number)
+        elif not -(2**63) <= number < (2**64 if own is U64 else 2**63):
+            raise out_of_range(op, number, U64 if own is U64 else I64)
+        elif own is U64 and dtype is I64:
+            raise out_of_range(op, number, U64)
+    try:
+        return constant(number, dtype)
+    except RuntimeError:
+        raise out_of_range(op, number, dtype) from None
+
+
+def nearest_in(dtype: DType, number: Any) -> Tensor:
+    """An int, also one that is known when a graph runs, as a tensor of an integer dtype: the nearest one that this has."""
+    if _is_of_the_run(number):
+        return number.nearest_in(dtype)
+    return constant(nearest(dtype, number), dtype)
+
+
+def dtype_beside(op: ew.Elementwise, x: Tensor) -> DType:
+    """The dtype that a tensor beside a number counts with: integers and bools divide as Float32."""
+    dtype = x.type.dtype
+    return F32 if isinstance(op, ew.Div) and not dtype.is_float else dtype
+
+
+def _narrowed(op: ew.Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
+    """What an op on a tensor and a number gives, from its result in the dtype of `promoted`."""
+    x, number = (a, b) if isinstance(a, Tensor) else (b, a)
+    # A list or an array is brought to a tensor first.
+    if not isinstance(number, Number) or not isinstance(x, Tensor) or op.yields is not None:
+        return result
+    return _as_dtype(result, scalar_dtype(dtype_beside(op, x), number))
+
+
+def divided(a: Any, b: Any) -> Tensor:
+    """True division: integers and bools divide as Float32."""
+    try:
+        _QUOTIENTS[a.type][b.type]
+    except (KeyError, AttributeError):
+        pass  # what is wrong with the operands is told without this one as its context
+    else:
+        return binary(_DIV, a, b)
+    return combined(_DIV, a, b, _quotient)
+
+
+def _quotient(a: Tensor, b: Tensor) -> Tensor:
+    return binary(_DIV, a, b) if a.dtype.is_float else binary(_DIV, _as_dtype(a, F32), _as_dtype(b, F32))
+
+
+def logical(on_bool: Op, on_integers: ew.Elementwise, a: Any, b: Any) -> Tensor:
+    """A logical op on bools, the bitwise one on integers."""
+    return combined(on_integers, a, b, lambda x, y: apply(on_bool if x.dtype is BOOL else on_integers, x, y))
+
+
+def _as_dtype(x: Tensor, dtype: DType) -> Tensor:
+    return x if x.type.dtype is dtype else apply(ew.Cast(dtype), x)
+
+
+def _check_number(op: Op, x: Any) -> None:
+    if _is_of_the_run(x):
+        raise x.owner.unknown("the number is used")  # after its graph has been made
+    if not isinstance(x, Number):
+        raise TypeError(
+            f"For '{type(op).__name__}', an operand must be a Tensor or a number, but got {x!r} of type {type(x).__name__}.")
+
+
+def _of_numbers(op: Op, items: Any) -> Tensor:
+    """A list beside a tensor as a tensor.  TypeError without items; and for tensors in it: as numbers they would have no gradient."""
+    if not items:
+        raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, but got {items!r}.")
+    known = True
+    for item in leaves(items):
+        if isinstance(item, Tensor):
+            raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, "
+                            "but got one with a Tensor in it: make one Tensor of it, with `ops.stack(items)`.")
+        known = known and not _is_of_the_run(item)
+    return Tensor(items) if known else state.lowering.convert(Tensor, (items,), {})
+
+
+_constants: dict[tuple[Any, ...], Tensor] = {}
+_CONSTANT = 500
+"""Bytes."""
+
+Refillable("constants", lambda: len(_constants) * _CONSTANT, _constants.clear)
+
+
+def constant(value: bool | int | float, dtype: DType) -> Tensor:
+    """A 0-d tensor of a Python number; kept, so that the constants of a loop are made once."""
+    key = (value, value.__class__, dtype, str(value) if value == 0 else "")
+    found = _constants.get(key)
+    if found is None:
+        if len(_constants) > 512:
+            _constants.clear()
+        array = number_array(value, dtype)
+        found = wrap(tensor(dtype), memory_of(array))
+        found.literal = array.item() if dtype.is_integer else value  # pyright: ignore[reportAttributeAccessIssue] - of constants alone
+        _constants[key] = found
+        budget.charge(_CONSTANT)
+    return found
+
+
+def _seen(x: Tensor) -> None:
+    """Python reads the numbers of a tensor: a graph that is being made depends on them."""
+    tape = state.tape
+    if tape is not None and tape.emits:
+        state.lowering.read_numbers(x)
+
+
+def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:
+    """`value` as a tensor: itself if it is one."""
+    if isinstance(value, Tensor):
+        return value if dtype is None or value.dtype is dtype else _as_dtype(value, dtype)
+    return Tensor(value, dtype)
+
+
+def _rebuilt(name: str, array: np.ndarray[Any, Any]) -> Tensor:
+    return wrap(tensor(DTYPES[name], array.shape), memory_of(array))
+
