@@ -389,9 +389,9 @@ class Kernel:
         """Call a function for its effect.  Its name begins with `adjoint_`; buffers and `buffer.at(i)` are passed as pointers."""
         self._add(Expression(Call(function, self._arguments(arguments, I64), I32)))
 
-    def fail(self, code: int) -> None:
-        """End the kernel with a status other than 0."""
-        self._add(Return(Integer(code, I32)))
+    def fail(self, code: int | Expr) -> None:
+        """End the kernel with a status other than 0: an int, or an Int32 that tells which unit failed."""
+        self._add(Return(c_ast.expression(code, I32)))
 
     def comment(self, text: str) -> None:
         """Write a comment; it is part of the kernel's text."""

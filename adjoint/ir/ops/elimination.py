@@ -1,0 +1,482 @@
+"""Determinants and inverses of square matrices, by Gaussian elimination.
+
+    P A = L U                  rows exchanged so that each pivot is the largest of its column
+    det A = det P * product of the pivots
+    A^-1 = U^-1 (L^-1 P)       the steps of the elimination done to the identity, then back substitution
+
+A kernel computes one matrix after the other; threads share out the matrices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.ir.core import tensor_type
+from adjoint.ir.op import Op, family, mistake, operation, sample
+from adjoint.ir.ops.loops import grain_of
+from adjoint.ir.types import F32, I32, I64, TensorType, tensor
+
+if TYPE_CHECKING:
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
+
+Array = np.ndarray[Any, Any]
+Cotangents = Sequence["Atom | None"]
+
+__all__ = ["Cofactor", "Determinant", "LogDeterminant", "MatrixInverse"]
+
+REGULAR = {0: [[2.0, -1.0, 0.5], [0.5, 1.5, -1.0], [-1.0, 0.25, 1.0]]}
+"""A sample far from a singular matrix."""
+STACK = {0: [[[0.0, 1.0], [2.0, 0.5]], [[1.5, 1.0], [-1.0, 0.5]], [[-2.0, 0.25], [0.75, 1.0]]]}
+"""Samples that need rows to be exchanged, and of either sign."""
+SINGULAR = {0: [[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.5, 1.0, -1.0]]}
+NULL = {0: [[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [-1.0, -2.0, -0.5]]}
+"""Samples of rank 2 and of rank 1."""
+
+
+@family
+class SquareMatrices(Op):
+    """An op on the square matrices in the last two axes."""
+
+    def checked(self, x: Any) -> TensorType:
+        """The type of the operand, if it is one of square matrices of floats."""
+        if not isinstance(x, TensorType) or not x.dtype.is_float:
+            raise mistake(self, "x", "a tensor of floating point numbers", x, TypeError)
+        if x.rank < 2 or x.shape[-1] != x.shape[-2]:
+            raise mistake(self, "x", "square matrices, of shape [..., n, n]", x)
+        return x
+
+    def per_matrix(self, x: Any) -> TensorType:
+        """The type of a number for each matrix."""
+        return self.checked(x).with_shape(x.shape[:-2])
+
+
+# In kernels -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix of n columns in a buffer, row by row from `start` on."""
+
+    k: Kernel
+    buffer: Buffer
+    start: Expr
+    n: Expr
+
+    def __getitem__(self, place: tuple[Any, Any]) -> Expr:
+        return self.buffer[self._at(place)]
+
+    def __setitem__(self, place: tuple[Any, Any], value: Any) -> None:
+        self.k.store(self.buffer, self._at(place), value)
+
+    def _at(self, place: tuple[Any, Any]) -> Expr:
+        row, column = place
+        return self.start + row * self.n + column
+
+    def fill(self, value: Callable[[Any, Any], Any]) -> None:
+        """Make each element `value(row, column)`."""
+        with self.k.loop(0, self.n, "r") as r, self.k.loop(0, self.n, "j") as j:
+            self[r, j] = value(r, j)
+
+    def make_identity(self) -> None:
+        self.fill(lambda r, j: self.k.cast(self.k.equal(r, j), self.buffer.dtype))
+
+    def exchange_rows(self, one: Any, two: Any) -> None:
+        with self.k.loop(0, self.n, "j") as j:
+            before = self.k.let(self[one, j], "before")
+            self[one, j] = self[two, j]
+            self[two, j] = before
+
+    def exchange_columns(self, one: Any, two: Any) -> None:
+        with self.k.loop(0, self.n, "r") as r:
+            before = self.k.let(self[r, one], "before")
+            self[r, one] = self[r, two]
+            self[r, two] = before
+
+    def subtract_row(self, factor: Any, of: Any, from_: Any, first: Any = 0) -> None:
+        """Take a multiple of one row off another, from column `first` on."""
+        with self.k.loop(first, self.n, "j") as j:
+            self[from_, j] = self[from_, j] - factor * self[of, j]
+
+
+@contextmanager
+def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, list[Matrix]]]:
+    """A stage over the matrices of `x`: the number of one, and `copies` matrices of its size to work in, the first a copy of it."""
+    n = x.shape[-1]
+    count = math.prod(x.shape[:-2])
+    size = k.size(n, "n")
+    work = [k.scratch(x.dtype.compute, x.count, name) for name in ("work", "beside")[:copies]]
+    k.describe(x, "matrices, n, n")
+    with k.stage(count, grain_of(copies * n * n * n), "matrix") as matrix:
+        start = k.let(matrix * size * size, "start")
+        found = [Matrix(k, buffer, start, size) for buffer in work]
+        with k.loop(start, start + size * size, "i") as i:
+            k.store(work[0], i, x[i])
+        yield matrix, found
+
+
+def _is_larger(k: Kernel, size: Expr, best: Expr) -> Expr:
+    """Whether a size is the one to keep: NaN is the largest, so that no elimination passes one over."""
+    return k.either(k.greater(size, best), k.both(k.call("isnan", size), k.negation(k.call("isnan", best))))
+
+
+def _choose_row(k: Kernel, a: Matrix, c: Any) -> Expr:
+    """The row, from `c` on, of the largest element in column `c`."""
+    row, best = k.local(c, "row"), k.local(k.call("fabs", a[c, c]), "best")
+    with k.loop(c + 1, a.n, "r") as r:
+        size = k.let(k.call("fabs", a[r, c]), "size")
+        with k.when(_is_larger(k, size, best)):
+            k.set(best, size)
+            k.set(row, r)
+    return row
+
+
+def _clear_below(k: Kernel, a: Matrix, c: Any, beside: Sequence[Matrix]) -> None:
+    """Take multiples of row `c` off the rows below so that their elements in column `c` become 0, which are not stored."""
+    with k.when(k.not_equal(a[c, c], 0)), k.loop(c + 1, a.n, "r") as r:
+        factor = k.let(a[r, c] / a[c, c], "factor")
+        a.subtract_row(factor, c, r, c + 1)
+        for other in beside:
+            other.subtract_row(factor, c, r)
+
+
+class WideProduct:
+    """A product that overflows or vanishes only where the whole of it does: `value * STEP**steps`."""
+
+    STEP_BITS = 32
+    STEP = 2.0**STEP_BITS
+
+    def __init__(self, k: Kernel, dtype: Any):
+        self.k, self.dtype = k, dtype
+        self.value = k.local(1.0, "value", dtype)
+        self.steps = k.local(0, "steps", I64)
+
+    def change_sign(self) -> None:
+        self.k.set(self.value, -self.value)
+
+    def multiply(self, factor: Expr) -> None:
+        """Multiply; the value first comes to the other side of 1 if both are large, or both small."""
+        k, size = self.k, self.k.call("fabs", self.value)
+        other = k.let(k.call("fabs", factor), "other")
+        with k.when(k.both(k.greater(other, 1), k.call("isfinite", self.value))), k.loop_while(k.greater(size, 1)):
+            self._shift(1)
+        with k.when(k.both(k.less(other, 1), k.not_equal(self.value, 0))), k.loop_while(k.less(size, 1)):
+            self._shift(-1)
+        k.set(self.value, self.value * factor)
+
+    def _shift(self, count: int) -> None:
+        """The same number with `count` steps more, 1 or -1."""
+        self.k.set(self.value, self.value * (1 / self.STEP if count > 0 else self.STEP))
+        self.k.increment(self.steps, count)
+
+    def times(self, factor: Expr) -> Expr:
+        """The whole product times a factor, as a plain number."""
+        k = self.k
+        result, left = k.local(factor * self.value, "result"), k.local(self.steps, "left")
+        with k.loop_while(k.greater(left, 0)):
+            k.set(result, result * self.STEP)
+            k.increment(left, -1)
+        with k.loop_while(k.less(left, 0)):
+            k.set(result, result * (1 / self.STEP))
+            k.increment(left, 1)
+        return result
+
+    def sign_and_logarithm(self) -> tuple[Expr, Expr]:
+        """The sign, 0 of 0, and the logarithm of the size, which is that of the value alone if the product is near 1."""
+        k, size = self.k, self.k.call("fabs", self.value)
+        with k.loop_while(k.both(k.greater(self.steps, 0), k.less(size, 1))):
+            self._shift(-1)
+        with k.loop_while(k.both(k.less(self.steps, 0), k.greater(size, 1))):
+            self._shift(1)
+        size = k.let(size, "size")
+        sign = k.select(k.either(k.greater(size, 0), k.call("isnan", size)), self.value / size, 0)
+        sign = k.select(k.call("isinf", size), k.call("copysign", k.literal(1.0, self.dtype), self.value), sign)
+        return sign, k.call("log", size) + k.cast(self.steps, self.dtype) * (self.STEP_BITS * math.log(2))
+
+
+def _determinant_of(k: Kernel, a: Matrix) -> WideProduct:
+    """The determinant of a matrix, which elimination uses up."""
+    product = WideProduct(k, a.buffer.dtype)
+    with k.loop(0, a.n, "c") as c:
+        row = _choose_row(k, a, c)
+        with k.when(k.not_equal(row, c)):
+            a.exchange_rows(row, c)
+            product.change_sign()
+        product.multiply(a[c, c])
+        _clear_below(k, a, c, ())
+    return product
+
+
+def _back_substitute(k: Kernel, u: Matrix, b: Matrix, count: Any) -> None:
+    """Make the first `count` rows of `b` those of U^-1 b, for the upper triangle of the first `count` rows and columns of `u`."""
+    with k.loop(0, count, "i") as i:
+        c = k.let(count - 1 - i, "c")
+        with k.loop(0, b.n, "j") as j:
+            b[c, j] = b[c, j] / u[c, c]
+        with k.loop(0, c, "r") as r:
+            b.subtract_row(k.let(u[r, c], "factor"), c, r)
+
+
+# The ops --------------------------------------------------------------------------------------------------------------
+
+
+def _spread(b: Builder, ct: Atom) -> Atom:
+    """A number for each matrix, shaped to broadcast with the matrices."""
+    have = tensor_type(ct)
+    return b.reshape(ct, to=have.with_shape((*have.shape, 1, 1)))
+
+
+def _transposed(b: Builder, x: Atom) -> Atom:
+    rank = tensor_type(x).rank
+    return b.transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
+
+
+@operation
+class Determinant(SquareMatrices):
+    """The determinants of the matrices in the last two axes; 1 of a matrix without elements.
+
+    It overflows or vanishes only where the determinant does, not where the product of some pivots does.
+
+    x         T[s, n, n], T a floating point type; f16 and bf16 are computed in float32
+    result    T[s]
+    gradient  ct * cofactor(x), also where x is singular (Jacobi's formula)
+    errors    TypeError: not floating point; ValueError: not square matrices
+    """
+
+    samples = (
+        sample(tensor(F32, (3, 3)), values=REGULAR),
+        sample(tensor(F32, (3, 2, 2)), values=STACK),
+        sample(tensor(F32, (3, 3)), values=SINGULAR),
+        sample(tensor(F32, (3, 3)), values=NULL),
+        sample(tensor(F32, (2, 1, 1))),
+        sample(tensor(F32, (6, 6))),
+        sample(tensor(F32, (0, 0))),
+        sample(tensor(F32, (0, 2, 2))),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        return self.per_matrix(x)
+
+    def reference(self, x: Array) -> Array:
+        return np.linalg.det(x)
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        with _each_matrix(k, x) as (matrix, (a,)):
+            k.store(out, matrix, _determinant_of(k, a).times(k.literal(1.0, x.dtype.compute)))
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        return (b.mul(_spread(b, ct), b.cofactor(x)),)
+
+
+@operation
+class LogDeterminant(SquareMatrices):
+    """The signs of determinants, and the logarithms of their sizes; 0 and minus infinity of a singular matrix.
+
+    x         T[s, n, n], T a floating point type; f16 and bf16 are computed in float32
+    result    T[s], 1, -1 or 0, and T[s]; NaN where x has one
+    gradient  the logarithm's ct times the transposed inverse of x, NaN where x is singular; none for the sign
+    errors    TypeError: not floating point; ValueError: not square matrices
+    """
+
+    samples = (
+        sample(tensor(F32, (3, 3)), values=REGULAR),
+        sample(tensor(F32, (3, 2, 2)), values=STACK),
+        sample(tensor(F32, (2, 1, 1)), domain=(0.5, 2.0)),
+        sample(tensor(F32, (2, 2)), values={0: [[1.0, 2.0], [2.0, 4.0]]}, smooth=False, note="singular"),
+        sample(tensor(F32, (0, 0))),
+        sample(tensor(F32, (0, 2, 2))),
+    )
+
+    def infer(self, x: Any) -> tuple[TensorType, TensorType]:
+        return self.per_matrix(x), self.per_matrix(x)
+
+    def reference(self, x: Array) -> tuple[Array, Array]:
+        sign, logarithm = np.linalg.slogdet(x)
+        return sign, logarithm
+
+    def lower(self, k: Kernel, x: Buffer, sign: Buffer, logarithm: Buffer) -> None:
+        with _each_matrix(k, x) as (matrix, (a,)):
+            for out, value in zip((sign, logarithm), _determinant_of(k, a).sign_and_logarithm(), strict=True):
+                k.store(out, matrix, value)
+
+    def vjp(self, b: Builder, node: Node, sign_ct: Any, logarithm_ct: Any) -> Cotangents:
+        if logarithm_ct is None:
+            return (None,)
+        (x,) = node.operands
+        return (b.mul(_spread(b, logarithm_ct), _transposed(b, b.matrix_inverse(x, or_nan=True))),)
+
+
+@operation
+class MatrixInverse(SquareMatrices):
+    """The inverses of the matrices in the last two axes.
+
+    A matrix is singular if a pivot is 0; one that rounding keeps from it has an inverse of very large numbers.
+
+    x         T[s, n, n], T a floating point type; f16 and bf16 are computed in float32
+    or_nan    whether the inverse of a singular matrix is one of NaN, and no error
+    result    T[s, n, n]
+    gradient  -result^T @ ct @ result^T (Giles 2008, section 2.2.3)
+    errors    TypeError: not floating point; ValueError: not square matrices, or a singular one
+    """
+
+    or_nan: bool = False
+    samples = (
+        sample(tensor(F32, (3, 3)), values=REGULAR),
+        sample(tensor(F32, (3, 2, 2)), values=STACK),
+        sample(tensor(F32, (2, 1, 1)), domain=(0.5, 2.0), or_nan=True),
+        sample(tensor(F32, (2, 2, 2)), values={0: [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 0.0], [1.0, 2.0]]]}, or_nan=True, smooth=False,
+               note="singular"),
+        sample(tensor(F32, (0, 0))),
+        sample(tensor(F32, (0, 2, 2))),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        return self.checked(x)
+
+    def reference(self, x: Array) -> Array:
+        found = np.empty_like(x)
+        for number, place in enumerate(np.ndindex(x.shape[:-2])):
+            try:
+                found[place] = np.linalg.inv(x[place])
+            except np.linalg.LinAlgError:
+                if not self.or_nan:
+                    raise self.failure(number + 1) from None
+                found[place] = np.nan
+        return found
+
+    def failure(self, status: int) -> Exception:
+        return mistake(self, "x", "invertible matrices", f"a singular one, number {status - 1} of them: a pivot is 0")
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        with _each_matrix(k, x, copies=2) as (matrix, (a, inverse)):
+            inverse.make_identity()
+            singular = k.local(0, "singular", I32)
+            with k.loop(0, a.n, "c") as c:
+                row = _choose_row(k, a, c)
+                with k.when(k.not_equal(row, c)):
+                    a.exchange_rows(row, c)
+                    inverse.exchange_rows(row, c)
+                with k.when(k.equal(a[c, c], 0)):
+                    k.set(singular, 1)
+                _clear_below(k, a, c, (inverse,))
+            if not self.or_nan:
+                with k.when(k.not_equal(singular, 0)):
+                    k.fail(k.cast(k.minimum_of(matrix, k.literal(2**31 - 2, I64)) + 1, I32))
+            _back_substitute(k, a, inverse, a.n)
+            result = Matrix(k, out, inverse.start, a.n)
+            if self.or_nan:
+                result.fill(lambda r, j: k.select(k.not_equal(singular, 0), math.nan, inverse[r, j]))
+            else:
+                result.fill(lambda r, j: inverse[r, j])
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (inverse,) = node.results
+        return (b.neg(b.matmul(b.matmul(inverse, ct, ta=True), inverse, tb=True)),)
+
+
+@operation
+class Cofactor(SquareMatrices):
+    """The matrices of cofactors, which are the gradients of determinants: det(x) times the transposed inverse, where there is one.
+
+    Rows and columns are exchanged, P x Q = L U with the largest pivots first, and nothing is divided by the last pivot: the result
+    is right also where x is singular, by adj(U) = det(U1) [[r U1^-1, -U1^-1 u], [0, 1]] for U = [[U1, u], [0, r]].
+
+    x         T[s, n, n], T a floating point type; f16 and bf16 are computed in float32
+    result    T[s, n, n]: element i, j is (-1)^(i + j) times the determinant of x without row i and column j
+    gradient  det(U) det(V) U (diag(p @ diag(y)) - p * y^T) V^T with x = U diag(s) V^T, y = U^T ct V and p[i, j] the product of all
+              s but number i and j, 0 for i = j; it divides by nothing.  Its own gradient is through svd: where singular values are
+              equal that is not finite
+    errors    TypeError: not floating point; ValueError: not square matrices
+    """
+
+    samples = (
+        sample(tensor(F32, (3, 3)), values=REGULAR),
+        sample(tensor(F32, (3, 2, 2)), values=STACK),
+        sample(tensor(F32, (4, 4))),
+        sample(tensor(F32, (3, 3)), values=SINGULAR, note="rank 2"),
+        sample(tensor(F32, (2, 1, 1))),
+        sample(tensor(F32, (3, 3)), values=NULL, smooth=False, note="rank 1: equal singular values, whose vectors have no gradient"),
+        sample(tensor(F32, (0, 0))),
+        sample(tensor(F32, (0, 2, 2))),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        return self.checked(x)
+
+    def reference(self, x: Array) -> Array:
+        found = np.empty_like(x)
+        for *place, i, j in np.ndindex(x.shape):
+            minor = np.delete(np.delete(x[tuple(place)], i, 0), j, 1)
+            found[(*place, i, j)] = (-1) ** (i + j) * np.linalg.det(minor)
+        return found
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        columns = k.scratch(I64, math.prod(x.shape[:-1]), "columns")
+        with _each_matrix(k, x, copies=2) as (matrix, (a, beside)), k.when(k.greater(a.n, 0)):
+            beside.make_identity()
+            first = k.let(matrix * a.n, "first")
+            with k.loop(0, a.n, "j") as j:
+                k.store(columns, first + j, j)
+            product, last = WideProduct(k, a.buffer.dtype), k.let(a.n - 1, "last")
+            with k.loop(0, last, "c") as c:
+                self._bring_largest(k, a, beside, columns, first, c, product)
+                product.multiply(a[c, c])
+                _clear_below(k, a, c, (beside,))
+            # The last row of `beside` is done; of the others r times it, less u times the last, goes through U1^-1.
+            with k.loop(0, last, "r") as r, k.loop(0, a.n, "j") as j:
+                beside[r, j] = a[last, last] * beside[r, j] - a[r, last] * beside[last, j]
+            result = Matrix(k, out, a.start, a.n)
+            with k.when(k.equal(product.value, 0)):
+                result.fill(lambda r, j: k.literal(0.0, x.dtype.compute))
+            with k.otherwise():
+                _back_substitute(k, a, beside, last)
+                with k.loop(0, a.n, "r") as r, k.loop(0, a.n, "j") as j:
+                    result[j, columns[first + r]] = product.times(beside[r, j])
+
+    def _bring_largest(
+        self, k: Kernel, a: Matrix, beside: Matrix, columns: Buffer, first: Expr, c: Expr, product: WideProduct,
+    ) -> None:
+        """Exchange rows and columns so that the largest element right of and below place `c` of the diagonal is there."""
+        row, column, best = k.local(c, "row"), k.local(c, "column"), k.local(k.call("fabs", a[c, c]), "best")
+        with k.loop(c, a.n, "r") as r, k.loop(c, a.n, "j") as j:
+            size = k.let(k.call("fabs", a[r, j]), "size")
+            with k.when(_is_larger(k, size, best)):
+                k.set(best, size)
+                k.set(row, r)
+                k.set(column, j)
+        with k.when(k.not_equal(row, c)):
+            a.exchange_rows(row, c)
+            beside.exchange_rows(row, c)
+            product.change_sign()
+        with k.when(k.not_equal(column, c)):
+            a.exchange_columns(column, c)
+            before = k.let(columns[first + c], "before")
+            k.store(columns, first + c, columns[first + column])
+            k.store(columns, first + column, before)
+            product.change_sign()
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        type_ = tensor_type(x)
+        n, dtype = type_.shape[-1], type_.dtype
+        values, u, v = b.svd(x)
+        numbers = [b.iota(to=tensor(I64, tuple(n if a == axis else 1 for a in range(3))), axis=axis) for axis in range(3)]
+        same = b.equal(b.iota(to=tensor(I64, (n, 1)), axis=0), b.iota(to=tensor(I64, (1, n)), axis=1))
+        zero, one = b.constant(0.0, dtype), b.constant(1.0, dtype)
+        left_out = b.logical_or(b.equal(numbers[2], numbers[0]), b.equal(numbers[2], numbers[1]))
+        line = b.reshape(values, to=type_.with_shape((*type_.shape[:-2], 1, 1, n)))
+        products = b.prod(b.select(left_out, one, line), axes=(type_.rank,), keepdims=False)
+        products = b.select(same, zero, products)
+        y = b.matmul(b.matmul(u, ct, ta=True), v)
+        diagonal = b.sum(b.select(same, y, zero), axes=(type_.rank - 1,), keepdims=True)
+        inner = b.select(same, b.matmul(products, diagonal), b.neg(b.mul(products, _transposed(b, y))))
+        signs = b.mul(b.log_determinant(u)[0], b.log_determinant(v)[0])
+        return (b.mul(_spread(b, signs), b.matmul(b.matmul(u, inner), v, tb=True)),)
