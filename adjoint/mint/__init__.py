@@ -10,7 +10,7 @@ from adjoint.diagnostics import missing_name
 from adjoint.mint import arithmetic, creation, linalg, nn, optim, picking, products, reductions, shapes, special
 from adjoint.mint.arithmetic import *  # noqa: F403
 from adjoint.mint.creation import *  # noqa: F403
-from adjoint.mint.linalg import vector_norm
+from adjoint.mint.linalg import inv, vector_norm
 from adjoint.mint.nn.functional import conv2d
 from adjoint.mint.picking import *  # noqa: F403
 from adjoint.mint.products import *  # noqa: F403
@@ -18,7 +18,7 @@ from adjoint.mint.reductions import *  # noqa: F403
 from adjoint.mint.shapes import *  # noqa: F403
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["conv2d", "linalg", "nn", "norm", "optim", "special"]
+__all__ = ["conv2d", "inverse", "linalg", "nn", "norm", "optim", "special"]
 __all__ += arithmetic.__all__
 __all__ += creation.__all__
 __all__ += picking.__all__
@@ -30,16 +30,20 @@ _LATER = "compute it with NumPy on `x.asnumpy()` where no gradient is needed"
 _COMPLEX = "there are no complex numbers: compute with the real and the imaginary part, each a tensor"
 _DEVICES = "it is for other devices: `mint.nn` has the layers"
 INSTEAD = {
-    "inverse": _LATER, "triangular_solve": _LATER, "erfinv": _LATER, "polar": _COMPLEX, "real": _COMPLEX, "imag": _COMPLEX,
+    "triangular_solve": _LATER, "erfinv": _LATER, "polar": _COMPLEX, "real": _COMPLEX, "imag": _COMPLEX,
     "npu_gelu": "`mint.nn.functional.gelu`", "conv_tbc": "`mint.nn.functional.conv1d` of the transposed tensor",
     "addr_": "`x.copy_(beta * x + alpha * mint.outer(a, b))`", "item": "`x.item()`",
     "batch_norm_stats": _DEVICES, "batch_norm_elemt": _DEVICES, "batch_norm_gather_stats_with_counts": _DEVICES,
 }
 """What to write for functions of MindSpore's that are not here."""
 
+inverse = inv
+
 
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The norm of order `p` ("fro" is 2) over axes, all if none are named, of the elements there as one vector."""
+    """The norm of order `p` ("fro" is 2) over axes, all if none are named, of the elements there as one vector; with "nuc" of matrices."""
+    if isinstance(p, str) and p == "nuc":
+        return linalg.matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(input, 2 if isinstance(p, str) and p == "fro" else p, dim, keepdim, dtype=dtype)
 
 

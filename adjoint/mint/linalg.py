@@ -7,16 +7,20 @@ from typing import Any
 
 from adjoint.diagnostics import missing_name
 from adjoint.ir.types import DType
-from adjoint.ops import reduction
+from adjoint.ops import matrices, reduction
 from adjoint.ops.arguments import axes_argument, dtype_or, flag, floating, operand
 from adjoint.ops.shapes import moveaxis, reshape
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["matrix_norm", "norm", "vector_norm"]
+__all__ = ["inv", "matrix_norm", "norm", "vector_norm"]
 
-_LATER = "compute it with NumPy on `x.asnumpy()` where no gradient is needed"
-INSTEAD = {"inv": _LATER, "qr": _LATER}
+INSTEAD = {"qr": "compute it with NumPy on `x.asnumpy()` where no gradient is needed"}
 """What to write for functions of MindSpore's that are not here."""
+
+
+def inv(input: Any) -> Tensor:
+    """The inverses of square matrices: see `ops.inverse`."""
+    return matrices.inverse(input)
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:

@@ -12,6 +12,7 @@ from adjoint.ops import (
     logsums,
     losses,
     margin_losses,
+    matrices,
     normalization,
     ordering,
     parts,
@@ -37,6 +38,7 @@ from adjoint.ops.linear import *  # noqa: F403
 from adjoint.ops.logsums import *  # noqa: F403
 from adjoint.ops.losses import *  # noqa: F403
 from adjoint.ops.margin_losses import *  # noqa: F403
+from adjoint.ops.matrices import *  # noqa: F403
 from adjoint.ops.normalization import *  # noqa: F403
 from adjoint.ops.ordering import *  # noqa: F403
 from adjoint.ops.parts import *  # noqa: F403
@@ -75,6 +77,7 @@ __all__ += linear.__all__
 __all__ += logsums.__all__
 __all__ += losses.__all__
 __all__ += margin_losses.__all__
+__all__ += matrices.__all__
 __all__ += normalization.__all__
 __all__ += ordering.__all__
 __all__ += random_numbers.__all__

@@ -15,6 +15,7 @@ from adjoint.ir.interned import made
 from adjoint.ir.ops.along import ArgMax, ArgMin, CumSum
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, ReduceMax, ReduceMin, Sum
+from adjoint.ir.ops.singular import SingularValues
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, U16, U32, U64, DType
 from adjoint.ops.arguments import (
     axes_argument,
@@ -32,13 +33,15 @@ from adjoint.ops.arguments import (
 from adjoint.ops.arithmetic import abs, exp, isfinite, log, maximum, minimum, pow, sqrt, square, stop_gradient, where
 from adjoint.ops.parts import concat, slice
 from adjoint.ops.picking import gather_elements
-from adjoint.ops.shapes import reshape, squeeze
+from adjoint.ops.shapes import moveaxis, reshape, squeeze
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "logsumexp", "max", "mean", "min", "nanmean",
     "nansum", "norm", "prod", "ptp", "std", "std_mean", "sum", "var", "var_mean",
 ]
+
+_SINGULAR_VALUES = SingularValues()
 
 
 def widened(x: Tensor, dtype: Any, op: str) -> Tensor:
@@ -240,9 +243,13 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
 
     ord  of vectors: None or 2, the root of the sum of squares; inf and -inf, the largest and the smallest size; 0, how many are
          not 0; another number p, (sum |x|**p)**(1/p).  Of matrices: None or "fro", the root of the sum of squares; 1, -1, inf
-         and -inf, the largest and the smallest sum of sizes in a column, in a row; others are a ValueError
+         and -inf, the largest and the smallest sum of sizes in a column, in a row; 2 and -2, the largest and the smallest singular
+         value, "nuc", the sum of all; others are a ValueError
 
     Integers count as Float32, but of a vector of them the largest and smallest size are such integers, how many are not 0 an Int64.
+    What is made of singular values is Float32 of two-byte floats.  Its gradient is U diag(ct) V^T; equal largest or smallest values
+    share theirs, and of a matrix without full rank that of "nuc" is one of the subgradients.  Its own gradient is NaN where singular
+    values are equal.
     """
     given = operand("Norm", A, "A")
     x = floating(given)
@@ -251,9 +258,13 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)
     if (isinstance(ord, str) and ord == "fro") or ord is None:
         return _length(x, axes, keep)
-    if isinstance(ord, (bool, str)) or not isinstance(ord, (int, float)):
-        raise wrong("Norm", "ord", "None, 'fro' or a number", repr(ord), ValueError if isinstance(ord, str) else TypeError)
-    if len(axes) == 2 and (dim is not None or x.ndim == 2):
+    of_matrices = len(axes) == 2 and (dim is not None or x.ndim == 2)
+    if isinstance(ord, str) and ord == "nuc":
+        if len(axes) == 1:
+            raise wrong("Norm", "ord", "None or a number for a vector", repr(ord), TypeError)
+    elif isinstance(ord, (bool, str)) or not isinstance(ord, (int, float)):
+        raise wrong("Norm", "ord", "None, 'fro', 'nuc' or a number", repr(ord), ValueError if isinstance(ord, str) else TypeError)
+    if of_matrices:
         return _matrix_norm(x, ord, axes, keep)
     if (dim is None and x.ndim > 1) or len(axes) > 2:
         raise wrong("Norm", "dim", "one axis or two", dim)
@@ -278,10 +289,16 @@ def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     return _like(x, sqrt(apply(made(Sum, axes, keep), square(roomy(x)))))
 
 
-def _matrix_norm(x: Tensor, ord: float, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """The largest or smallest of the sums of sizes along one of two axes."""
+def _matrix_norm(x: Tensor, ord: str | float, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """The sum, the largest or the smallest of the singular values, or of the sums of sizes along one of two axes."""
+    if ord in ("nuc", 2, -2):
+        if ord != "nuc" and 0 in (x.shape[axes[0]], x.shape[axes[1]]):
+            raise wrong("Norm", "A", f"matrices with elements where 'ord' is {ord}", x)
+        values = apply(_SINGULAR_VALUES, moveaxis(single(x), axes, (-2, -1)))
+        out = apply(made(Sum if ord == "nuc" else ReduceMax if ord == 2 else ReduceMin, (values.ndim - 1,), False), values)
+        return reshape(out, tuple(1 if a in axes else d for a, d in enumerate(x.shape))) if keep else out
     if ord not in (1, -1, math.inf, -math.inf):
-        raise wrong("Norm", "ord", "None, 'fro', 1, -1, inf or -inf for a matrix", ord)
+        raise wrong("Norm", "ord", "None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf for a matrix", ord)
     along, over = axes if ord in (1, -1) else (axes[1], axes[0])
     sums = apply(made(Sum, (along,), True), abs(x))
     out = apply(made(ReduceMax if ord > 0 else ReduceMin, (over,), True), sums)

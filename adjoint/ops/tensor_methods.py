@@ -19,6 +19,7 @@ from adjoint.ops import (
     diagonals,
     linear,
     logsums,
+    matrices,
     ordering,
     parts,
     picking,
@@ -431,6 +432,7 @@ _FUNCTIONS: dict[str, Any] = {
         (activations, "sigmoid tanh hardshrink softmax log_softmax"),
         (reduction, "amax amin count_nonzero cumprod logsumexp nanmean nansum norm ptp"),
         (ordering, "argsort median sort top_k topk"),
+        (matrices, "det inverse logdet slogdet svd"),
         (linear, "addbmm addmm addmv baddbmm bmm dot ger inner matmul mm outer"),
         (shapes, "expand_as moveaxis movedim ravel swapaxes swapdims t view_as"),
         (parts, "fliplr flipud narrow reverse roll tensor_split unbind"),
@@ -448,7 +450,8 @@ _FUNCTIONS: dict[str, Any] = {
 
 _SYNONYMS = {
     "absolute": "abs", "multiply": "mul", "negative": "neg", "divide": "div", "eq": "equal", "ne": "not_equal", "lt": "less",
-    "le": "less_equal", "gt": "greater", "ge": "greater_equal", "bitwise_not": "invert",
+    "le": "less_equal", "gt": "greater", "ge": "greater_equal", "bitwise_not": "invert", "matrix_determinant": "det",
+    "log_matrix_determinant": "slogdet",
 }
 _DTYPES = {
     "half": F16, "bfloat16": BF16, "float": F32, "double": F64, "bool": BOOL, "byte": U8, "short": I16, "int": I32, "long": I64,

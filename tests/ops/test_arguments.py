@@ -103,7 +103,11 @@ WRONG: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (ops.topk, (X, 9), ValueError, "TopK.*in 0..3"),
     (ops.mse_loss, (X, X, "median"), ValueError, "MSELoss.*reduction.*'median'"),
     (ops.gelu, (X, "fast"), ValueError, "GeLU.*approximate.*'fast'"),
-    (ops.norm, (X, "nuc"), ValueError, "Norm.*ord.*'nuc'"),
+    (ops.norm, (X, "l1"), ValueError, "Norm.*ord.*'l1'"),
+    (ops.norm, (Tensor(np.ones((0, 3), np.float32)), 2), ValueError, r"Norm.*A.*with elements where 'ord' is 2.*\[0, 3\]"),
+    (ops.det, (Tensor([[1, 2], [3, 4]]),), TypeError, "MatrixDeterminant.*input.*Float16, Float32 or Float64.*Int64"),
+    (ops.logdet, (Tensor([[1, 2], [3, 4]]),), TypeError, "LogMatrixDeterminant.*input.*Int64"),
+    (ops.inverse, (Tensor([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 4.0]]]),), ValueError, "MatrixInverse.*singular.*index 1"),
     (ops.einsum, ("i.j", X), ValueError, "Einsum.*equation"),
     # indices
     (ops.gather, (X, Tensor([5]), 0), IndexError, r"Gather.*in \[-2, 2\), but got 5"),

@@ -20,6 +20,7 @@ import record_gradients
 import record_initializers
 import record_layers
 import record_losses
+import record_matrices
 import record_names
 import record_naming
 import record_numpy
@@ -40,6 +41,7 @@ RECORDERS = {
     "errors": record_errors.record,
     "layers": record_layers.record,
     "losses": record_losses.record,
+    "matrices": record_matrices.record,
     "naming": record_naming.record,
     "numpy": record_numpy.record,
     "sequences": record_sequences.record,

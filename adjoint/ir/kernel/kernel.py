@@ -391,7 +391,7 @@ class Kernel:
 
     def fail(self, code: int | Expr) -> None:
         """End the kernel with a status other than 0: an int, or an Int32 that tells which unit failed."""
-        self._add(Return(c_ast.expression(code, I32)))
+        self._add(Return(expression(code, I32)))
 
     def comment(self, text: str) -> None:
         """Write a comment; it is part of the kernel's text."""

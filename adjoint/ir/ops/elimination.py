@@ -4,7 +4,7 @@
     det A = det P * product of the pivots
     A^-1 = U^-1 (L^-1 P)       the steps of the elimination done to the identity, then back substitution
 
-A kernel computes one matrix after the other; threads share out the matrices.
+A kernel computes one matrix after the other, in float64, and rounds once; threads share out the matrices.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, family, mistake, operation, sample
 from adjoint.ir.ops.loops import grain_of
-from adjoint.ir.types import F32, I32, I64, TensorType, tensor
+from adjoint.ir.types import F32, F64, I32, I64, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.ir.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
@@ -63,7 +63,7 @@ class SquareMatrices(Op):
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix of n columns in a buffer, row by row from `start` on."""
+    """A square matrix in a buffer, row by row from `start` on; what is read is Float64, and what is written."""
 
     k: Kernel
     buffer: Buffer
@@ -71,10 +71,10 @@ class Matrix:
     n: Expr
 
     def __getitem__(self, place: tuple[Any, Any]) -> Expr:
-        return self.buffer[self._at(place)]
+        return self.k.cast(self.buffer[self._at(place)], F64)
 
     def __setitem__(self, place: tuple[Any, Any], value: Any) -> None:
-        self.k.store(self.buffer, self._at(place), value)
+        self.k.store(self.buffer, self._at(place), self.k.cast(value, self.buffer.dtype.compute))
 
     def _at(self, place: tuple[Any, Any]) -> Expr:
         row, column = place
@@ -86,7 +86,7 @@ class Matrix:
             self[r, j] = value(r, j)
 
     def make_identity(self) -> None:
-        self.fill(lambda r, j: self.k.cast(self.k.equal(r, j), self.buffer.dtype))
+        self.fill(lambda r, j: self.k.cast(self.k.equal(r, j), F64))
 
     def exchange_rows(self, one: Any, two: Any) -> None:
         with self.k.loop(0, self.n, "j") as j:
@@ -112,13 +112,13 @@ def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, 
     n = x.shape[-1]
     count = math.prod(x.shape[:-2])
     size = k.size(n, "n")
-    work = [k.scratch(x.dtype.compute, x.count, name) for name in ("work", "beside")[:copies]]
+    work = [k.scratch(F64, x.count, name) for name in ("work", "beside")[:copies]]
     k.describe(x, "matrices, n, n")
     with k.stage(count, grain_of(copies * n * n * n), "matrix") as matrix:
         start = k.let(matrix * size * size, "start")
         found = [Matrix(k, buffer, start, size) for buffer in work]
         with k.loop(start, start + size * size, "i") as i:
-            k.store(work[0], i, x[i])
+            k.store(work[0], i, k.cast(x[i], F64))
         yield matrix, found
 
 
@@ -153,9 +153,9 @@ class WideProduct:
     STEP_BITS = 32
     STEP = 2.0**STEP_BITS
 
-    def __init__(self, k: Kernel, dtype: Any):
-        self.k, self.dtype = k, dtype
-        self.value = k.local(1.0, "value", dtype)
+    def __init__(self, k: Kernel):
+        self.k = k
+        self.value = k.local(1.0, "value", F64)
         self.steps = k.local(0, "steps", I64)
 
     def change_sign(self) -> None:
@@ -197,13 +197,13 @@ class WideProduct:
             self._shift(1)
         size = k.let(size, "size")
         sign = k.select(k.either(k.greater(size, 0), k.call("isnan", size)), self.value / size, 0)
-        sign = k.select(k.call("isinf", size), k.call("copysign", k.literal(1.0, self.dtype), self.value), sign)
-        return sign, k.call("log", size) + k.cast(self.steps, self.dtype) * (self.STEP_BITS * math.log(2))
+        sign = k.select(k.call("isinf", size), k.call("copysign", k.literal(1.0, F64), self.value), sign)
+        return sign, k.call("log", size) + k.cast(self.steps, F64) * (self.STEP_BITS * math.log(2))
 
 
 def _determinant_of(k: Kernel, a: Matrix) -> WideProduct:
     """The determinant of a matrix, which elimination uses up."""
-    product = WideProduct(k, a.buffer.dtype)
+    product = WideProduct(k)
     with k.loop(0, a.n, "c") as c:
         row = _choose_row(k, a, c)
         with k.when(k.not_equal(row, c)):
@@ -244,7 +244,7 @@ class Determinant(SquareMatrices):
 
     It overflows or vanishes only where the determinant does, not where the product of some pivots does.
 
-    x         T[s, n, n], T a floating point type; f16 and bf16 are computed in float32
+    x         T[s, n, n], T a floating point type; computed in float64
     result    T[s]
     gradient  ct * cofactor(x), also where x is singular (Jacobi's formula)
     errors    TypeError: not floating point; ValueError: not square matrices
@@ -269,7 +269,7 @@ class Determinant(SquareMatrices):
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         with _each_matrix(k, x) as (matrix, (a,)):
-            k.store(out, matrix, _determinant_of(k, a).times(k.literal(1.0, x.dtype.compute)))
+            k.store(out, matrix, k.cast(_determinant_of(k, a).times(k.literal(1.0, F64)), out.dtype.compute))
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
@@ -280,7 +280,7 @@ class Determinant(SquareMatrices):
 class LogDeterminant(SquareMatrices):
     """The signs of determinants, and the logarithms of their sizes; 0 and minus infinity of a singular matrix.
 
-    x         T[s, n, n], T a floating point type; f16 and bf16 are computed in float32
+    x         T[s, n, n], T a floating point type; computed in float64
     result    T[s], 1, -1 or 0, and T[s]; NaN where x has one
     gradient  the logarithm's ct times the transposed inverse of x, NaN where x is singular; none for the sign
     errors    TypeError: not floating point; ValueError: not square matrices
@@ -305,7 +305,7 @@ class LogDeterminant(SquareMatrices):
     def lower(self, k: Kernel, x: Buffer, sign: Buffer, logarithm: Buffer) -> None:
         with _each_matrix(k, x) as (matrix, (a,)):
             for out, value in zip((sign, logarithm), _determinant_of(k, a).sign_and_logarithm(), strict=True):
-                k.store(out, matrix, value)
+                k.store(out, matrix, k.cast(value, out.dtype.compute))
 
     def vjp(self, b: Builder, node: Node, sign_ct: Any, logarithm_ct: Any) -> Cotangents:
         if logarithm_ct is None:
@@ -320,7 +320,7 @@ class MatrixInverse(SquareMatrices):
 
     A matrix is singular if a pivot is 0; one that rounding keeps from it has an inverse of very large numbers.
 
-    x         T[s, n, n], T a floating point type; f16 and bf16 are computed in float32
+    x         T[s, n, n], T a floating point type; computed in float64
     or_nan    whether the inverse of a singular matrix is one of NaN, and no error
     result    T[s, n, n]
     gradient  -result^T @ ct @ result^T (Giles 2008, section 2.2.3)
@@ -353,7 +353,7 @@ class MatrixInverse(SquareMatrices):
         return found
 
     def failure(self, status: int) -> Exception:
-        return mistake(self, "x", "invertible matrices", f"a singular one, number {status - 1} of them: a pivot is 0")
+        return mistake(self, "x", "invertible matrices", f"a singular one, at index {status - 1} of the batch")
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         with _each_matrix(k, x, copies=2) as (matrix, (a, inverse)):
@@ -389,7 +389,7 @@ class Cofactor(SquareMatrices):
     Rows and columns are exchanged, P x Q = L U with the largest pivots first, and nothing is divided by the last pivot: the result
     is right also where x is singular, by adj(U) = det(U1) [[r U1^-1, -U1^-1 u], [0, 1]] for U = [[U1, u], [0, r]].
 
-    x         T[s, n, n], T a floating point type; f16 and bf16 are computed in float32
+    x         T[s, n, n], T a floating point type; computed in float64
     result    T[s, n, n]: element i, j is (-1)^(i + j) times the determinant of x without row i and column j
     gradient  det(U) det(V) U (diag(p @ diag(y)) - p * y^T) V^T with x = U diag(s) V^T, y = U^T ct V and p[i, j] the product of all
               s but number i and j, 0 for i = j; it divides by nothing.  Its own gradient is through svd: where singular values are
@@ -425,7 +425,7 @@ class Cofactor(SquareMatrices):
             first = k.let(matrix * a.n, "first")
             with k.loop(0, a.n, "j") as j:
                 k.store(columns, first + j, j)
-            product, last = WideProduct(k, a.buffer.dtype), k.let(a.n - 1, "last")
+            product, last = WideProduct(k), k.let(a.n - 1, "last")
             with k.loop(0, last, "c") as c:
                 self._bring_largest(k, a, beside, columns, first, c, product)
                 product.multiply(a[c, c])
@@ -435,7 +435,7 @@ class Cofactor(SquareMatrices):
                 beside[r, j] = a[last, last] * beside[r, j] - a[r, last] * beside[last, j]
             result = Matrix(k, out, a.start, a.n)
             with k.when(k.equal(product.value, 0)):
-                result.fill(lambda r, j: k.literal(0.0, x.dtype.compute))
+                result.fill(lambda r, j: k.literal(0.0, F64))
             with k.otherwise():
                 _back_substitute(k, a, beside, last)
                 with k.loop(0, a.n, "r") as r, k.loop(0, a.n, "j") as j:

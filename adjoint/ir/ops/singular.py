@@ -25,9 +25,9 @@ from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import F32, F64, I32, I64, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.ir.kernel import Buffer, Expr, Kernel
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
@@ -277,6 +277,22 @@ class _Jacobi:
             basis[p, j] = basis[p, j] / size
 
 
+# For the reference ----------------------------------------------------------------------------------------------------
+
+
+def _finite(x: Array) -> Array:
+    """Whether each matrix is finite, as an array that broadcasts with the matrices."""
+    return np.asarray(np.isfinite(x).all(axis=(-2, -1), keepdims=True))
+
+
+def _signs_of_largest(x: Array) -> Array:
+    """For each column 1 or -1, as its element of the largest size has it."""
+    if not x.size:
+        return np.ones((*x.shape[:-2], 1, x.shape[-1]))
+    largest = np.take_along_axis(x, np.argmax(np.abs(x), axis=-2, keepdims=True), -2)
+    return np.where(largest < 0, -1.0, 1.0)
+
+
 # The ops --------------------------------------------------------------------------------------------------------------
 
 
@@ -304,10 +320,11 @@ class SingularValues(Singular):
     )
 
     def infer(self, x: Any) -> TensorType:
-        return x.with_shape((*x.shape[:-2], self.sides(x)[2])) if isinstance(x, TensorType) and x.rank > 1 else self.sides(x)[2]
+        count = self.sides(x)[2]
+        return x.with_shape((*x.shape[:-2], count))
 
     def reference(self, x: Array) -> Array:
-        finite = np.isfinite(x).all(axis=(-2, -1), keepdims=True)
+        finite = _finite(x)
         values = np.linalg.svd(np.where(finite, x, 0).astype(np.float64), compute_uv=False)
         return np.where(finite[..., 0], values, np.nan).astype(x.dtype)
 
@@ -364,22 +381,13 @@ class Svd(Singular):
         return x.with_shape((*lead, k)), x.with_shape((*lead, m, left)), x.with_shape((*lead, n, right))
 
     def reference(self, x: Array) -> tuple[Array, Array, Array]:
-        finite = np.isfinite(x).all(axis=(-2, -1))
-        u, values, transposed = np.linalg.svd(np.where(finite[..., None, None], x, 0).astype(np.float64), full_matrices=self.full)
-        v = transposed.swapaxes(-1, -2)
-        for side, other in ((u, v), (v, u)):  # the columns beyond those of U, if there are, have the sign by themselves
-            count = side.shape[-1] if side is u else max(0, side.shape[-1] - other.shape[-1])
-            for column in range(side.shape[-1] - count, side.shape[-1]):
-                line = side[..., column]
-                if line.shape[-1] == 0:
-                    continue
-                largest = np.take_along_axis(line, np.argmax(np.abs(line), axis=-1, keepdims=True), -1)
-                sign = np.where(largest < 0, -1.0, 1.0)
-                side[..., column] *= sign
-                if side is u and column < other.shape[-1]:
-                    other[..., column] *= sign
-        values[~finite], u[~finite], v[~finite] = np.nan, np.nan, np.nan
-        return values.astype(x.dtype), u.astype(x.dtype), v.astype(x.dtype)
+        finite = _finite(x)
+        u, values, transposed = np.linalg.svd(np.where(finite, x, 0).astype(np.float64), full_matrices=self.full)
+        v, count = transposed.swapaxes(-1, -2), values.shape[-1]
+        of_u, of_v = _signs_of_largest(u), _signs_of_largest(v)
+        of_v[..., :count] = of_u[..., :count]
+        u, v = np.where(finite, u * of_u, np.nan), np.where(finite, v * of_v, np.nan)
+        return np.where(finite[..., 0], values, np.nan).astype(x.dtype), u.astype(x.dtype), v.astype(x.dtype)
 
     def lower(self, k: Kernel, x: Buffer, values: Buffer, u: Buffer, v: Buffer) -> None:
         parts = _Jacobi(k, x, vectors=True)
@@ -405,7 +413,8 @@ class Svd(Singular):
         m, n, k = self.sides(type_)
         if self.full and m != n:
             if (u_ct if m > n else v_ct) is not None:
-                raise NotDifferentiable(f"svd of {type_}, full=True: the columns that complete {'U' if m > n else 'V'} are not functions of x")
+                completed = "U" if m > n else "V"
+                raise NotDifferentiable(f"svd of {type_}, full=True: the columns that complete {completed} are not functions of x")
             u, v = _first_columns(b, u, k), _first_columns(b, v, k)
         square = tensor(type_.dtype, (k, k))
         same = b.equal(b.iota(to=tensor(I64, (k, 1)), axis=0), b.iota(to=tensor(I64, (1, k)), axis=1))

@@ -1,0 +1,83 @@
+"""Determinants, inverses and singular values of the matrices in the last two axes.
+
+TypeError for what is no Tensor and for dtypes, ValueError for shapes.  Matrices of one element and of none count as matrices, other
+than in MindSpore, which refuses them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.ir.interned import made
+from adjoint.ir.ops.elimination import Determinant, LogDeterminant, MatrixInverse
+from adjoint.ir.ops.singular import SingularValues, Svd
+from adjoint.ir.types import F16, F32, F64, DType
+from adjoint.ops.arguments import flag, operand, wrong
+from adjoint.ops.arithmetic import where
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
+
+__all__ = ["det", "inverse", "logdet", "slogdet", "svd"]
+
+_DETERMINANT, _LOG_DETERMINANT, _INVERSE, _SINGULAR_VALUES = Determinant(), LogDeterminant(), MatrixInverse(), SingularValues()
+
+
+def matrices(op: str, x: Any, argument: str = "input", *, square: bool, dtypes: tuple[DType, ...] = (F32, F64)) -> Tensor:
+    """`x` if it is a Tensor of matrices of these dtypes, and square where they must be."""
+    given = operand(op, x, argument)
+    if given.dtype not in dtypes:
+        raise wrong(op, argument, f"a Tensor of {', '.join(t.long_name for t in dtypes[:-1])} or {dtypes[-1].long_name}", given, TypeError)
+    if given.ndim < 2:
+        raise wrong(op, argument, "of at least 2 dimensions", given)
+    if square and given.shape[-1] != given.shape[-2]:
+        raise wrong(op, argument, "square matrices, of shape (..., n, n)", given)
+    return given
+
+
+def det(input: Any) -> Tensor:
+    """The determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
+
+    The gradient is the matrix of cofactors, also of a singular matrix.  It overflows only where the determinant does.
+    """
+    return apply(_DETERMINANT, matrices("MatrixDeterminant", input, square=True, dtypes=(F16, F32, F64)))
+
+
+def slogdet(input: Any) -> tuple[Tensor, Tensor]:
+    """The signs of the determinants of square matrices (..., n, n), and the logarithms of their sizes, each of shape (...).
+
+    input  Float16, Float32 or Float64
+
+    Of a singular matrix 0 and -inf, with a gradient of NaN.
+    """
+    return apply(_LOG_DETERMINANT, matrices("LogMatrixDeterminant", input, square=True, dtypes=(F16, F32, F64)))
+
+
+def logdet(input: Any) -> Tensor:
+    """The logarithms of the determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
+
+    NaN of a negative determinant, -inf of a singular matrix; it does not overflow where the determinant does.
+    """
+    sign, logarithm = slogdet(input)
+    return logarithm + where(sign < 0, constant(math.nan, sign.dtype), constant(0.0, sign.dtype))
+
+
+def inverse(input: Any) -> Tensor:
+    """The inverses of square matrices (..., n, n), Float32 or Float64.
+
+    ValueError, which says which one, for a singular matrix, where MindSpore returns numbers that are no inverse.
+    """
+    return apply(_INVERSE, matrices("MatrixInverse", input, square=True))
+
+
+def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """The singular values s of matrices (..., m, n), Float32 or Float64, from the largest on, and U and V: input = U diag(s) V^T.
+
+    full_matrices  whether U is (..., m, m) and V (..., n, n), or (..., m, k) and (..., n, k), k = min(m, n)
+    compute_uv     whether (s, U, V) is returned, or s alone, of shape (..., k)
+
+    In each column of U the element of the largest size is positive.  The gradients through U and V are not finite where singular
+    values are equal; that of s alone always is.  NaN of matrices that are not finite.
+    """
+    x = matrices("Svd", input, square=False)
+    full, vectors = flag("Svd", "full_matrices", full_matrices), flag("Svd", "compute_uv", compute_uv)
+    return apply(made(Svd, full), x) if vectors else apply(_SINGULAR_VALUES, x)
