@@ -7,24 +7,41 @@ import functools
 import itertools
 import types
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjoint.frontend import errors
+from adjoint.frontend.access import Access
 from adjoint.frontend.branches import Difference
+from adjoint.frontend.call_stack import CallStack
 from adjoint.frontend.frame import Closure
+from adjoint.frontend.iterators import Iterators
 from adjoint.frontend.journal import AttributePlace, ContentsPlace
+from adjoint.frontend.loops import Looping
 from adjoint.frontend.numbers import RunTimeRange
+from adjoint.frontend.objects import Objects
+from adjoint.frontend.operators import Operators
+from adjoint.frontend.python_calls import PythonCalls
+from adjoint.frontend.runner import Runner
 from adjoint.frontend.text import RunTimeText
+from adjoint.frontend.world import World
 
-if TYPE_CHECKING:
-    from adjoint.frontend.calls import Lowerer
+__all__ = ["PYTHON", "Builtins"]
 
-__all__ = ["PYTHON"]
 
-Special = Callable[["Lowerer", tuple[Any, ...], dict[str, Any]], Any]
+class Builtins:
+    """The parts that the functions here use."""
+
+    def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, branching: Looping,
+                 access: Access, python: PythonCalls, run: Runner):
+        self.world, self.stack, self.objects, self.operators = world, stack, objects, operators
+        self.iterators, self.branching, self.access, self.python, self.run = iterators, branching, access, python, run
+
+
+Special = Callable[[Builtins, tuple[Any, ...], dict[str, Any]], Any]
+"""Calls one of Python's functions, with positional and keyword arguments."""
 
 PYTHON: dict[Any, Special] = {}
-"""What is done in place of a function of Python's."""
+"""By a function of Python's, the function that is called in its place."""
 
 
 def _for(*functions: Any) -> Callable[[Special], Special]:
@@ -36,11 +53,11 @@ def _for(*functions: Any) -> Callable[[Special], Special]:
 
 
 @_for(print)
-def _print(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """At run time, in its place among the effects."""
+def _print(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Print when the graph runs, in its place among the effects."""
 
     for name, x in kwargs.items():
-        if on.is_late(x):
+        if on.objects.is_late(x):
             raise errors.NOT_A_CONSTANT.at(on.world.loc, f"`{name}` has a tensor in it", help=f"let `{name}` be a Python value")
 
     def shown(*values: Any) -> None:
@@ -50,7 +67,7 @@ def _print(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _number(kind: type) -> Special:
-    def convert(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def convert(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) == 1 and not kwargs and on.world.is_dynamic(args[0]):
             return on.world.number(kind.__name__, args[0])
         return kind(*args, **kwargs)
@@ -62,7 +79,7 @@ PYTHON.update({kind: _number(kind) for kind in (int, float, bool)})
 
 
 @_for(range)
-def _range(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _range(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not any(on.world.is_dynamic(x) for x in args):
         return range(*args, **kwargs)
     if not 1 <= len(args) <= 3 or kwargs:
@@ -73,19 +90,19 @@ def _range(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @_for(isinstance)
-def _isinstance(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _isinstance(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     x, kinds = args
-    on.outside.unparsed.given(kinds)
+    on.objects.outside.unparsed.given(kinds)
     kind = _python_type(on, x)
     return isinstance(x, kinds) if kind is type(x) else issubclass(kind, kinds)
 
 
 @_for(type)
-def _type(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _type(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _python_type(on, args[0]) if len(args) == 1 else type(*args, **kwargs)
 
 
-def _python_type(on: Lowerer, x: Any) -> type:
+def _python_type(on: Builtins, x: Any) -> type:
     if isinstance(x, RunTimeText):
         return str
     if isinstance(x, Closure):
@@ -97,60 +114,60 @@ def _python_type(on: Lowerer, x: Any) -> type:
 
 
 @_for(len)
-def _len(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _len(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) == 1 and isinstance(args[0], (RunTimeText, RunTimeRange)):
         what = "text with a tensor" if isinstance(args[0], RunTimeText) else "range with a run-time number"
         raise errors.VALUE_NEEDED.at(on.world.loc, f"the length of a {what} in it is not known while parsing",
                                      help="compute with the tensor or number itself")
-    return on.called_special(args[0], "__len__", (), lambda: len(args[0])) if len(args) == 1 else len(*args, **kwargs)
+    return on.operators.called_special(args[0], "__len__", (), lambda: len(args[0])) if len(args) == 1 else len(*args, **kwargs)
 
 
 @_for(abs)
-def _abs(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return on.called_special(args[0], "__abs__", (), lambda: abs(args[0])) if len(args) == 1 else abs(*args, **kwargs)
+def _abs(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return on.operators.called_special(args[0], "__abs__", (), lambda: abs(args[0])) if len(args) == 1 else abs(*args, **kwargs)
 
 
 @_for(hash)
-def _hash(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if any(on.is_late(x) and not on.world.is_tensor(x) for x in args):
+def _hash(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if any(on.objects.is_late(x) and not on.world.is_tensor(x) for x in args):
         raise errors.VALUE_NEEDED.at(on.world.loc, "the hash of a run-time number is not known while parsing",
                                      help="use keys that are Python values")
     return hash(*args, **kwargs)
 
 
 @_for(divmod)
-def _divmod(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _divmod(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) == 2 and any(on.world.is_dynamic(x) and not on.world.is_tensor(x) for x in args):
         return args[0] // args[1], args[0] % args[1]
     return divmod(*args, **kwargs)
 
 
 @_for(str)
-def _str(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if args and on.is_late(args[0]):
+def _str(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if args and on.objects.is_late(args[0]):
         return RunTimeText(((args[0], "", args[1] if len(args) > 1 else ""),))
     return str(*args, **kwargs)
 
 
 @_for(repr)
-def _repr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return RunTimeText(((args[0], "r", ""),)) if on.is_late(args[0]) else repr(args[0])
+def _repr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return RunTimeText(((args[0], "r", ""),)) if on.objects.is_late(args[0]) else repr(args[0])
 
 
 @_for(format)
-def _format(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return RunTimeText(((args[0], "", args[1] if len(args) > 1 else ""),)) if on.is_late(args[0]) else format(*args, **kwargs)
+def _format(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return RunTimeText(((args[0], "", args[1] if len(args) > 1 else ""),)) if on.objects.is_late(args[0]) else format(*args, **kwargs)
 
 
 def _extreme(function: Any, better: Callable[[Any, Any], Any]) -> Special:
     """`max` and `min`: the first of the best, as Python takes it."""
 
-    def extreme(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def extreme(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         items = list(_items(on, args[0])) if len(args) == 1 else list(args)
         key = kwargs.get("key")
         if not items:
             return function(*args, **kwargs)
-        ranked = [(x if key is None else on.call(key, (x,), {}), x) for x in items]
+        ranked = [(x if key is None else on.run.call(key, (x,), {}), x) for x in items]
         if not any(on.world.is_dynamic(rank) for rank, _ in ranked):
             return function(ranked, key=lambda pair: pair[0])[1]
         best_rank, best = ranked[0]
@@ -162,7 +179,7 @@ def _extreme(function: Any, better: Callable[[Any, Any], Any]) -> Special:
     return extreme
 
 
-def _chosen(on: Lowerer, condition: Any, first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
+def _chosen(on: Builtins, condition: Any, first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
     known = on.world.truth(condition)
     if isinstance(known, bool):
         return first if known else second
@@ -182,7 +199,7 @@ PYTHON[min] = _extreme(min, lambda a, b: a < b)
 def _quantified(until: bool) -> Special:
     """`any` and `all` over items of which some are dynamic."""
 
-    def quantified(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def quantified(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (items,) = args
         found: Any = None
         for item in _items(on, items):
@@ -202,16 +219,16 @@ PYTHON[any] = _quantified(True)
 PYTHON[all] = _quantified(False)
 
 
-def _items(on: Lowerer, x: Any) -> Iterable[Any]:
+def _items(on: Builtins, x: Any) -> Iterable[Any]:
     if on.world.is_tensor(x):
         return on.world.rows(x)
-    on.check_iterator(x)
-    on.outside.unparsed.given(x)
+    on.iterators.check(x)
+    on.objects.outside.unparsed.given(x)
     return x
 
 
 @_for(sum)
-def _sum(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _sum(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     items = list(_items(on, args[0]))
     total = args[1] if len(args) > 1 else kwargs.get("start", 0)
     for item in items:
@@ -220,15 +237,15 @@ def _sum(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @_for(map)
-def _map(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _map(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) < 2 or kwargs:
         return map(*args, **kwargs)  # raises what Python raises
     function, *sequences = args
     together = zip(*(_items(on, s) for s in sequences))
-    on.iterators[id(together)] = together, (None, *sequences)
-    on.check_ends(together)
-    found = [on.call(function, items, {}) for items in together]
-    return on.begun(map(_itself, found))
+    on.iterators.made[id(together)] = together, (None, *sequences)
+    on.iterators.check_ends(together)
+    found = [on.run.call(function, items, {}) for items in together]
+    return on.iterators.begun(map(_itself, found))
 
 
 def _itself(x: Any) -> Any:
@@ -236,39 +253,39 @@ def _itself(x: Any) -> Any:
 
 
 @_for(filter)
-def _filter(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _filter(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, sequence = args
     kept: list[Any] = []
-    on.check_ends(sequence)
+    on.iterators.check_ends(sequence)
     for item in _items(on, sequence):
-        known = on.world.truth(item if function is None else on.call(function, (item,), {}))
+        known = on.world.truth(item if function is None else on.run.call(function, (item,), {}))
         if not isinstance(known, bool):
             raise errors.VALUE_NEEDED.at(on.world.loc, "a tensor decides how long a list is",
                                          help="use `ops.where`, or keep all items and weigh them")
         if known:
             kept.append(item)
-    return on.begun(filter(lambda item: True, kept))
+    return on.iterators.begun(filter(lambda item: True, kept))
 
 
 @_for(functools.reduce)
-def _reduce(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _reduce(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, sequence, *first = args
-    on.check_ends(sequence)
+    on.iterators.check_ends(sequence)
     items = [*first, *_items(on, sequence)]
     if not items:
         raise TypeError("reduce() of empty iterable with no initial value")
-    return functools.reduce(lambda a, b: on.call(function, (a, b), {}), items)
+    return functools.reduce(lambda a, b: on.run.call(function, (a, b), {}), items)
 
 
 def _over_rows(function: Any) -> Special:
     """A function of sequences: a tensor is the sequence of its rows."""
 
-    def over(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def over(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = tuple(on.world.rows(x) if on.world.is_tensor(x) else x for x in args)
         if any(isinstance(x, RunTimeRange) for x in given):
             raise errors.VALUE_NEEDED.at(on.world.loc, "a range whose length is not known while parsing is used as a sequence",
                                          help="loop over it with `for i in range(n)`")
-        return on.native(function, given, kwargs)
+        return on.python.call(function, given, kwargs)
 
     return over
 
@@ -278,19 +295,19 @@ PYTHON.update({function: _over_rows(function) for function in _SEQUENCES})
 
 
 @_for(sorted)
-def _sorted(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _sorted(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     items = list(_items(on, args[0]))
     key = kwargs.get("key")
-    ranks = [x if key is None else on.call(key, (x,), {}) for x in items]
-    if any(on.is_late(rank) for rank in ranks) and len(items) > 1:
+    ranks = [x if key is None else on.run.call(key, (x,), {}) for x in items]
+    if any(on.objects.is_late(rank) for rank in ranks) and len(items) > 1:
         raise errors.VALUE_NEEDED.at(on.world.loc, "tensors decide the order of a list", help="stack them and use `ops.sort`")
     order = sorted(range(len(items)), key=ranks.__getitem__, **{name: x for name, x in kwargs.items() if name != "key"})
     found = [items[i] for i in order]
-    on.journal.born(ContentsPlace(found))
+    on.objects.journal.born(ContentsPlace(found))
     return found
 
 
-def _name_of(on: Lowerer, name: Any) -> Any:
+def _name_of(on: Builtins, name: Any) -> Any:
     if isinstance(name, RunTimeText):
         raise errors.NOT_A_CONSTANT.at(on.world.loc, "the name of this attribute is a text with a tensor in it",
                                        help="let a Python value decide which attribute it is")
@@ -298,51 +315,51 @@ def _name_of(on: Lowerer, name: Any) -> Any:
 
 
 @_for(getattr)
-def _getattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _getattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name, *default = args
     _name_of(on, name)
     if on.world.is_dynamic(holder):
         return getattr(holder, name, *default)
     on.world.read_attribute(holder, name)
-    on.outside.unparsed.read(holder, name)
-    return on.outside.part(holder, name, getattr(holder, name, *default))
+    on.objects.outside.unparsed.read(holder, name)
+    return on.objects.outside.part(holder, name, getattr(holder, name, *default))
 
 
 @_for(hasattr)
-def _hasattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _hasattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name = args
     _name_of(on, name)
     if not on.world.is_dynamic(holder):
         on.world.read_attribute(holder, name)
-        on.outside.unparsed.read(holder, name)
+        on.objects.outside.unparsed.read(holder, name)
     return hasattr(holder, name)
 
 
 @_for(setattr)
-def _setattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _setattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name, value = args
     _name_of(on, name)
     if not on.world.store_attribute(holder, name, value):
-        on.set_attribute(holder, name, value)
+        on.access.set_attribute(holder, name, value)
 
 
 @_for(delattr)
-def _delattr(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _delattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     holder, name = args
-    on.journal.touch(AttributePlace(holder, _name_of(on, name)))
+    on.objects.journal.touch(AttributePlace(holder, _name_of(on, name)))
     delattr(holder, name)
 
 
 @_for(callable)
-def _callable(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _callable(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return callable(*args)
 
 
 @_for(super)
-def _super(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _super(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if args:
         return super(*args)  # pyright: ignore[reportArgumentType] - Python says what is wrong with them
-    frame = on.frame
+    frame = on.stack.frame
     while frame.outer is not None and "__class__" not in frame.cells:
         frame = frame.outer
     cell = frame.cells.get("__class__")
@@ -352,7 +369,7 @@ def _super(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @_for(round)
-def _round(on: Lowerer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _round(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     x = args[0]
     if on.world.is_dynamic(x) and not on.world.is_tensor(x):
         return x.rounded(*args[1:], **kwargs)

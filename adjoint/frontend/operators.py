@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.frontend import purity
+from adjoint.frontend.runner import Runner
 from adjoint.frontend.world import World
 
 __all__ = ["BINARY", "COMPARE", "IN_PLACE", "UNARY", "Operators", "ZeroDivisor"]
@@ -60,10 +61,8 @@ Attempt = tuple[Any, str, Any]
 class Operators:
     """Applies operators to values."""
 
-    world: World
-
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        raise NotImplementedError
+    def __init__(self, world: World, run: Runner):
+        self.world, self.run = world, run
 
     def special(self, x: Any, name: str) -> types.FunctionType | None:
         """The special method that a class of the user's defines, if it is one to be parsed; None where Python calls its own."""
@@ -84,7 +83,7 @@ class Operators:
     def called_special(self, x: Any, name: str, args: tuple[Any, ...], otherwise: Callable[[], Any]) -> Any:
         """What the special method of the user's gives, or else Python."""
         method = self.special(x, name)
-        return otherwise() if method is None else self.call(method, (x, *args), {})
+        return otherwise() if method is None else self.run.call(method, (x, *args), {})
 
     def unary(self, operation: Callable[[Any], Any], x: Any) -> Any:
         return self.called_special(x, f"__{operation.__name__}__", (), lambda: operation(x))
@@ -98,11 +97,11 @@ class Operators:
         word = operation.__name__.removeprefix("i").strip("_")
         return self._first(operation, a, b, [(a, f"__i{word}__", b), *_arithmetic(word, a, b)])
 
-    def comparison(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    def compare(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         """A comparison: that of `a`, else the mirrored one of `b`; `!=` is the opposite of `==` where it alone is defined."""
         name = f"__{operation.__name__}__"
         if operation is operator.ne and any(self.special(x, "__eq__") and type(x).__ne__ is object.__ne__ for x in (a, b)):
-            return self.opposite(self.comparison(operator.eq, a, b))
+            return self.opposite(self.compare(operator.eq, a, b))
         attempts = [(a, name, b), (b, _MIRRORED[name], a)]
         return self._first(operation, a, b, attempts[::-1] if _is_narrower(b, a) else attempts)
 
@@ -121,7 +120,7 @@ class Operators:
                 raise ZeroDivisor.of(operation, mistake) from None
         for method, (x, name, other) in zip(methods, attempts, strict=True):
             if method is not None:
-                found = self.call(method, (x, other), {})
+                found = self.run.call(method, (x, other), {})
             else:
                 found = getattr(type(x), name, _declines)(x, other)
             if found is not NotImplemented:

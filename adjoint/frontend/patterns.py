@@ -15,9 +15,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjoint.frontend import errors
-from adjoint.frontend.expressions import Expressions
+from adjoint.frontend.access import Access
+from adjoint.frontend.call_stack import CallStack
+from adjoint.frontend.conditions import Conditions
+from adjoint.frontend.decisions import Decisions
 from adjoint.frontend.journal import ContentsPlace
 from adjoint.frontend.numbers import RunTimeRange
+from adjoint.frontend.objects import Objects
+from adjoint.frontend.runner import Runner
+from adjoint.frontend.world import World
 
 __all__ = ["Patterns"]
 
@@ -25,14 +31,21 @@ _ITSELF = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, 
 """Types whose one positional pattern is matched with the value itself."""
 
 
-class Patterns(Expressions):
+class Patterns:
     """Matches patterns."""
 
+    def __init__(
+        self, world: World, stack: CallStack, objects: Objects, decisions: Decisions, conditions: Conditions, access: Access,
+        run: Runner,
+    ):
+        self.world, self.stack, self.objects, self.decisions = world, stack, objects, decisions
+        self.conditions, self.access, self.run = conditions, access, run
+
     def matched(self, pattern: ast.pattern, subject: Any, names: dict[str, Any]) -> Any:
-        """Whether a pattern matches: a bool, or a run-time one.  What it binds goes into `names`."""
+        """Return whether a pattern matches: a bool, or a run-time one.  The names that it binds are added to `names`."""
         match pattern:
             case ast.MatchValue(value=value):
-                return self._as_bool(self._comparison(ast.Eq(), subject, self.value(value), pattern), pattern)
+                return self.decisions.as_bool(self.conditions.comparison(ast.Eq(), subject, self.run.value(value), pattern), pattern)
             case ast.MatchSingleton(value=value):
                 kind = self.world.kind(subject) if self.world.is_dynamic(subject) else None
                 if kind is not None and kind.category == "bool" and value is not None:
@@ -42,7 +55,7 @@ class Patterns(Expressions):
                 return self._captured(name, subject, names)
             case ast.MatchAs(pattern=inner, name=name):
                 assert inner is not None
-                return self._both(self.matched(inner, subject, names), self._captured(name, subject, names))
+                return self.decisions.both(self.matched(inner, subject, names), self._captured(name, subject, names))
             case ast.MatchOr(patterns=alternatives):
                 return self._one_of(alternatives, subject, names, pattern)
             case ast.MatchSequence(patterns=patterns):
@@ -52,20 +65,13 @@ class Patterns(Expressions):
             case ast.MatchClass():
                 return self._instance(pattern, subject, names)
             case _:
-                raise self.unsupported(pattern, "this pattern is not parsed", "write `if` and `elif`")
+                raise self.stack.unsupported(pattern, "this pattern is not parsed", "write `if` and `elif`")
 
     @staticmethod
     def _captured(name: str | None, value: Any, names: dict[str, Any]) -> bool:
         if name is not None:
             names[name] = value
         return True
-
-    @staticmethod
-    def _both(first: Any, second: Any) -> Any:
-        """Whether both hold; either may be a run-time bool."""
-        if first is False or second is False:
-            return False
-        return second if first is True else first if second is True else first.both(second)
 
     def _one_of(self, alternatives: Sequence[ast.pattern], subject: Any, names: dict[str, Any], node: ast.AST) -> Any:
         found: Any = False
@@ -75,7 +81,7 @@ class Patterns(Expressions):
             if held is False:
                 continue
             if bound and (held is not True or found is not False):
-                raise errors.VALUE_NEEDED.at(self.place_of(node), "which alternative binds the names is known when the graph runs",
+                raise errors.VALUE_NEEDED.at(self.stack.place_of(node), "which alternative binds the names is known when the graph runs",
                                              help="write a `case` for each alternative")
             if held is True:
                 names.update(bound)
@@ -84,12 +90,12 @@ class Patterns(Expressions):
         return found
 
     def _sequence(self, patterns: Sequence[ast.pattern], subject: Any, names: dict[str, Any], node: ast.AST) -> Any:
-        with self.here(node):
+        with self.stack.here(node):
             if isinstance(subject, RunTimeRange):
                 len(subject)  # raises: it is not known
             if not isinstance(subject, Sequence) or isinstance(subject, (str, bytes, bytearray)):
                 return False
-        self.used(subject)
+        self.objects.used(subject)
         starred = next((i for i, pattern in enumerate(patterns) if isinstance(pattern, ast.MatchStar)), None)
         if len(subject) != len(patterns) if starred is None else len(subject) < len(patterns) - 1:
             return False
@@ -97,12 +103,12 @@ class Patterns(Expressions):
         if starred is not None:
             behind = len(items) - (len(patterns) - starred - 1)
             middle = items[starred:behind]
-            self.journal.born(ContentsPlace(middle))
+            self.objects.journal.born(ContentsPlace(middle))
             items = [*items[:starred], middle, *items[behind:]]
         held: Any = True
         for pattern, item in zip(patterns, items, strict=True):
             part = self._captured(pattern.name, item, names) if isinstance(pattern, ast.MatchStar) else self.matched(pattern, item, names)
-            held = self._both(held, part)
+            held = self.decisions.both(held, part)
             if held is False:
                 return False
         return held
@@ -110,29 +116,29 @@ class Patterns(Expressions):
     def _mapping(self, node: ast.MatchMapping, subject: Any, names: dict[str, Any]) -> Any:
         if not isinstance(subject, Mapping):
             return False
-        self.used(subject)
+        self.objects.used(subject)
         held: Any = True
-        keys = [self.value(key) for key in node.keys]
+        keys = [self.run.value(key) for key in node.keys]
         for key, pattern in zip(keys, node.patterns, strict=True):
-            with self.here(pattern):
+            with self.stack.here(pattern):
                 if key not in subject:
                     return False
                 item = subject[key]
-            held = self._both(held, self.matched(pattern, item, names))
+            held = self.decisions.both(held, self.matched(pattern, item, names))
             if held is False:
                 return False
         if node.rest is not None:
             rest = {key: item for key, item in subject.items() if key not in keys}
-            self.journal.born(ContentsPlace(rest))
+            self.objects.journal.born(ContentsPlace(rest))
             names[node.rest] = rest
         return held
 
     def _instance(self, node: ast.MatchClass, subject: Any, names: dict[str, Any]) -> Any:
-        cls = self.value(node.cls)
-        with self.here(node):
+        cls = self.run.value(node.cls)
+        with self.stack.here(node):
             if not isinstance(cls, type):
                 raise TypeError("called match pattern must be a class")
-            if not self.call(isinstance, (subject, cls), {}):
+            if not self.run.call(isinstance, (subject, cls), {}):
                 return False
             itself, attributes = self._positional(cls, len(node.patterns))
         held: Any = True
@@ -143,15 +149,15 @@ class Patterns(Expressions):
             if held is False:
                 return False
             try:
-                item = self.attribute(subject, name, pattern)
+                item = self.access.attribute(subject, name, pattern)
             except AttributeError:
                 return False
-            held = self._both(held, self.matched(pattern, item, names))
+            held = self.decisions.both(held, self.matched(pattern, item, names))
         return held
 
     @staticmethod
     def _positional(kind: type, count: int) -> tuple[bool, Sequence[str]]:
-        """Whether a single positional pattern means the value itself, or else the attributes that positional ones mean."""
+        """Return whether a single positional pattern matches the value itself, and else the attributes for positional patterns."""
         known = getattr(kind, "__match_args__", None)
         itself = known is None and issubclass(kind, _ITSELF)
         allowed = 1 if itself else len(known or ())

@@ -1,4 +1,4 @@
-"""Trees back to Python: a function that parsed code defines, as one that Python calls when the graph runs; and Python's own words
+"""Trees back to Python: functions that parsed code defines as functions that Python calls when the graph runs, and Python's own errors
 for arguments that do not fit.
 """
 
@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
-from adjoint.frontend.frame import Frame
+from adjoint.frontend import errors
+from adjoint.frontend.frame import Closure, Frame
+from adjoint.frontend.scope import declared, local_names
 
-__all__ = ["python_function", "refused"]
+__all__ = ["as_python", "names_around", "python_function", "refused"]
 
 
 def python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dict[str, Any], signature: inspect.Signature) -> Any:
-    """The tree of a function as Python's own function, its names from around bound, its lines true."""
+    """Return the tree of a function as Python's own function, its enclosing names bound, its line numbers true."""
     inner = copy.deepcopy(node)
     if isinstance(inner, ast.FunctionDef):
         inner.decorator_list = []
@@ -38,7 +42,7 @@ def python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dic
 
 def refused(node: ast.Lambda | ast.FunctionDef, frame: Frame, signature: inspect.Signature, name: str, args: tuple[Any, ...],
              kwargs: dict[str, Any]) -> None:
-    """Raise what Python raises for arguments that do not fit: by a function of the same parameters that does nothing."""
+    """Raise what Python raises for arguments that do not fit, by calling an empty function with the same parameters."""
     empty = ast.copy_location(_empty_function("f", copy.deepcopy(node.args)), node)
     for argument in ast.walk(empty):
         if isinstance(argument, ast.arg):
@@ -52,14 +56,56 @@ def refused(node: ast.Lambda | ast.FunctionDef, frame: Frame, signature: inspect
 
 
 def _without_defaults(node: ast.Lambda | ast.FunctionDef) -> None:
-    """Defaults have been computed: they are put in afterwards."""
+    """Remove the defaults, which have been computed and are set afterwards."""
     node.args.defaults = []
     node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
 
 
 def _empty_function(name: str, arguments: ast.arguments) -> ast.FunctionDef:
-    """A definition that does nothing.  Made by Python's parser: which fields a definition has differs between its versions."""
+    """Return an empty definition.  Python's parser makes it, since the fields of a definition differ between versions."""
     (made,) = ast.parse(f"def {name}(): pass").body
     assert isinstance(made, ast.FunctionDef)
     made.args = arguments
     return made
+
+
+def as_python(function: Any, is_late: Callable[[Any], bool]) -> Any:
+    """Return a function that Python can call at run time, such as a hook: one that parsed code defines is made into Python's own.
+
+    is_late  returns whether a value is known only when the graph runs
+
+    CompileError when it needs a tensor of the graph, or assigns a name around it.
+    """
+    if isinstance(function, functools.partial):
+        return functools.partial(as_python(function.func, is_late), *function.args, **function.keywords)
+    if not isinstance(function, Closure):
+        return function
+    node, frame = function.__node__, function.__frame__
+    names = names_around(function, f"the hook `{function.__name__}`")
+    for name, value in names.items():
+        if is_late(value):
+            raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook uses `{name}`, a tensor that the graph computes",
+                                        help="compute it in the hook, or let the hook be an operation of the graph")
+    return python_function(node, frame, {name: as_python(value, is_late) for name, value in names.items()}, function.__signature__)
+
+
+def names_around(function: Closure, what: str) -> dict[str, Any]:
+    """Return the names of enclosing functions that a function uses, with their values now.  CompileError when it assigns one."""
+    node, frame = function.__node__, function.__frame__
+    if isinstance(node, ast.FunctionDef) and declared(node.body, ast.Nonlocal):
+        raise errors.UNSUPPORTED.at(frame.source.at(node), f"{what} assigns a name of the function around it",
+                                    help="keep what it counts in a list or an object of the outer program")
+    own = local_names(node)
+    found: dict[str, Any] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and inner.id not in own and inner.id not in found:
+            at: Frame | None = frame
+            while at is not None:
+                if inner.id in at.names:
+                    found[inner.id] = at.names[inner.id]
+                    break
+                if inner.id in at.cells:
+                    found[inner.id] = at.cells[inner.id].cell_contents
+                    break
+                at = at.outer
+    return found

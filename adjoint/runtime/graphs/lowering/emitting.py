@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.diagnostics import CompileError, Loc
 from adjoint.frontend import errors
-from adjoint.frontend.calls import Lowerer
+from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.operators import ZeroDivisor
 from adjoint.frontend.text import RunTimeText
 from adjoint.frontend.world import Kind

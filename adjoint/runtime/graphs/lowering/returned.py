@@ -27,9 +27,9 @@ import numpy as np
 from adjoint.diagnostics import CompileError
 from adjoint.frontend import errors
 from adjoint.frontend.branches import PerhapsNone
-from adjoint.frontend.calls import Lowerer
 from adjoint.frontend.chosen import check
 from adjoint.frontend.frame import UNBOUND, Closure, Unusable
+from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.outside import beneath
 from adjoint.frontend.python_functions import python_function
 from adjoint.frontend.text import RunTimeText

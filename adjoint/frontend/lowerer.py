@@ -1,0 +1,142 @@
+"""The frontend of one lowering: its parts, put together.
+
+Each part is given the parts that it uses, so the order below is the order of their arrows; the ways back are in `Runner`.
+
+    part            does                                                      owns
+    CallStack       open calls, places in the user's program                  frames, depth
+    Objects         objects that are made, changed, passed to Python, found   journal, outside, aliases
+    Operators       operators and special methods
+    Iterators       iterators, items of loops                                 the iterators that parsed code has made
+    Looping         branches and loops of the graph (`Branching`)             the loop that is being lowered
+    Decisions       truth, choices between values
+    Conditions      `and`, `or`, `not`, comparisons
+    Names           names
+    Access          attributes and items
+    PythonCalls     calls that are not parsed
+    Instances       instances of classes                                      how many `__init__`s of cells run
+    Functions       definitions, and calls of the user's functions
+    Builtins        what stands for Python's built-in functions
+    Calls           calls of any callable
+    Comprehensions  comprehensions
+    Expressions     expressions
+    Assignment      assignment and `del`
+    Patterns        patterns of `match`
+    IfStatements    `if`, `match`
+    LoopStatements  `for`, `while`
+    Statements      blocks, and all other statements
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.diagnostics import Loc
+from adjoint.frontend.access import Access
+from adjoint.frontend.assignment import Assignment
+from adjoint.frontend.builtins import Builtins
+from adjoint.frontend.call_stack import CallStack
+from adjoint.frontend.calls import Calls
+from adjoint.frontend.comprehensions import Comprehensions
+from adjoint.frontend.conditions import Conditions
+from adjoint.frontend.decisions import Decisions
+from adjoint.frontend.expressions import Expressions
+from adjoint.frontend.frame import Closure
+from adjoint.frontend.functions import Functions
+from adjoint.frontend.if_statements import IfStatements
+from adjoint.frontend.instances import Instances
+from adjoint.frontend.iterators import Iterators
+from adjoint.frontend.loop_statements import LoopStatements
+from adjoint.frontend.loops import Looping
+from adjoint.frontend.names import Names
+from adjoint.frontend.objects import Objects
+from adjoint.frontend.operators import Operators
+from adjoint.frontend.patterns import Patterns
+from adjoint.frontend.python_calls import PythonCalls
+from adjoint.frontend.python_functions import as_python, names_around
+from adjoint.frontend.runner import Runner
+from adjoint.frontend.statements import Statements
+from adjoint.frontend.world import World
+
+__all__ = ["Lowerer"]
+
+
+class Lowerer:
+    """Runs functions on their trees.  What the runtime asks of the frontend is here.
+
+    call          call any callable, with a tuple of positional and a dict of keyword arguments
+    run_function  call a function that Python has defined, by its tree
+    call_back     the method by which Python calls functions that it was given as arguments
+    journal, outside, aliases, branching, iterators  the state of the parts that own them
+    """
+
+    call_back = PythonCalls.call_back
+
+    def __init__(self, world: World):
+        self.world = world
+        run = self._run = Runner()
+        stack = self._stack = CallStack(world)
+        objects = self._objects = Objects(world, lambda: stack.frame)
+        operators = Operators(world, run)
+        iterators = Iterators(world, stack, objects, operators, run)
+        branching = Looping(world, objects.journal, objects.aliases)
+        decisions = Decisions(world, stack, objects, operators, branching, run)
+        conditions = Conditions(world, stack, objects, operators, iterators, decisions, run)
+        names = Names(world, stack, objects)
+        access = Access(world, stack, objects, operators, run)
+        python = PythonCalls(world, stack, objects, iterators, run)
+        instances = self._instances = Instances(world, objects, operators, python, run)
+        functions = Functions(world, stack, objects, branching, decisions, run)
+        builtins = Builtins(world, stack, objects, operators, iterators, branching, access, python, run)
+        calls = Calls(world, decisions, python, instances, functions, builtins)
+        comprehensions = Comprehensions(stack, objects, iterators, conditions, run)
+        expressions = Expressions(
+            stack, objects, operators, iterators, decisions, conditions, names, access, functions, comprehensions, run)
+        assignment = Assignment(world, stack, objects, operators, iterators, names, access, run)
+        patterns = Patterns(world, stack, objects, decisions, conditions, access, run)
+        ifs = IfStatements(stack, branching, decisions, conditions, names, patterns, run)
+        loops = LoopStatements(world, stack, iterators, branching, decisions, conditions, ifs, run)
+        statements = Statements(world, stack, decisions, conditions, names, functions, expressions, assignment, ifs, loops, run)
+
+        run.value, run.block, run.assign, run.call = expressions.value, statements.block, assignment.assign, calls.call
+        self.call, self.run_function = calls.call, functions.run_function
+        self.journal, self.outside, self.aliases = objects.journal, objects.outside, objects.aliases
+        self.branching, self.iterators = branching, iterators.made
+
+    @property
+    def depth(self) -> int:
+        """How many calls of parsed functions are open."""
+        return self._stack.depth
+
+    @property
+    def returned_at(self) -> Loc:
+        """Where the outermost call returned last."""
+        return self._stack.returned_at
+
+    @property
+    def initialising(self) -> int:
+        """How many `__init__`s of the user's cells are being run."""
+        return self._instances.initialising
+
+    def as_python(self, function: Any) -> Any:
+        """Return a function that Python can call at run time, such as a hook.  CompileError when it needs a tensor of the graph."""
+        return as_python(function, self._objects.is_late)
+
+    @staticmethod
+    def names_around(function: Closure, what: str) -> dict[str, Any]:
+        """Return the names of enclosing functions that a function uses, with their values.  CompileError when it assigns one."""
+        return names_around(function, what)
+
+    def end(self) -> None:
+        """Free what the lowering holds: nothing is run any more.
+
+        The parts stay where functions that parsed code defined are still used elsewhere.
+        """
+        in_use = self._stack.end()
+        self.aliases.frame = lambda: None
+        if not in_use:
+            # Its parts refer to it, and parts refer to each other through `Runner`.
+            for let_go in self.aliases.at_end:
+                let_go()
+            vars(self.outside).clear()
+            vars(self._run).clear()
+            vars(self).clear()
