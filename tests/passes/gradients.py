@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from eager import eager_gradient
 
@@ -26,6 +28,20 @@ def gradient(module: Module, text: str = "grad") -> Module:
     return after
 
 
+@cache
+def parsed(text: str) -> Module:
+    """The module of a text, which is verified."""
+    module = parse_module(text)
+    verify_module(module)
+    return module
+
+
+@cache
+def derived(text: str, passes: str, order: int) -> Module:
+    """The module of a text after `passes`, `order` times: the same for all arguments."""
+    return gradient(derived(text, passes, order - 1), passes) if order else parsed(text)
+
+
 def drawn(rng: np.random.Generator, type_: TensorType, shape: tuple[int, ...], low: float, high: float):
     if type_.dtype.is_float:
         return rng.uniform(low, high, shape).astype(type_.dtype.array)
@@ -40,8 +56,7 @@ def agree(text: str, orders: int = 3, passes: str = "dce", domain=(0.5, 1.5), st
     Then compare the gradient's gradient with finite differences of the gradient, and so on.
     `given` fixes arguments by name; sizes must be numbers.
     """
-    module = parse_module(text)
-    verify_module(module)
+    module = parsed(text)
     rng = np.random.default_rng(sum(map(ord, text)))
     arguments = []
     for param in chosen(module, "").params:
@@ -51,7 +66,7 @@ def agree(text: str, orders: int = 3, passes: str = "dce", domain=(0.5, 1.5), st
             arguments.append(drawn(rng, param.type, param.type.sizes, *domain))
     for order in range(1, orders + 1):
         function = chosen(module, "")
-        after = gradient(module, f"grad,{passes}")
+        after = derived(text, f"grad,{passes}", order)
         seeds = [rng.uniform(0.5, 1.5, t.sizes) for t in function.result_types if differentiable_by_default(t)]
         ways = [rng.uniform(-1, 1, x.shape) if differentiable_by_default(p.type) else None for p, x in zip(function.params, arguments)]
 
@@ -101,8 +116,7 @@ def same_as_eager(
 
     With a tolerance, relative and absolute, numbers may differ by as much: sums may be added up in another order.
     """
-    module = parse_module(text)
-    verify_module(module)
+    module = parsed(text)
     function = chosen(module, "")
     rng = np.random.default_rng(sum(map(ord, text)))
     arguments = [
@@ -113,11 +127,10 @@ def same_as_eager(
     eager_log, log = Log(factor), Log(factor)
     expected = eager_gradient(module, function, arguments, seeds, state=state, hosts=eager_log, symbols=symbols)
     wrt = ", ".join([p.hint for p in function.params if differentiable_by_default(p.type)] + [f"@{s}" for s in symbols])
-    after = gradient(module, f"grad{{wrt=[{wrt}]}},{passes}")
+    after = derived(text, f"grad{{wrt=[{wrt}]}},{passes}", 1)
     found = Interpreter(after, state=dict(state or {}), hosts=log).call(chosen(after, ""), [*arguments, *seeds])
-    shown = print_module(after, False)
-    assert _same(eager_log.seen, log.seen, tolerance), (eager_log.seen, log.seen, shown)
-    assert _same(list(expected), list(found), tolerance), (expected, found, shown)
+    assert _same(eager_log.seen, log.seen, tolerance), (eager_log.seen, log.seen, print_module(after, False))
+    assert _same(list(expected), list(found), tolerance), (expected, found, print_module(after, False))
     return log.seen
 
 
