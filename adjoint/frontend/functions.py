@@ -21,7 +21,7 @@ from adjoint.frontend.loops import Looping
 from adjoint.frontend.objects import Objects
 from adjoint.frontend.python_functions import refused
 from adjoint.frontend.runner import Runner
-from adjoint.frontend.scope import declared, local_names
+from adjoint.frontend.scope import names_of
 from adjoint.frontend.source import Source, definition_of
 from adjoint.frontend.world import World
 
@@ -92,9 +92,8 @@ class Functions:
 
     @staticmethod
     def _frame(node: ast.Lambda | ast.FunctionDef, source: Source, space: dict[str, Any]) -> Frame:
-        body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
-        return Frame(source, local_names(node), space, nonlocals=frozenset(declared(body, ast.Nonlocal)),
-                     globals_=frozenset(declared(body, ast.Global)))
+        names = names_of(node)
+        return Frame(source, names.own, space, nonlocals=names.nonlocals, globals_=names.globals_)
 
     def _run_body(self, frame: Frame, node: ast.Lambda | ast.FunctionDef, signature: inspect.Signature, name: str,
              args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -133,9 +132,9 @@ class Functions:
         return self.decisions.merged(returned, a, b, node)
 
     def _check_generator(self, node: ast.FunctionDef, source: Source) -> None:
-        for inner in ast.walk(node):
-            if isinstance(inner, (ast.Yield, ast.YieldFrom)):
-                raise errors.UNSUPPORTED.at(source.at(inner), "a generator is not parsed", help="return a list")
+        yields = names_of(node).yields
+        if yields is not None:
+            raise errors.UNSUPPORTED.at(source.at(yields), "a generator is not parsed", help="return a list")
 
     def _check_changes(self) -> None:
         """At the end of the outermost function, raise CompileError if it has changed something outside."""

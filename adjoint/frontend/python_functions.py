@@ -13,7 +13,7 @@ from typing import Any
 
 from adjoint.frontend import errors
 from adjoint.frontend.frame import Closure, Frame
-from adjoint.frontend.scope import declared, local_names
+from adjoint.frontend.scope import names_of
 
 __all__ = ["as_python", "names_around", "python_function", "refused"]
 
@@ -92,10 +92,10 @@ def as_python(function: Any, is_late: Callable[[Any], bool]) -> Any:
 def names_around(function: Closure, what: str) -> dict[str, Any]:
     """Return the names of enclosing functions that a function uses, with their values now.  CompileError when it assigns one."""
     node, frame = function.__node__, function.__frame__
-    if isinstance(node, ast.FunctionDef) and declared(node.body, ast.Nonlocal):
+    own, nonlocals, _, _ = names_of(node)
+    if nonlocals:
         raise errors.UNSUPPORTED.at(frame.source.at(node), f"{what} assigns a name of the function around it",
                                     help="keep what it counts in a list or an object of the outer program")
-    own = local_names(node)
     found: dict[str, Any] = {}
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and inner.id not in own and inner.id not in found:

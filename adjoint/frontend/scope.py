@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
-__all__ = ["assigned_names", "changed_at", "declared", "jumps", "local_names", "reads_name"]
+__all__ = ["assigned_names", "changed_at", "declared", "jumps", "names_of", "reads_name"]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -60,14 +62,38 @@ def declared(body: Sequence[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal
     return found
 
 
-def local_names(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
-    """The names that are local to a function: its parameters and what it binds."""
-    arguments = node.args
-    names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    names |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
-    body: Sequence[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else node.body
-    names |= set(assigned_names(body))
-    return frozenset(names - declared(body, ast.Global) - declared(body, ast.Nonlocal))
+class Names(NamedTuple):
+    """The names of a function, and where it yields.
+
+    own        its parameters and what it binds
+    nonlocals  those that it declares to be of the function around it
+    globals_   those that it declares to be of its module
+    yields     a `yield` in it; None where there is none
+    """
+
+    own: frozenset[str]
+    nonlocals: frozenset[str]
+    globals_: frozenset[str]
+    yields: ast.Yield | ast.YieldFrom | None
+
+
+def names_of(node: ast.FunctionDef | ast.Lambda) -> Names:
+    """Return the names of a function, found once for each tree: a function is parsed for every signature it is called with."""
+    found = _known.get(node)
+    if found is None:
+        arguments = node.args
+        names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+        names |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
+        body: Sequence[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else node.body
+        names |= set(assigned_names(body))
+        nonlocals, globals_ = declared(body, ast.Nonlocal), declared(body, ast.Global)
+        yields = next((inner for inner in ast.walk(node) if isinstance(inner, (ast.Yield, ast.YieldFrom))), None)
+        found = Names(frozenset(names - globals_ - nonlocals), frozenset(nonlocals), frozenset(globals_), yields)
+        _known[node] = found
+    return found
+
+
+_known: WeakKeyDictionary[ast.AST, Names] = WeakKeyDictionary()
 
 
 def jumps(body: Sequence[ast.stmt]) -> bool:

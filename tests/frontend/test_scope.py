@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from adjoint.frontend.scope import assigned_names, changed_at, declared, jumps, local_names, reads_name
+from adjoint.frontend.scope import assigned_names, changed_at, declared, jumps, names_of, reads_name
 
 
 def body(text: str) -> list[ast.stmt]:
@@ -39,7 +39,7 @@ def test_assigned_names(text: str, names: str) -> None:
 def test_local_names_of_a_function() -> None:
     (function,) = body("def f(a, /, b, *c, d=e, **g):\n    global h\n    nonlocal i\n    h = i = j = k\n    def l(m):\n        n = 1\n")
     assert isinstance(function, ast.FunctionDef)
-    assert local_names(function) == set("abcdgjl")
+    assert names_of(function).own == set("abcdgjl")
     assert declared(function.body, ast.Global) == {"h"}
     assert declared(function.body, ast.Nonlocal) == {"i"}
 
