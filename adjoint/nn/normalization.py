@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from adjoint.communication.management import create_group, get_rank, members
+from adjoint.ir.ops.collective import WORLD
 from adjoint.ir.types import F16, F32, DType
 from adjoint.nn.checks import boolean, floating, integer, number, positive, positive_number, tensor_argument
 from adjoint.nn.linear import first_values
@@ -116,9 +118,12 @@ class BatchNorm3d(Cell):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation of [n, c], [n, c, l], [n, c, h, w] or [n, c, d, h, w] for training on many processes.
 
-    process_groups  lists of ranks, each a group whose batches are taken together; None: all ranks are one group
+    process_groups  lists of ranks, each a group whose batches are taken together, and no rank in two; None: all ranks are one group
 
-    The statistics are those of this process's batch, which on one process is the whole.
+    The statistics are those of the batches of the group, also where these have different sizes, and gradients flow through them to all.
+    All processes of a group call the layer in the same order.  A process that is alone, or in no group, has those of its own batch.
+
+    Errors: ValueError for groups that are no lists, or a rank that is none or in two groups.
     """
 
     ranks = (2, 3, 4, 5)
@@ -135,6 +140,30 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"For 'SyncBatchNorm', the argument 'process_groups' must be a list of lists of ranks, or None, "
                              f"but got {process_groups!r}.")
         self.process_groups = process_groups
+        ranks = members("SyncBatchNorm", WORLD)
+        self.group_name = WORLD if process_groups is None and len(ranks) > 1 else self._own_group(process_groups or [], len(ranks))
+
+    @staticmethod
+    def _own_group(groups: list[list[int]], count: int) -> str | None:
+        """The name of the group of this process, made here; None where it is alone."""
+        seen: set[int] = set()
+        for rank in [rank for group in groups for rank in group]:
+            if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < count or rank in seen:
+                raise ValueError(f"For 'SyncBatchNorm', each rank in 'process_groups' must be an int in [0, {count}) and stand there once, "
+                                 f"since there are {count} processes, but got {rank!r} in {groups!r}.")
+            seen.add(rank)
+        own = next((group for group in groups if get_rank() in group), [])
+        if len(own) < 2:
+            return None
+        name = "sync_batch_norm_" + "_".join(map(str, own))
+        create_group(name, own)
+        return name
+
+    def _by_batch(self, x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+        if self.group_name is None:
+            return super()._by_batch(x, gamma, beta)
+        return normalization.batch_normalized_together(x, self.moving_mean, self.moving_variance, gamma, beta, self.eps, self.momentum,
+                                                       1.0 - self.momentum, self.group_name)
 
 
 class _InstanceNorm(Cell):

@@ -7,12 +7,13 @@ from typing import Any
 
 from adjoint.ir.interned import made
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
-from adjoint.ir.ops.reduce import Mean
+from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import tensor
 from adjoint.ops.arguments import flag, integer, operand, real, single, sizes_argument, wrong
-from adjoint.ops.arithmetic import rsqrt, square, stop_gradient
-from adjoint.ops.creation import ones, zeros
+from adjoint.ops.arithmetic import maximum, rsqrt, square, stop_gradient
+from adjoint.ops.collectives import all_reduced
+from adjoint.ops.creation import full, ones, zeros
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.process.tracer import not_recording
 from adjoint.runtime.tensor.run_time_checks import emitting
@@ -122,7 +123,35 @@ def batch_normalized(
     count = x.size // x.shape[1]
     with nullcontext() if emitting() else not_recording():
         unbiased = batch_variance * (count / max(1, count - 1))
-        for running, batch in ((mean, batch_mean), (variance, unbiased)):
-            moved = running * old + batch.astype(running.dtype, copy=False) * new
-            running.overwrite(stop_gradient(moved) if emitting() else moved)
+        _move(mean, batch_mean, old, new)
+        _move(variance, unbiased, old, new)
     return y, batch_mean, batch_variance
+
+
+def batch_normalized_together(
+    x: Tensor, mean: Tensor, variance: Tensor, gamma: Tensor, beta: Tensor, epsilon: float, old: float, new: float, group: str
+) -> Tensor:
+    """`batch_normalized` with the statistics of the batches of all processes of a group, which may be of different sizes.
+
+    Two reductions, of the sums and then of the squares of what is left without the mean, in Float32 for two-byte floats.  Gradients are
+    those of the sum over the processes of what each differentiates.
+    """
+    wide = single(x)
+    axes, channels = (0, *range(2, x.ndim)), (1, x.shape[1], *(1,) * (x.ndim - 2))
+    rows = full((1,), x.size // x.shape[1], dtype=wide.dtype)
+    total, count = all_reduced("SyncBatchNorm", (apply(made(Sum, axes, False), wide), rows), "sum", group)
+    batch_mean = total / count
+    centred = wide - reshape(batch_mean, channels)
+    (squares,) = all_reduced("SyncBatchNorm", (apply(made(Sum, axes, False), square(centred)),), "sum", group)
+    batch_variance = squares / count
+    with nullcontext() if emitting() else not_recording():
+        _move(mean, batch_mean, old, new)
+        _move(variance, squares / maximum(count - 1, ones((1,), wide.dtype)), old, new)
+    scale = reshape(rsqrt(batch_variance + epsilon) * gamma.astype(wide.dtype, copy=False), channels)
+    return (centred * scale + reshape(beta.astype(wide.dtype, copy=False), channels)).astype(x.dtype, copy=False)
+
+
+def _move(running: Tensor, batch: Tensor, old: float, new: float) -> None:
+    """running = old * running + new * batch, with no gradient."""
+    moved = running * old + batch.astype(running.dtype, copy=False) * new
+    running.overwrite(stop_gradient(moved) if emitting() else moved)
