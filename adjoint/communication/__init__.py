@@ -6,6 +6,7 @@
     processes    what the processes say of themselves
     messages     bytes from one process to another, with a limit of time
     collectives  reductions in a fixed order, and the like, over messages
+    objects      Python values as bytes
     failures     all end when one fails
     watcher      names a process that was killed: a program of its own
 """

@@ -7,7 +7,7 @@
 from typing import Any
 
 from adjoint.diagnostics import missing_name
-from adjoint.mint import arithmetic, creation, linalg, nn, optim, picking, products, reductions, shapes, special
+from adjoint.mint import arithmetic, creation, distributed, linalg, nn, optim, picking, products, reductions, shapes, special
 from adjoint.mint.arithmetic import *  # noqa: F403
 from adjoint.mint.creation import *  # noqa: F403
 from adjoint.mint.linalg import inv, vector_norm
@@ -18,7 +18,7 @@ from adjoint.mint.reductions import *  # noqa: F403
 from adjoint.mint.shapes import *  # noqa: F403
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["conv2d", "inverse", "linalg", "nn", "norm", "optim", "special"]
+__all__ = ["conv2d", "distributed", "inverse", "linalg", "nn", "norm", "optim", "special"]
 __all__ += arithmetic.__all__
 __all__ += creation.__all__
 __all__ += picking.__all__

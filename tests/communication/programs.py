@@ -1,4 +1,4 @@
-"""Programs for several processes: `mpirun -n 2 python programs.py NAME [ARGUMENT]` prints `RANK JSON` of what each process found."""
+"""Programs for several processes: `mpirun -n 2 python programs.py NAME,.. [ARGUMENT]` prints `RANK JSON` of what each process found."""
 
 from __future__ import annotations
 
@@ -74,6 +74,132 @@ def collectives() -> dict[str, Any]:
     found["context"] = [ms.get_auto_parallel_context("global_rank"), ms.get_auto_parallel_context("device_num")]
     release()
     found["alone"] = [get_rank(), get_group_size(), ops.AllReduce()(Tensor([2.0])).asnumpy().tolist()]
+    return found
+
+
+def distributed(folder: str) -> dict[str, Any]:
+    """Functions of mint.distributed in two processes, and what each has written into its tensors."""
+    from adjoint.mint import distributed as d
+
+    d.init_process_group(world_size=2, rank=get_rank())
+    rank = d.get_rank()
+    found: dict[str, Any] = {}
+
+    def of(*values: float) -> Tensor:
+        return Tensor(np.array(values, np.float32))
+
+    def note(name: str, *written: Tensor) -> None:
+        found[name] = [x.asnumpy().tolist() for x in written]
+
+    for op in ("sum", "avg", "max", "min", "prod"):
+        x = of(rank + 1, 2)
+        assert d.all_reduce(x, op) is None
+        note(f"all_reduce {op}", x)
+    x = of(rank + 1)
+    handle = d.broadcast(x, 1, async_op=True)
+    assert handle is not None
+    handle.wait()
+    note("broadcast", x)
+    d.reduce(x := of(rank + 1), 1)
+    note("reduce", x)
+    d.all_gather_into_tensor(x := of(0, 0), of(rank + 5))
+    note("all_gather_into_tensor", x)
+    d.all_gather(pair := [of(0), of(0)], of(rank + 7))
+    note("all_gather", *pair)
+    d.all_gather_into_tensor_uneven(x := of(0, 0, 0), (of(1), of(2, 3))[rank], [1, 2])
+    note("all_gather_into_tensor_uneven", x)
+    d.reduce_scatter_tensor(x := of(0), of(rank + 1, 10))
+    note("reduce_scatter_tensor", x)
+    d.reduce_scatter(x := of(0), [of(rank + 1), of(10)], "max")
+    note("reduce_scatter", x)
+    d.reduce_scatter_tensor_uneven(x := (of(0), of(0, 0))[rank], of(1, 2, rank), [1, 2])
+    note("reduce_scatter_tensor_uneven", x)
+    d.all_to_all_single(x := of(0, 0, 0), of(rank, rank + 10, rank + 20), *[([1, 2], [2, 1])[rank]] * 2)
+    note("all_to_all_single", x)
+    outputs, inputs = (([of(0), of(0, 0)], [of(1), of(2, 3, 4)]), ([of(0, 0, 0), of(0)], [of(5, 6), of(7)]))[rank]
+    d.all_to_all(outputs, inputs)
+    note("all_to_all", *outputs)
+    d.gather(of(rank + 1), pair := [of(0), of(0)], 1)
+    note("gather", *pair)
+    d.scatter(x := of(0), [of(8), of(9)], 0)
+    note("scatter", x)
+    if rank == 0:
+        d.send(of(3, 4), 1)
+        d.recv(x := of(0), 1, tag=2)
+    else:
+        d.recv(x := of(0, 0), 0)
+        d.send(of(11), 0, tag=2)
+    note("recv", x)
+    to_other, from_other, again = of(rank + 40), of(0), of(0)  # in another order in each process
+    several = [d.P2POp(d.isend, to_other, 1 - rank), d.P2POp("irecv", from_other, 1 - rank), d.P2POp("irecv", again, 1 - rank),
+               d.P2POp(d.isend, to_other * 2, 1 - rank)]
+    d.batch_isend_irecv([several[i] for i in ((0, 1, 2, 3), (1, 2, 0, 3))[rank]])
+    note("batch_isend_irecv", from_other, again)
+
+    every: list[Any] = [None] * 2
+    d.all_gather_object(every, {"rank": rank, 3: [None, True, (1, 2.5, b"a")]})
+    found["all_gather_object"] = every == [{"rank": r, 3: [None, True, (1, 2.5, b"a")]} for r in (0, 1)]
+    d.gather_object("x" * rank, every := [None] * 2, 0)
+    found["gather_object"] = every
+    d.broadcast_object_list(every := [rank, "abc"[rank:]], 1)
+    found["broadcast_object_list"] = every
+    d.scatter_object_list(every := [None], ["for 0", ["for", 1]], 1)
+    found["scatter_object_list"] = every
+    if rank:
+        d.send_object_list([1, "two"], 0)
+    else:
+        d.recv_object_list(every := [0, 0], 1)
+    found["recv_object_list"] = every
+
+    group = d.new_group([1, 0])
+    found["group"] = [group, d.get_rank(group), d.get_world_size(group), d.get_group_rank(group, 1), d.get_process_group_ranks(group)]
+    d.all_reduce(x := of(rank + 1), "max", group)
+    note("in a group", x)
+    d.destroy_process_group(group)
+
+    def reduced(x: Tensor) -> Tensor:
+        y = x * 1
+        d.all_reduce(y)
+        return (y * y).sum()
+
+    x = of(rank + 1.0)
+    note("under jit", ms.jit(reduced)(x), ms.grad(reduced)(x), ms.jit(ms.grad(reduced))(x))
+    d.barrier()
+    return found
+
+
+def normalization(folder: str) -> dict[str, Any]:
+    """How far two parts of a batch, of different sizes, in `SyncBatchNorm` are from the whole batch in `BatchNorm2d`, relative."""
+    rank = get_rank()
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal((6, 3, 4, 4)) * 3 + 5).astype(np.float32)
+    weight = rng.standard_normal(x.shape).astype(np.float32)
+    part = (slice(0, 2), slice(2, 6))[rank]
+    found: dict[str, Any] = {}
+
+    def run(layer: type[Any], rows: slice, **options: Any) -> list[np.ndarray[Any, Any]]:
+        """Output, gradients by the input, gamma and beta, a second derivative, and the running statistics."""
+        net = layer(3, gamma_init=Tensor([1.0, 2.0, 3.0]), beta_init=Tensor([0.5, 0.1, 0.2]), **options)
+        net.set_train()
+        own, share = Tensor(x[rows]), Tensor(weight[rows])
+
+        def weighed(x: Tensor) -> Tensor:
+            return (net(x) ** 2 * share).sum()
+
+        by_input, by_parameters = ms.grad(weighed, 0, net.trainable_params())(own)
+        statistics = [net.moving_mean.asnumpy(), net.moving_variance.asnumpy()]
+        second = ms.grad(lambda x: (ms.grad(weighed)(x) * share).sum())(own)
+        return [y.asnumpy() for y in (net(own), by_input, second, *by_parameters)] + statistics
+
+    for name, mode in MODES.items():
+        ms.set_context(mode=mode)
+        whole, together = run(nn.BatchNorm2d, slice(None)), run(nn.SyncBatchNorm, part)
+        together[3:5] = [ops.AllReduce()(Tensor(g)).asnumpy() for g in together[3:5]]
+        whole[:3] = [y[part] for y in whole[:3]]
+        found[f"{name} difference"] = [float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(whole, together, strict=True)]
+        alone, local = run(nn.SyncBatchNorm, part, process_groups=[[0], [1]]), run(nn.BatchNorm2d, part)
+        found[f"{name} in groups of one"] = bits(*alone) == bits(*local)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
     return found
 
 
@@ -196,5 +322,7 @@ def fails(how: str) -> dict[str, Any]:
 if __name__ == "__main__":
     init()
     number = get_rank()  # known before a program releases it
-    result = globals()[sys.argv[1]](*sys.argv[2:])
+    result: dict[str, Any] = {}
+    for program in sys.argv[1].split(","):
+        result |= globals()[program](*sys.argv[2:])
     print(f"{number} {json.dumps(result)}\n", end="", flush=True)

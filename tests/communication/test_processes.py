@@ -134,9 +134,39 @@ def test_processes_divide_the_processors_and_know_each_other() -> None:
         assert values["alone"] == [0, 1, [2.0]]
 
 
-# -- training --------------------------------------------------------------------------------------------------------------
-def test_two_processes_train_as_one(tmp_path: Path) -> None:
-    one, two = found(2, "training", str(tmp_path))
+# -- two processes: one start for several programs, since starting takes longer than most of them ---------------------------
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    return found(2, "distributed,normalization,training,continued", str(tmp_path_factory.mktemp("two")))
+
+
+@pytest.mark.parametrize(("name", "first", "second"), [
+    ("all_reduce sum", [[3, 4]], [[3, 4]]), ("all_reduce avg", [[1.5, 2]], [[1.5, 2]]), ("all_reduce max", [[2, 2]], [[2, 2]]),
+    ("all_reduce min", [[1, 2]], [[1, 2]]), ("all_reduce prod", [[2, 4]], [[2, 4]]),
+    ("broadcast", [[2]], [[2]]), ("reduce", [[1]], [[3]]), ("all_gather_into_tensor", [[5, 6]], [[5, 6]]),
+    ("all_gather", [[7], [8]], [[7], [8]]), ("all_gather_into_tensor_uneven", [[1, 2, 3]], [[1, 2, 3]]),
+    ("reduce_scatter_tensor", [[3]], [[20]]), ("reduce_scatter", [[2]], [[10]]), ("reduce_scatter_tensor_uneven", [[2]], [[4, 1]]),
+    ("all_to_all_single", [[0, 1, 11]], [[10, 20, 21]]), ("all_to_all", [[1], [5, 6]], [[2, 3, 4], [7]]),
+    ("gather", [[0], [0]], [[1], [2]]), ("scatter", [[8]], [[9]]), ("recv", [[11]], [[3, 4]]),
+    ("batch_isend_irecv", [[41], [82]], [[40], [80]]), ("all_gather_object", True, True), ("gather_object", ["", "x"], [None, None]),
+    ("broadcast_object_list", [1, "bc"], [1, "bc"]), ("scatter_object_list", ["for 0"], [["for", 1]]),
+    ("recv_object_list", [1, "two"], [["for", 1]]), ("in a group", [[2]], [[2]]),
+    ("group", ["hccl_2_0_1", 0, 2, 1, [0, 1]], ["hccl_2_0_1", 1, 2, 1, [0, 1]]),
+    ("under jit", [9, [12], [12]], [9, [12], [12]]),
+])
+def test_mint_distributed_writes_into_the_tensors_it_is_given(pair: list[dict[str, Any]], name: str, first: Any, second: Any) -> None:
+    assert [pair[0][name], pair[1][name]] == [first, second]
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_a_divided_batch_is_normalised_as_a_whole(pair: list[dict[str, Any]], mode: str) -> None:
+    for values in pair:
+        assert max(values[f"{mode} difference"]) < 3e-6, "output, gradients, second derivative, running statistics"
+        assert values[f"{mode} in groups of one"]
+
+
+def test_two_processes_train_as_one(pair: list[dict[str, Any]]) -> None:
+    one, two = pair
     assert one["local"] != two["local"] and one["together"] == two["together"]
     assert one["difference"] == two["difference"] < 1e-6
     assert one["a hook sees the local gradient"] and two["a hook sees the local gradient"]
@@ -150,16 +180,13 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     assert one["model"] == two["model"] == one["saved"]
 
 
-def test_a_killed_run_goes_on_and_has_the_bits_of_an_undisturbed_one(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    undisturbed = found(2, "continued", str(tmp_path / "a"))
-    (tmp_path / "b" / "kill").touch()
-    killed = started(2, "continued", str(tmp_path / "b"))
+def test_a_killed_run_goes_on_and_has_the_bits_of_an_undisturbed_one(pair: list[dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "kill").touch()
+    killed = started(2, "continued", str(tmp_path))
     assert killed.returncode != 0 and re.search(r"^adjoint: rank 1 \(process \d+ on .*\) of 2 was killed", killed.stderr, re.MULTILINE)
-    assert (tmp_path / "b" / "run.ckpt").exists()
-    assert found(2, "continued", str(tmp_path / "b")) == undisturbed
-    assert not (tmp_path / "b" / "run.ckpt").exists()
+    assert (tmp_path / "run.ckpt").exists()
+    assert [values["end"] for values in found(2, "continued", str(tmp_path))] == [values["end"] for values in pair]
+    assert not (tmp_path / "run.ckpt").exists()
 
 
 def test_the_example_learns_digits_in_two_processes(tmp_path: Path) -> None:
