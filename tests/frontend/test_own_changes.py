@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from things import Thing
 
 from adjoint import Tensor, jit
 from adjoint.diagnostics import CompileError
@@ -24,33 +25,6 @@ ALLOWED: dict[str, Callable[[], Callable[..., Any]]] = {}
 def allowed(made: Callable[[], Callable[..., Any]]) -> Callable[[], Callable[..., Any]]:
     ALLOWED[made.__name__] = made
     return made
-
-
-class Thing:
-    """An object of the user's."""
-
-    fresh: Any
-
-    def __init__(self, n: int = 0) -> None:
-        self.n = n
-        self.items = [1, [2], {"deep": [3]}]
-        self.hidden = 0
-
-    @property
-    def level(self) -> int:
-        return self.hidden
-
-    @level.setter
-    def level(self, to: int) -> None:
-        self.hidden = to
-
-    def count(self) -> int:
-        self.n += 1
-        return self.n
-
-    def __iadd__(self, other: int) -> Thing:
-        self.n += other
-        return self
 
 
 @dataclasses.dataclass
