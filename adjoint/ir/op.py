@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
+from adjoint.budget import Refillable, budget
 from adjoint.diagnostics import integer_text
 from adjoint.ir.interning import Interned
 from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TraceType, TupleType, Type, substituted
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Atom, Node, Region
     from adjoint.ir.kernel import Buffer, Kernel
 
-__all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "mistake", "mistyped", "operation", "registry", "sample", "with_sizes"]
+__all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "made", "mistake", "mistyped", "operation", "registry", "sample", "with_sizes"]
 
 
 class Effect(enum.Enum):
@@ -232,6 +234,25 @@ def operation(cls: OpType) -> OpType:
         made.vjp = _cut  # pyright: ignore[reportAttributeAccessIssue] - it asks for nothing that `vjp` is not given
     _registry[made.name] = made
     return made
+
+
+AnyOp = TypeVar("AnyOp", bound=Op)
+
+
+@functools.lru_cache(maxsize=8192)
+def made(kind: type[AnyOp], *attributes: Any, **named: Any) -> AnyOp:
+    """Return `kind(*attributes, **named)`, memoised: an op that exists is found without making another.
+
+    Attributes that compare equal must mean the same op: pass no ints where floats belong, and none where the sign of 0.0 counts.
+    """
+    budget.charge(_MEMOISED)
+    return kind(*attributes, **named)
+
+
+_MEMOISED = 700
+"""Bytes of an op and its entry in `made`."""
+
+Refillable("ops", lambda: made.cache_info().currsize * _MEMOISED, made.cache_clear)
 
 
 def with_sizes(op: Op, sizes: Mapping[str, Dim]) -> Op:

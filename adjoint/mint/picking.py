@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import I32, I64

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import F32, I64, DType, tensor
 from adjoint.numpy import histograms, triangles

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from adjoint.communication.management import members
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.collective import WORLD, AllReduce, Broadcast
 from adjoint.nn.checks import boolean
 from adjoint.ops.arguments import integer, single, tensors_argument, wrong

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.recurrent import GruCell, LstmCell
 from adjoint.ir.types import F32, I64, DType, tensor

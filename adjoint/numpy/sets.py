@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import BOOL, I32, I64
 from adjoint.numpy.conversion import array_like, joined

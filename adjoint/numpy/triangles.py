@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import F32, F64, I64, tensor
 from adjoint.numpy.conversion import array_like

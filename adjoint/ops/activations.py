@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops import softmax as along
 from adjoint.ir.ops.elementwise import Cast

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.diagnostics import float_of, printed_as
-from adjoint.ir.interned import made
-from adjoint.ir.op import Op, mistake
+from adjoint.ir.op import Op, made, mistake
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, F16, F32, F64, DType
 from adjoint.runtime.memory.plans import physical_memory

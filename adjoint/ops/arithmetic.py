@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType

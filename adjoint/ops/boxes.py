@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.boxes import Suppress
 from adjoint.ops.arguments import operand, wrong

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.communication.management import members
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops import collective as nodes
 from adjoint.ir.ops.collective import REDUCTIONS, WORLD
 from adjoint.ops.arguments import integer, operand, tensors_argument, wrong

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.linalg import Convolution, ConvolutionInputGradient
 from adjoint.ir.ops.patches import Fold, Unfold
 from adjoint.ir.types import tensor

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Broadcast, Reshape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import I64, tensor
 from adjoint.ops.arguments import ArgumentMistake, choice, flag, integer, operand, wrong

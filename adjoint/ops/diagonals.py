@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.elementwise import Select
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Slice

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.elimination import Determinant, LogDeterminant, MatrixInverse
 from adjoint.ir.ops.singular import SingularValues, Svd
 from adjoint.ir.types import F16, F32, F64, DType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import I32, I64

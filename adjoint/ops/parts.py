@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.shape import Concat, Pad, Reshape, Reverse, Slice

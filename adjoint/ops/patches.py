@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.patches import Fold, Unfold
 from adjoint.ir.ops.windows import Padding
 from adjoint.ir.types import BOOL, tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
 from adjoint.ir.ops.resample import Resample

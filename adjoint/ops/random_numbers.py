@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.along import CumSum
 from adjoint.ir.ops.elementwise import Cast, Select
 from adjoint.ir.ops.indexing import Gather

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.resample import Resample
 from adjoint.ops.arguments import check_memory, choice, flag, operand, real, single, whole, wrong

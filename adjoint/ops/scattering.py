@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota, ScatterAdd
 from adjoint.ir.ops.scatter import Scatter
 from adjoint.ir.types import BOOL, I64, TensorType, tensor

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.shape import Broadcast, Reshape, Transpose
 from adjoint.ir.types import TensorType, broadcast_shapes, tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.optimizers import MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.nn.checks import boolean
 from adjoint.nn.optim.optimizer import Optimizer, as_dtype, at_least_zero

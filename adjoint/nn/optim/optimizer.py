@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import float_of
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import number

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.interned import made
-from adjoint.ir.op import Op
+from adjoint.ir.op import Op, made
 from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, RmsPropUpdate
 from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.ir.types import DType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.along import ArgMax, ArgMin
 from adjoint.ir.ops.along import CumSum as CumSumOp
 from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, Sum

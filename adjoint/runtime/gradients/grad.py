@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import check_flag
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BOOL
 from adjoint.runtime.cells.boundary import are_tensors

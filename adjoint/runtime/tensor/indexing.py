@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.diagnostics import printed_as
-from adjoint.ir.interned import made
+from adjoint.ir.op import made
 from adjoint.ir.ops.elementwise import Cast, Select
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
