@@ -164,7 +164,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
     if len(axes) == 1 and isinstance(ord, str):
         raise wrong("norm", "ord", "None or a number for vectors", repr(ord))
     if len(axes) == 2 and ord is not None and (ord == "nuc" or ord in (2, -2)):
-        raise NotImplementedError(f"For 'norm', 'ord' of {ord!r} is not supported for matrices, as in MindSpore.")
+        raise NotImplementedError(f"For 'norm', 'ord' of {ord!r} is not supported for matrices, as in MindSpore: ops.norm has it.")
     if not given.dtype.is_float or (len(axes) == 1 and ord not in (math.inf, -math.inf)):
         given = given.astype(promoted_dtype(given.dtype, F32), copy=False)
     return reduction.norm(given, ord, tuple(axes) if axis is not None or ord is not None else None, flag("norm", "keepdims", keepdims))

@@ -54,6 +54,10 @@ def loss(x: Any, w: Any, b: Any) -> Any:
     return (h * h).mean()
 
 
+def estimate(a: Any) -> Any:
+    return ops.logdet(a) + (ops.inverse(a) ** 2).sum() + ops.norm(a, "nuc")
+
+
 class Small(nn.Cell):
     """Two kernels of one name (add with and without broadcasting), a convolution, pooling, a custom gradient's worth of shapes."""
 
@@ -79,6 +83,18 @@ def test_values_and_gradients_are_those_of_eager_mode(tmp_path: Path) -> None:
     assert value == loss(*tensors).asnumpy()
     for ours, theirs in zip(gradients, ms.grad(loss, (0, 1, 2))(*tensors), strict=True):
         assert np.array_equal(ours, theirs.asnumpy())
+
+
+@needs_compiler
+def test_matrices_are_inverted_and_singular_ones_are_a_status(tmp_path: Path) -> None:
+    x = np.array([[2.0, -1.0, 0.5], [0.5, 1.5, -1.0], [-1.0, 0.25, 1.0]], np.float32)
+    library = library_of(file_of(estimate, [Tensor(x)]), tmp_path)
+    value, gradient = np.empty((), np.float32), np.empty_like(x)
+    assert called(library, "estimate", [x], [value]) == 0
+    assert called(library, "estimate_grad", [x, np.ones((), np.float32)], [gradient]) == 0
+    assert value == estimate(Tensor(x)).asnumpy()
+    np.testing.assert_array_equal(gradient, ms.grad(estimate)(Tensor(x)).asnumpy())
+    assert called(library, "estimate", [np.ones_like(x)], [value]) != 0
 
 
 @needs_compiler

@@ -213,13 +213,18 @@ class _Jacobi:
             size = self.lines.size(line)
             k.store(self.sizes_memory, self.first + line, size)
             hole = k.local(line, "hole")
-            with k.loop_while(k.both(k.greater(hole, 0), k.less(self._size_at(k.select(k.greater(hole, 0), hole - 1, 0)), size))):
+            with k.loop_while(k.both(k.greater(hole, 0), k.less(self._size_at(hole - 1), size))):
                 k.store(self.order_memory, self.first + hole, self.order_memory[self.first + hole - 1])
                 k.set(hole, hole - 1)
             k.store(self.order_memory, self.first + hole, line)
 
     def _size_at(self, place: Any) -> Expr:
         return self.sizes_memory[self.first + self.order_memory[self.first + place]]
+
+    def _line_at(self, place: Expr) -> Expr:
+        """Which line is at a place of the order; the first one beyond its end, where it has no meaning."""
+        k = self.k
+        return k.let(k.select(k.less(place, self.n_short), self.order_memory[self.first + place], 0), "line")
 
     def store_values(self, out: Buffer) -> None:
         k = self.k
@@ -232,8 +237,7 @@ class _Jacobi:
         self._find_basis(basis, wanted)
         long_out, short_out = (u, v) if self.tall else (v, u)
         with k.loop(0, wanted, "p") as p:
-            paired = k.less(p, self.n_short)
-            line = k.let(k.select(paired, self.order_memory[self.first + k.select(paired, p, 0)], 0), "line")
+            paired, line = k.less(p, self.n_short), self._line_at(p)
             sign = basis.sign_of_largest(p) if self.tall else self.turns.sign_of_largest(line)
             with k.loop(0, self.n_long, "j") as j:
                 place = (self.matrix * self.n_long + j) * wanted + p
@@ -246,8 +250,7 @@ class _Jacobi:
         """The lines in order, of length 1; for those too short to have a direction, and beyond them, others orthogonal to all before."""
         k = self.k
         with k.loop(0, wanted, "p") as p:
-            paired = k.less(p, self.n_short)
-            line = k.let(k.select(paired, self.order_memory[self.first + k.select(paired, p, 0)], 0), "line")
+            paired, line = k.less(p, self.n_short), self._line_at(p)
             size = k.let(k.select(paired, self.sizes_memory[self.first + line], 0.0), "size")
             with k.when(k.greater(size * size, NEGLIGIBLE)), k.loop(0, self.n_long, "j") as j:
                 basis[p, j] = self.lines[line, j] / size
@@ -431,9 +434,9 @@ class Svd(Singular):
         for term in terms[1:]:
             inner = b.add(inner, term)
         result = b.matmul(b.matmul(u, inner), v, tb=True)
-        if u_ct is not None and m > k:
+        if u_ct is not None and m != k:
             result = b.add(result, b.matmul(b.div(_outside(b, u, u_ct), row), v, tb=True))
-        if v_ct is not None and n > k:
+        if v_ct is not None and n != k:
             result = b.add(result, b.matmul(b.div(u, row), _outside(b, v, v_ct), tb=True))
         return (result,)
 
