@@ -6,7 +6,6 @@ than in MindSpore, which refuses them.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from adjoint.ir.op import made
@@ -14,8 +13,8 @@ from adjoint.ir.ops.elimination import Determinant, LogDeterminant, MatrixInvers
 from adjoint.ir.ops.singular import SingularValues, Svd
 from adjoint.ir.types import F16, F32, F64, DType
 from adjoint.ops.arguments import flag, operand, wrong
-from adjoint.ops.arithmetic import where
-from adjoint.runtime.tensor.tensor import Tensor, apply, constant
+from adjoint.ops.arithmetic import log
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["det", "inverse", "logdet", "slogdet", "svd"]
 
@@ -58,7 +57,7 @@ def logdet(input: Any) -> Tensor:
     NaN of a negative determinant, -inf of a singular matrix; it does not overflow where the determinant does.
     """
     sign, logarithm = slogdet(input)
-    return logarithm + where(sign < 0, constant(math.nan, sign.dtype), constant(0.0, sign.dtype))
+    return logarithm + log(sign)  # plus 0, NaN where the sign is -1, -inf where it is 0
 
 
 def inverse(input: Any) -> Tensor:
