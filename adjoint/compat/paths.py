@@ -46,7 +46,7 @@ OLDER = {
 """Modules of earlier versions, which are ours of the same path, or stand for another one."""
 
 PRIVATE = {
-    "common.api": {"_pynative_executor": "compat.private.executor"},
+    "common.api": {"_no_grad": "_no_grad", "_pynative_executor": "compat.private.executor"},
     "dataset.engine.datasets": {"Dataset": "dataset.Dataset", "MappableDataset": "dataset.MappableDataset"},
     "nn.loss.loss": {"_Loss": "nn.LossBase"},
     "nn.optim.optimizer": {"opt_init_args_register": "compat.private.opt_init_args_register"},

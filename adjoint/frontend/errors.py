@@ -76,8 +76,8 @@ module anew, or start the program again.
 """)
 
 UNSUPPORTED = _mistake("E202", "not part of the language of graphs", """
-`docs/language.md` lists what is parsed. Outside of it are, among others: `try`, `with`, `yield`, `async`, `class` inside
-of a function, `del` of an attribute. The message says what to write instead. Code that only prepares data belongs outside of
+`docs/language.md` lists what is parsed. Outside of it are, among others: `try`, `with` but for `_no_grad()`, `yield`, `async`,
+`class` inside of a function, `del` of an attribute. The message says what to write instead. Code that only prepares data belongs outside of
 the function under `jit`; what must run in Python at each call can be a hook.
 """, RuntimeError)
 

@@ -198,6 +198,8 @@ def _is_plain(statement: ast.stmt) -> bool:
             return all(_is_plain(s) for s in (*body, *orelse))
         case ast.For(body=body, orelse=[]):
             return all(_is_plain(s) for s in body)
+        case ast.With(items=items, body=body):
+            return all(item.optional_vars is None for item in items) and all(_is_plain(s) for s in body)
         case _:
             return False
     return plain and not any(isinstance(inner, (ast.NamedExpr, ast.Lambda)) for inner in ast.walk(statement))

@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 from adjoint.diagnostics import CompileError
+from adjoint.frontend import errors
 from adjoint.frontend.assignment import Assignment
 from adjoint.frontend.branches import BREAK, CONTINUE, RETURN, Outcome, Unreachable
 from adjoint.frontend.call_stack import CallStack
@@ -101,6 +103,8 @@ class Statements:
                 pass
             case ast.FunctionDef(name=name):
                 self.names.bind(name, self._defined(node))
+            case ast.With():
+                return self._with(node)
             case ast.Assert():
                 self._assert(node)
             case ast.Raise():
@@ -121,6 +125,20 @@ class Statements:
         for decorator in reversed(decorators):
             function = self.run.call(decorator, (function,), {})
         return function
+
+    def _with(self, node: ast.With) -> Outcome | None:
+        """Run the statements of a `with` inside of its managers.  Return how they ended."""
+        with contextlib.ExitStack() as entered:
+            for item in node.items:
+                manager = self.expressions.value(item.context_expr)
+                if not self.world.is_region(manager):
+                    raise self.stack.unsupported(
+                        node, f"`with` of {errors.with_article(type(manager).__name__)} is not parsed",
+                        "open and close outside of the function that is parsed; `_no_grad()` may be entered inside")
+                given = entered.enter_context(manager)
+                if item.optional_vars is not None:
+                    self.assignment.assign(item.optional_vars, given)
+            return self.block(node.body)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         """Run an import, while parsing, and bind its names."""
@@ -166,13 +184,12 @@ class Statements:
 
 
 _WORDS: dict[type[ast.stmt], str] = {
-    ast.With: "with", ast.Try: "try", ast.ClassDef: "class", ast.AsyncFunctionDef: "async def", ast.AsyncFor: "async for",
+    ast.Try: "try", ast.ClassDef: "class", ast.AsyncFunctionDef: "async def", ast.AsyncFor: "async for",
     ast.AsyncWith: "async with",
 }
 
 
 _INSTEAD: dict[type[ast.stmt], str] = {
-    ast.With: "open and close outside of the function that is parsed",
     ast.Try: "test for the condition with `if`; exceptions leave a graph",
     ast.ClassDef: "define the class outside", ast.AsyncFunctionDef: "define an ordinary function",
 }

@@ -157,6 +157,10 @@ class World(Protocol):
         """A class of the library, called: `Tensor([x, y])` of dynamic values, ..."""
         ...
 
+    def is_region(self, x: object) -> bool:
+        """Whether `with x:` is about the nodes that its statements become: `_no_grad`.  It is entered while these are lowered."""
+        ...
+
     def new_cell(self, cls: type) -> Any:
         """A cell that parsed code makes, before its `__init__`.  The graph keeps it: nothing of it may change from call to call."""
         ...

@@ -15,6 +15,7 @@ from programs import (
     loops,
     methods,
     networks,
+    no_grad,
     numerics,
     operators,
     state,
@@ -23,5 +24,5 @@ from programs.program import PROGRAMS, Program
 
 __all__ = [
     "PROGRAMS", "Program", "arguments", "branches", "changing", "containers", "corners", "errors", "gradients", "indexing", "loops",
-    "methods", "networks", "numerics", "operators", "state",
+    "methods", "networks", "no_grad", "numerics", "operators", "state",
 ]

@@ -18,6 +18,7 @@ from adjoint.ir.ops.pointwise import (
     FULL,
     I32_23,
     Array,
+    Binary,
     Cotangents,
     Elementwise,
     Unary,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Node
     from adjoint.ir.kernel import Buffer, Expr, Kernel
 
-__all__ = ["Cast", "Identity", "Select", "StopGradient"]
+__all__ = ["Cast", "Identity", "NoGrad", "Select", "StopGradient", "StraightThrough"]
 
 
 @operation
@@ -224,3 +225,52 @@ class StopGradient(Unary):
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return x
+
+
+@operation
+class NoGrad(Unary):
+    """x as ops inside of `with _no_grad():` see it: no gradient flows through it; its result stands on the operand's memory.
+
+    Unlike `stop_gradient` its result takes hooks, which are silent.
+
+    x         T[s], any dtype
+    result    T[s]
+    gradient  none
+    errors    TypeError: not a tensor
+    """
+
+    accepts = ANY
+    aliases: ClassVar[bool] = True
+    cuts = "what `_no_grad` computes has no gradient"
+    samples = (sample(F32_23, smooth=False, note="no gradient, by intent"), *on_integers(1, I32))
+
+    def reference(self, x: Array) -> Array:
+        return x
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return x
+
+
+@operation
+class StraightThrough(Binary):
+    """The numbers of `value`, with the gradient of `x`: what x is after a write to it inside of `with _no_grad():`.
+
+    x, value  T[s] and T[t], any dtype, shapes that broadcast
+    result    T[broadcast]
+    gradient  ct for x, summed over the axes along which it was broadcast; none for value: not the derivative, by intent
+    errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
+    """
+
+    takes = ("x", "value")
+    accepts = ANY
+    forms = ((FULL, FULL),)
+    samples = (sample(F32_23, F32_23, smooth=False, note="the gradient of x, by intent"), *on_integers(2, I32))
+
+    def reference(self, x: Array, value: Array) -> Array:
+        return np.where(True, value, x)
+
+    def scalar(self, k: Kernel, x: Expr, value: Expr) -> Expr:
+        return value
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return b.unbroadcast(ct, to=node.operands[0].type), None

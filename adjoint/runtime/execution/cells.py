@@ -24,7 +24,7 @@ from adjoint.runtime.gradients.tape import Step as TapeStep
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.process.location import called_at
-from adjoint.runtime.process.tracer import set_tape, state
+from adjoint.runtime.process.tracer import check_gradients, set_tape, state
 from adjoint.runtime.tensor.structure import items, leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -83,7 +83,7 @@ class _Call:
         pattern = self.site.pattern
         if not pattern.forward:
             results = self.after(run, given, hooks, results)
-        if run.tape is not None and not pattern.backward_pre:
+        if run.tape is not None and self.site.recorded and not pattern.backward_pre:
             entry = run.next_inline("backward_pre")
             if entry is not None:
                 results = list(entry)
@@ -99,7 +99,7 @@ class _Call:
 
     def inside(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
         """Run the region as `Cell._recorded` runs construct."""
-        tape = run.tape
+        tape = run.tape if self.site.recorded else None
         entered = run.taken(Entered)
         if entered is None:
             entered = self.entered(tape, given, hooks)
@@ -246,6 +246,7 @@ class _Opened(tuple[Any, ...]):
 
 def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
     """Begin a gradient by the tensors `given` and the parameters that the node names."""
+    check_gradients()
     op = node.op
     assert isinstance(op, Differentiated)
     tape.site = site

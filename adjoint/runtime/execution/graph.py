@@ -99,6 +99,7 @@ class CellSite:
     results    among the results; there `arguments` and `output` take 0-d tensors
     pattern    the slots that were filled when the graph was made: for these the graph has nodes beside the cell's
     ordinal    its number among the calls of cells that the graph was made of
+    recorded   the call may be recorded on a tape: it is not inside of `_no_grad`
     nested     there are tensors in the arguments or in the result that are not of the boundary: `arguments` and `output` do not
                have these
     """
@@ -112,6 +113,7 @@ class CellSite:
     numbers: frozenset[int] = frozenset()
     results: frozenset[int] = frozenset()
     nested: bool = False
+    recorded: bool = True
 
     @property
     def cell(self) -> Cell:

@@ -21,7 +21,7 @@ from adjoint.ir.interpret import UNDEFINED
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.ops.control import Cell, Differentiated, For, Gradient, If, Pull, Record, RegionOp, While
-from adjoint.ir.ops.conversion import StopGradient
+from adjoint.ir.ops.conversion import NoGrad, StopGradient
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
@@ -273,6 +273,8 @@ def _pure(node: Node, site: Node | None, operands: tuple[int, ...], results: ran
     out = results.start
     if isinstance(op, StopGradient):
         return _stopped(op, site, type_, operands[0], out)
+    if isinstance(op, NoGrad):
+        return _unrecorded(type_, operands[0], out)
     match operands:
         case (a,):
 
@@ -330,6 +332,15 @@ def _stopped(op: Op, site: Node | None, type_: TensorType, a: int, out: int) -> 
             _record(run.tape, site, op, (x,), (result,))
 
     return stopped
+
+
+def _unrecorded(type_: TensorType, a: int, out: int) -> Step:
+    """The step of `no_grad`: a tensor that no tape knows, so that nothing that is computed of it is recorded."""
+
+    def unrecorded(values: list[Any], run: Run) -> None:
+        values[out] = wrap(type_, values[a].memory)
+
+    return unrecorded
 
 
 def _record(tape: Any, site: Node | None, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:

@@ -22,7 +22,7 @@ from adjoint.runtime.gradients.adjoints import full, gradients, zeros
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.process import graph_mode
-from adjoint.runtime.process.tracer import not_recording, set_tape, state
+from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tape, state
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.structure import arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
@@ -94,6 +94,7 @@ def differentiate(
     sens       cotangents of the results, in their structure; None: ones
     sens_of    makes them from the result instead
     """
+    check_gradients()
     if state.tape is not None and state.tape.emits:
         return state.lowering.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
     fn = graph_mode.of_function(fn)

@@ -25,7 +25,7 @@ from adjoint.runtime.gradients.grad import (
 )
 from adjoint.runtime.gradients.tape import Step as TapeStep
 from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.process.tracer import set_tape, state
+from adjoint.runtime.process.tracer import check_gradients, set_tape, state
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, wrap
@@ -103,6 +103,7 @@ def _ran(
     fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
 ) -> tuple[Any, list[Tensor], Pull]:
     """What `fn` returns, the tensors of that which are differentiated, and the pullback."""
+    check_gradients()
     outer = state.tape
     if outer is not None and outer.emits:
         return state.lowering.record(fn, args, positions, weights, has_aux)

@@ -8,14 +8,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adjoint.runtime.cells.precision import computing
     from adjoint.runtime.gradients.tape import Tape
     from adjoint.runtime.graphs.lowering.lowering import Lowering
 
-__all__ = ["not_recording", "set_tape", "state", "tapes"]
+__all__ = ["check_gradients", "not_recording", "set_tape", "state", "tapes"]
 
 _set = threading.local.__setattr__
 
@@ -27,6 +27,7 @@ class _State(threading.local):
               `emits` is true
     lowering  the same, to those who have seen that `tape` emits
     computing cells by their ids that run in another float type: see `precision`
+    no_grad   for each `_no_grad()` that is entered, the tape that was there before; empty where gradients are recorded
     """
 
     tape: Tape | None = None
@@ -34,6 +35,7 @@ class _State(threading.local):
 
     def __init__(self) -> None:
         self.computing: dict[int, computing] = {}
+        self.no_grad: list[Any] = []
 
     def __setattr__(self, name: str, value: object) -> None:
         if name != "tape":
@@ -50,6 +52,14 @@ tapes: dict[int, None] = {}
 """The threads that have a tape. An op that finds none need not ask for its own tape, which costs more."""
 
 state = _State()
+
+
+def check_gradients() -> None:
+    """RuntimeError where `_no_grad()` is in force: a gradient taken there would be asked for and switched off at once."""
+    if state.no_grad:
+        raise RuntimeError("In no_grad context, you can not calculate gradient: take it before `with _no_grad():`, "
+                           "and use its result inside")
+
 
 set_tape = functools.partial(_set, state, "tape")
 """Set the thread's tape in one step: Ctrl-C falls before it or after it.  Said first in a `finally`, where Ctrl-C falls at the first call

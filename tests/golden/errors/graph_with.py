@@ -1,4 +1,4 @@
-"""`with` is not parsed."""
+"""`with` is parsed for `_no_grad()` alone."""
 
 import contextlib
 

@@ -31,6 +31,7 @@ from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
 from adjoint.runtime.graphs.outline import filled, outline_key, outlined, slots_of
 from adjoint.runtime.hooks.handles import described
+from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.structure import leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
@@ -83,7 +84,7 @@ class Cells(PythonObjects):
             made = output
             output = self._forward_hooks((ordinal, "forward"), cell, (called, made), made, after)
             self._may_be(output, (called, made))
-        if pattern.backward_pre:
+        if pattern.backward_pre and not state.no_grad:
             tensors = top_level(output)
             if tensors:
                 symbol = self._host(f"{cell.title}.pre", _CellReference(reference), self._hooks_text(cell, "backward_pre"))
@@ -186,11 +187,12 @@ class Cells(PythonObjects):
             builder = self.close()
             self.cell_homes.add(id(builder))
         region = builder.finish(yielded, params)
-        symbol = self._host(cell.title, _CellReference(reference), self._hooks_text(cell, "backward")) if pattern.backward else ""
+        hooked = pattern.backward and not state.no_grad
+        symbol = self._host(cell.title, _CellReference(reference), self._hooks_text(cell, "backward")) if hooked else ""
         if ruled and not ends and (written or changed):
             raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and writes its argument in place",
                                         help="let it write into a copy, `x = x.copy()`, and return that")
-        rule = self._host(f"{cell.title}.bprop", _CellReference(reference), described(cell.bprop)) if cell.bprop is not None else ""
+        rule = self._host(f"{cell.title}.bprop", _CellReference(reference), described(cell.bprop)) if ruled and not state.no_grad else ""
         self.loc = loc
         node = self.builder.emit_node(CellOp(cell.title, symbol, rule, len(written)), operands, regions=[region],
                                       hint=_last_part(cell.title), loc=loc)
@@ -206,7 +208,8 @@ class Cells(PythonObjects):
             self.cell_sites[key] = CellSite(
                 reference, _call_made(args, kwargs, given, ruled), _result_made(kept, results, ruled), pattern, ordinal, ruled,
                 _numbers(given), _numbers(results),
-                bool(written or leaves((args, kwargs, output), GraphNumber)) or (not ruled and is_nested(args, kwargs, output)))
+                bool(written or leaves((args, kwargs, output), GraphNumber)) or (not ruled and is_nested(args, kwargs, output)),
+                recorded=not state.no_grad)
         if ends:
             raise Unreachable
         return _result_with(output, outside[: len(results)], ruled)

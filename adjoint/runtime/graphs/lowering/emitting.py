@@ -24,6 +24,7 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Host, Literal, Region, Value, symbol_like, tensor_type
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.conversion import NoGrad, StraightThrough
 from adjoint.ir.ops.host import Apply, Attach, Hook
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.shape import Broadcast, Reshape
@@ -31,6 +32,7 @@ from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import BOOL, F64, I64, U64, DType, TensorType, scalar, tensor
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.graph import CellSite, Check, Registration
+from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.changes import AtomPlace, CellsPlace
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
@@ -89,6 +91,10 @@ class Emitting:
         """Ids of the objects made by parsed code that `read_object` is in."""
         self.calls = 0
         self.has_written = False
+        self.without_gradient: set[Value] = set()
+        """What has been made inside of `_no_grad`."""
+        self.cuts: dict[Value, tuple[Builder, Value]] = {}
+        """By a value from outside of `_no_grad`, what stands for it inside, and the region in which that was made."""
 
     # -- emitting ---------------------------------------------------------------------------------------------------------
     def node(self, op: Op, *atoms: Atom) -> Any:
@@ -99,9 +105,32 @@ class Emitting:
         """What `apply` does here."""
         if op.effect is Effect.HOST:
             self.has_written = True
-        made = self.builder.emit_node(op, [self.atom(x) for x in operands], loc=self.loc)
+        atoms = [self.atom(x) for x in operands]
+        if state.no_grad:
+            atoms = [self.cut(atom) for atom in atoms]
+        made = self.builder.emit_node(op, atoms, loc=self.loc)
+        if state.no_grad:
+            self.without_gradient.update(made.results)
         results = self.tensors(made.results)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def cut(self, atom: Atom) -> Atom:
+        """A value as `_no_grad` sees it."""
+        if not isinstance(atom, Value) or atom in self.without_gradient or not tensor_type(atom).dtype.is_float:
+            return atom
+        builder, found = self.cuts.get(atom, (None, None))
+        if found is None or builder not in self.chain:
+            found = self.builder.emit(NoGrad(), atom, hint=atom.hint, loc=self.loc)
+            self.cuts[atom] = self.builder, found
+            self.without_gradient.add(found)
+        return found
+
+    def rewritten(self, atom: Atom, value: Atom) -> Atom:
+        """What a tensor is that was `atom` and is written in place."""
+        if not state.no_grad or not isinstance(atom, Value) or atom in self.without_gradient or atom.type != value.type \
+                or not tensor_type(atom).dtype.is_float:
+            return value
+        return self.node(StraightThrough(), atom, value)
 
     def unknown(self, what: str) -> CompileError:
         """The mistake of needing numbers while parsing, or of a value that is kept longer than that."""
@@ -345,7 +374,10 @@ class Emitting:
             raise errors.UNSUPPORTED.at(self.loc, "a Parameter is written that the graph makes: each call would need a new one",
                                         help="make its cell outside, once: in `__init__`")
         self.has_written = True
-        self.builder.emit(Write(self.symbol_of(target)), self.atom(value), loc=self.loc)
+        new = self.atom(value)
+        if state.no_grad:
+            new = self.rewritten(self._read(target), new)
+        self.builder.emit(Write(self.symbol_of(target)), new, loc=self.loc)
         self.reads.clear()
 
     def draw(self, seed: int | None) -> Tensor:
@@ -380,6 +412,8 @@ class Emitting:
         """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`.  Its symbol and these values."""
         outline, leaves = outlined(values, tensor_slot)
         categories = [slot.category for slot in slots_of(outline)]
+        if state.no_grad:
+            function = no_grad()(function)
         symbol = self._host(name, lambda *tensors: function(*filled(outline, as_python(tensors, categories))), name)
         node = self.builder.emit_node(Apply(symbol, tuple(results)), [self.atom(x) for x in leaves], loc=self.loc)
         self.reads.clear()
@@ -414,6 +448,8 @@ class Emitting:
     # -- hooks --------------------------------------------------------------------------------------------------------------
     def hook(self, kind: str, function: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
         """New names for tensors behind a `HookBackward` or `InsertGradientOf`."""
+        if state.no_grad:
+            return tuple(self.tensors([self.node(NoGrad(), self.atom(x)) for x in operands]))
         function = self.frontend.as_python(function)
         symbol = self._host(getattr(function, "__name__", "hook"), (function, kind, title), described(function))
         node = self.builder.emit_node(Hook(symbol, kind=kind), [self.atom(x) for x in operands], loc=self.loc)

@@ -10,6 +10,7 @@ from adjoint.frontend.branches import Unreachable
 from adjoint.ir.core import Atom, Literal, Region, Value
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Gradient, Pull, Record
+from adjoint.ir.ops.conversion import NoGrad
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import BOOL, F32, TensorType, scalar
 from adjoint.runtime.cells.nested_gradients import gradients_like
@@ -69,7 +70,7 @@ class Gradients(Cells):
             node = self.builder.emit_node(Pull(), [trace, *(sent or [_NOTHING])], loc=self.loc)
             # Hooks run here, and may write.
             self.reads.clear()
-            return self._by_leaf(inner, node.results)
+            return self._by_leaf(inner, [self.node(NoGrad(), value) for value in node.results] if state.no_grad else node.results)
 
         return result, outputs, pullback
 

@@ -70,7 +70,7 @@ class GraphTensor(Tensor):
 
     def overwrite(self, value: Tensor) -> None:
         self.owner.frontend.aliases.write(self)
-        self.atom = self.owner.atom(value)
+        self.atom = self.owner.rewritten(self.owner.atom(self), self.owner.atom(value)) if state.no_grad else self.owner.atom(value)
         self.home = self.owner.builder
 
     def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:

@@ -58,8 +58,9 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
     decisions  what is known of the results of forward hooks, by site
     names      of the tensors among the arguments
     """
-    outer, around, limit = state.tape, state.lowering, sys.getrecursionlimit()
+    outer, around, limit, no_grad = state.tape, state.lowering, sys.getrecursionlimit(), state.no_grad
     sys.setrecursionlimit(max(limit, _DEPTH))
+    state.no_grad = []  # a graph is the same wherever it is run
     try:
         for asks in (False, True):
             state.lowering = lowering = Lowering(symbol, loc, decisions or {}, asks)
@@ -75,7 +76,7 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
         raise AssertionError("a lowering that asks assumes nothing")
     finally:
         set_tape(outer)
-        state.tape, state.lowering = outer, around
+        state.tape, state.lowering, state.no_grad = outer, around, no_grad
         sys.setrecursionlimit(limit)
 
 

@@ -17,6 +17,7 @@ from adjoint.ir.types import tensor
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.precision import stored
 from adjoint.runtime.checkpoints import checkpoint
+from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.graphs.lowering.emitting import Emitting
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.process import context
@@ -105,6 +106,9 @@ class PythonObjects(Emitting):
             atom = self.node(ew.Identity(), atom)
             self.made_of_numbers[atom] = made
         return GraphTensor(self, atom, made.type)
+
+    def is_region(self, x: object) -> bool:
+        return isinstance(x, no_grad)
 
     def new_cell(self, cls: type[Cell]) -> Cell:
         cell = cls.__new__(cls)
