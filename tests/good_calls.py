@@ -100,6 +100,9 @@ ops.lp_pool2d(image, 2.0, 2); ops.max_pool3d(volume, 2); ops.conv3d(volume, cube
 ops.col2im(patches, (3, 3), 2, 1, 0, 1); ops.interpolate(image, (3, 3));
 ops.upsample(image, (3, 3)); ops.make_range(1, 5, 2); ops.iou(corners, corners);
 ops.choice_with_mask(truth, 2, 1); ops.pixel_shuffle(four, 2); ops.pixel_unshuffle(four, 1)
+ops.lrn(image, 1); ops.tensor_scatter_mul(x, pairs, row[:2]); ops.tensor_scatter_div(x, pairs, row[:2])
+ops.scatter_mul(parameter, classes, row[:2]); ops.scatter_div(parameter, classes, row[:2])
+ops.scatter_nd_mul(parameter, singles, row[:2]); ops.scatter_nd_div(parameter, singles, row[:2])
 ops.gaussian_nll_loss(x, y, positive); ops.multi_margin_loss(x, classes); ops.multilabel_margin_loss(x, ranked)
 ops.multilabel_soft_margin_loss(x, unit); ops.soft_margin_loss(x, y); ops.triplet_margin_loss(x, y, unit)
 """
@@ -162,6 +165,9 @@ ops.Primitive('own'); ops.GradOperation()(function)(x); ops.HyperMap(ops.relu)([
 ops.MultitypeFuncGraph('own'); ops.GetNext([ms.float32], [(2,)], 1, 'queue'); ops.register_queue('queue', iter([])); ops.Print()(x)
 ops.unregister_queue('queue'); ops.AllReduce()(x); ops.AllGather()(x); ops.ReduceScatter()(x); ops.Broadcast(0)(x); ops.Reduce(0)(x)
 ops.AlltoAll(1, 0, 1)(x); ops.Barrier()()
+ops.LRN(1)(image); ops.TensorScatterMul()(x, pairs, row[:2]); ops.TensorScatterDiv()(x, pairs, row[:2])
+ops.ScatterMul()(parameter, classes, row[:2]); ops.ScatterDiv()(parameter, classes, row[:2])
+ops.ScatterNdMul()(parameter, singles, row[:2]); ops.ScatterNdDiv()(parameter, singles, row[:2])
 ops.MultiMarginLoss()(x, classes); ops.MultilabelMarginLoss()(x, ranked); ops.SoftMarginLoss()(x, y)
 ops.TripletMarginLoss()(x, y, unit, 1.0)
 ops.ApplyGradientDescent()(parameter, 0.1, row); ops.ApplyMomentum()(parameter, kept, 0.1, row, 0.9)
@@ -215,6 +221,7 @@ nn.RNNCell(3, 3)(x, y); nn.MultiheadAttention(4, 2)(sequence, sequence, sequence
 nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 3), 1)(sequence, sequence)
 nn.TransformerDecoderLayer(4, 2, 3)(sequence, sequence); nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 3), 1)(sequence)
 nn.TransformerEncoderLayer(4, 2, 3)(sequence)
+nn.LRN(1)(image)
 nn.DiceLoss()(unit, unit); nn.FocalLoss()(x, rows); nn.GaussianNLLLoss()(x, y, positive); nn.MAELoss()(x, y); nn.RMSELoss()(x, y)
 nn.MultiClassDiceLoss()(x, unit); nn.PoissonNLLLoss()(x, positive); nn.SoftMarginLoss()(x, y); nn.MultiLabelSoftMarginLoss()(x, unit)
 nn.MultiMarginLoss()(x, classes); nn.MultilabelMarginLoss()(x, ranked); nn.TripletMarginLoss()(x, y, unit)

@@ -14,6 +14,7 @@ from adjoint.ops import normalization, reduction
 from adjoint.ops.arguments import channels_first
 from adjoint.ops.arithmetic import maximum, sqrt, square, where
 from adjoint.ops.creation import ones, zeros
+from adjoint.ops.primitives.network import LRN as LrnOperator
 from adjoint.ops.primitives.network import LayerNorm as LayerNormOperator
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.cells.cell import Cell
@@ -22,7 +23,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "ClipByNorm", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
-    "LayerNorm", "SyncBatchNorm",
+    "LRN", "LayerNorm", "SyncBatchNorm",
 ]
 
 
@@ -305,6 +306,19 @@ class LayerNorm(Cell):
     def extend_repr(self) -> str:
         return (f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
                 f"begin_params_axis={self.begin_params_axis}, gamma{self.gamma}, beta={self.beta}")
+
+
+class LRN(Cell):
+    """Local response normalisation of [n, c, h, w] across channels; see `ops.lrn`."""
+
+    def __init__(
+        self, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, norm_region: str = "ACROSS_CHANNELS"
+    ):
+        super().__init__()
+        self.lrn_op = LrnOperator(depth_radius, bias, alpha, beta, norm_region)
+
+    def construct(self, input_x: Tensor) -> Tensor:
+        return self.lrn_op(input_x)
 
 
 class ClipByNorm(Cell):

@@ -10,16 +10,17 @@ from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import tensor
-from adjoint.ops.arguments import flag, integer, operand, real, single, sizes_argument, wrong
-from adjoint.ops.arithmetic import maximum, rsqrt, square, stop_gradient
+from adjoint.ops.arguments import flag, float_only, integer, operand, real, single, sizes_argument, whole, wrong
+from adjoint.ops.arithmetic import maximum, pow, rsqrt, square, stop_gradient
 from adjoint.ops.collectives import all_reduced
 from adjoint.ops.creation import full, ones, zeros
+from adjoint.ops.pooling import avg_pool2d
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.process.tracer import not_recording
 from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-__all__ = ["batch_norm", "group_norm", "layer_norm", "rms_norm"]
+__all__ = ["batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"]
 
 
 def normalized(x: Tensor, weight: Tensor, bias: Tensor, begin: int, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -155,3 +156,44 @@ def _move(running: Tensor, batch: Tensor, old: float, new: float) -> None:
     """running = old * running + new * batch, with no gradient."""
     moved = running * old + batch.astype(running.dtype, copy=False) * new
     running.overwrite(stop_gradient(moved) if emitting() else moved)
+
+
+def lrn(
+    x: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, norm_region: str = "ACROSS_CHANNELS"
+) -> Tensor:
+    """x / (bias + alpha * s)**beta, where s is the sum of the squares of channels up to `depth_radius` away (Krizhevsky et al. 2012).
+
+    x             [n, c, h, w], of a floating point type
+    depth_radius  at least 0
+    norm_region   "ACROSS_CHANNELS", there is no other
+
+    TypeError for a bias, alpha or beta that is no float.
+    """
+    op = "LRN"
+    given = operand(op, x, "x")
+    radius, offset, factor, power, _ = lrn_settings(depth_radius, bias, alpha, beta, norm_region).values()
+    if not given.dtype.is_float:
+        raise wrong(op, "x", "a Tensor of a floating point type", given, TypeError)
+    if given.ndim != 4:
+        raise wrong(op, "x", "of shape [n, c, h, w]", given)
+    if given.size == 0:
+        return given.copy()
+    n, channels, height, width = given.shape
+    reach = min(radius, channels - 1)  # no channel is further away
+    squares = reshape(square(single(given)), (n, 1, channels, height * width))
+    sums = avg_pool2d(squares, (2 * reach + 1, 1), padding=(reach, 0), divisor_override=1)
+    return (single(given) * pow(reshape(sums, given.shape) * factor + offset, -power)).astype(given.dtype, copy=False)
+
+
+def lrn_settings(depth_radius: Any, bias: Any, alpha: Any, beta: Any, norm_region: Any) -> dict[str, Any]:
+    """The settings of `lrn` by their names, checked."""
+    op = "LRN"
+    radius = whole(op, "depth_radius", depth_radius)
+    if radius < 0:
+        raise wrong(op, "depth_radius", "at least 0", radius)
+    if not isinstance(norm_region, str):
+        raise wrong(op, "norm_region", "a str", norm_region, TypeError)
+    if norm_region != "ACROSS_CHANNELS":
+        raise wrong(op, "norm_region", "'ACROSS_CHANNELS'", repr(norm_region))
+    return {"depth_radius": radius, "bias": float_only(op, "bias", bias), "alpha": float_only(op, "alpha", alpha),
+            "beta": float_only(op, "beta", beta), "norm_region": norm_region}

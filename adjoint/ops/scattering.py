@@ -27,15 +27,16 @@ from adjoint.runtime.tensor.run_time_checks import checked_on_host, explained
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
-    "index_add", "masked_scatter", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_nd", "scatter_nd_add", "scatter_nd_max",
-    "scatter_nd_min", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update", "select_scatter", "slice_scatter",
-    "tensor_scatter_add", "tensor_scatter_elements", "tensor_scatter_max", "tensor_scatter_min", "tensor_scatter_sub",
+    "index_add", "masked_scatter", "scatter", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd",
+    "scatter_nd_add", "scatter_nd_div", "scatter_nd_max", "scatter_nd_min", "scatter_nd_mul", "scatter_nd_sub", "scatter_nd_update",
+    "scatter_sub", "scatter_update", "select_scatter", "slice_scatter", "tensor_scatter_add", "tensor_scatter_div",
+    "tensor_scatter_elements", "tensor_scatter_max", "tensor_scatter_min", "tensor_scatter_mul", "tensor_scatter_sub",
     "tensor_scatter_update",
 ]
 
 
 def _put(kind: str, x: Tensor, places: Tensor, updates: Tensor) -> Tensor:
-    """The updates put along axis 0, in one of the ways "update", "add", "sub", "max" and "min"."""
+    """The updates put along axis 0, in one of the ways "update", "add", "sub", "max", "min", "mul" and "div"."""
     if kind in ("add", "sub"):
         return apply(made(ScatterAdd, 0), x, places, -updates if kind == "sub" else updates)
     return apply(made(Scatter, kind), x, reshape(places, (-1,)), reshape(updates, (places.size, *x.shape[1:])))
@@ -95,6 +96,16 @@ def tensor_scatter_max(input_x: Any, indices: Any, updates: Any) -> Tensor:
 def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """`input_x` with updates where rows of coordinates say and these are smaller."""
     return _by_coordinates("TensorScatterMin", "min", operand("TensorScatterMin", input_x, "input_x"), indices, updates)
+
+
+def tensor_scatter_mul(input_x: Any, indices: Any, updates: Any) -> Tensor:
+    """`input_x` multiplied with updates where rows of coordinates say."""
+    return _by_coordinates("TensorScatterMul", "mul", operand("TensorScatterMul", input_x, "input_x"), indices, updates)
+
+
+def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
+    """`input_x` divided by updates where rows of coordinates say; integers toward zero, by 0 they give 0."""
+    return _by_coordinates("TensorScatterDiv", "div", operand("TensorScatterDiv", input_x, "input_x"), indices, updates)
 
 
 # Along one axis ------------------------------------------------------------------------------------------------------
@@ -181,7 +192,8 @@ def _coordinates_written(op: str, kind: str) -> Callable[..., Tensor]:
 
 _WAYS = {
     "update": "put in the place of what stands there", "add": "added", "sub": "subtracted", "max": "put where they are larger",
-    "min": "put where they are smaller",
+    "min": "put where they are smaller", "mul": "multiplied with what stands there",
+    "div": "divisors of what stands there",
 }
 
 
@@ -209,6 +221,9 @@ scatter_nd_add = _of_coordinates("ScatterNdAdd", "scatter_nd_add", "add")
 scatter_nd_sub = _of_coordinates("ScatterNdSub", "scatter_nd_sub", "sub")
 scatter_nd_max = _of_coordinates("ScatterNdMax", "scatter_nd_max", "max")
 scatter_nd_min = _of_coordinates("ScatterNdMin", "scatter_nd_min", "min")
+scatter_mul, scatter_div = _of_rows("ScatterMul", "scatter_mul", "mul"), _of_rows("ScatterDiv", "scatter_div", "div")
+scatter_nd_mul = _of_coordinates("ScatterNdMul", "scatter_nd_mul", "mul")
+scatter_nd_div = _of_coordinates("ScatterNdDiv", "scatter_nd_div", "div")
 
 
 # Parts and masks -----------------------------------------------------------------------------------------------------

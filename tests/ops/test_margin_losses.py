@@ -26,14 +26,14 @@ def triplets(x: Any, near: Any, far: Any, margin: float, p: int, eps: float, swa
 
 @pytest.mark.parametrize(("margin", "p", "swap"), [(1.0, 2, False), (0.3, 3, True), (0.5, 1, True)])
 def test_triplets(margin: float, p: int, swap: bool) -> None:
-    given = [Tensor(a) for a in (X, NEAR, FAR)]
+    x, near, far = (Tensor(a) for a in (X, NEAR, FAR))
 
     def loss(*x: Tensor) -> Tensor:
         return nn.TripletMarginLoss(p, swap, 1e-3, "sum", margin)(*x)
 
-    np.testing.assert_allclose(ops.triplet_margin_loss(*given, margin, p, 1e-3, swap, "none").asnumpy(),
+    np.testing.assert_allclose(ops.triplet_margin_loss(x, near, far, margin, p, 1e-3, swap, "none").asnumpy(),
                                triplets(X, NEAR, FAR, margin, p, 1e-3, swap), 1e-12)
-    for place, gradient in enumerate(ms.grad(loss, (0, 1, 2))(*given)):
+    for place, gradient in enumerate(ms.grad(loss, (0, 1, 2))(x, near, far)):
         step = np.zeros_like(X)
         for i in np.ndindex(X.shape):
             sums = []

@@ -18,6 +18,20 @@ def test_the_last_update_is_left_and_has_the_gradient() -> None:
     assert by_x.tolist() == [0.0, 4.0] and by_updates.tolist() == [0.0, 3.0]
 
 
+def test_several_factors_of_one_element() -> None:
+    """The gradient of each counts the others; one of them 0 has an answer where it is alone."""
+    x, places, updates = Tensor([3.0, 2.0]), Tensor([[0], [0], [1]], ms.int32), Tensor([5.0, 7.0, 0.0])
+    by_x, by_updates = ms.grad(lambda x, u: ops.tensor_scatter_mul(x, places, u).sum(), (0, 1))(x, updates)
+    assert by_x.tolist() == [35.0, 0.0] and by_updates.tolist() == [21.0, 15.0, 2.0]
+    by_x, by_updates = ms.grad(lambda x, u: ops.tensor_scatter_div(x, places, u).sum(), (0, 1))(x, Tensor([2.0, 4.0, 1.0]))
+    assert by_x.tolist() == [0.125, 1.0] and by_updates.tolist() == [-0.1875, -0.09375, -2.0]
+
+
+def test_integers_are_divided_toward_zero() -> None:
+    x, places = Tensor([7, -7, 5, -(2**31)], ms.int32), Tensor([[0], [1], [2], [3]])
+    assert ops.tensor_scatter_div(x, places, Tensor([2, 2, 0, -1], ms.int32)).tolist() == [3, -3, 0, -(2**31)]
+
+
 def test_logarithms_of_sums_far_apart() -> None:
     """Small numbers before large ones stay, infinities give no NaN, and gradients are shares."""
     x = Tensor([-np.inf, -200.0, 0.0, 1000.0], ms.float64)

@@ -249,6 +249,14 @@ RESIZED = (
     *(f"ops.interpolate(ops.arange({n}).astype(ms.float32).reshape(1, 1, {n}), ({m},))" for n in (5, 9, 23) for m in (3, 7, 11, 29)),
 )
 NORMALISED = (
+    "curve(nn.LRN(), wave(1, 6, 2, 2))",
+    "curve(lambda x: ops.LRN(1, 2.0, 0.5, 0.75)(x), wave(2, 4, 1, 2))",
+    "ops.lrn(wave(2, 4, 1, 2), 0)",
+    "ops.lrn(wave(2, 4, 1))",
+    "ops.lrn(i32([[[[1]]]]))",
+    "nn.LRN(-1)",
+    "ops.LRN(bias=1)",
+    "ops.LRN(norm_region='x')",
     "both(nn.GroupNorm(2, 4), wave(2, 4, 2, 2))",
     "both(nn.GroupNorm(1, 2, 0.1, False), wave(2, 2, 3, 1))",
     "nn.GroupNorm(2, 4)(wave(2, 4, 3)).shape",

@@ -1,4 +1,4 @@
-"""Elements put, or compared with what stands there, where indices say: what a scatter does besides adding."""
+"""Elements put, or compared, multiplied or divided with what stands there, where indices say: what a scatter does besides adding."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from adjoint.ir.types import BOOL, F32, I32, I64, TensorType, tensor
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
-    from adjoint.ir.kernel import Buffer, Kernel
+    from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = Any
 
 __all__ = ["Scatter"]
 
-KINDS = ("update", "max", "min")
+KINDS = ("update", "max", "min", "mul", "div")
 
 
 @operation
@@ -32,15 +32,16 @@ class Scatter(Op):
     """`x` with each slice of `updates` put in the place along axis 0 that its index names, one after the other.
 
     kind      "update": in the place of what stands there, so that the last of several is left; "max", "min": where an element is larger,
-              or smaller, than what stands there
+              or smaller, than what stands there; "mul", "div": what stands there, multiplied with it or divided by it; integers are
+              divided toward zero, by 0 they give 0
     x         T[n, s]
     indices   I[k], I an integer type; a negative index counts from the end
     updates   T[k, s]
     result    T[n, s]
     gradient  ct to the element that the result has taken over; at a tie of max or min even shares to all that are as large or small;
-              none for the indices
-    errors    TypeError: indices are not integers, max or min of bools; ValueError: another kind, shapes do not fit; IndexError when run: an
-              index is out of range
+              of products and quotients that of the formula, NaN for a product of several updates of which one is 0; none for the indices
+    errors    TypeError: indices are not integers, another kind than update of bools; ValueError: another kind, shapes do not fit;
+              IndexError when run: an index is out of range
     """
 
     kind: str
@@ -50,6 +51,11 @@ class Scatter(Op):
         sample(tensor(F32, (2, 70)), tensor(I32, (3,)), tensor(F32, (3, 70)), values={1: [1, 0, -1]}, kind="min"),
         sample(tensor(F32, (3,)), tensor(I32, (3,)), tensor(F32, (3,)), values={0: [1, 2, 3], 1: [0, 0, 1], 2: [1, 1, -0.0]}, kind="max",
                smooth=False, note="ties"),
+        sample(tensor(F32, (3, 2)), tensor(I32, (4,)), tensor(F32, (4, 2)), values={1: [0, 2, 2, -1]}, domain=(-2.0, 2.0), kind="mul"),
+        sample(tensor(F32, (3, 2)), tensor(I32, (3,)), tensor(F32, (3, 2)), values={1: [0, 2, 2]},
+               domain=((-2.0, 2.0), (0.0, 1.0), (0.5, 2.0)), kind="div"),
+        sample(tensor(I32, (4,)), tensor(I32, (4,)), tensor(I32, (4,)), values={0: [7, -7, 5, 6], 1: [0, 1, 2, 3], 2: [2, 2, 0, -1]},
+               kind="div", smooth=False, note="integers"),
         sample(tensor(F32, (2, 3)), tensor(I32, (0,)), tensor(F32, (0, 3)), kind="update"),
         sample(tensor(BOOL, (3,)), tensor(I32, (2,)), tensor(BOOL, (2,)), values={1: [0, 0]}, kind="update", smooth=False, note="bools"),
     )
@@ -72,10 +78,22 @@ class Scatter(Op):
         check_range(self, indices, x.shape[0])
         out = np.array(x)
         for index, update in zip(indices, updates, strict=True):
-            here = out[index]
-            chosen = update if self.kind == "update" else np.where(update > here if self.kind == "max" else update < here, update, here)
-            out[index] = chosen
+            out[index] = self.together(out[index], update)
         return out
+
+    def together(self, here: Array, update: Array) -> Array:
+        """What becomes of an element that meets an update."""
+        if self.kind == "update":
+            return update
+        if self.kind == "mul":
+            return here * update
+        if self.kind == "div":
+            if here.dtype.kind == "f":
+                return here / update
+            divisor = np.where(update == 0, 1, update)
+            whole = here // divisor
+            return np.where(update == 0, 0, whole + ((whole < 0) & (whole * divisor != here)))
+        return np.where(update > here if self.kind == "max" else update < here, update, here)
 
     def lower(self, k: Kernel, x: Buffer, indices: Buffer, updates: Buffer, out: Buffer) -> None:
         inner = math.prod(x.shape[1:])
@@ -90,10 +108,25 @@ class Scatter(Op):
                 with k.loop(first, last, "j") as j:
                     update = k.let(updates[i * m + j], "update")
                     if self.kind != "update":
-                        here = k.let(out[target + j], "here")
-                        beyond = k.greater(update, here) if self.kind == "max" else k.less(update, here)
-                        update = k.select(beyond, update, here)
+                        update = self.met(k, k.let(out[target + j], "here"), update)
                     k.store(out, target + j, update)
+
+    def met(self, k: Kernel, here: Expr, update: Expr) -> Expr:
+        """`together` in C."""
+        if self.kind == "mul":
+            return here * update
+        if self.kind == "div":
+            if not here.dtype.is_integer:
+                return here / update
+            # By -1 too the division is not written: of the least integer it overflows.
+            signed = here.dtype.kind != "u"
+            plain = k.both(k.not_equal(update, 0), k.not_equal(update, -1)) if signed else k.not_equal(update, 0)
+            quotient = here / k.let(k.select(plain, update, 1), "divisor")
+            if signed:
+                quotient = k.select(k.equal(update, -1), -here, quotient)
+            return k.select(k.equal(update, 0), 0, quotient)
+        beyond = k.greater(update, here) if self.kind == "max" else k.less(update, here)
+        return k.select(beyond, update, here)
 
     def failure(self, status: int) -> Exception:
         return mistake(self, "indices", "in range along axis 0", "an index that is not", IndexError)
@@ -110,6 +143,19 @@ class Scatter(Op):
             won = b.equal(b.gather(owner, indices, axis=0), numbers)
             return (b.select(_along(b, kept, have), ct, b.zeros(have)), None,
                     b.select(_along(b, won, new), b.gather(ct, indices, axis=0), b.zeros(new)))
+        if self.kind == "mul":
+            # The product of the other updates of an element: the result divided by this one, but 1 where there is no other.
+            ones, none = b.constant(1, tensor(I64, (new.shape[0],))), b.zeros(tensor(I64, (have.shape[0],)))
+            times = b.gather(b.scatter_add(none, indices, ones, axis=0), indices, axis=0)
+            alone = _along(b, b.equal(times, b.constant(1, I64)), new)
+            divisor = b.select(alone, b.constant(1.0, new), updates)
+            others = b.select(alone, b.gather(x, indices, axis=0), b.div(b.gather(node.result, indices, axis=0), divisor))
+            factor = b.scatter(b.constant(1.0, have), indices, updates, kind="mul")
+            return b.mul(ct, factor), None, b.mul(b.gather(ct, indices, axis=0), others)
+        if self.kind == "div":
+            by_x = b.scatter(ct, indices, updates, kind="div")
+            change = b.gather(b.mul(ct, node.result), indices, axis=0)
+            return by_x, None, b.neg(b.div(change, updates))
         mine = b.cast(b.equal(x, node.result), to=have.dtype)
         theirs = b.cast(b.equal(updates, b.gather(node.result, indices, axis=0)), to=have.dtype)
         share = b.div(ct, b.scatter_add(mine, indices, theirs, axis=0))

@@ -16,7 +16,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Dropout2D", "Dropout3D", "Elu", "FastGeLU", "GELU", "GeLU", "Gelu",
-    "HSigmoid", "HSwish", "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Sigmoid", "Softmax",
+    "HSigmoid", "HSwish", "LRN", "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Sigmoid", "Softmax",
     "Softplus", "Softsign", "Tanh",
 ]
 
@@ -194,6 +194,18 @@ class LayerNorm(Primitive):
         y, mean, inverse = normalization.normalized(
             x, operand("LayerNorm", gamma, "gamma"), operand("LayerNorm", beta, "beta"), begin, self.epsilon)
         return y, mean, arithmetic.reciprocal(arithmetic.square(inverse)) - self.epsilon
+
+
+class LRN(Primitive):
+    """Local response normalisation across channels; see `lrn`."""
+
+    def __init__(
+        self, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, norm_region: str = "ACROSS_CHANNELS"
+    ):
+        super().__init__(**normalization.lrn_settings(depth_radius, bias, alpha, beta, norm_region))
+
+    def __call__(self, x: Any) -> Tensor:
+        return normalization.lrn(x, **self.attrs)
 
 
 class Dropout(Primitive):

@@ -11,10 +11,10 @@ from adjoint.ops.primitive import Primitive, plain
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "Gather", "GatherD", "GatherNd", "GatherV2", "MaskedSelect", "ScatterAdd", "ScatterMax", "ScatterMin", "ScatterNd", "ScatterNdAdd",
-    "ScatterNdMax", "ScatterNdMin", "ScatterNdSub", "ScatterNdUpdate", "ScatterSub", "ScatterUpdate", "TensorScatterAdd",
-    "TensorScatterElements", "TensorScatterMax", "TensorScatterMin", "TensorScatterSub", "TensorScatterUpdate", "Unique",
-    "UnsortedSegmentSum",
+    "Gather", "GatherD", "GatherNd", "GatherV2", "MaskedSelect", "ScatterAdd", "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul",
+    "ScatterNd", "ScatterNdAdd", "ScatterNdDiv", "ScatterNdMax", "ScatterNdMin", "ScatterNdMul", "ScatterNdSub", "ScatterNdUpdate",
+    "ScatterSub", "ScatterUpdate", "TensorScatterAdd", "TensorScatterDiv", "TensorScatterElements", "TensorScatterMax",
+    "TensorScatterMin", "TensorScatterMul", "TensorScatterSub", "TensorScatterUpdate", "Unique", "UnsortedSegmentSum",
 ]
 
 
@@ -41,6 +41,8 @@ TensorScatterAdd = plain("TensorScatterAdd", scattering.tensor_scatter_add)
 TensorScatterSub = plain("TensorScatterSub", scattering.tensor_scatter_sub)
 TensorScatterMax = plain("TensorScatterMax", scattering.tensor_scatter_max)
 TensorScatterMin = plain("TensorScatterMin", scattering.tensor_scatter_min)
+TensorScatterMul = plain("TensorScatterMul", scattering.tensor_scatter_mul)
+TensorScatterDiv = plain("TensorScatterDiv", scattering.tensor_scatter_div)
 
 
 class TensorScatterElements(Primitive):
@@ -80,3 +82,5 @@ ScatterMax, ScatterMin = _writing("ScatterMax", scattering.scatter_max), _writin
 ScatterNdUpdate = _writing("ScatterNdUpdate", scattering.scatter_nd_update, locking=True)
 ScatterNdAdd, ScatterNdSub = _writing("ScatterNdAdd", scattering.scatter_nd_add), _writing("ScatterNdSub", scattering.scatter_nd_sub)
 ScatterNdMax, ScatterNdMin = _writing("ScatterNdMax", scattering.scatter_nd_max), _writing("ScatterNdMin", scattering.scatter_nd_min)
+ScatterMul, ScatterDiv = _writing("ScatterMul", scattering.scatter_mul), _writing("ScatterDiv", scattering.scatter_div)
+ScatterNdMul, ScatterNdDiv = _writing("ScatterNdMul", scattering.scatter_nd_mul), _writing("ScatterNdDiv", scattering.scatter_nd_div)
