@@ -41,7 +41,7 @@ sanitize: .venv/.test    ## kernels under AddressSanitizer and UBSan: ops, progr
 	$(BIN)/python tests/sanitized.py $(TESTS)
 
 check: .venv/.dev        ## ruff and pyright
-	$(BIN)/ruff check adjoint tests examples benchmarks docs
+	$(BIN)/ruff check adjoint tests examples benchmarks docs tools
 	$(BIN)/pyright
 
 golden: .venv/.test      ## rewrite the expectations of the golden files: read the diff before you commit it

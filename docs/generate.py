@@ -3,12 +3,13 @@
     ops.md            from the docstrings of the ops
     errors.md         from the pages that `adjoint explain` prints
     settings.md       from the table of settings
-    compatibility.md  from the table of paths and the decision on differences
+    compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json)
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -189,7 +190,7 @@ def compatibility_page() -> str:
         for instead, names in sorted(missing.items()):
             sections += [f"Missing; instead {instead}:" if instead else "Missing:", "", _lines(names), ""]
     page = COMPATIBILITY.format(version=paths.VERSION, rows="\n".join(rows))
-    return "\n".join([page, *sections, "## What differs", "", _differing(), ""])
+    return "\n".join([page, *sections, "## What differs", "", _differing(), "", *_compared()])
 
 
 def _lines(names: Iterable[str]) -> str:
@@ -201,6 +202,50 @@ def _differing() -> str:
     decision = Path(__file__).with_name("decisions") / "0006-where-we-differ.md"
     told = decision.read_text(encoding="utf-8").partition("**Decision.** ")[2].partition("**Consequence.**")[0]
     return told.replace("its answer", "MindSpore's answer").strip()
+
+
+COMPARED = """\
+## Compared call by call
+
+`tools/compare_with_mindspore.py` has asked MindSpore's CPU version and this library the same {calls} calls of {names} names: the right call
+of every public entry, and the same with operands of other dtypes, shapes and values, and with other arguments, wrong ones too. Results,
+gradients, what is written, and types of exceptions were compared.
+
+| found | calls |
+|---|---|
+{kinds}
+"""
+
+
+def _compared() -> list[str]:
+    """The findings of the comparison: counts, differences by their reasons, and those that have none."""
+    found = json.loads(Path(__file__).with_name("compared.json").read_text(encoding="utf-8"))
+    words = found["words"]
+    counts = "\n".join(f"| {words[kind]} | {count} |" for kind, count in found["kinds"].items())
+    lines = [COMPARED.format(calls=found["calls"], names=found["names"], kinds=counts)]
+    by_reason: dict[str, list[str]] = {}
+    others: list[str] = []
+    refused: list[str] = []
+    for row in found["rows"]:
+        if row["why"]:
+            by_reason.setdefault(row["why"], []).append(f"`{row['name']}`")
+        elif row["kind"] in ("refused there", "crashed there"):
+            refused.append(f"`{row['name']}`")
+        else:
+            cells = (f"`{row['name']}`", words[row["kind"]], str(row["count"]), *(_cell(row[key]) for key in ("call", "ours", "theirs")))
+            others.append(f"| {' | '.join(cells)} |")
+    lines += ["### Differences that are meant", ""]
+    for why, names in sorted(by_reason.items()):
+        lines += [f"{why}:", "", _lines(dict.fromkeys(names)), ""]
+    lines += ["### Other differences", "", "Each with how many calls show it, and one of them.", "",
+              "| name | what | calls | one of them | here | MindSpore |", "|---|---|---|---|---|---|", *others, ""]
+    lines += ["### What MindSpore's CPU version refuses", "", "Right calls, mostly for want of a kernel:", ""]
+    return [*lines, _lines(dict.fromkeys(refused)), ""]
+
+
+def _cell(text: str) -> str:
+    """A text as code in a cell of a table."""
+    return "`" + text.replace("|", "/").replace("`", "'").replace("\n", " ") + "`" if text else ""
 
 
 PAGES: dict[str, Callable[[], str]] = {"ops.md": ops_page, "errors.md": errors_page, "settings.md": settings_page,

@@ -622,3 +622,15 @@ def test_signatures_of_primitives_are_those_of_their_calls() -> None:
     assert list(inspect.signature(ops.Add()).parameters) == ["input", "other"]
     assert list(inspect.signature(ops.FloorDiv()).parameters) == ["input", "other"]
     assert str(inspect.signature(ops.Add)) == str(inspect.signature(ops.FloorDiv))
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_norm_is_at_least_epsilon(keep: bool) -> None:
+    """As in MindSpore, with a gradient of 0 there."""
+    x = Tensor([[3.0, 4.0], [0.0, 0.0]])
+    for epsilon, wanted in ((1e-12, [5.0, 1e-12]), (0.5, [5.0, 0.5]), (6.0, [6.0, 6.0])):
+        norm = ops.LpNorm(1, 2, keep, epsilon)
+        assert norm(x).shape == ((2, 1) if keep else (2,))
+        np.testing.assert_allclose(norm(x).asnumpy().ravel(), wanted, rtol=1e-6)
+    slopes = adjoint.grad(lambda x: ops.LpNorm(1, 2, keep)(x).sum())(x)
+    np.testing.assert_allclose(slopes.asnumpy(), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)

@@ -11,7 +11,7 @@ from adjoint.ir.ops.reduce import All, Any_, Mean, Prod, Sum
 from adjoint.ir.ops.reduce import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.reduce import ReduceMin as ReduceMinOp
 from adjoint.ir.types import BOOL, F32, I32, I64, DType
-from adjoint.ops import arithmetic, ordering, reduction
+from adjoint.ops import arithmetic, ordering, reduction, shapes
 from adjoint.ops.arguments import axes_argument, axis_argument, dtype_or, flag, integer, operand, real, single, wrong
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
@@ -197,10 +197,10 @@ class L2Normalize(Primitive):
 
 
 class LpNorm(Primitive):
-    """(sum |x|**p)**(1/p) over axes.
+    """(sum |x|**p)**(1/p) over axes, at least `epsilon`.
 
     p        an int of at least 1
-    epsilon  a number that MindSpore has for other devices: without meaning here
+    epsilon  what a smaller norm becomes, with a gradient of 0
     """
 
     def __init__(self, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12):
@@ -213,7 +213,12 @@ class LpNorm(Primitive):
         x = operand("LpNorm", input)
         if not x.dtype.is_float:
             raise wrong("LpNorm", "input", "a Tensor of a floating point type", x, TypeError)
-        return reduction.power_norm(x, self.p, axes_argument("LpNorm", self.axis, x.ndim), self.keep_dims)
+        axes = axes_argument("LpNorm", self.axis, x.ndim)
+        large = reduction.power_norm(x, self.p, axes, True) > self.epsilon
+        # The root is not taken of 0, where it has no gradient.
+        norm = arithmetic.where(large, reduction.power_norm(arithmetic.where(large, x, 1.0), self.p, axes, True), self.epsilon)
+        kept = norm.astype(x.dtype, copy=False)
+        return kept if self.keep_dims else shapes.reshape(kept, tuple(d for axis, d in enumerate(x.shape) if axis not in axes))
 
 
 class TopK(Primitive):

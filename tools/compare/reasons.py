@@ -1,0 +1,64 @@
+"""Why answers differ where they are meant to: the one place of it.  docs/decisions/0006-where-we-differ.md decides.
+
+A rule is a sentence, the kinds of findings it explains, and what the call must look like: a regular expression that is searched in
+`name: call; operands => answer here | answer there`.  The first rule that fits counts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from judging import Verdict
+
+RANDOM = re.compile(
+    r"rand(?!om_state)|[Nn]ormal\(|uniform|[Dd]ropout|bernoulli|multinomial|with_mask|ChoiceWithMask|Uniform|initializer\.|Random|shuffle|"
+    r"^nn\.(Transformer|MultiheadAttention)\(.*dropout=|\.Normal|HeNormal|empty|Vocab\.from_dict")
+"""Calls that draw numbers: only dtypes and shapes are compared."""
+
+NUMBERS = ("values", "gradients")
+ANY = ("values", "gradients", "dtype", "shape")
+RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("MindSpore computes Float64 in Float32 on the way, or converts to it", ANY,
+     r"^(?!train)[^>]*(float64|dtype=float\b)"),
+    ("Metrics are Python's numbers here", ("dtype",), r"^train\."),
+    ("Here every result has the whole derivative; MindSpore's gradients by labels, targets, weights of losses and running statistics are 0",
+     ("gradients",), r"(?i)^(ops|nn|Tensor)\.\w*(kl_?div|nll_?loss|cross_?entropy|bce|batch_?norm|LayerNorm)"),
+    ("MindSpore's gradient of CTC is that by logits whose softmax was taken before; here it is the derivative by what is given",
+     ("gradients",), r"(?i)^(ops|nn)\.ctc_?loss"),
+    ("`log_alpha` of CTC beyond the lengths of a sample is not -inf here; nothing reads it", ("values",), r"ops\.ctc_loss"),
+    ("MindSpore's gradient of `Mod` by the divisor is that of `FloorMod`", ("gradients",), r"ops\.Mod:"),
+    ("MindSpore's CPU version of these optimisers leaves the parameters as they are", ("values",), r"^mint\.optim"),
+    ("A bare `names()` lists the metrics that are here", ("shape",), r"train\.names"),
+    ("MindSpore's gradient of SeLU below 0 takes the result for the operand", ("gradients",), r"(?i)^(ops|nn|Tensor)\.selu"),
+    ("The gradient by an old value that was written over is 0 here, and of equal values `max` and `min` share it", ("gradients",),
+     r"(?i)^(ops|Tensor)\.(tensor_?)?(scatter|assign)"),
+    ("MindSpore's primitives and losses cut results of integers to integers; here they are Float32", ANY,
+     r"(?i)^(nn|ops|Tensor)\.(mse|l1|With(Loss|Eval)|Inv:|tensor_div|RealDiv|clip_by_global).*(int|bool)"),
+    ("An integer divided by 0 is 0 here, its remainder too", NUMBERS, r"(?i)(div|mod|fmod|remainder|floor|reciprocal)\w*: .*(int|bool)"),
+    ("MindSpore's `tanh` and `sigmoid` on the CPU are off by up to 1e-4: recurrent layers and attention show it", NUMBERS,
+     r"^nn\.(RNN|LSTM|GRU|Transformer|MultiheadAttention)"),
+    ("Where the exact answer is 0, MindSpore leaves what cancellation leaves", NUMBERS, r"(?i)cosine"),
+    ("`ops.full` without a dtype takes that of its value; MindSpore's is Int64", ("dtype",), r"^ops\.full"),
+    ("Methods that end in _ write their tensor, as the manual says; MindSpore's CPU version leaves it as it is", ANY,
+     r"^Tensor\.[a-z]\w*[a-z]_: "),
+    ("The gradient of `maximum` and `minimum` at a tie is halved; MindSpore gives it to both", ("gradients",),
+     r"(?i)(maximum|minimum|margin|hinge|clip|clamp)"),
+    ("At a length of 0 the gradient of a root is left out; MindSpore's is NaN", ("gradients",), r"(?i)(norm|clip|std|var).*(zeros|ties)"),
+    ("A tensor without elements: MindSpore's result is what its memory held", ANY, r"; .*empty"),
+    ("MindSpore reads or writes beside the tensor", ANY, r"(?i)(embeddinglookup|strided_?slice|tile:)"),
+    ("A tensor that is no Parameter is not written", ("values",), r"index_add"),
+    ("`Print` returns its operand, also in PYNATIVE_MODE", ("dtype",), r"ops\.Print"),
+    ("`any` and `all` take every number but 0 as true", ("values",), r"(?i)\.(reduce)?(any|all): "),
+    ("Fewer elements than `ddof`: the variance is infinite, as NumPy's; MindSpore's is negative", ("values",), r"\.(std|var).*ddof"),
+    ("Operands with NaN, infinities or zeros, and answers that differ in these: here `maximum`, `relu` and pooling keep NaN, quotients by "
+     "-0.0 and signs of 0 are IEEE 754's", NUMBERS,
+     r"(special|kinks|zeros|nan\)|mnp\.).*=>.*(nan|inf|-0\.)"),
+)
+
+
+def reason(verdict: Verdict, name: str, call: dict[str, Any]) -> str:
+    """Return why a finding is as it is meant to be; empty if no rule fits."""
+    changed = ", ".join(f"{operand} {how}" for operand, how in call["given"].items())
+    text = f"{name}: {call['text']}; {changed} => {verdict.ours} | {verdict.theirs}"
+    return next((why for why, kinds, pattern in RULES if verdict.kind in kinds and re.search(pattern, text)), "")
