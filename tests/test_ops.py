@@ -48,6 +48,7 @@ RELATIVE: dict[str, float] = {
     "sparse_softmax_cross_entropy_gradient": 4.0, "softmax": 4.0, "softmax_gradient": 4.0, "log_softmax": 4.0, "log_softmax_gradient": 8.0,
     "matmul": 32.0, "lstm_cell": 8.0, "lstm_cell_gradient": 8.0, "gru_cell": 8.0, "gru_cell_gradient": 8.0,
     "determinant": 8.0, "log_determinant": 8.0, "matrix_inverse": 8.0, "cofactor": 8.0, "singular_values": 4.0, "svd": 4.0,
+    "ftrl_update": 8.0,
 }  # fmt: skip
 """Largest error of an op that sums or composes, in units in the last place of the largest element of the result; 0 where it is
 not listed."""

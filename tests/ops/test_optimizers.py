@@ -66,6 +66,7 @@ OPERATORS: dict[str, tuple[Any, int, Any, int]] = {
     "AdamWeightDecay": (ops.AdamWeightDecay(), 3, lambda op, g, p, m, v: op(p, m, v, 0.1, 0.9, 0.99, 0.1, 0.2, g), 3),
     "ApplyAdaMax": (ops.ApplyAdaMax(), 3, lambda op, g, p, m, v: op(p, m, v, 0.9, 0.1, 0.9, 0.99, 0.1, g), 3),
     "ApplyAdagrad": (ops.ApplyAdagrad(), 2, lambda op, g, p, a: op(p, a, 0.1, g), 2),
+    "ApplyFtrl": (ops.ApplyFtrl(), 3, lambda op, g, p, a, u: op(p, a, u, g, 0.1, 0.1, 0.2, -0.5), 0),
     "ApplyRMSProp": (ops.ApplyRMSProp(), 3, lambda op, g, p, q, a: op(p, q, a, 0.1, g, 0.9, 0.5, 0.1), 0),
     "ApplyCenteredRMSProp": (
         ops.ApplyCenteredRMSProp(), 4, lambda op, g, p, e, q, a: op(p, e, q, a, g, 0.1, 0.01, 0.5, 9.0), 0),

@@ -14,6 +14,10 @@ OPTIMIZERS = (
     "trained(lambda p: nn.Adagrad(p, 0.2, 0.1, loss_scale=2.0, weight_decay=0.1))",
     "trained(lambda p: nn.AdaMax(p))",
     "trained(lambda p: nn.AdaMax(p, 0.1, 0.8, 0.9, 0.01, 0.1, 2.0))",
+    "trained(lambda p: nn.FTRL(p))",
+    "trained(lambda p: nn.FTRL(p, 0.2, 0.1, -0.3, 0.0, 0.2, weight_decay=0.1, loss_scale=2.0))",
+    "nn.FTRL([Parameter(f32([1.0]), name='a')], lr_power=0.5)",
+    "nn.FTRL([Parameter(f32([1.0]), name='a')], learning_rate=[0.1, 0.2])",
     "nn.Lamb([Parameter(f32([1.0]), name='a')], 0.1, 1.0)",
     "nn.Lamb([Parameter(f32([1.0]), name='a')], 0.1, eps=0.0)",
     "nn.RMSProp([Parameter(f32([1.0]), name='a')], decay=-0.1)",
@@ -58,6 +62,7 @@ PRIMITIVES = (
     "stepped(ops.ApplyAdagrad(), weight(), weight(2.0), Tensor(0.01), wave(2, 3))",
     f"ops.ApplyAdamWithAmsgradV2()({MOMENTS}, weight(2.1), 0.9, 0.999, 0.01, 0.8, 0.9, 0.01, wave(2, 3))",
     f"stepped(ops.ApplyAdamWithAmsgrad(0.8, 0.9, 0.01), {MOMENTS}, weight(2.1), Tensor(0.9), Tensor(0.999), Tensor(0.01), wave(2, 3))",
+    "stepped(ops.ApplyFtrl(), weight(1.0), weight(2.0), weight(2.5), wave(2, 3), 0.1, 0.1, 0.2, -0.5)",
     f"ops.ApplyAdaMax()({MOMENTS}, 0.9, 0.01, 0.9, 0.99, 1e-8, wave(2, 3))",
 )
 

@@ -1,4 +1,4 @@
-"""Steps of optimisers that divide by what the gradients were: RMSProp, Adagrad, AdaMax, and the direction of Lamb.
+"""Steps of optimisers that divide by what the gradients were: RMSProp, Adagrad, AdaMax, FTRL, and the direction of Lamb.
 
 What every step shares stands in `optimizers.py`: g = gradient * scale + weight_decay * parameter.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Array = Any
 
-__all__ = ["AdagradUpdate", "AdamaxUpdate", "CenteredRmsPropUpdate", "LambDirection", "RmsPropUpdate"]
+__all__ = ["AdagradUpdate", "AdamaxUpdate", "CenteredRmsPropUpdate", "FtrlUpdate", "LambDirection", "RmsPropUpdate"]
 
 _WEIGHTS, _SCALAR = tensor(F32, (3, 37)), tensor(F32, ())
 _SIGNED, _POSITIVE, _FRACTION, _TINY = (-2.0, 2.0), (0.5, 2.0), (0.1, 0.9), (1e-3, 1e-2)
@@ -183,6 +183,66 @@ class AdagradUpdate(Update):
             return before - rate * g / k.call("sqrt", a), a
 
         self.each(k, parameter, gradient, ((learning_rate, "rate"),), outs, step, scale=scale, decay=weight_decay)
+
+
+@operation
+class FtrlUpdate(Update):
+    """A step of FTRL, which follows the regularised leader (McMahan and Streeter 2010).
+
+    operands parameter      T[s], T a floating point type
+             accumulator    T[s]
+             linear         T[s]
+             gradient       T[s]
+             learning_rate  C, which T computes in
+             l1             C
+             l2             C
+             lr_power       C
+             weight_decay   C
+             scale          C
+    result   (sign(u) * l1 - u) / (a**-lr_power / learning_rate + 2 * l2) where |u| > l1, else 0
+             a = accumulator + g * g
+             u = linear + g - (a**-lr_power - accumulator**-lr_power) / learning_rate * parameter
+    gradient none: training does not look through a step
+    errors   ValueError: operands whose types do not fit; TypeError: parameter not floating point
+    """
+
+    cuts = "an optimiser's step is not differentiated"
+    names = (
+        "parameter", "accumulator", "linear", "gradient", "learning_rate", "l1", "l2", "lr_power", "weight_decay", "scale")
+    tensors = 4
+    in_place = {0: 0, 1: 1, 2: 2}
+    samples = (sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 6,
+                      domain=(_SIGNED, _POSITIVE, _SIGNED, _SIGNED, *(_FRACTION,) * 3, (-0.9, -0.1), *_DECAYING)),)
+
+    def infer(self, *operands: TensorType) -> tuple[TensorType, ...]:
+        return (self.check(operands),) * 3
+
+    def reference(
+        self, parameter: Array, accumulator: Array, linear: Array, gradient: Array, learning_rate: Array, l1: Array, l2: Array,
+        lr_power: Array, weight_decay: Array, scale: Array,
+    ) -> tuple[Array, ...]:
+        g = self.gradient(parameter, gradient, weight_decay, scale)
+        a = accumulator + g * g
+        before, after = accumulator**-lr_power, a**-lr_power
+        u = linear + g - (after - before) / learning_rate * parameter
+        moved = (np.sign(u) * l1 - u) / (after / learning_rate + 2 * l2)
+        return np.where(np.abs(u) <= l1, 0, moved).astype(parameter.dtype), a, u
+
+    def lower(
+        self, k: Kernel, parameter: Buffer, accumulator: Buffer, linear: Buffer, gradient: Buffer, learning_rate: Buffer, l1: Buffer,
+        l2: Buffer, lr_power: Buffer, weight_decay: Buffer, scale: Buffer, *outs: Buffer,
+    ) -> None:
+        def step(i: Expr, before: Expr, g: Expr, rate: Expr, first: Expr, second: Expr, power: Expr) -> Sequence[Expr]:
+            old = k.let(accumulator[i], "old")
+            a = k.let(old + g * g, "a")
+            root, old_root = k.let(k.call("pow", a, -power), "root"), k.let(k.call("pow", old, -power), "old_root")
+            u = k.let(linear[i] + g - (root - old_root) / rate * before, "u")
+            # A NaN is beyond l1 too, and stays.
+            beyond = k.either(k.greater(k.call("fabs", u), first), k.not_equal(u, u))
+            return k.select(beyond, (k.call("copysign", first, u) - u) / (root / rate + 2.0 * second), 0), a, u
+
+        scalars = ((learning_rate, "rate"), (l1, "first"), (l2, "second"), (lr_power, "power"))
+        self.each(k, parameter, gradient, scalars, outs, step, scale=scale, decay=weight_decay)
 
 
 @operation

@@ -1,15 +1,16 @@
-"""Optimisers that divide by what the gradients were: RMSProp, Adagrad, AdaMax and Lamb."""
+"""Optimisers that divide by what the gradients were: RMSProp, Adagrad, AdaMax, FTRL and Lamb."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, LambDirection, RmsPropUpdate
+from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, FtrlUpdate, LambDirection, RmsPropUpdate
 from adjoint.ir.ops.elementwise import Mul
 from adjoint.ir.types import F32
-from adjoint.nn.checks import boolean, positive_number
+from adjoint.nn.checks import boolean, number, positive_number
 from adjoint.nn.optim.optimizer import Optimizer, as_dtype, at_least_zero, fraction
 from adjoint.ops.arithmetic import logical_and, where
 from adjoint.ops.reduction import norm
@@ -17,7 +18,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, update
 
-__all__ = ["AdaMax", "Adagrad", "Lamb", "RMSProp"]
+__all__ = ["FTRL", "AdaMax", "Adagrad", "Lamb", "RMSProp"]
 
 _MUL = Mul()
 
@@ -93,6 +94,42 @@ class AdaMax(Optimizer):
         states = parameter, self.moment1[index], self.moment2[index]
         update(made(AdamaxUpdate), states, *states, gradient, learning_rate, constant(self.beta1, dtype), constant(self.beta2, dtype),
                constant(self.eps, dtype), as_dtype(self.beta1_power, dtype), weight_decay, self._scale(dtype))
+
+
+class FTRL(Optimizer):
+    """Follow the regularised leader (McMahan and Streeter 2010), with one learning rate for all parameters and steps.
+
+    a' = a + g^2;  u = u + g - (a'^-lr_power - a^-lr_power) / lr * p;  p = (sign(u) * l1 - u) / (a'^-lr_power / lr + 2 * l2) where |u| > l1,
+    else 0.  a begins with `initial_accum`, u with 0.
+
+    lr_power      at most 0
+    weight_decay  counts for all parameters, those with beta or gamma in their names too
+    use_locking   has no meaning: one step runs at a time
+    """
+
+    def __init__(
+        self, params: Iterable[Any], initial_accum: float = 0.1, learning_rate: float = 0.001, lr_power: float = -0.5, l1: float = 0.0,
+        l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0, weight_decay: float | Cell = 0.0,
+    ):
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        if self.dynamic_lr or self.is_group_lr:
+            raise ValueError("For 'FTRL', the argument 'learning_rate' must be one number for all parameters and steps.")
+        positive_number(self, "learning_rate", learning_rate)
+        first = at_least_zero("FTRL", "initial_accum", initial_accum)
+        self.l1, self.l2 = at_least_zero("FTRL", "l1", l1), at_least_zero("FTRL", "l2", l2)
+        self.lr_power = number(self, "lr_power", lr_power)
+        if not -math.inf < self.lr_power <= 0:
+            raise ValueError(f"For 'FTRL', the argument 'lr_power' must be at most 0 and finite, but got {lr_power}.")
+        self.use_locking = boolean(self, "use_locking", use_locking)
+        for group in self._groups:
+            group.filtered = False
+        self.__dict__["moments"], self.__dict__["linear"] = self.states("moments", first), self.states("linear")
+
+    def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
+        dtype = parameter.dtype.compute
+        states = parameter, self.moments[index], self.linear[index]
+        update(made(FtrlUpdate), states, *states, gradient, learning_rate, constant(self.l1, dtype), constant(self.l2, dtype),
+               constant(self.lr_power, dtype), weight_decay, self._scale(dtype))
 
 
 class Lamb(Optimizer):

@@ -53,10 +53,10 @@ class _Group:
 
     def __init__(self, parameters: Sequence[Parameter], learning_rate: Any, weight_decay: float | Cell, filtered: bool):
         self.parameters, self.learning_rate, self.weight_decay = tuple(parameters), learning_rate, weight_decay
-        self._filtered = filtered
+        self.filtered = filtered
 
     def spares(self, parameter: Parameter) -> bool:
-        return self._filtered and ("beta" in parameter.name or "gamma" in parameter.name)
+        return self.filtered and ("beta" in parameter.name or "gamma" in parameter.name)
 
 
 class Optimizer(Cell):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.op import Op, made
-from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, RmsPropUpdate
+from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, FtrlUpdate, RmsPropUpdate
 from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.ir.types import DType
 from adjoint.ops.arguments import filler, flag, float_only, operand, real, wrong
@@ -24,7 +24,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, update
 
 __all__ = [
     "SGD", "Adam", "AdamWeightDecay", "ApplyAdaMax", "ApplyAdagrad", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2",
-    "ApplyCenteredRMSProp", "ApplyGradientDescent", "ApplyMomentum", "ApplyRMSProp",
+    "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent", "ApplyMomentum", "ApplyRMSProp",
 ]
 
 
@@ -213,6 +213,15 @@ class ApplyAdagrad(Primitive):
         written = _written(self.name, var=var, accum=accum)
         _step(self.name, made(AdagradUpdate, self.update_slots), written, ("grad", grad), {"lr": lr})
         return var, accum
+
+
+class ApplyFtrl(_Locking):
+    """Write var, accum and linear as `nn.FTRL` does; returns var."""
+
+    def __call__(self, var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any) -> Tensor:
+        written = _written(self.name, var=var, accum=accum, linear=linear)
+        _step(self.name, made(FtrlUpdate), written, ("grad", grad), {"lr": lr, "l1": l1, "l2": l2, "lr_power": lr_power})
+        return var
 
 
 class ApplyRMSProp(_Locking):
