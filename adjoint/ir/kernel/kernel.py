@@ -389,9 +389,13 @@ class Kernel:
         """Call a function for its effect.  Its name begins with `adjoint_`; buffers and `buffer.at(i)` are passed as pointers."""
         self._add(Expression(Call(function, self._arguments(arguments, I64), I32)))
 
-    def fail(self, code: int | Expr) -> None:
-        """End the kernel with a status other than 0: an int, or an Int32 that tells which unit failed."""
-        self._add(Return(expression(code, I32)))
+    def fail(self, code: int) -> None:
+        """End the kernel with a status other than 0."""
+        self._add(Return(Integer(code, I32)))
+
+    def fail_at(self, unit: Expr) -> None:
+        """End the kernel with a status that tells which unit failed: its number plus 1, as far as an Int32 has that."""
+        self._add(Return(cast(minimum_of(unit, literal(2**31 - 2, I64)) + 1, I32)))
 
     def comment(self, text: str) -> None:
         """Write a comment; it is part of the kernel's text."""

@@ -62,7 +62,7 @@ class SquareMatrices(Op):
 
 
 @dataclass(frozen=True)
-class Matrix:
+class _Matrix:
     """A square matrix in a buffer, row by row from `start` on; what is read is Float64, and what is written."""
 
     k: Kernel
@@ -107,7 +107,7 @@ class Matrix:
 
 
 @contextmanager
-def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, list[Matrix]]]:
+def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, list[_Matrix]]]:
     """A stage over the matrices of `x`: the number of one, and `copies` matrices of its size to work in, the first a copy of it."""
     n = x.shape[-1]
     count = math.prod(x.shape[:-2])
@@ -116,7 +116,7 @@ def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, 
     k.describe(x, "matrices, n, n")
     with k.stage(count, grain_of(copies * n * n * n), "matrix") as matrix:
         start = k.let(matrix * size * size, "start")
-        found = [Matrix(k, buffer, start, size) for buffer in work]
+        found = [_Matrix(k, buffer, start, size) for buffer in work]
         with k.loop(start, start + size * size, "i") as i:
             k.store(work[0], i, k.cast(x[i], F64))
         yield matrix, found
@@ -127,7 +127,7 @@ def _is_larger(k: Kernel, size: Expr, best: Expr) -> Expr:
     return k.either(k.greater(size, best), k.both(k.call("isnan", size), k.negation(k.call("isnan", best))))
 
 
-def _choose_row(k: Kernel, a: Matrix, c: Any) -> Expr:
+def _choose_row(k: Kernel, a: _Matrix, c: Any) -> Expr:
     """The row, from `c` on, of the largest element in column `c`."""
     row, best = k.local(c, "row"), k.local(k.call("fabs", a[c, c]), "best")
     with k.loop(c + 1, a.n, "r") as r:
@@ -138,7 +138,7 @@ def _choose_row(k: Kernel, a: Matrix, c: Any) -> Expr:
     return row
 
 
-def _clear_below(k: Kernel, a: Matrix, c: Any, beside: Sequence[Matrix]) -> None:
+def _clear_below(k: Kernel, a: _Matrix, c: Any, beside: Sequence[_Matrix]) -> None:
     """Take multiples of row `c` off the rows below so that their elements in column `c` become 0, which are not stored."""
     with k.when(k.not_equal(a[c, c], 0)), k.loop(c + 1, a.n, "r") as r:
         factor = k.let(a[r, c] / a[c, c], "factor")
@@ -147,7 +147,7 @@ def _clear_below(k: Kernel, a: Matrix, c: Any, beside: Sequence[Matrix]) -> None
             other.subtract_row(factor, c, r)
 
 
-class WideProduct:
+class _WideProduct:
     """A product that overflows or vanishes only where the whole of it does: `value * STEP**steps`."""
 
     STEP_BITS = 32
@@ -201,9 +201,9 @@ class WideProduct:
         return sign, k.call("log", size) + k.cast(self.steps, F64) * (self.STEP_BITS * math.log(2))
 
 
-def _determinant_of(k: Kernel, a: Matrix) -> WideProduct:
+def _determinant_of(k: Kernel, a: _Matrix) -> _WideProduct:
     """The determinant of a matrix, which elimination uses up."""
-    product = WideProduct(k)
+    product = _WideProduct(k)
     with k.loop(0, a.n, "c") as c:
         row = _choose_row(k, a, c)
         with k.when(k.not_equal(row, c)):
@@ -214,7 +214,7 @@ def _determinant_of(k: Kernel, a: Matrix) -> WideProduct:
     return product
 
 
-def _back_substitute(k: Kernel, u: Matrix, b: Matrix, count: Any) -> None:
+def _back_substitute(k: Kernel, u: _Matrix, b: _Matrix, count: Any) -> None:
     """Make the first `count` rows of `b` those of U^-1 b, for the upper triangle of the first `count` rows and columns of `u`."""
     with k.loop(0, count, "i") as i:
         c = k.let(count - 1 - i, "c")
@@ -369,9 +369,9 @@ class MatrixInverse(SquareMatrices):
                 _clear_below(k, a, c, (inverse,))
             if not self.or_nan:
                 with k.when(k.not_equal(singular, 0)):
-                    k.fail(k.cast(k.minimum_of(matrix, k.literal(2**31 - 2, I64)) + 1, I32))
+                    k.fail_at(matrix)
             _back_substitute(k, a, inverse, a.n)
-            result = Matrix(k, out, inverse.start, a.n)
+            result = _Matrix(k, out, inverse.start, a.n)
             if self.or_nan:
                 result.fill(lambda r, j: k.select(k.not_equal(singular, 0), math.nan, inverse[r, j]))
             else:
@@ -425,7 +425,7 @@ class Cofactor(SquareMatrices):
             first = k.let(matrix * a.n, "first")
             with k.loop(0, a.n, "j") as j:
                 k.store(columns, first + j, j)
-            product, last = WideProduct(k), k.let(a.n - 1, "last")
+            product, last = _WideProduct(k), k.let(a.n - 1, "last")
             with k.loop(0, last, "c") as c:
                 self._bring_largest(k, a, beside, columns, first, c, product)
                 product.multiply(a[c, c])
@@ -433,7 +433,7 @@ class Cofactor(SquareMatrices):
             # The last row of `beside` is done; of the others r times it, less u times the last, goes through U1^-1.
             with k.loop(0, last, "r") as r, k.loop(0, a.n, "j") as j:
                 beside[r, j] = a[last, last] * beside[r, j] - a[r, last] * beside[last, j]
-            result = Matrix(k, out, a.start, a.n)
+            result = _Matrix(k, out, a.start, a.n)
             with k.when(k.equal(product.value, 0)):
                 result.fill(lambda r, j: k.literal(0.0, F64))
             with k.otherwise():
@@ -442,7 +442,7 @@ class Cofactor(SquareMatrices):
                     result[j, columns[first + r]] = product.times(beside[r, j])
 
     def _bring_largest(
-        self, k: Kernel, a: Matrix, beside: Matrix, columns: Buffer, first: Expr, c: Expr, product: WideProduct,
+        self, k: Kernel, a: _Matrix, beside: _Matrix, columns: Buffer, first: Expr, c: Expr, product: _WideProduct,
     ) -> None:
         """Exchange rows and columns so that the largest element right of and below place `c` of the diagonal is there."""
         row, column, best = k.local(c, "row"), k.local(c, "column"), k.local(k.call("fabs", a[c, c]), "best")

@@ -22,7 +22,7 @@ from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, family, mistake, operation, sample
 from adjoint.ir.ops.groups import SHORT, Rows
 from adjoint.ir.ops.loops import grain_of
-from adjoint.ir.types import F32, F64, I32, I64, TensorType, tensor
+from adjoint.ir.types import F32, F64, I64, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -157,12 +157,12 @@ class _Jacobi:
         """Copy the matrix, scaled; whether all of it is finite."""
         k = self.k
         start = k.let(self.matrix * self.n_short * self.n_long, "start")
-        largest, strange = k.local(0.0, "largest", F64), k.local(0, "strange", I64)
+        largest, not_finite = k.local(0.0, "largest", F64), k.local(0, "not_finite", I64)
         with k.loop(start, start + self.n_short * self.n_long, "i") as i:
             size = k.let(k.call("fabs", k.cast(self.x[i], F64)), "size")
             k.set(largest, k.maximum_of(size, largest))
-            k.increment(strange, k.cast(k.negation(k.call("isfinite", size)), I64))
-        finite = k.let(k.equal(strange, 0), "finite")
+            k.increment(not_finite, k.cast(k.negation(k.call("isfinite", size)), I64))
+        finite = k.let(k.equal(not_finite, 0), "finite")
         self.scale = scale = k.local(1.0, "scale", F64)
         with k.when(finite):
             with k.loop_while(k.greater(largest * scale, 1.0)):
@@ -192,8 +192,8 @@ class _Jacobi:
                     F64, lambda i: (data[i] * data[i], data[i + apart] * data[i + apart], data[i] * data[i + apart]),
                     ("first_square", "second_square", "product"), lanes=SHORT))
                 least = tolerance * k.call("sqrt", first) * k.call("sqrt", second)
-                whole = k.greater(k.minimum_of(first, second), NEGLIGIBLE)
-                with k.when(k.both(whole, k.greater(k.call("fabs", product), least))):
+                have_digits = k.greater(k.minimum_of(first, second), NEGLIGIBLE)
+                with k.when(k.both(have_digits, k.greater(k.call("fabs", product), least))):
                     k.increment(rotated, 1)
                     zeta = k.let((second - first) / (2.0 * product), "zeta")
                     root = k.call("sqrt", 1.0 + zeta * zeta)
@@ -204,7 +204,7 @@ class _Jacobi:
                     if self.vectors:
                         self.turns.rotate(one, two, cosine, sine)
         with k.when(k.greater(rotated, 0)):
-            k.fail(k.cast(k.minimum_of(self.matrix, k.literal(2**31 - 2, I64)) + 1, I32))
+            k.fail_at(self.matrix)
 
     def sort(self) -> None:
         """The lengths of the lines, and the order of the lines from the longest on, by insertion."""
@@ -232,13 +232,15 @@ class _Jacobi:
             k.store(out, self.first + p, k.cast(self._size_at(p) / self.scale, out.dtype.compute))
 
     def store_vectors(self, u: Buffer, v: Buffer, basis: _Lines, wanted: Expr) -> None:
-        """The vectors, each pair with the sign that makes the largest element of U's positive."""
+        """The vectors, each pair with the sign that makes the largest element of U's positive, others each with that of its own."""
         k = self.k
         self._find_basis(basis, wanted)
         long_out, short_out = (u, v) if self.tall else (v, u)
         with k.loop(0, wanted, "p") as p:
             paired, line = k.less(p, self.n_short), self._line_at(p)
-            sign = basis.sign_of_largest(p) if self.tall else self.turns.sign_of_largest(line)
+            sign = basis.sign_of_largest(p)
+            if not self.tall:
+                sign = k.let(k.select(paired, self.turns.sign_of_largest(line), sign), "sign")
             with k.loop(0, self.n_long, "j") as j:
                 place = (self.matrix * self.n_long + j) * wanted + p
                 k.store(long_out, place, k.cast(sign * basis[p, j], u.dtype.compute))
@@ -252,7 +254,7 @@ class _Jacobi:
         with k.loop(0, wanted, "p") as p:
             paired, line = k.less(p, self.n_short), self._line_at(p)
             size = k.let(k.select(paired, self.sizes_memory[self.first + line], 0.0), "size")
-            with k.when(k.greater(size * size, NEGLIGIBLE)), k.loop(0, self.n_long, "j") as j:
+            with k.when(k.greater(size * size, 2.0 * NEGLIGIBLE)), k.loop(0, self.n_long, "j") as j:
                 basis[p, j] = self.lines[line, j] / size
             with k.otherwise():
                 self._complete(basis, p)
