@@ -3,9 +3,9 @@
     y = a if c else b      `y` is the tensor `a` on one path, `b` on the other
     y[0] = 1               which of them is written?
 
-A tensor or list that comes out of a merge is an object of its own here, while in Python it is one of those that went in.  As long
-as nobody writes in place, nobody sees the difference.  So what an object may be is noted (its *origins*), and a write in place
-to one of two objects that may be one, while the other can be reached by a name, is refused.
+A merged tensor or list is an object of its own here, while in Python it is one of the two that were merged.  Only a write in place
+shows the difference.  So the objects that it may be are recorded (its *origins*), and a write in place to one of two objects that may be
+one is refused if a name leads to the other.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ MUTATORS = frozenset({
     "__ior__", "__iand__", "__ixor__", "__isub__", "appendleft", "extendleft", "popleft", "rotate", "move_to_end", "subtract", "fill",
     "put", "partition", "resize", "byteswap", "frombytes", "fromlist", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal",
 })
-"""The methods of containers that change them, and NumPy's functions that change their first argument."""
+"""Methods that change their container, and NumPy's functions that change their first argument."""
 
 
 class Aliases:
-    """What the objects of one lowering may be.
+    """Which objects of one lowering may be the same.
 
     frame  gives the frame that is running
     given  the arguments, which the caller holds
@@ -45,10 +45,10 @@ class Aliases:
         self._origins: dict[int, dict[int, Any]] = {}
         self._kept: list[Any] = []
         self.at_end: list[Callable[[], None]] = []
-        """What lets go of objects that refer to each other, when the lowering has ended."""
+        """Functions that break reference cycles; they are called when the lowering has ended."""
 
     def may_be(self, made: Any, *others: Any) -> None:
-        """`made` may be any of the others."""
+        """Record that `made` may be any of the others."""
         if not self._counts(made):
             return
         origins = self._origins.get(id(made))
@@ -60,7 +60,7 @@ class Aliases:
                 origins.update(self._of(x))
 
     def write(self, x: Any) -> None:
-        """`x` is about to be written in place; CompileError when something else in reach may be the same object."""
+        """Call this before `x` is written in place.  CompileError if a name leads to another object that may be the same."""
         if not self._origins or not self._counts(x):
             return
         mine = self._of(x)
@@ -78,7 +78,7 @@ class Aliases:
             help="write into a copy: `y = y.copy()`" if kind == "tensor" else f"write into a copy: `{kind}(..)`")
 
     def _counts(self, x: Any) -> bool:
-        """Whether it is of a kind that can be written in place."""
+        """Return whether it is of a kind that can be written in place."""
         return isinstance(x, CONTAINERS) or self.world.is_tensor(x)
 
     def _of(self, x: Any) -> dict[int, Any]:
@@ -88,7 +88,7 @@ class Aliases:
         return self.world.is_tensor(x) and self.world.place(x) is None
 
     def _reachable(self) -> Iterator[tuple[Any, str]]:
-        """Every object that can be written in place and that a name leads to, with that name."""
+        """Yield every object that can be written in place and that a name leads to, with that name."""
         seen: set[int] = set()
         pending: list[tuple[Any, str]] = [(x, "an argument, which the caller holds") for x in self.given]
         frame = self.frame()
@@ -127,7 +127,7 @@ class Aliases:
 
 
 def is_full(cell: types.CellType) -> bool:
-    """Whether a variable of a function around has a value."""
+    """Return whether a variable of an enclosing function has a value."""
     try:
         return cell.cell_contents is not None
     except ValueError:

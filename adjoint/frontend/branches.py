@@ -32,16 +32,16 @@ __all__ = ["BREAK", "CONTINUE", "NEXT", "RETURN", "Branch", "Branching", "Differ
 NEXT, BREAK, CONTINUE, RETURN = range(4)
 
 _SHOWN = 4
-"""Items of a list that a message shows."""
+"""How many items of a list a message shows."""
 
 
 class Unreachable(Exception):
-    """What stands behind a `raise`: the region that is being lowered ends here."""
+    """Raised after a `raise` has been lowered: the rest of the region is never reached."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How statements ended: `code` an int or a run-time number, `value` what is returned.
+    """How statements ended: `code` is an int or a run-time number, `value` the returned value.
 
     possible  the codes that a run-time number may be
     """
@@ -56,18 +56,18 @@ class Outcome:
 
     @property
     def codes(self) -> frozenset[int]:
-        """All that the code may be."""
+        """Return all codes that are possible."""
         return frozenset({self.code}) if self.is_known else self.possible
 
     def without(self, code: int) -> Outcome:
-        """The same, where it is known not to be `code`."""
+        """Return the outcome without one of its codes."""
         left = self.codes - {code}
         return Outcome(next(iter(left)), self.value) if len(left) == 1 else Outcome(self.code, self.value, left)
 
 
 @dataclass(frozen=True, eq=False)
 class PerhapsNone:
-    """What a function returns to Python that a tensor decides to be None: `value` where the run-time bool `there` is true."""
+    """A returned value that may be None: `value` where the run-time bool `there` is true."""
 
     there: Any
     value: Any
@@ -75,7 +75,7 @@ class PerhapsNone:
 
 @dataclass(eq=False)
 class Branch:
-    """A branch that has been lowered: its nodes, what it changed, how it ended (`dead`: in a `raise`)."""
+    """A lowered branch: its nodes, its changes, and how it ended; it is `dead` if it ended in a `raise`."""
 
     builder: Builder
     changes: Changes
@@ -85,7 +85,7 @@ class Branch:
 
 
 class Difference(Exception):
-    """Two values that cannot be one: a Python object that differs, or values of two kinds."""
+    """Two values that cannot be merged: Python objects that differ, or values of two kinds."""
 
     def __init__(self, name: str, first: Any, second: Any):
         super().__init__(name)
@@ -93,26 +93,26 @@ class Difference(Exception):
 
 
 DEAD: Any = type("Dead", (), {"__repr__": lambda self: "dead"})()
-"""Stands for a value of a branch that does not arrive."""
+"""The value of a branch that does not reach the end of the `if`."""
 
 _Made = Callable[[Sequence[Any]], Any]
 
 _WHOLE = tuple(kind for kind in CONTAINERS if kind not in (list, dict, set))
-"""Containers that no other one can stand for: what is in them is merged, never two of them."""
+"""Containers of which two cannot be merged; the contents of one container can."""
 
 
 class Merge:
-    """Pairs of values that become results of a node, and how the merged values are built of them."""
+    """Merges pairs of values: collects those that become results of a node, and builds the merged values from the results."""
 
     def __init__(self, world: World, aliases: Aliases, broadcasts: bool = False):
         self.world, self.aliases, self.broadcasts = world, aliases, broadcasts
         self.pairs: list[tuple[Any, Any, Kind, str]] = []
         self.ends: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
-        """For each path, by the id of a tensor or container that is written in place on it, what it is at its end"""
+        """For each path, by the id of a tensor or container written in place on it, its value at the end."""
         self.own: Mapping[int, Any] = {}
-        """By its id, what a loop itself has made for the beginning of a round: no place outside tells how it ends"""
+        """By id, the values that a loop has made for the beginning of a round: no place outside holds their value at its end."""
         self._known: dict[tuple[int, int], tuple[_Made, int]] = {}
-        # What is known refers to this merge in turn.
+        # The closures in `_known` refer to this merge.
         aliases.at_end.append(lambda: vars(self).clear())
 
     def drop(self, count: int) -> None:
@@ -121,9 +121,9 @@ class Merge:
         self._known = {key: entry for key, entry in self._known.items() if entry[1] < count}
 
     def value(self, a: Any, b: Any, name: str) -> _Made:
-        """How the value is made that is `a` on one path and `b` on the other; Difference when there is no such value.
+        """Return a function that builds the value that is `a` on one path and `b` on the other.  Difference if there is none.
 
-        The same two objects give the same object, under whatever names they go.
+        The same two objects give one object, under whatever names.
         """
         key = (id(a), id(b))
         known = self._known.get(key)
@@ -134,7 +134,7 @@ class Merge:
         if not any(x is not DEAD and (self.world.is_tensor(x) or isinstance(x, (list, dict))) for x in (a, b)):
             return build
         last: list[Any] = [None, None]
-        aliases = self.aliases  # not self: what is handed out must not hold the merge that remembers it
+        aliases = self.aliases  # not self: the returned function must not keep the merge alive, which keeps the function
 
         def once(made: Sequence[Any]) -> Any:
             if last[0] is not made:
@@ -148,7 +148,7 @@ class Merge:
         return once
 
     def result(self, a: Any, b: Any) -> _Made:
-        """The same for what goes out to Python, which may be None on some paths."""
+        """Return the same for a value that is returned to Python, which may be None on some paths."""
         if all(x is None or x is DEAD for x in (a, b)) or not any(x is None or isinstance(x, PerhapsNone) for x in (a, b)):
             return self.value(a, b, "returned")
         if any(isinstance(x, RunTimeText) for x in (a, b)):
@@ -203,20 +203,20 @@ class Merge:
         raise Difference(name, a, b)
 
     def _kind(self, a: Any, b: Any, known: Any) -> Kind | None:
-        """The kind that both have."""
+        """Return the kind of both values; None if they have none in common."""
         if a is DEAD or b is DEAD:
             return self.world.kind(known) if self.world.is_dynamic(known) else None
         first, second = self.world.kind(a), self.world.kind(b)
         if first == second or first is None or second is None:
             return first if first == second else None
-        # A Python number that meets a tensor becomes one, if that changes no dtype.
+        # A Python number becomes a tensor where the other value is one, if that changes no dtype.
         for tensor, number in ((first, b), (second, a)):
             if tensor.category == "tensor" and (self.broadcasts or not tensor.type.rank) and self.world.joins(number, tensor.type):
                 return tensor
         return None
 
     def _same(self, a: Any, b: Any) -> bool:
-        """Whether two values are one, known while parsing."""
+        """Return whether two values are known to be equal while parsing."""
         if self.world.is_dynamic(a) or self.world.is_dynamic(b):
             return self.world.is_dynamic(a) and self.world.is_dynamic(b) and _one_atom(a, b)
         if type(a) is not type(b):
@@ -229,7 +229,7 @@ class Merge:
 
 
 def _taken_apart(x: Any) -> tuple[Any, Any]:
-    """Whether a result is there, and what it is then."""
+    """Return whether a result is not None, and its value then."""
     if isinstance(x, PerhapsNone):
         return x.there, x.value
     return (DEAD, DEAD) if x is DEAD else (False, DEAD) if x is None else (True, x)
@@ -246,16 +246,16 @@ class Branching:
     def __init__(self, world: World, journal: Journal, aliases: Aliases):
         self.world, self.journal, self.aliases = world, journal, aliases
         self.local_names: dict[str, Any] = {}
-        """The names of the function whose statements are being lowered."""
+        """The local names of the running function."""
 
     def branch(self, run: Callable[[], Any]) -> Branch:
-        """Lower `run` into a region of its own; its changes are taken back."""
+        """Lower `run` into a region of its own, and undo its changes."""
         self.world.open()
         self.journal.open()
         return self._lowered(run, self.world.loc)
 
     def resume(self, branch: Branch, run: Callable[[], Any]) -> Branch:
-        """Go on in a branch where it ended."""
+        """Continue a branch where it ended."""
         self.world.reopen(branch.builder)
         self.journal.open(branch.changes)
         return self._lowered(run, branch.loc)
@@ -273,17 +273,17 @@ class Branching:
 
     # -- merging ----------------------------------------------------------------------------------------------------
     def differences(self, a: Branch, b: Branch, leaving: Callable[[Branch], bool]) -> set[str]:
-        """The names that the two branches leave in a way that cannot be merged."""
+        """Return the names whose values after the two branches cannot be merged."""
         found: set[str] = set()
         self._places(Merge(self.world, self.aliases), a, b, leaving, found.add)
         return found
 
     def merged(self, condition: Atom, a: Branch, b: Branch, leaving: Callable[[Branch], bool], result: bool = True,
                goes_out: bool = False) -> Any:
-        """Emit the `if`, set what both have changed, and give back the merged result of the two.
+        """Emit the `if`, write the merged changes, and return the merged result.
 
-        leaving   whether a branch leaves the function, so that its local names do not matter
-        goes_out  whether what is returned goes to Python, which may be given None on some paths
+        leaving   returns whether a branch leaves the function, so that its local names do not matter
+        goes_out  whether the result is returned to Python: it may then be None on some paths
         """
         if a.dead and b.dead:
             self._emit(condition, a, b, Merge(self.world, self.aliases))
@@ -303,7 +303,7 @@ class Branching:
         return merge.result(first, second) if goes_out else merge.value(first, second, "the value")
 
     def _outcome(self, merge: Merge, a: Any, b: Any, goes_out: bool) -> _Made:
-        """Two outcomes as one; None is falling through to what follows."""
+        """Merge two outcomes; None means that control falls off the end."""
         returned = merge.result if goes_out else functools.partial(merge.value, name="returned")
         if a is DEAD or b is DEAD:
             known = b if a is DEAD else a
@@ -327,7 +327,7 @@ class Branching:
         for key in {**a.changes, **b.changes}:
             place, before, _ = a.changes.get(key) or b.changes[key]
             if key[0] == "atom" and not self.world.is_here(before):
-                # Made in a branch itself: what stands for it says what it is.
+                # Made in a branch itself: the object that refers to it is merged.
                 continue
             ends = [branch.changes[key][2] if key in branch.changes else before for branch in (a, b)]
             local = isinstance(place, NamesPlace)
@@ -350,7 +350,7 @@ class Branching:
         return made
 
     def _names(self, merge: Merge, a: Any, b: Any, report: Callable[[str], None] | None) -> _Made:
-        """The local names after two branches; one that they leave different cannot be used until it is assigned again."""
+        """Merge the local names after two branches.  A name whose values differ is unusable until it is assigned again."""
         entries: dict[str, _Made] = {}
         for name in dict.fromkeys([*(() if a is DEAD else a), *(() if b is DEAD else b)]):
             pairs = len(merge.pairs)
@@ -381,7 +381,7 @@ class Branching:
         return make
 
     def remedy(self, differ: Difference) -> str:
-        """The way out of a difference."""
+        """Return the advice for a difference."""
         first, second = differ.first, differ.second
         if self.world.kind(first) is not None and self.world.kind(second) is not None:
             return "bring both to one dtype and shape"
@@ -392,13 +392,13 @@ class Branching:
         return "a graph chooses between tensors and between numbers: use one of these, or let a Python value decide"
 
     def kind_of(self, differ: Difference) -> type[Exception]:
-        """What MindSpore raises for a difference: ValueError where only the shapes differ."""
+        """Return the type that MindSpore raises for a difference: ValueError where only the shapes differ."""
         first, second = self.world.kind(differ.first), self.world.kind(differ.second)
         shapes = first is not None and second is not None and first.category == second.category and first.type.dtype is second.type.dtype
         return ValueError if shapes else TypeError
 
     def described(self, x: Any) -> str:
-        """A value, for a message."""
+        """Return a value as a message shows it."""
         if self.world.is_dynamic(x):
             return str(self.world.kind(x))
         if isinstance(x, RunTimeText):
@@ -413,7 +413,7 @@ class Branching:
         return text if len(text) < 40 else f"{type(x).__name__} {text[:30]}..."
 
     def named(self, place: Place) -> str:
-        """What a place is called where statements are being lowered."""
+        """Return the name of a place in the running function."""
         if isinstance(place, AttributePlace):
             holder = self._called(place.holder)
             return f"{holder}.{place.name}" if holder.isidentifier() else f"`{place.name}` of {holder}"
@@ -443,5 +443,5 @@ class Branching:
 
 
 def _hint(name: str) -> str:
-    """A name for a value of the IR; what has none of the user's is called by what it is: "the way out" is `way`."""
+    """Return a hint for a value of the IR: the first word of a description, so that "the way out" gives `way`."""
     return next((word for word in name.split() if word != "the" and word.isidentifier()), "y")

@@ -1,4 +1,4 @@
-"""Python's built-in functions where a dynamic value, or a function of the user's, may be among the arguments."""
+"""Replacements of Python's built-in functions, for arguments that are dynamic values or functions of the user's."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _format(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _extreme(function: Any, better: Callable[[Any, Any], Any]) -> Special:
-    """`max` and `min`: the first of the best, as Python takes it."""
+    """Return a replacement of `max` or `min`; of equal items the first is taken, as in Python."""
 
     def extreme(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         items = list(_items(on, args[0])) if len(args) == 1 else list(args)
@@ -197,7 +197,7 @@ PYTHON[min] = _extreme(min, lambda a, b: a < b)
 
 
 def _quantified(until: bool) -> Special:
-    """`any` and `all` over items of which some are dynamic."""
+    """Return a replacement of `any` or `all`, for items of which some are dynamic."""
 
     def quantified(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (items,) = args
@@ -278,7 +278,7 @@ def _reduce(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _over_rows(function: Any) -> Special:
-    """A function of sequences: a tensor is the sequence of its rows."""
+    """Return a replacement of a function of sequences: a tensor counts as the sequence of its rows."""
 
     def over(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = tuple(on.world.rows(x) if on.world.is_tensor(x) else x for x in args)

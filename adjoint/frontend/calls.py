@@ -1,7 +1,7 @@
-"""Calls: of the library (its Python runs as it is), of the user's functions (their trees are run), of cells, of Python's own.
+"""Calls of any callable: functions of the user's, whose trees are run, cells, the library, and Python's own functions.
 
-A function of Python or NumPy is called while parsing if its result depends on its arguments alone; others would be frozen into
-the graph and are refused.
+A function of Python or NumPy is called while parsing if its result depends on its arguments alone; the results of others would be
+frozen into the graph, so they are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from adjoint.frontend.world import World
 __all__ = ["Calls"]
 
 _BY_KIND = frozenset({isinstance, type, getattr, hasattr, setattr, callable, print, super})
-"""Functions that see which object an argument is, or read nothing of it."""
+"""Functions that read nothing inside of their arguments."""
 
 _IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
 """Python's functions and methods that are written in C."""
@@ -84,7 +84,7 @@ class Calls:
         if isinstance(function, functools._lru_cache_wrapper):
             return self.call(function.__wrapped__, args, kwargs)
         if isinstance(called, types.WrapperDescriptorType):
-            # Written in C: it is called as it is.
+            # Written in C.
             self.python.check_pure(function)
         return self.python.call(function, args, kwargs)
 

@@ -1,4 +1,4 @@
-"""The mistakes that the frontend finds: E200 to E239, explained like those of the text.
+"""The mistakes that the frontend finds: E200 to E239.
 
 MindSpore raises exceptions of Python's types for them.  Where its manual or its compiler names one, a mistake here is an
 exception of that type too, so that an `except` written for it still catches: a CompileError that is a TypeError, and so on.
@@ -29,7 +29,7 @@ class GraphMistake(Mistake):
 
     def at(self, loc: Loc, label: str, source: SourceText | None = None, *, notes: tuple[Note, ...] = (), help: str = "",
            kind: type[Exception] | None = None) -> CompileError:
-        """The exception that shows this mistake at a place; `kind` where it differs from case to case."""
+        """Return the exception for this mistake at a place; `kind` is given where it differs from case to case."""
         return compile_error(self.kinds if kind is None else (kind,))(Diagnostic(self.code, self.title, label, loc, notes, help, source))
 
 
@@ -39,7 +39,7 @@ def with_article(noun: str) -> str:
 
 
 def moved(mistake: CompileError, loc: Loc) -> CompileError:
-    """The mistake, shown at `loc` when it was found where no place is known."""
+    """Return the mistake, placed at `loc` if it has no place yet."""
     found = mistake.diagnostic
     if found.loc != UNKNOWN:
         return mistake
@@ -47,7 +47,7 @@ def moved(mistake: CompileError, loc: Loc) -> CompileError:
 
 
 def at_call(mistake: CompileError, loc: Loc, function: str, package: str) -> CompileError:
-    """The mistake, found in a function of an installed package, shown at the user's call of that."""
+    """Return a mistake inside of an installed package, placed at the user's call of that."""
     found = mistake.diagnostic
     return type(mistake)(Diagnostic(
         found.code, found.title, f"`{function}` of {package} is not made for graphs", loc, (Note(found.label, found.loc), *found.notes),

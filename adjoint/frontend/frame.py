@@ -1,4 +1,4 @@
-"""What a function being run on its tree knows: its names, and the functions it makes."""
+"""Frames: the names of a function that is being run; and the functions that it defines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNBOUND: Any = _Unbound()
 
 @dataclass(frozen=True, eq=False)
 class Unusable:
-    """What a name holds that two branches left different: using it is the mistake `make` makes at the place of the use."""
+    """The value of a name that two branches left different.  Using the name raises what `make(name, place)` returns."""
 
     make: Callable[[str, Loc], Exception]
 
@@ -56,7 +56,7 @@ class Frame:
         self.goes_out = False
 
     def inner(self, local: frozenset[str]) -> Frame:
-        """The frame of a comprehension."""
+        """Return the frame of a comprehension inside this one."""
         inner = Frame(self.source, local, self.space, outer=self)
         inner.is_comprehension = True
         inner.caller = self
@@ -64,7 +64,7 @@ class Frame:
 
 
 class Closure:
-    """A function that parsed code defines.  Python may call it too (`sorted(key=...)`): its tree is run all the same.
+    """A function that parsed code defines.  Python may call it too (`sorted(key=...)`), which runs its tree as well.
 
     Its `__dict__` holds what the user's code sets on it and nothing else: `functools.wraps` copies that to another function.
     """
@@ -83,4 +83,4 @@ class Closure:
 
 
 Closure.__name__ = FunctionType.__name__
-# Python's messages call it what the user sees in it: "'function' object has no attribute 'v'".
+# Python's messages name the type: "'function' object has no attribute 'v'".

@@ -1,8 +1,8 @@
-"""What a branch changes: names, lists, attributes, tensors written in place.
+"""The changes that branches make: to names, containers, attributes, and tensors written in place.
 
-Both branches of an `if` on a tensor are lowered, one after the other, from the same state.  So each change inside a branch is noted
-with what was there before; at its end the changes are taken back, and are merged with those of the other branch.  All changes of a
-lowering together say whether it has changed what was there before it (`adjoint.frontend.outside`).
+Both branches of an `if` on a tensor are lowered, one after the other, from the same state.  So each change inside a branch is recorded
+with the value before; at the end of the branch the changes are undone, and then merged with those of the other branch.  From all changes
+of a lowering `adjoint.frontend.outside` tells whether it has changed an object of the program around.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = [
 
 
 CONTAINERS = (list, dict, set, deque, bytearray, array, np.ndarray)
-"""The types whose contents are noted, and put back."""
+"""Types whose contents are recorded and restored."""
 
 LEAVES = frozenset({str, bytes, int, float, complex, bool, type(None), type(...), CodeType, range})
-"""Types of what cannot be changed and refers to nothing that can."""
+"""Types whose objects cannot be changed, nor lead to others that can."""
 
 COLLECTIONS = (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)
-"""All that are changed by `x[key] = value` and by methods; of other types than CONTAINERS it is not known how to put them back."""
+"""All types that `x[key] = value` and methods change; those that are not in CONTAINERS cannot be restored."""
 
 
 class Place(Protocol):
-    """Something that can be changed and put back.  `key` tells places apart."""
+    """Something that can be changed and restored.  Places are equal if their keys are."""
 
     @property
     def key(self) -> tuple[Any, ...]: ...
@@ -48,14 +48,14 @@ class Place(Protocol):
 
 
 MISSING: Any = object()
-"""What a place holds that does not exist."""
+"""The value of a place that does not exist."""
 
 
 @dataclass(frozen=True, eq=False)
 class ContentsPlace:
     """The contents of a container; the local names of a function are a dict.
 
-    They are a plain list, dict or set, whatever subclass holds them, and a list for a deque; bytes where they are no Python objects.
+    They are kept as a plain list, dict or set, whatever the subclass, a deque as a list; as bytes where they are no Python objects.
     """
 
     container: Any
@@ -180,25 +180,25 @@ class CellPlace:
 
 
 Changes = dict[tuple[Any, ...], tuple[Place, Any, Any]]
-"""key -> place, what was there before, what is there after."""
+"""By key: place, value before, value after."""
 
 
 class _Scope:
-    """A branch that is open: what it has changed, and what it has made itself, which nobody else can have seen."""
+    """An open branch: the places that it has changed, and those that it has made itself."""
 
     def __init__(self) -> None:
         self.notes: dict[tuple[Any, ...], tuple[Place, Any]] = {}
         self.born: dict[tuple[Any, ...], Place] = {}
 
     def has_made(self, place: Place) -> bool:
-        """Whether the place, or the object that it is an attribute of, was made in this branch."""
+        """Return whether the place, or the object that it is an attribute of, was made in this branch."""
         return place.key in self.born or (isinstance(place, AttributePlace) and ("object", id(place.holder)) in self.born)
 
 
 class Journal:
-    """Notes of changes, one scope for each branch that is open.
+    """Records changes, in one scope for each open branch.
 
-    touched  every place that has been changed, but for local names: with what was there before, and `where()` at that time
+    touched  every place that has been changed, except local names: with its value before, and `where()` at that time
     """
 
     def __init__(self, where: Callable[[], Loc] = lambda: UNKNOWN) -> None:
@@ -213,22 +213,22 @@ class Journal:
         return bool(self._scopes)
 
     def born(self, place: Place) -> None:
-        """`place` has just been made: changing it changes nothing for others."""
+        """Record that `place` has just been made: nobody else sees changes of it."""
         if not isinstance(place, NamesPlace):
             self._made[place.key] = place
         if self._scopes:
             self._scopes[-1].born[place.key] = place
 
     def has_made(self, x: object) -> bool:
-        """Whether a container or an object was made while lowering."""
+        """Return whether a container or an object was made while lowering."""
         return ("contents", id(x)) in self._made or ("object", id(x)) in self._made
 
     def is_own(self, place: Place) -> bool:
-        """Whether changing `place` is seen on the path that is being lowered alone: it was made there, or no tensor decides."""
+        """Return whether only the path that is being lowered sees a change of `place`: it was made there, or no branch is open."""
         return not self._scopes or self._scopes[-1].has_made(place)
 
     def touch(self, place: Place) -> None:
-        """To be called before `place` is changed."""
+        """Call this before `place` is changed."""
         if not isinstance(place, NamesPlace):
             self.note(place, place.get)
         if self._scopes:
@@ -237,17 +237,17 @@ class Journal:
                 scope.notes[place.key] = (place, place.get())
 
     def note(self, place: Place, before: Callable[[], Any]) -> None:
-        """`place` is changed now, and held what `before` gives."""
+        """Record that `place` is changed now; `before` returns its value before."""
         if place.key not in self.touched:
             self.touched[place.key] = (place, before(), self._where())
 
     def write(self, place: Place, value: Any) -> None:
-        """Change a place, noting it in the scope that is open now."""
+        """Change a place, and record that in the open scope."""
         self.touch(place)
         place.set(value)
 
     def open(self, changes: Changes | None = None) -> None:
-        """Begin a scope; with `changes`, go on from where an earlier one ended."""
+        """Begin a scope; with `changes`, continue where an earlier one ended."""
         scope = _Scope()
         for key, (place, before, after) in (changes or {}).items():
             scope.notes[key] = (place, before)
@@ -255,7 +255,7 @@ class Journal:
         self._scopes.append(scope)
 
     def close(self) -> Changes:
-        """End the scope: all is as it was before, and what had changed is returned."""
+        """End the scope: undo its changes, and return them."""
         scope = self._scopes.pop()
         noted = {key: (place, before, place.get()) for key, (place, before) in scope.notes.items()}
         changes = {key: change for key, change in noted.items() if not is_as_before(*change[1:])}
@@ -267,7 +267,7 @@ class Journal:
 
 
 def is_as_before(before: Any, after: Any) -> bool:
-    """Whether a place that was touched holds the very same things, or equal numbers and strings."""
+    """Return whether a place holds the same objects as before, or equal numbers and strings."""
     if before is after:
         return True
     if isinstance(before, dict) and isinstance(after, dict):
@@ -283,7 +283,7 @@ def is_as_before(before: Any, after: Any) -> bool:
 
 
 def are_one(a: Any, b: Any) -> bool:
-    """Whether two values are one object, or cannot be told apart."""
+    """Return whether two values are one object, or equal numbers or strings of one type."""
     if a is b:
         return True
     if type(a) is not type(b) or not isinstance(a, (bool, int, float, complex, str, bytes)):

@@ -2,8 +2,8 @@
 
     while c(x): x = f(x)     x1 = while carry (a = x) test { yield c(a) } do { yield f(a) }
 
-What is carried is found by lowering the body: each value that it leaves changed becomes a parameter of the body, and the body is
-lowered again, until nothing new changes.  `break` and `return` inside become a carried code that the test looks at.
+The carried values are found by lowering the body: each value that it changes becomes a parameter of the body, and the body is
+lowered again, until nothing new changes.  `break` and `return` inside become a carried code that the test reads.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from adjoint.ir.types import I64, scalar
 __all__ = ["Looping"]
 
 _MOST_ROUNDS = 50
-"""How often a body is lowered until what it carries is settled; each round finds at least one value more."""
+"""How often a body may be lowered until its carried values are found; each time finds at least one more."""
 
 
 @dataclass(eq=False)
 class _Carried:
-    """A value that goes from round to round.
+    """A value that is carried from round to round.
 
     first   before the loop, as Python has it; DEAD where the body alone gives it a value
     inside  the parameter of the body, as Python has it
@@ -48,26 +48,26 @@ class _Carried:
 
 @dataclass(eq=False)
 class _State:
-    """What the loop changes: places with the contents that a round begins with, and the values carried in them."""
+    """The changes of a loop: places with their contents at the beginning of a round, and the carried values in them."""
 
     places: dict[tuple[Any, ...], tuple[Place, Any, Any]] = field(default_factory=dict)
-    """key -> place, its contents before the loop, its contents at the beginning of a round"""
+    """By key: place, contents before the loop, contents at the beginning of a round."""
     carried: list[_Carried] = field(default_factory=list)
     code: Any = NEXT
     codes: frozenset[int] = frozenset({NEXT})
     value: Any = DEAD
     once: bool = False
-    """Whether the loop runs at least one round: what each round assigns has a value after it."""
+    """Whether the loop runs at least one round: names that each round assigns have a value after it."""
     claims: dict[Value, Any] = field(default_factory=dict)
-    """By the parameter, the value that it has after the round that is looked at"""
+    """By parameter, its value after the round that was lowered last."""
     ends: dict[int, Any] = field(default_factory=dict)
-    """By the id of a tensor or container that the last round has written in place, what it was at its end"""
+    """By the id of a tensor or container that the last round has written in place, its value at the end."""
     made: dict[int, Any] = field(default_factory=dict)
-    """By the id, what stands for a value at the beginning of a round"""
+    """By id, the values that were made for the beginning of a round."""
     shared: dict[tuple[int, int], tuple[Any, Any, Any]] = field(default_factory=dict)
-    """By the ids of a value before and after a round: what stands for it at the beginning of one"""
+    """By the ids of a value before and after a round, the value made for the beginning of one."""
     given: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
-    """By place, the names that have no value before the loop, with what each round gives them"""
+    """By place, the names without a value before the loop, with the value that each round gives them."""
 
 
 @dataclass(eq=False)
@@ -80,26 +80,26 @@ class _Round:
 
     @property
     def ends(self) -> dict[int, Any]:
-        """By the id of a tensor or container that is written in place, what it is at the end."""
+        """By the id of a tensor or container written in place, its value at the end."""
         return {key[1]: after for key, (_, _, after) in self.changes.items() if key[0] in ("atom", "contents")}
 
 
 class Looping(Branching):
-    """Lowers loops whose number of rounds is not known."""
+    """Lowers loops whose number of rounds is not known while parsing."""
 
     header: Loc = UNKNOWN
-    """Where the loop stands that is being lowered."""
+    """The place of the loop that is being lowered."""
 
     @staticmethod
     def assigned_at(name: str) -> Loc:
-        """Where its body changes a name; set by who knows the tree."""
+        """Return where the body changes a name.  `LoopStatements` replaces it: it knows the tree."""
         del name
         return UNKNOWN
 
     def while_loop(self, test: Callable[[], Any], body: Callable[[], Outcome | None], *, once: bool = False) -> Outcome | None:
-        """A `while`; how it was left: None when its test failed, else a `break` or `return`.
+        """Lower a `while`.  Return its outcome: None when its test failed, else a `break` or `return`.
 
-        once  it is known to run at least one round
+        once  whether it is known to run at least one round
         """
         state, loc = _State(once=once), self.world.loc
         found = self._settle(state, body)
@@ -115,7 +115,7 @@ class Looping(Branching):
         return self._after(state, results)
 
     def for_loop(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
-        """A `for` over a range of which a bound is not known; `index` is told the number of each round."""
+        """Lower a `for` over a range of which a bound is not known; `index` is called with the number of each round."""
         start, stop, step = bounds
         number = self.world.kind(0)
         assert number is not None
@@ -138,7 +138,7 @@ class Looping(Branching):
         return self._after(state, results)
 
     def _counted(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
-        """A `for` that can be left: a `while` that counts."""
+        """Lower a `for` that can be left, as a `while` that counts."""
         start, stop, step = bounds
         if not isinstance(step, int):
             raise errors.NOT_A_CONSTANT.at(self.header, "this range is left by `break` or `return`: its step must be known while parsing",
@@ -159,16 +159,16 @@ class Looping(Branching):
         return self.while_loop(test, one, once=known and len(range(*bounds)) > 0)
 
     def _settle(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
-        """Lower the body until it carries all that it changes; the last round."""
+        """Lower the body until it carries all that it changes.  Return the last round."""
         for _ in range(_MOST_ROUNDS):
             found = self._round(state, body)
             if self._settled(state, found):
                 return found
-        raise InternalError(f"what the loop at {self.header} carries does not settle")
+        raise InternalError(f"the carried values of the loop at {self.header} do not settle")
 
     # -- one round --------------------------------------------------------------------------------------------------
     def _round(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
-        """Lower the body once from the state at the beginning of a round."""
+        """Lower the body once, from the state at the beginning of a round."""
         self.world.open()
         self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
         outcome: Outcome | None = None
@@ -182,14 +182,14 @@ class Looping(Branching):
         return _Round(builder, changes, outcome)
 
     def _settled(self, state: _State, found: _Round) -> bool:
-        """Whether the round changed nothing but what is carried; otherwise more is carried in the next."""
+        """Return whether the round changed only carried values; otherwise add to them."""
         known = len(state.carried)
         state.claims.clear()
         state.shared.clear()
         state.ends = found.ends
         for key, (place, before, after) in found.changes.items():
             if key[1] in state.made or (key[0] == "atom" and not self.world.is_here(before)):
-                # Made by the loop or in the round: what stands for it says what it is at the end.
+                # Made by the loop or in the round: the object that refers to it is carried.
                 continue
             if key in state.places:
                 place, before, inside = state.places[key]
@@ -200,12 +200,12 @@ class Looping(Branching):
         return len(state.carried) == known
 
     def _widened(self, state: _State, place: Place, inside: Any, after: Any) -> Any:
-        """The contents at the beginning of a round, with what the round changes as parameters."""
+        """Return the contents at the beginning of a round, with parameters for the values that the round changes."""
         if isinstance(place, NamesPlace):
             widened: dict[str, Any] = {}
             for name in dict.fromkeys([*inside, *after]):
                 first, last = inside.get(name, UNBOUND), after.get(name, UNBOUND)
-                # What only the body assigns is its own: it has no value at the beginning of a round.
+                # A name that only the body assigns has no value at the beginning of a round.
                 widened[name] = UNBOUND if first is UNBOUND else self._parameters(state, first, last, name)
                 if first is UNBOUND and state.once and last is not UNBOUND and not isinstance(last, Unusable):
                     given = state.given.setdefault(place.key, {})
@@ -276,7 +276,7 @@ class Looping(Branching):
             kind=self.kind_of(differ))
 
     def _outcome_carried(self, state: _State, outcome: Outcome | None) -> None:
-        """Carry the way out of the loop, if the body has one."""
+        """Carry the code and the value with which the body leaves the loop, if it does."""
         if not _leaves(outcome):
             return
         assert outcome is not None
@@ -289,7 +289,7 @@ class Looping(Branching):
             state.value = self._returned(state, outcome.value)
 
     def _returned(self, state: _State, value: Any, name: str = "returned") -> Any:
-        """The structure of what a round gives, its dynamic values as parameters that nothing has given a value yet."""
+        """Return a value of a round with its dynamic values replaced by parameters that have no value before the loop."""
         if self.world.is_dynamic(value):
             kind = self.world.kind(value)
             assert kind is not None
@@ -314,7 +314,7 @@ class Looping(Branching):
         return self.world.atom_as(carried.first, carried.kind)
 
     def _test(self, state: _State, test: Callable[[], Any]) -> Region:
-        """The region of the test: false once the loop has been left."""
+        """Lower the test; it is false once the loop has been left."""
         self.world.open()
         self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
         try:
@@ -344,12 +344,12 @@ class Looping(Branching):
         return Literal(truth, self._bool().type) if isinstance(truth, bool) else truth
 
     def _tested(self, tested: Any) -> Any:
-        """The truth of a test: known, or a run-time bool."""
+        """Return the truth of a test: known, or a run-time bool."""
         truth = self.world.truth(tested)
         return self.world.wrapped(self._bool(), truth) if isinstance(truth, Value) else truth
 
     def _yields(self, state: _State, found: _Round) -> list[Atom]:
-        """What the body gives to the next round, for each carried value."""
+        """Return what the body yields to the next round, for each carried value."""
         last: dict[Value, Any] = {}
         ends = found.ends
         for key, (_, _, after) in found.changes.items():
@@ -370,7 +370,7 @@ class Looping(Branching):
             self.world.close()
 
     def _without_continue(self, found: _Round, code: Any) -> Any:
-        """The code that the next round looks at: `continue` ends the round, not the loop."""
+        """Return the code for the next round: `continue` ends the round, not the loop."""
         if isinstance(code, int):
             return NEXT if code == CONTINUE else code
         if found.outcome is not None and CONTINUE not in found.outcome.codes:
@@ -382,9 +382,9 @@ class Looping(Branching):
             self.world.close()
 
     def _collect(self, inside: Any, after: Any, last: dict[Value, Any], ends: dict[int, Any]) -> None:
-        """Pair parameters in the contents at the beginning of a round with what stands there at its end.
+        """Pair parameters in the contents at the beginning of a round with the values at its end.
 
-        ends  by the id of a tensor or container that was written in place, what it is at the end
+        ends  by the id of a tensor or container written in place, its value at the end
         """
         after = ends.get(id(after), after)
         atom = getattr(inside, "atom", None)
@@ -399,7 +399,7 @@ class Looping(Branching):
                     self._collect(a, after[key], last, ends)
 
     def _after(self, state: _State, results: Sequence[Value]) -> Outcome | None:
-        """Set what the loop has changed; how it was left."""
+        """Write the changes of the loop.  Return its outcome."""
         final = _Final(self.aliases)
         for c, value in zip(state.carried, results, strict=True):
             final.values[c.param] = self.world.wrapped(c.kind, value)
@@ -415,7 +415,7 @@ class Looping(Branching):
         return Outcome(final.values[state.code.atom], UNBOUND if state.value is DEAD else final.of(state.value), state.codes)
 
     def _maybe(self, before: dict[str, Any], name: str, value: Any) -> Any:
-        """A name that the body alone assigns has no value when the loop runs no round."""
+        """Return the value of a name after the loop: unusable if the body alone assigns it, and may run no round."""
         if value is not UNBOUND or before.get(name, UNBOUND) is not UNBOUND:
             return value
         decided = self.world.loc
@@ -429,7 +429,7 @@ class Looping(Branching):
 
 
 def _leaves(outcome: Outcome | None) -> bool:
-    """Whether statements can leave the loop around them."""
+    """Return whether statements can leave the loop around them."""
     return outcome is not None and (not outcome.is_known or outcome.code in (BREAK, RETURN))
 
 
@@ -444,7 +444,7 @@ def _differs(place: Place, state: _State, after: Any) -> bool:
 
 
 class _Final:
-    """What the loop's results are, for each parameter of its body, and the structures with them in the parameters' places."""
+    """Replaces the parameters of a loop's body by the results of the loop, also inside structures."""
 
     def __init__(self, aliases: Aliases):
         self.values: dict[Value, Any] = {}
@@ -452,7 +452,7 @@ class _Final:
         self._made: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
-        """A structure as it is after the loop; itself when no parameter is in it."""
+        """Return a structure as it is after the loop; itself when it holds no parameter."""
         atom = getattr(value, "atom", None)
         if isinstance(atom, Value):
             return self.values.get(atom, value)

@@ -1,4 +1,4 @@
-"""Numbers that are known when the graph runs: what Python would do with an int, float or bool, as nodes."""
+"""Ranges of run-time numbers."""
 
 from __future__ import annotations
 

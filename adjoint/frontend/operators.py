@@ -1,4 +1,4 @@
-"""Operators.  Those that a class of the user's defines, by its special methods, are parsed like all of the user's functions."""
+"""Operators.  Special methods of the user's classes are parsed like all of the user's functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SYMBOLS = {
     "ifloordiv": "//=", "imod": "%=", "ipow": "**=", "imatmul": "@=", "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=",
     "irshift": ">>=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }
-"""By the name of an operation, how Python's own messages write it."""
+"""By the name of an operation, its symbol in Python's own messages."""
 _MIRRORED = {"__eq__": "__eq__", "__ne__": "__ne__", "__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
 
 
@@ -65,11 +65,11 @@ class Operators:
         self.world, self.run = world, run
 
     def special(self, x: Any, name: str) -> types.FunctionType | None:
-        """The special method that a class of the user's defines, if it is one to be parsed; None where Python calls its own."""
+        """Return the special method of the user's that is to be parsed; None where Python calls its own."""
         return None if self.world.is_dynamic(x) else self.special_of(type(x), name)
 
     def special_of(self, kind: type, name: str) -> types.FunctionType | None:
-        """The same of the objects of a class."""
+        """Return the same for the objects of a class."""
         if kind.__module__ == "builtins":
             return None
         method = getattr(kind, name, None)
@@ -81,24 +81,25 @@ class Operators:
         return method
 
     def called_special(self, x: Any, name: str, args: tuple[Any, ...], otherwise: Callable[[], Any]) -> Any:
-        """What the special method of the user's gives, or else Python."""
+        """Call the special method of the user's if there is one, else `otherwise`."""
         method = self.special(x, name)
         return otherwise() if method is None else self.run.call(method, (x, *args), {})
 
     def unary(self, operation: Callable[[Any], Any], x: Any) -> Any:
+        """Apply a unary operator."""
         return self.called_special(x, f"__{operation.__name__}__", (), lambda: operation(x))
 
     def binary(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """An arithmetic operator: that of `a`, else the reflected one of `b`."""
+        """Apply an arithmetic operator: that of `a`, else the reflected one of `b`."""
         return self._first(operation, a, b, _arithmetic(operation.__name__.strip("_"), a, b))
 
     def in_place(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """An augmented assignment: the operator in place, else the one that gives a new value."""
+        """Apply the operator of an augmented assignment: the one in place, else the one that returns a new value."""
         word = operation.__name__.removeprefix("i").strip("_")
         return self._first(operation, a, b, [(a, f"__i{word}__", b), *_arithmetic(word, a, b)])
 
     def compare(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """A comparison: that of `a`, else the mirrored one of `b`; `!=` is the opposite of `==` where it alone is defined."""
+        """Compare: by the operator of `a`, else the mirrored one of `b`; where only `==` is defined, `!=` is its opposite."""
         name = f"__{operation.__name__}__"
         if operation is operator.ne and any(self.special(x, "__eq__") and type(x).__ne__ is object.__ne__ for x in (a, b)):
             return self.opposite(self.compare(operator.eq, a, b))
@@ -106,12 +107,12 @@ class Operators:
         return self._first(operation, a, b, attempts[::-1] if _is_narrower(b, a) else attempts)
 
     def opposite(self, x: Any) -> Any:
-        """`not x`, of a value: a bool, or one that is known when the graph runs."""
+        """Return `not x`: a bool, or a run-time one."""
         truth = self.world.truth(x)
         return not truth if isinstance(truth, bool) else self.world.number("bool", x).negated()
 
     def _first(self, operation: Callable[[Any, Any], Any], a: Any, b: Any, attempts: Sequence[Attempt]) -> Any:
-        """What the first of the special methods gives that does not decline.  Without one of the user's, Python applies the operator."""
+        """Return the result of the first special method that does not decline.  If none is the user's, Python applies the operator."""
         methods = [self.special(x, name) for x, name, _ in attempts]
         if not any(methods):
             try:
@@ -135,8 +136,9 @@ class Operators:
 
 
 def _arithmetic(word: str, a: Any, b: Any) -> list[Attempt]:
-    """What Python asks for an operator, in its order: of two of one class the first alone, of a subclass with a reflected operator
-    of its own that one before.
+    """Return the methods that Python tries for an operator, in order.
+
+    Operands of one class have one attempt.  The reflected operator of a subclass comes first if the subclass defines it.
     """
     reflected = f"__r{word}__"
     attempts = [(a, f"__{word}__", b), (b, reflected, a)]

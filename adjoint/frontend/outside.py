@@ -1,11 +1,11 @@
-"""What parsed code comes upon rather than makes: the objects of the program around it, and those among the arguments.
+"""Objects of the program around parsed code, and among its arguments: the code may read them, and not change them.
 
-A graph is made once and runs many times, so a change that the body makes to such an object would happen once.  It is refused where it is
-made; tensors and Parameters, which a graph reads and writes at each run, are not meant.
+A graph is made once and runs many times, so a change that the body makes to such an object would happen once.  It is refused at the line
+that makes it.  Tensors and Parameters are no such objects: a graph reads and writes them at each run.
 
-    roots      what a global name, a name of a function around, an argument, or an attribute of one of these stands for
-    outside    a root, and all that can be reached from one
-    made       what the body itself has made (`Journal.has_made`): never outside
+    roots      values of global names, of names of enclosing functions, of arguments, and of the attributes of these
+    outside    a root, and all objects that it leads to
+    made       objects that the body itself has made (`Journal.has_made`): never outside
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from adjoint.frontend.world import World
 __all__ = ["Outside", "beneath"]
 
 _PLAIN = frozenset({list, tuple, dict, set, frozenset})
-"""Fast path: the commonest types of what refers to others."""
+"""Fast path: the commonest types that refer to other objects."""
 
 _ALWAYS = (types.ModuleType, type, types.FunctionType)
-"""What no parsed code makes: its own functions are `Closure`s."""
+"""Types that parsed code does not make: its own functions are `Closure`s."""
 
 _PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
 """Places of Python's objects."""
 
 
 class Outside:
-    """The objects that one lowering has come upon."""
+    """The objects that one lowering has found outside."""
 
     def __init__(self, world: World, journal: Journal):
         self._world, self._journal = world, journal
@@ -60,14 +60,14 @@ class Outside:
 
     # -- roots ------------------------------------------------------------------------------------------------------
     def found(self, x: Any) -> Any:
-        """Note an object of the program around: it stands in a name there, or Python is given it; `x` itself."""
+        """Record an object of the program around as a root.  Return it."""
         if type(x) not in LEAVES and id(x) not in self._noted:
             self._noted[id(x)] = x
             self._roots.append(x)
         return x
 
     def part(self, holder: Any, name: str, x: Any) -> Any:
-        """Note an attribute of an object, if that is outside or the attribute stands in its class; `x` itself."""
+        """Record `holder.name`, which is `x`, if the holder is outside or its class has the attribute.  Return `x`."""
         if type(x) in LEAVES or self._journal.has_made(x):
             return x
         if self.holds(holder) or any(vars(kind).get(name) is x for kind in type(holder).__mro__):
@@ -75,7 +75,7 @@ class Outside:
         return x
 
     def given(self, arguments: Iterable[Any]) -> None:
-        """Note the arguments of the call from outside."""
+        """Record the arguments of the outermost call."""
         for x in arguments:
             if self._journal.has_made(x):
                 continue
@@ -89,7 +89,7 @@ class Outside:
 
     # -- what can be reached ------------------------------------------------------------------------------------------
     def holds(self, x: Any) -> bool:
-        """Whether `x` is outside."""
+        """Return whether `x` is outside."""
         if self._journal.has_made(x):
             return False
         if isinstance(x, _ALWAYS) or self._world.is_cell(x):
@@ -97,7 +97,7 @@ class Outside:
         return self._is_reached(x) or any(map(self.holds, beneath(x)))
 
     def _is_reached(self, x: Any) -> bool:
-        """Whether the roots lead to `x`.  They are gone through as far as that takes, and never twice."""
+        """Return whether the roots lead to `x`.  Each object is visited at most once in a lowering."""
         pending, reached = self._roots, self._reached
         if id(x) in self._noted or id(x) in reached:
             return True
@@ -111,11 +111,11 @@ class Outside:
         return False
 
     def is_given(self, x: Any) -> bool:
-        """Whether `x` is a container among the arguments."""
+        """Return whether `x` is a container among the arguments."""
         return id(x) in self._given
 
     def parts(self, x: Any) -> list[Any]:
-        """What an object refers to and may be changed."""
+        """Return the objects that `x` refers to, except those of LEAVES."""
         return [part for part in self._parts(x) if type(part) not in LEAVES]
 
     def _parts(self, x: Any) -> Iterable[Any]:
@@ -128,20 +128,20 @@ class Outside:
             return ()
         if isinstance(x, np.ndarray):
             return x.ravel().tolist() if x.dtype.hasobject else ()
-        # Of the library's objects alone: others may compute their attributes.
+        # Only objects of the library are asked: others may compute their attributes.
         parsed = self._world.parsed_function(x) if self._world.is_library(type(x)) else x
         return gc.get_referents(x) if parsed is x else (parsed,)
 
     # -- changes ------------------------------------------------------------------------------------------------------
     def check(self, is_late: Callable[[Any], bool]) -> None:
-        """CompileError when something outside has been changed; it is as it was before then."""
+        """Raise CompileError when something outside has been changed, after undoing the change."""
         self.unparsed.note_changes()
         touched = [entry for entry in self._journal.touched.values() if self._is_outside(entry[0])]
         changed = [(place, before, loc, isinstance(place, _PLACES) and not self._is_given(place) and is_late(after))
                    for place, before, loc in touched if not _is_left(place, before, after := place.get())]
         for place, before, *_ in reversed(changed):
             place.set(before)
-        # An attribute tells more than the cells that it is one of.
+        # An attribute says more in a message than the cells that hold it.
         for place, _, loc, late in sorted(changed, key=lambda entry: not isinstance(entry[0], _PLACES)):
             if late:
                 raise errors.STORED_TENSOR.at(loc, f"a value that the graph computes is left in {self._described(place)}",
@@ -151,13 +151,13 @@ class Outside:
             self._look(place)
 
     def restore(self, is_meant: Callable[[Any], bool]) -> None:
-        """Take back the changes of what is outside, where `is_meant` says so of what stands there now."""
+        """Undo the changes of outside places for whose value now `is_meant` returns true."""
         for place, before, _ in reversed(self._journal.touched.values()):
             if self._is_outside(place) and is_meant(place.get()):
                 place.set(before)
 
     def _look(self, place: Place) -> None:
-        """Record that the graph depends on what stands in a place: the body wrote it, and left it as it was."""
+        """Record that the graph depends on the value of a place: the body wrote it, and left it as it was."""
         match place:
             case ItemPlace(holder=namespace, name=name):
                 self._world.read_name(namespace, name)
@@ -180,7 +180,7 @@ class Outside:
                 return self._world.is_outside(place)
 
     def _is_given(self, place: Place) -> bool:
-        """Whether it is the contents of a list or its like among the arguments."""
+        """Return whether it is the contents of a container among the arguments."""
         return isinstance(place, ContentsPlace) and self.is_given(place.container)
 
     def _described(self, place: Place) -> str:
@@ -213,12 +213,12 @@ class Outside:
 
 
 def _is_left(place: Place, before: Any, after: Any) -> bool:
-    """Whether a place holds what it held: what stands under a name is an object, the contents of a container are many."""
+    """Return whether a place has its value of before: one object under a name, all items of a container."""
     return are_one(before, after) if isinstance(place, (AttributePlace, ItemPlace, CellPlace)) else is_as_before(before, after)
 
 
 def beneath(x: Any) -> Iterable[Any]:
-    """What an object shows a part of, and writes into."""
+    """Return the objects that `x` is a view of, and writes into."""
     match x:
         case np.ndarray() | np.flatiter():
             return () if x.base is None else (x.base,)

@@ -1,4 +1,4 @@
-"""Patterns of `match`: what Python's rules say of a value that is known while parsing.
+"""Patterns of `match`.
 
 Most of a pattern is about structure, which is known: types, lengths, keys, attributes.  Where a value pattern meets a tensor or a
 run-time number, whether it matches is known when the graph runs; the case then becomes a branch of an `if`.

@@ -1,4 +1,4 @@
-"""Which functions of Python's and NumPy's are called while parsing: those whose result depends on their arguments alone."""
+"""Functions of Python's and NumPy's that may be called while parsing: their result depends on their arguments alone."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _IMPURE = frozenset({
     "array.fromfile", "array.tofile", "setcontext", "seterr", "seterrcall", "setbufsize", "set_printoptions", "simplefilter",
     "filterwarnings", "resetwarnings", "_lru_cache_wrapper.cache_info", "_lru_cache_wrapper.cache_clear",
 })
-"""Those of the built-in functions that are not like that."""
+"""Built-in functions whose result depends on more than their arguments."""
 
 _STANDARD = str(Path(os.__file__).parent)
-"""Where Python's library stands."""
+"""The directory of Python's library."""
 
 
 def is_standard(function: types.FunctionType) -> bool:
-    """Whether it is a function of Python's library: of a module of its names, in its place."""
+    """Return whether it is a function of Python's library, by the name and the file of its module."""
     file = function.__code__.co_filename
     ours = file.startswith("<frozen") or (file.startswith(_STANDARD) and "site-packages" not in file)
     return ours and (function.__module__ or "").partition(".")[0] in sys.stdlib_module_names
 
 
 def is_installed(file: str) -> bool:
-    """Whether a file belongs to Python's library or to an installed package: no file of the user's."""
+    """Return whether a file belongs to Python's library or to an installed package, and not to the user."""
     return file.startswith(("<frozen", _STANDARD)) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def changes_arguments(function: Any) -> bool:
-    """Whether it may change a list that it is given."""
+    """Return whether it may change a list among its arguments."""
     return (getattr(function, "__module__", None) or "") in ("heapq", "_heapq", "bisect", "_bisect", "operator", "_operator")
 
 
 def _module_of(function: Any) -> str:
-    """The module that a function names; that where it is written, if it names one of MODULES: `functools.wraps` copies the name."""
+    """Return the module that a function names, or its file's if that is one of MODULES: `functools.wraps` copies the name."""
     named = getattr(function, "__module__", None) or ""
     if isinstance(function, types.FunctionType) and named.partition(".")[0] in MODULES:
         return function.__globals__.get("__name__") or ""
@@ -54,13 +54,13 @@ def _module_of(function: Any) -> str:
 
 
 def is_of_pure_module(function: Any) -> bool:
-    """Whether it is a function of Python's library whose result depends on its arguments alone."""
+    """Return whether it is a function of Python's library whose result depends on its arguments alone."""
     module = _module_of(function)
     return module.partition(".")[0] in MODULES and not module.startswith("numpy.random")
 
 
 def depends_on_arguments_alone(function: Any) -> bool:
-    """Whether a built-in function or a method of one of Python's types may be called while parsing."""
+    """Return whether a built-in function or a method of one of Python's types may be called while parsing."""
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     module = _module_of(function)

@@ -21,7 +21,7 @@ _Range = tuple[tuple[int, int], tuple[int, int]]
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """A code, and those of the functions and classes inside of it."""
+    """Return a code, and those of the functions and classes inside of it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -29,12 +29,12 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def is_rewritten(code: CodeType) -> bool:
-    """Whether names stand in a code that no text can hold: those that pytest gives to parts of an assertion begin with `@`."""
+    """Return whether a code has names that no text can have: pytest names parts of assertions with a leading `@`."""
     return any(name.startswith("@") for inner in codes_in(code) for name in (*inner.co_names, *inner.co_varnames))
 
 
 def agree(file: CodeType, code: CodeType, tree: ast.Module) -> bool:
-    """Whether a code that the file's text compiles to, and one that runs, are the same outside of the `assert` statements of the tree."""
+    """Return whether the code compiled from a file and the code that runs agree outside of the `assert` statements of the tree."""
     asserts = [((node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0))
                for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     return _agree(file, code, asserts)
@@ -48,14 +48,14 @@ def _agree(file: CodeType, code: CodeType, asserts: list[_Range]) -> bool:
 
 
 def _head(code: CodeType) -> tuple[Any, ...]:
-    """Name, place, and parameters."""
+    """Return the name, the place and the parameters of a code."""
     count = code.co_argcount + code.co_kwonlyargcount
     return (code.co_qualname, code.co_firstlineno, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount,
             code.co_varnames[:count], code.co_freevars)
 
 
 def _instructions(code: CodeType, asserts: list[_Range]) -> set[tuple[Any, ...]]:
-    """What a code does outside of asserts, each instruction with its place: how it is laid out and where it jumps to is left out."""
+    """Return the instructions outside of asserts with their places; layout and jump targets are left out."""
     found: set[tuple[Any, ...]] = set()
     for instruction in dis.get_instructions(code):
         place = instruction.positions
@@ -66,6 +66,6 @@ def _instructions(code: CodeType, asserts: list[_Range]) -> set[tuple[Any, ...]]
             continue
         value = instruction.argval
         of_it = value.co_name if isinstance(value, CodeType) else value if isinstance(value, frozenset) else repr(value)
-        # Which of the two is used for a local name is a matter of what the compiler knows of it.
+        # Which of two instructions loads a local name depends on what the compiler knows of it.
         found.add((tuple(place), instruction.opname.removesuffix("_CHECK"), of_it))
     return found

@@ -1,4 +1,4 @@
-"""Which names a list of statements assigns, and whether control can leave it."""
+"""Facts about statements: the names that they assign or read, and whether control can leave them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.
 
 
 def assigned_names(body: Sequence[ast.AST]) -> list[str]:
-    """The names that the statements bind in their own scope, in order of first appearance."""
+    """Return the names that the statements bind in their own scope, in order of first appearance."""
     names: dict[str, None] = {}
     for statement in body:
         _visit(statement, names)
@@ -50,7 +50,7 @@ def _visit(node: ast.AST, names: dict[str, None]) -> None:
 
 
 def declared(body: Sequence[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:
-    """The names that `global` or `nonlocal` statements name."""
+    """Return the names that `global` or `nonlocal` statements declare."""
     found: set[str] = set()
     pending = list(body)
     while pending:
@@ -62,7 +62,7 @@ def declared(body: Sequence[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal
     return found
 
 
-class Names(NamedTuple):
+class FunctionNames(NamedTuple):
     """The names of a function, and where it yields.
 
     own        its parameters and what it binds
@@ -77,7 +77,7 @@ class Names(NamedTuple):
     yields: ast.Yield | ast.YieldFrom | None
 
 
-def names_of(node: ast.FunctionDef | ast.Lambda) -> Names:
+def names_of(node: ast.FunctionDef | ast.Lambda) -> FunctionNames:
     """Return the names of a function, found once for each tree: a function is parsed for every signature it is called with."""
     found = _known.get(node)
     if found is None:
@@ -88,16 +88,16 @@ def names_of(node: ast.FunctionDef | ast.Lambda) -> Names:
         names |= set(assigned_names(body))
         nonlocals, globals_ = declared(body, ast.Nonlocal), declared(body, ast.Global)
         yields = next((inner for inner in ast.walk(node) if isinstance(inner, (ast.Yield, ast.YieldFrom))), None)
-        found = Names(frozenset(names - globals_ - nonlocals), frozenset(nonlocals), frozenset(globals_), yields)
+        found = FunctionNames(frozenset(names - globals_ - nonlocals), frozenset(nonlocals), frozenset(globals_), yields)
         _known[node] = found
     return found
 
 
-_known: WeakKeyDictionary[ast.AST, Names] = WeakKeyDictionary()
+_known: WeakKeyDictionary[ast.AST, FunctionNames] = WeakKeyDictionary()
 
 
 def jumps(body: Sequence[ast.stmt]) -> bool:
-    """Whether control can leave the statements by `return`, or by `break` and `continue` of a loop around them."""
+    """Return whether control can leave the statements by `return`, or by `break` and `continue` of a loop around them."""
 
     def leaves(node: ast.AST, in_loop: bool) -> bool:
         match node:
@@ -116,7 +116,7 @@ def jumps(body: Sequence[ast.stmt]) -> bool:
 
 
 def changed_at(body: Sequence[ast.stmt], name: str) -> ast.AST | None:
-    """The first statement that assigns a name, or an item or attribute of what it stands for, or calls a method of that."""
+    """Return the first statement that assigns a name, or an item or attribute of its value, or calls a method of that."""
 
     def is_it(node: ast.AST) -> bool:
         return (isinstance(node, ast.Name) and node.id == name) or ast.unparse(node) == name
@@ -149,5 +149,5 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def reads_name(body: Sequence[ast.stmt], name: str) -> bool:
-    """Whether the statements use a name."""
+    """Return whether the statements use a name."""
     return any(isinstance(node, ast.Name) and node.id == name for statement in body for node in ast.walk(statement))

@@ -37,7 +37,7 @@ class Source:
     lines: list[str]
 
     def at(self, node: ast.AST) -> Loc:
-        """The place of a node of the tree: columns count characters from 1."""
+        """Return the place of a node of the tree: columns count characters from 1."""
         line, column = node.lineno, node.col_offset  # pyright: ignore[reportAttributeAccessIssue] - only nodes with a place are asked for it
         text = self.lines[line - 1]
         first = _characters(text, column)
@@ -50,7 +50,7 @@ class Source:
 
 
 def _characters(text: str, byte_offset: int) -> int:
-    """A column counted in UTF-8 bytes, as `ast` counts, in characters."""
+    """Convert a column from UTF-8 bytes, which `ast` counts, to characters."""
     return byte_offset if text.isascii() else len(text.encode()[:byte_offset].decode(errors="ignore"))
 
 
@@ -81,7 +81,7 @@ _functions: Table[tuple[str, CodeType], _Found] = Table("parsed functions")
 
 
 def definition_of(function: FunctionType) -> tuple[Definition, Source]:
-    """The tree of a function and its source.  CompileError when there is none, or it is not what was compiled."""
+    """Return the tree of a function and its source.  CompileError when there is none, or it is not what was compiled."""
     code = function.__code__
     key = (code.co_filename, code)
     known = _functions.find(key)
@@ -92,7 +92,7 @@ def definition_of(function: FunctionType) -> tuple[Definition, Source]:
 
 
 def _text(code: CodeType, space: dict[str, Any]) -> list[str]:
-    """The lines that Python keeps for a code; none where it keeps none."""
+    """Return the lines that Python keeps for a code; none where it keeps none."""
     file = code.co_filename
     typed = getattr(linecache, "_getlines_from_code", None)  # the prompt of Python 3.13, and `python -c`
     lines = typed(code) if typed is not None else []
@@ -150,14 +150,14 @@ def _parsed(file: str, lines: list[str]) -> tuple[ast.Module, CodeType]:
 
 
 def _is_of(code: CodeType, tree: ast.Module, compiled: CodeType, file: str) -> bool:
-    """Whether a code was compiled from the text, as a whole or one statement of it, by Python or by a tool that rewrites asserts."""
+    """Return whether a code was compiled from the text, as a whole or one statement of it, by Python or by a tool that rewrites asserts."""
     if any(_are_one(other, code) for other in codes_in(compiled)) or _stands_alone(tree, file, code):
         return True
     return is_rewritten(code) and any(agree(other, code, tree) for other in codes_in(compiled))
 
 
 def _stands_alone(tree: ast.Module, file: str, code: CodeType) -> bool:
-    """Whether a code was compiled from one statement of the file: a part of a document, run by itself.
+    """Return whether a code was compiled from one statement of the file: a part of a document, run by itself.
 
     How a call is compiled depends on whether a name was imported in the same text.
     """
@@ -170,7 +170,7 @@ def _stands_alone(tree: ast.Module, file: str, code: CodeType) -> bool:
 
 
 def _are_one(a: CodeType, b: CodeType) -> bool:
-    """Whether two code objects were compiled from one text, whatever `from __future__` was in force."""
+    """Return whether two code objects were compiled from one text, whatever `from __future__` was in force."""
     if a.co_name != b.co_name or a.co_firstlineno != b.co_firstlineno:
         return False
     if a.co_code != b.co_code or a.co_names != b.co_names or a.co_varnames != b.co_varnames or a.co_freevars != b.co_freevars:
@@ -186,14 +186,14 @@ def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _is_around(body: ast.expr, code: CodeType) -> bool:
-    """Whether all instructions of a lambda's code stand inside of this expression."""
+    """Return whether all instructions of a lambda's code stand inside of this expression."""
     start, end = (body.lineno, body.col_offset), _end(body)
     places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
     return bool(places) and all(start <= (a, c) and (b, d) <= end for a, c, b, d in places)
 
 
 def _gives(node: ast.Lambda, file: str, code: CodeType) -> bool:
-    """Whether a code is that of a lambda by itself: of one whose body is a constant Python 3.12 does not say where it stands."""
+    """Return whether a code is that of a given lambda.  Python 3.12 does not place the code of a constant body."""
     if node.lineno != code.co_firstlineno:
         return False
     compiled = compile(ast.Expression(node), file, "eval", dont_inherit=True)

@@ -1,4 +1,4 @@
-"""Text with values in it that are known when the graph runs: an f-string of a tensor."""
+"""Text with run-time values in it, such as an f-string of a tensor."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class RunTimeText:
         raise AttributeError(f"'str' object has no attribute {name!r}")
 
     def with_values(self, real: Callable[[Any], Any]) -> str:
-        """The text, each value replaced by what `real` says it is."""
+        """Return the text, each value `v` replaced by `real(v)`."""
         return "".join(piece if isinstance(piece, str) else _formatted(real(piece[0]), piece[1], piece[2]) for piece in self.pieces)
 
     def mapped(self, change: Callable[[Any], Any]) -> RunTimeText:
-        """The text with `change(value)` in the place of each value."""
+        """Return the text with `change(value)` in the place of each value."""
         return RunTimeText(tuple([piece if isinstance(piece, str) else (change(piece[0]), *piece[1:]) for piece in self.pieces]))
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class RunTimeText:
 
 
 def formatted(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunTimeText:
-    """`text.format(*args, **kwargs)`."""
+    """Return `text.format(*args, **kwargs)`."""
     formatter, pieces, place = string.Formatter(), [], 0
     for literal, field, spec, conversion in formatter.parse(text):
         pieces.append(literal)
@@ -70,7 +70,7 @@ _PLACE = re.compile(r"%(?:\((\w+)\))?([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa%])"
 
 
 def interpolated(text: str, values: Any) -> RunTimeText:
-    """`text % values`."""
+    """Return `text % values`."""
     pieces: list[Any] = []
     left = list(values) if isinstance(values, tuple) else [values]
     end = 0
@@ -93,7 +93,7 @@ def interpolated(text: str, values: Any) -> RunTimeText:
 
 
 def joined(text: str, parts: Iterable[Any]) -> RunTimeText:
-    """`text.join(parts)`."""
+    """Return `text.join(parts)`."""
     pieces: list[Any] = []
     for i, part in enumerate(parts):
         if not isinstance(part, (str, RunTimeText)):
@@ -112,7 +112,7 @@ def _pieces(text: Any) -> tuple[Any, ...]:
 
 def _formatted(value: Any, conversion: str, spec: str) -> str:
     if conversion == "%":
-        # What only stands for a value in a message has no number.
+        # A placeholder for a value in a message has no number.
         return spec % (value,) if spec[-1] in "sra" or hasattr(type(value), "__float__") else format(value)
     converted = {"": lambda x: x, "s": str, "r": repr, "a": ascii}[conversion](value)
     return format(converted, spec)

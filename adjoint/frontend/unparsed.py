@@ -1,8 +1,8 @@
 """Changes made by functions of the user's that Python calls by itself: `__float__`, `__hash__`, `__lt__`, `__get__`, `__getattr__`.
 
-Parsed code notes each change in the journal.  Where Python is given an object of the user's, its special methods run as they are, so what
-they can change is remembered before, and is compared at the end: the object's attributes, those of its class, and the global names and
-variables of enclosing functions that the methods use, with the contents of the containers and arrays in all of these.
+Parsed code records each change in the journal.  Where Python is given an object of the user's, its special methods run unparsed, so the
+places that they can change are recorded before, and compared at the end: the object's attributes, those of its class, and the global names
+and variables of enclosing functions that the methods use, with the contents of the containers and arrays in all of these.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from adjoint.frontend.world import World
 __all__ = ["Unparsed"]
 
 _WITHOUT_METHODS = (types.ModuleType, np.generic, np.dtype)
-"""What has no methods of the user's."""
+"""Types without methods of the user's."""
 
 
 class Unparsed:
-    """What one lowering has given to Python, as it was at that time.
+    """The objects that one lowering has passed to Python, with their state at that time.
 
-    found  is called with each object that is remembered: it belongs to the program around the parsed code
+    found  is called with each recorded object: it belongs to the program around the parsed code
     """
 
     def __init__(self, world: World, journal: Journal, found: Callable[[Any], Any]):
@@ -53,11 +53,11 @@ class Unparsed:
         self._names: list[tuple[Any, frozenset[str], Loc]] = []
 
     def given(self, *values: Any) -> None:
-        """Remember what the methods of these values can change; Python may call them now."""
+        """Record what the methods of these values can change; Python may call them now."""
         self._go_through([*values], within=False)
 
     def _go_through(self, pending: list[Any], within: bool) -> None:
-        """Remember these and what they lead to.
+        """Record these objects and those that they lead to.
 
         within  whether an object of the user's leads to them all: its methods may write into an array, Python itself does not
         """
@@ -87,7 +87,7 @@ class Unparsed:
             self._go_through(inside, within=True)
 
     def read(self, holder: Any, name: str) -> None:
-        """Remember what can change when `holder.name` is read, if a function of the user's computes it."""
+        """Record what can change when `holder.name` is read, if a function of the user's computes it."""
         kind = type(holder)
         static = inspect.getattr_static(kind, name, None)
         getter = getattr(type(static), "__get__", None)
@@ -106,7 +106,7 @@ class Unparsed:
         return self._kinds[type(x)]
 
     def _has_methods(self, *classes: type) -> bool:
-        """Whether a class has methods of the user's, and is none of the library's or derived from one."""
+        """Return whether a class has methods of the user's, and no base of the library's."""
         kinds = [kind for cls in classes for kind in inspect.getmro(cls)]
         if any(self._world.is_library(kind) for kind in kinds if kind not in (object, type)):
             return False
@@ -114,7 +114,7 @@ class Unparsed:
         return any(not purity.is_installed(method.__code__.co_filename) for method in methods)
 
     def _beneath(self, x: Any) -> Iterable[Any]:
-        """Remember an object's own places; the values in them, and what else its methods use."""
+        """Record an object's own places.  Return the values in them, and what else its methods use."""
         if isinstance(x, types.FunctionType):
             return [*self._used_by(x.__code__, x.__globals__), *self._around(x)]
         found: list[Any] = [] if isinstance(x, type) and type(x) is type else [type(x)]
@@ -162,23 +162,23 @@ class Unparsed:
         self._before[place.key] = place, place.get(), self._world.loc
 
     def note_changes(self) -> None:
-        """Note in the journal what is not as it was when Python was given it."""
+        """Record in the journal what has changed since it was passed to Python."""
         for x, names, loc in self._names:
             for name in getattr(x, "__dict__", {}).keys() - names:
-                # A value that is computed once may be kept.
+                # A property may keep the value that it has computed once.
                 if not isinstance(getattr(type(x), name, None), functools.cached_property):
                     place = AttributePlace(x, name)
                     self._before.setdefault(place.key, (place, MISSING, loc))
         for key, (place, before, loc) in self._before.items():
             same = is_as_before if isinstance(place, ContentsPlace) else are_one
             if not same(before, place.get()):
-                # A statement that has changed it since is the better place to show.
+                # If a statement has changed it since, the message shows that statement.
                 *_, shown = self._journal.touched.get(key, (loc,))
                 self._journal.touched[key] = place, before, shown
 
 
 def _functions(member: Any) -> Iterator[Any]:
-    """The functions in a member of a class."""
+    """Yield the functions in a member of a class."""
     match member:
         case staticmethod() | classmethod():
             found = (member.__func__,)

@@ -72,7 +72,7 @@ class Pending:
 
 
 def differentiable(type_: Type) -> bool:
-    """Whether values of this type can have cotangents: they hold numbers.
+    """Return whether values of this type can have cotangents: they hold numbers.
 
     Integers do: what is computed with them has integer cotangents.  Which ops let none through is said by the ops.
     """
@@ -88,7 +88,7 @@ def differentiable(type_: Type) -> bool:
 
 
 def differentiable_by_default(type_: Type) -> bool:
-    """Whether a value is differentiated, or has a cotangent given, unless something else is asked for: floating-point numbers."""
+    """Return whether a value is differentiated, or has a cotangent given, unless something else is asked for: floating-point numbers."""
     return differentiable(type_) and not (isinstance(type_, TensorType) and type_.dtype.is_integer)
 
 
@@ -135,11 +135,11 @@ class Activity:
                 self._hand_on(self.nodes, (), _Names(self.nodes))
 
     def leaf(self, value: Value) -> Leaf:
-        """The value itself; for the read of an active parameter, the parameter's symbol."""
+        """Return the value itself; for the read of an active parameter, the parameter's symbol."""
         return self.reads.get(value, value)
 
     def described(self, leaf: Leaf) -> tuple[Type, str]:
-        """Type and name of a leaf."""
+        """Return the type and the name of a leaf."""
         if isinstance(leaf, Value):
             return leaf.type, leaf.hint
         read = next(value for value, symbol in self.reads.items() if symbol == leaf)
@@ -191,11 +191,11 @@ class Activity:
                     self.active.update(value for value in node.results if differentiable(value.type))
 
     def _looks_into(self, symbol: str) -> bool:
-        """Whether the activity of a call is found in its function: one without a pullback of its own, not called already."""
+        """Return whether the activity of a call is found in its function: one without a pullback of its own, not called already."""
         return self.module is not None and self.module.functions[symbol].vjp is None and symbol not in self.called
 
     def _seen_by(self, body: Region, arguments: Sequence[Atom]) -> list[Leaf]:
-        """The leaves of a called function: its parameters with active arguments, and the active symbols."""
+        """Return the leaves of a called function: its parameters with active arguments, and the active symbols."""
         params = [p for p, x in zip(body.params, arguments, strict=True) if self.is_active(x) and differentiable(p.type)]
         return [*params, *(leaf for leaf in self.active if isinstance(leaf, str))]
 
@@ -218,7 +218,7 @@ class Activity:
         return bool(found)
 
     def _collect(self, nodes: Sequence[Node], own: set[Value]) -> list[tuple[Leaf, Firing]]:
-        """Hang what is attached to the region's `own` values, and return what is attached to values from outside."""
+        """Register callbacks on the region's `own` values.  Return those on values from outside."""
         outer: list[tuple[Leaf, Firing]] = []
         for node in nodes:
             found: list[tuple[Leaf, Firing]] = []
@@ -257,7 +257,7 @@ class Activity:
         return outer
 
     def _hand_in(self, nodes: Sequence[Node], around: list[_Around]) -> None:
-        """Move what hangs on the results of `if` nodes to what their sides yield, from the outside in."""
+        """Move callbacks on the results of `if` nodes to the values that their sides yield, from the outside in."""
         for node in reversed(nodes):
             if isinstance(node.op, If):
                 for position, result in enumerate(node.results):
@@ -270,7 +270,7 @@ class Activity:
                 self._hand_in(region.nodes, [*around, _Around(node, side)])
 
     def _hang(self, leaf: Leaf, firings: tuple[Firing, ...], around: list[_Around]) -> None:
-        """Hang `firings`, which run inside the innermost region of `around`, on a leaf of that region or of one around it."""
+        """Register `firings`, which run inside the innermost region of `around`, on a leaf of that region or of one around it."""
         for inside in reversed(around):
             if leaf in inside.own:
                 break
@@ -303,11 +303,11 @@ class Activity:
         return found
 
     def pending(self, leaf: Leaf, attach: Node, laps: Iterable[Node]) -> Pending:
-        """The count of an `attach!` for a leaf; `laps` may name loops that are not around it."""
+        """Return the count of an `attach!` for a leaf; `laps` may name loops that are not around it."""
         return Pending(leaf, attach, frozenset(laps).intersection(self._loops[attach]))
 
     def in_order(self, leaf: Leaf, counted: Sequence[tuple[Pending, Atom]]) -> list[Firing]:
-        """All callbacks of a leaf whose cotangent is complete, in the order of attachment, given what was counted for it."""
+        """Return all callbacks of a leaf whose cotangent is complete, in the order of attachment, given their counts."""
         own = self.attached.get(leaf, [])
         if not counted:
             return own
@@ -316,7 +316,7 @@ class Activity:
         return [firing for _, firing in sorted(places, key=lambda place: place[0])]
 
     def _place(self, attach: Node, laps: frozenset[Node] = frozenset()) -> tuple[int, ...]:
-        """By which an `attach!` goes before or after another: loop by loop, from the outside in, in a later round or not."""
+        """Return the sort key of an `attach!`: loop by loop, from the outside in, whether it is in a later round."""
         return (*(number for loop in self._loops[attach] for number in (self._begins[loop], loop in laps)), self._order[attach])
 
 
@@ -332,7 +332,7 @@ class _Around:
         self.own: set[Leaf] = {*region.params, *(value for node in region.nodes for value in node.results)}
 
     def wrapped(self, firings: tuple[Firing, ...]) -> tuple[Firing, ...]:
-        """The same outside of the region."""
+        """Return the same outside of the region."""
         match self.node.op:
             case If():
                 return (Branched(self.node, (firings, ()) if self.side == 0 else ((), firings)),)
@@ -354,7 +354,7 @@ class _Names:
         self._visit(nodes, ())
 
     def only(self, value: Value) -> bool:
-        """Whether nothing uses by another name what `value` is."""
+        """Return whether nothing uses by another name what `value` is."""
         seen: set[Value] = set()
 
         def alone(atom: Atom, loops: tuple[Node, ...]) -> bool:
@@ -389,7 +389,7 @@ class _Names:
 
 
 def _carried(nodes: Iterable[Node]) -> Iterator[Value]:
-    """The values that loops carry, and the results of loops."""
+    """Return the values that loops carry, and the results of loops."""
     for node in nodes:
         if isinstance(node.op, (For, While)):
             yield from (*node.regions[-1].params, *node.results)
@@ -398,7 +398,7 @@ def _carried(nodes: Iterable[Node]) -> Iterator[Value]:
 
 
 def attaches_of(firing: Firing) -> list[Node]:
-    """The `attach!` nodes in it."""
+    """Return the `attach!` nodes in it."""
     match firing:
         case Node():
             return [firing]
@@ -411,7 +411,7 @@ def attaches_of(firing: Firing) -> list[Node]:
 
 
 def _first(firing: Firing) -> Node:
-    """The first `attach!` in it."""
+    """Return the first `attach!` in it."""
     return attaches_of(firing)[0]
 
 

@@ -102,7 +102,7 @@ def _status(cotangent: Cotangent | None) -> str:
 
 
 def _joined(before: str, after: str, type_: Type) -> str:
-    """The status of a carried cotangent that enters a round as `before` and leaves it as `after`.
+    """Return the status of a carried cotangent that enters a round as `before` and leaves it as `after`.
 
     The cotangent of a stack is a stack: where there is none yet, it is empty.
     """

@@ -1,4 +1,4 @@
-"""A cotangent that is there on some paths only.
+"""Cotangents that are present on some paths only.
 
 Absent is not zero: a value that nothing on the path taken reads has no cotangent, and its hooks are silent.  Where the path
 is known when the adjoint is built, an absent cotangent is None.  Where it is not (one branch of an `if` reads the value, a
@@ -46,24 +46,24 @@ Cotangent = Atom | Sometimes
 
 
 def given(cotangent: Cotangent | None, bit: Atom, *, known: bool) -> Cotangent | None:
-    """`cotangent` on a path where `bit` is `known`."""
+    """Return `cotangent` on a path where `bit` is `known`."""
     if isinstance(cotangent, Sometimes) and cotangent.bit is bit:
         return cotangent.value if known is cotangent.when else None
     return cotangent
 
 
 def undecided(cotangents: Iterable[Cotangent | None]) -> Atom | None:
-    """The bit of the first cotangent that is there sometimes."""
+    """Return the bit of the first cotangent that is a Sometimes; None if there is none."""
     return next((ct.bit for ct in cotangents if isinstance(ct, Sometimes)), None)
 
 
 def value_of(cotangent: Cotangent) -> Atom:
-    """Its value, where it is there."""
+    """Return the value of a cotangent, where it is present."""
     return cotangent.value if isinstance(cotangent, Sometimes) else cotangent
 
 
 def presence(b: Builder, cotangent: Cotangent | None) -> Atom:
-    """Whether a cotangent is there, as a bool of the IR."""
+    """Return whether a cotangent is present, as a bool of the IR."""
     if not isinstance(cotangent, Sometimes):
         return FALSE if cotangent is None else TRUE
     return cotangent.bit if cotangent.when else b.logical_not(cotangent.bit)

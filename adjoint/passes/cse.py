@@ -24,7 +24,7 @@ __all__ = ["CommonSubexpressions", "same_key"]
 
 
 def same_key(atom: Atom) -> Any:
-    """A key by which equal atoms are the same; it tells -0.0 from 0.0."""
+    """Return a key by which equal atoms are the same; it tells -0.0 from 0.0."""
     if isinstance(atom, Literal):
         return atom.type, atom.value.hex() if isinstance(atom.value, float) else atom.value
     return atom

@@ -23,7 +23,7 @@ __all__ = ["DeadCode", "living", "must_stay"]
 
 
 def must_stay(node: Node, module: Module | None = None) -> bool:
-    """Whether a node has an effect that someone feels: it writes, or runs the host's code, itself or inside.
+    """Return whether a node has an effect that someone feels: it writes, or runs the host's code, itself or inside.
 
     Without a module a call counts as one that does.
     """
@@ -39,7 +39,7 @@ def must_stay(node: Node, module: Module | None = None) -> bool:
 
 
 def living(nodes: Sequence[Node], results: Sequence[Atom], module: Module | None = None) -> list[Node]:
-    """The nodes that `results` and effects depend on, in order; nodes with regions without what is dead inside."""
+    """Return the nodes that `results` and effects depend on, in order; nodes with regions without what is dead inside."""
     used: set[Value] = {atom for atom in results if isinstance(atom, Value)}
     kept: list[Node] = []
     for node in reversed(nodes):
@@ -54,7 +54,7 @@ def living(nodes: Sequence[Node], results: Sequence[Atom], module: Module | None
 
 
 def _trimmed(node: Node, used: set[Value], module: Module | None) -> Node:
-    """A node with regions, without unused results and without dead code inside."""
+    """Return a node with regions, without unused results and without dead code inside."""
     match node.op:
         case If():
             kept = [i for i, value in enumerate(node.results) if value in used]

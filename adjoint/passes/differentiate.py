@@ -48,12 +48,12 @@ __all__ = ["Differentiate", "expanded", "forward_and_adjoint", "has_gradients"]
 
 
 def has_gradients(function: Function) -> bool:
-    """Whether `gradient` or `record` nodes stand in the function."""
+    """Return whether `gradient` or `record` nodes stand in the function."""
     return any(isinstance(node.op, Differentiated) for node in walk(function.body))
 
 
 def expanded(function: Function, module: Module) -> Function:
-    """The function without `gradient`, `record` and `pull!` nodes; the calls inside of them are inlined."""
+    """Return the function without `gradient`, `record` and `pull!` nodes; the calls inside of them are inlined."""
     if not has_gradients(function):
         return function
     return replace(function, body=_Expander(function, module).body(function.body))
@@ -164,7 +164,7 @@ class _Expander(Rewriter):
         return [became(atom, here) for atom in adjoint.gradients]
 
     def _again(self, pull: Node, adjoint: _Adjoint, forward: Sequence[Node]) -> list[Node]:
-        """The forward nodes that give the stacks which an adjoint takes apart."""
+        """Return the forward nodes that give the stacks which an adjoint takes apart."""
         stacks = {v for v in free_values(adjoint.nodes, adjoint.gradients) if isinstance(v.type, StackType)}
         makers = [node for node in forward if stacks.intersection(node.results)]
         empty = {atom for node in makers for atom in node.operands if isinstance(atom.type, StackType)}
@@ -179,7 +179,7 @@ class _Expander(Rewriter):
         return found
 
     def _inner(self, node: Node) -> Region:
-        """The region of a node, expanded itself."""
+        """Return the region of a node, expanded itself."""
         return self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
 
     @staticmethod
@@ -191,7 +191,7 @@ class _Expander(Rewriter):
 
     @staticmethod
     def _seed(b: Builder, output: Atom, given: Value | None) -> Atom | None:
-        """The cotangent that an output begins with; None for one that has none, a bool."""
+        """Return the cotangent that an output begins with; None for one that has none, a bool."""
         assert isinstance(output.type, TensorType)
         if not differentiable(output.type):
             return None
@@ -199,7 +199,7 @@ class _Expander(Rewriter):
 
 
 def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterator[tuple[Node, bool]]:
-    """The `pull!` nodes of a trace in program order, each with whether it stands in a loop among `nodes`."""
+    """Return the `pull!` nodes of a trace in program order, each with whether it stands in a loop among `nodes`."""
     for node in nodes:
         if isinstance(node.op, Pull) and node.operands[0] is trace:
             yield node, repeated
@@ -208,12 +208,12 @@ def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Itera
 
 
 def _seeds(cotangents: Sequence[Atom], outputs: Sequence[Atom]) -> list[Value]:
-    """What stands for the cotangents while the adjoint is made."""
+    """Return placeholders for the cotangents while the adjoint is made."""
     return [Value(ct.type, f"{y.hint}'" if isinstance(y, Value) else "ct") for ct, y in zip(cotangents, outputs, strict=False)]
 
 
 def _wanted(op: Differentiated, region: Region) -> dict[Leaf, Type]:
-    """The leaves and their types."""
+    """Return the leaves and their types."""
     wanted: dict[Leaf, Type] = {param: param.type for param in region.params}
     wanted.update(zip(op.by, op.weights, strict=True))
     return wanted

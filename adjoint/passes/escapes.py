@@ -1,4 +1,4 @@
-"""Values that leave a cell besides its results: in a nested tuple it returned, in a list that kept them.
+"""Values that leave a cell besides its results: in a nested tuple that it returned, or in a list that kept them.
 
 They become further results of the `cell`, as its residuals.
 """
@@ -15,12 +15,12 @@ __all__ = ["with_escapes"]
 
 
 def with_escapes(region: Region, escaped: Set[Value]) -> Region:
-    """The region, with each value of `escaped` that a cell in it defines led out of that cell."""
+    """Return the region, with each value of `escaped` that a cell defines returned by that cell."""
     return _led(region, escaped, {}, ()) if escaped else region
 
 
 def _led(region: Region, escaped: Set[Value], names: dict[Value, Value], leaving: tuple[Value, ...]) -> Region:
-    """Rebuild a region; `names` says what an escaped value is called here, `leaving` which ones it yields besides."""
+    """Rebuild a region; `names` maps escaped values to their values here, `leaving` are yielded as well."""
     builder = Builder()
     here = dict(names)
 

@@ -24,7 +24,7 @@ __all__ = ["Inline", "inlined", "inlined_region"]
 
 
 def inlined(function: Function, module: Module, *, cells: bool = False, plain: bool = False, rules: bool = False) -> Function:
-    """The function with its calls replaced by what they call; recursive calls stay.
+    """Return the function with its calls replaced by the bodies that they call; recursive calls stay.
 
     cells  also unpack cells (after gradients)
     plain  also unpack cells without hooks and `bprop` (after gradients)
@@ -37,7 +37,7 @@ def inlined(function: Function, module: Module, *, cells: bool = False, plain: b
 
 
 def inlined_region(region: Region, module: Module, around: str) -> Region:
-    """The same for a region of the function called `around`; it goes on seeing what is outside of it."""
+    """Return the same for a region of the function called `around`; it goes on seeing what is outside of it."""
     if not any(isinstance(node.op, Call) for node in walk(region)):
         return region
     return _Inliner(module, cells=False, plain=False, rules=False, around=(around,)).body(region)

@@ -155,7 +155,7 @@ class _Lifter(Rewriter):
         return results[: len(node.results)]
 
     def _with_results(self, b: Builder, node: Node, known: Known, written: Sequence[str]) -> Sequence[Atom]:
-        """An `if` or a cell that yields what is written inside."""
+        """Return an `if` or a cell that yields what is written inside."""
         before = dict(self.now)
         regions: list[Region] = []
         for region in node.regions:
@@ -171,7 +171,7 @@ class _Lifter(Rewriter):
         return self._named(made, node, written)
 
     def _loop(self, b: Builder, node: Node, known: Known, written: Sequence[str]) -> Sequence[Atom]:
-        """A loop that carries what is written inside."""
+        """Return a loop that carries what is written inside."""
         *tests, body = node.regions
         if self._written(tests):
             raise errors.TEST_WRITES.at(node.loc, "here", help="move the write into the body")

@@ -38,12 +38,12 @@ class Pass:
     """Every pass is a dataclass."""
 
     def on_module(self, module: Module) -> Module:
-        """The transformed module; by default every function is transformed by itself."""
+        """Return the transformed module; by default every function is transformed by itself."""
         functions = {symbol: self.on_function(function, module) for symbol, function in module.functions.items()}
         return Module(module.params, module.hosts, functions)
 
     def on_function(self, function: Function, module: Module) -> Function:
-        """The transformed function of `module`, under the same symbol."""
+        """Return the transformed function of `module`, under the same symbol."""
         raise NotImplementedError(f"{type(self).__name__}.on_function")
 
     def __init_subclass__(cls, **options: Any):
@@ -67,7 +67,7 @@ Observer = Callable[[int, Pass | None, Module, Module], None]
 
 
 def passes() -> dict[str, type[Pass]]:
-    """All passes by name."""
+    """Return all passes by name."""
     return dict(_passes)
 
 
@@ -79,11 +79,11 @@ class Pipeline:
 
     @staticmethod
     def parse(text: str) -> Pipeline:
-        """`grad{wrt=[x, @w]},simplify,cse,dce`; CompileError E140 when it is no such text."""
+        """Parse a text such as `grad{wrt=[x, @w]},simplify,cse,dce`.  CompileError E140 when it cannot be parsed."""
         return Pipeline(tuple(_Reader(text).pipeline()))
 
     def run(self, module: Module, observers: Sequence[Observer] = ()) -> Module:
-        """The module after all passes."""
+        """Return the module after all passes."""
         for observe in observers:
             observe(0, None, module, module)
         for position, step in enumerate(self.passes, 1):
@@ -97,7 +97,7 @@ class Pipeline:
 
 
 def with_replaced(module: Module, symbol: str, *functions: Function) -> Module:
-    """The module with `functions` in the place of the function `symbol`; that one follows them where it is still called."""
+    """Return the module with `functions` in the place of the function `symbol`; that one follows them where it is still called."""
     others = [function for name, function in module.functions.items() if name != symbol]
     called = any(symbol in _referred(function) for function in (*functions, *others))
     kept: dict[str, Function] = {}
@@ -110,19 +110,19 @@ def with_replaced(module: Module, symbol: str, *functions: Function) -> Module:
 
 
 def _referred(function: Function) -> set[str | None]:
-    """The functions that a function calls, and its pullback."""
+    """Return the functions that a function calls, and its pullback."""
     return {function.vjp, *(node.op.symbol for node in walk(function.body) if isinstance(node.op, Call))}
 
 
 def unused(module: Module, symbol: str) -> str:
-    """A symbol like `symbol` that the module does not declare."""
+    """Return a symbol like `symbol` that the module does not declare."""
     declared = {*module.params, *module.hosts, *module.functions}
     numbered = (f"{symbol}.{i}" for i in count(1))
     return next(name for name in chain([symbol], numbered) if name not in declared)
 
 
 def chosen(module: Module, symbol: str) -> Function:
-    """The function called `symbol` (with or without `@`), or the module's first one when it is empty."""
+    """Return the function called `symbol` (with or without `@`), or the module's first one when it is empty."""
     if not module.functions:
         raise _mistake("the module has no function", "")
     if not symbol:
@@ -137,7 +137,7 @@ def chosen(module: Module, symbol: str) -> Function:
 
 
 def verifying(position: int, step: Pass | None, before: Module, after: Module) -> None:
-    """An observer that verifies the module after every pass."""
+    """Return an observer that verifies the module after every pass."""
     try:
         verify_module(after)
     except CompileError as error:

@@ -32,7 +32,7 @@ Emit = Callable[[Op, Sequence[Atom]], Atom]
 
 
 def number(atom: Atom, made: Definitions) -> bool | int | float | None:
-    """The number that all elements of `atom` are, if that is known."""
+    """Return the number that all elements of `atom` are, if that is known."""
     while isinstance(atom, Value):
         node = made.get(atom)
         if node is None or not isinstance(node.op, Broadcast):
@@ -42,7 +42,7 @@ def number(atom: Atom, made: Definitions) -> bool | int | float | None:
 
 
 def same_atom(one: Atom, two: Atom) -> bool:
-    """Whether two atoms are the same; -0.0 is not 0.0, and NaN is NaN."""
+    """Return whether two atoms are the same; -0.0 is not 0.0, and NaN is NaN."""
     if isinstance(one, Literal) and isinstance(two, Literal):
         return one.type is two.type and _same_number(one.value, two.value)
     return one is two
@@ -73,7 +73,7 @@ class Rule:
         return call.func.id
 
     def apply(self, emit: Emit, op: Op, operands: Sequence[Atom], type_: Type, made: Definitions) -> Atom | None:
-        """What takes the place of `op(operands)`, whose result is of `type_`; None where the rule does not fit.
+        """Return the replacement of `op(operands)`, whose result is of `type_`; None where the rule does not match.
 
         A replacement of another type does not fit: `mul(x, 1.0)` is not x where the 1 is of a larger shape.
         """
@@ -128,7 +128,7 @@ def _match_call(call: ast.Call, op: Op, operands: Sequence[Atom], made: Definiti
 
 
 def _built(pattern: ast.expr, emit: Emit, bindings: Bindings) -> Atom:
-    """The replacement, emitted.  Where it turns out not to fit, what was emitted is dead."""
+    """Emit the replacement and return it.  Nodes of one that turns out not to fit are dead code."""
     match pattern:
         case ast.Name(id="true" | "false" as name):
             return Literal(name == "true", scalar(BOOL))

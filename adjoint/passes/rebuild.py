@@ -24,12 +24,12 @@ Known = dict[Value, Atom]
 
 
 def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
-    """What `atom` has become."""
+    """Return the copy of `atom`."""
     return atom if isinstance(atom, Literal) else known.get(atom, atom)
 
 
 def fresh(values: Sequence[Value]) -> tuple[Value, ...]:
-    """New values of the same types and hints."""
+    """Return new values of the same types and hints."""
     return tuple(Value(value.type, value.hint) for value in values)
 
 
@@ -37,23 +37,23 @@ class Rewriter:
     """Copies regions; a pass overrides what it changes."""
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
-        """The atoms that stand for the results of an old node, after emitting what they need; None for a plain copy."""
+        """Return the atoms that stand for the results of an old node, after emitting what they need; None for a plain copy."""
         return None
 
     def place(self, loc: Loc) -> Loc:
-        """The location of a copy."""
+        """Return the location of a copy."""
         return loc
 
     def op(self, op: Op) -> Op:
-        """The op of a copy."""
+        """Return the op of a copy."""
         return op
 
     def type(self, type_: Type) -> Type:
-        """The type of a copied parameter."""
+        """Return the type of a copied parameter."""
         return type_
 
     def body(self, region: Region) -> Region:
-        """A copy of a function's body."""
+        """Return a copy of a function's body."""
         (copy,) = self.regions(Builder(region.loc), [region], {})
         return copy
 
@@ -67,7 +67,7 @@ class Rewriter:
             known.update(zip(node.results, atoms, strict=True))
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
-        """A plain copy of a node, with its regions; its results."""
+        """Emit a plain copy of a node with its regions.  Return its results."""
         operands = [became(atom, known) for atom in node.operands]
         made = b.emit_node(self.op(node.op), operands, regions=self.regions(b, node.regions, known))
         for new, old in zip(made.results, node.results, strict=True):
@@ -75,7 +75,7 @@ class Rewriter:
         return made.results
 
     def regions(self, b: Builder, regions: Sequence[Region], known: Known) -> list[Region]:
-        """Copies of regions that lie inside `b`; those that share parameters go on sharing them."""
+        """Return copies of regions that lie inside `b`; regions that share parameters still do."""
         shared: dict[Value, Value] = {}
         copies: list[Region] = []
         for region in regions:
@@ -86,11 +86,11 @@ class Rewriter:
         return copies
 
     def region(self, inner: Builder, region: Region, params: Sequence[Value], known: Known) -> Region:
-        """The copy of one region into `inner`; what its parameters have become is known."""
+        """Copy one region into `inner`; the copies of its parameters are known."""
         self.nodes(inner, region.nodes, known)
         return inner.finish([became(atom, known) for atom in region.results], params, self.place(region.loc))
 
 
 def renamed(regions: Sequence[Region]) -> list[Region]:
-    """Copies that define values of their own, so that the old ones may be defined elsewhere in the same function."""
+    """Return copies that define values of their own, so that the old ones may be defined elsewhere in the same function."""
     return Rewriter().regions(Builder(), regions, {})

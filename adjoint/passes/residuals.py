@@ -1,11 +1,11 @@
-"""The forward copy that hands out what its adjoint looks at.
+"""The forward copy that returns the residuals: the values that its adjoint uses.
 
     if c { R } else { S }            results of the `if`; `undef` on the side that does not have them
     for, while carry (a) { R }       pushed on stacks, one a value; a `while` counts its rounds as well
     cell carry (x = a) { R }         further results of the cell
 
-A residual keeps its identity: outside of the region it is the same Value that the adjoint has looked at (or for a loop a stack
-of it), and it is the region inside that is renamed.  So the adjoint need not be touched when the forward copy is made.
+A residual keeps its identity: outside of the region it is the same Value that the adjoint uses (or for a loop a stack of it), and
+the values inside of the region are renamed.  So the adjoint does not change when the forward copy is made.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["Looked", "extended"]
 
 @dataclass
 class Looked:
-    """What the adjoint of a node's regions looks at.
+    """The values that the adjoint of a node's regions uses.
 
-    values  a value of the region: the value outside through which it is seen; the same one, or for a loop a stack
+    values  a value of the region -> its value outside: the same one, or for a loop a stack of it
     queues  pairs of the same kind, for callbacks attached in a loop: they run in the order of the rounds
     rounds  the number of rounds that a `while` ran
     """
@@ -39,19 +39,19 @@ class Looked:
         return Looked(dict(self.values), list(self.queues), self.rounds)
 
     def pairs(self) -> list[tuple[Value, Value]]:
-        """All values seen, each with the value outside through which it is seen."""
+        """Return all values used, each with its value outside."""
         return [*self.values.items(), *self.queues]
 
     def outside(self) -> list[Value]:
-        """The results that the forward copy of the node has in addition."""
+        """Return the results that the forward copy of the node has in addition."""
         return [*(value for _, value in self.pairs()), *([] if self.rounds is None else [self.rounds])]
 
 
 def extended(b: Builder, nodes: Sequence[Node], looked: dict[Node, Looked], needed: set[Value]) -> None:
-    """Emit the forward copy: the same nodes, those with regions extended by results for what their adjoints look at.
+    """Emit the forward copy: the same nodes, those with regions extended by results for their residuals.
 
-    looked  by node, what the adjoint looks at inside
-    needed  all that is looked at from anywhere; what of it lies in a cell becomes a result of the cell
+    looked  by node, the values inside that the adjoint uses
+    needed  all values that are used anywhere; those of a cell become results of the cell
     """
     for node in nodes:
         with b.at(node.loc):

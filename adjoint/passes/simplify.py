@@ -38,7 +38,7 @@ _HELD: dict[DType, tuple[DType, ...]] = {F16: (F16, F32, F64), BF16: (BF16, F32,
 
 
 def _holds(wide: DType, narrow: DType) -> bool:
-    """Whether `wide` has every number of `narrow`."""
+    """Return whether `wide` has every number of `narrow`."""
     if wide is narrow or narrow.kind == "b":
         return True
     if narrow.is_float:
@@ -167,7 +167,7 @@ class _Simplifier(RegionSimplifier):
         return made.results[0]
 
     def _unbroadcast(self, op: Op, operands: Sequence[Atom]) -> Sequence[Atom]:
-        """The operands of an elementwise op before they were broadcast, where it broadcasts them itself."""
+        """Return the operands of an elementwise op before they were broadcast, where it broadcasts them itself."""
         if not isinstance(op, Elementwise):
             return operands
         result = op.result_types([atom.type for atom in operands], ())
@@ -187,7 +187,7 @@ def _broadcasts_to(operands: Sequence[Atom], type_: object) -> bool:
 
 
 def _folded(op: Op, operands: Sequence[Atom], type_: TensorType) -> Literal | None:
-    """The literal that an op on literals is, where that is exact."""
+    """Return the value of an op on literals as a literal, where that is exact."""
     literals = [atom for atom in operands if isinstance(atom, Literal)]
     if op.name not in FOLDED or type_.rank or len(literals) < len(operands):
         return None

@@ -44,7 +44,7 @@ class RegionSimplifier(Rewriter):
         self.made.update((value, node) for value in node.results)
 
     def made_by(self, atom: Atom) -> Node | None:
-        """The new node that an atom is a result of."""
+        """Return the new node that an atom is a result of."""
         return self.made.get(atom) if isinstance(atom, Value) else None
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
@@ -110,7 +110,7 @@ class RegionSimplifier(Rewriter):
         return [new[place] if decided is None else decided for decided, place in zip(results, places, strict=True)]
 
     def _decided(self, b: Builder, condition: Atom, one: Atom, two: Atom, here: set[Value]) -> Atom | None:
-        """What a result of an `if` is, whichever side is taken."""
+        """Return the value of a result of an `if` that needs no branch: the condition, or what both sides yield; else None."""
         if one == TRUE and two == FALSE:
             return condition
         if one == FALSE and two == TRUE:
@@ -127,7 +127,7 @@ class RegionSimplifier(Rewriter):
         return node is not None and isinstance(node.op, Undef)
 
     def _may_be(self, one: Atom, two: Atom) -> bool:
-        """Whether one value can stand for both."""
+        """Return whether one value can stand for both."""
         return one.type is two.type and (same_atom(one, two) or self._undefined(one) or self._undefined(two))
 
     def _defined_one(self, one: Atom, two: Atom) -> Atom:
@@ -158,8 +158,7 @@ class RegionSimplifier(Rewriter):
         return b.emit_node(If(), before.operands, regions=joined, results=(*compress(before.results, given), *new))
 
     def _joined(self, earlier: Region, later: Region, results: Sequence[Value], given: Sequence[bool]) -> Region:
-        """One region after the other; the later one sees what the earlier one yields in place of `results`, and those `given`
-        are yielded."""
+        """Join two regions in order: `results` in the later one become the yields of the earlier, and those `given` are yielded."""
         known: Known = dict(zip(results, earlier.results, strict=True))
         b = Builder(earlier.loc)
         b.nodes = list(earlier.nodes)
@@ -202,7 +201,7 @@ class RegionSimplifier(Rewriter):
     # cells
 
     def _cell(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
-        """A cell stays; a result that it was given or that it has twice is taken from outside or from the other one."""
+        """Copy a cell.  Return its results; one that is an argument, or that it has twice, is taken from there."""
         made = self.copy(b, node, known)
         emitted = b.nodes[-1]
         (body,) = emitted.regions
@@ -235,7 +234,7 @@ class _Remembering(Rewriter):
 
 
 def _defined(regions: Sequence[Region]) -> set[Value]:
-    """The values that regions define at their own level."""
+    """Return the values that regions define at their own level."""
     found: set[Value] = set()
     for region in regions:
         found.update(region.params)

@@ -23,7 +23,7 @@ __all__ = ["Specialize", "specialized"]
 
 
 def specialized(function: Function, sizes: Mapping[str, Dim]) -> Function:
-    """The function with `sizes` for the named dimensions of all types."""
+    """Return the function with `sizes` for the named dimensions of all types."""
     return replace(function, body=_Specializer(sizes).body(function.body)) if sizes else function
 
 

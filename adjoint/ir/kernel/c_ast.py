@@ -36,7 +36,7 @@ Class = TypeVar("Class", bound=type)
 
 @dataclass_transform(eq_default=False)
 def tree(cls: Class) -> Class:
-    """A dataclass of the tree.
+    """Make a class a dataclass of the tree.
 
     Neither frozen nor compared nor with a `repr` of its own: that would take longer to define, at every start, and to make,
     for every kernel.  Nodes are not changed all the same.
@@ -371,14 +371,14 @@ class Function(Tree):
 
 
 def wrapped(value: int, dtype: DType) -> int:
-    """`value` modulo 2^bits, in the range of `dtype`."""
+    """Return `value` modulo 2^bits, in the range of `dtype`."""
     bits = 8 * dtype.size
     value &= (1 << bits) - 1
     return value - (1 << bits) if dtype.kind == "i" and value >> (bits - 1) else value
 
 
 def literal(value: float | bool, dtype: DType) -> Expr:
-    """`value` as a literal of `dtype` (of the dtype it is computed in); a ValueError if an integer does not fit."""
+    """Return `value` as a literal of `dtype` (of the dtype it is computed in); ValueError if an integer does not fit."""
     if dtype.is_float:
         return Real(float(value), dtype.compute)
     if not isinstance(value, int):
@@ -391,7 +391,7 @@ def literal(value: float | bool, dtype: DType) -> Expr:
 
 
 def expression(value: Operand, dtype: DType) -> Expr:
-    """`value` itself, or the Python number as a literal of `dtype`."""
+    """Return `value` itself, or the Python number as a literal of `dtype`."""
     return value if isinstance(value, Expr) else literal(value, dtype)
 
 
@@ -412,7 +412,7 @@ def _narrowed(value: Expr) -> Expr:
 
 
 def binary(operator: str, left: Operand, right: Operand) -> Expr:
-    """`left operator right`; a TypeError when dtypes differ or the operator does not exist for them."""
+    """Return `left operator right`; TypeError when dtypes differ or the operator does not exist for them."""
     if isinstance(left, Expr):
         dtype = left.dtype
         if not isinstance(right, Expr):
@@ -455,7 +455,7 @@ def binary(operator: str, left: Operand, right: Operand) -> Expr:
 
 
 def _simpler_index(operator: str, left: Expr, right: Expr) -> Expr | None:
-    """`i + 0`, `i - 0`, `i * 1`, `i / 1` are `i`; `i * 0` is 0.  Index expressions only: they have no other reader."""
+    """Simplify index expressions: `i + 0`, `i - 0`, `i * 1`, `i / 1` are `i`; `i * 0` is 0."""
     if isinstance(right, Integer):
         if (right.value == 0 and operator in "+-") or (right.value == 1 and operator in "*/"):
             return left
@@ -470,54 +470,54 @@ def _simpler_index(operator: str, left: Expr, right: Expr) -> Expr | None:
 
 
 def less(a: Operand, b: Operand) -> Expr:
-    """`a < b`"""
+    """Return `a < b`."""
     return binary("<", a, b)
 
 
 def less_equal(a: Operand, b: Operand) -> Expr:
-    """`a <= b`"""
+    """Return `a <= b`."""
     return binary("<=", a, b)
 
 
 def greater(a: Operand, b: Operand) -> Expr:
-    """`a > b`"""
+    """Return `a > b`."""
     return binary(">", a, b)
 
 
 def greater_equal(a: Operand, b: Operand) -> Expr:
-    """`a >= b`"""
+    """Return `a >= b`."""
     return binary(">=", a, b)
 
 
 def equal(a: Operand, b: Operand) -> Expr:
-    """`a == b`"""
+    """Return `a == b`."""
     return binary("==", a, b)
 
 
 def not_equal(a: Operand, b: Operand) -> Expr:
-    """`a != b`"""
+    """Return `a != b`."""
     return binary("!=", a, b)
 
 
 def both(a: Expr, b: Expr) -> Expr:
-    """`a && b`"""
+    """Return `a && b`."""
     return binary("&&", a, b)
 
 
 def either(a: Expr, b: Expr) -> Expr:
-    """`a || b`"""
+    """Return `a || b`."""
     return binary("||", a, b)
 
 
 def negation(a: Expr) -> Expr:
-    """`!a`"""
+    """Return `!a`."""
     if a.dtype is not BOOL:
         raise TypeError(f"! needs bool, not {a.dtype.name}")
     return Unary("!", a, BOOL)
 
 
 def select(condition: Expr, a: Operand, b: Operand) -> Expr:
-    """`condition ? a : b`; at most one of `a` and `b` may be a Python number."""
+    """Return `condition ? a : b`; at most one of `a` and `b` may be a Python number."""
     if condition.dtype is not BOOL:
         raise TypeError(f"a condition is bool, not {condition.dtype.name}")
     if isinstance(a, Expr):
@@ -532,17 +532,17 @@ def select(condition: Expr, a: Operand, b: Operand) -> Expr:
 
 
 def minimum_of(a: Operand, b: Operand) -> Expr:
-    """`a < b ? a : b`; the second when one of them is NaN."""
+    """Return `a < b ? a : b`; the second when one of them is NaN."""
     return select(less(a, b), a, b)
 
 
 def maximum_of(a: Operand, b: Operand) -> Expr:
-    """`a > b ? a : b`; the second when one of them is NaN."""
+    """Return `a > b ? a : b`; the second when one of them is NaN."""
     return select(greater(a, b), a, b)
 
 
 def address(element: Expr) -> Expr:
-    """`&base[index]`, the pointer to an element as it is stored."""
+    """Return `&base[index]`, the pointer to an element as it is stored."""
     if not isinstance(element, Index):
         raise TypeError("only elements have an address")
     return Unary("&", element, element.dtype)
