@@ -22,6 +22,9 @@ INSTEAD = {
     "Scan": "a `for` in a function under `ms.jit`", "fori_loop": "a `for` in a function under `ms.jit`",
     "ForiLoop": "a `for` in a function under `ms.jit`", "vmap": "write the axis of the batch out, as in `ops.bmm`",
     "Custom": "functions of `ops` with a `bprop` of your own in a Cell",
+    "Send": "`mint.distributed.send(tensor, dst)`", "Receive": "`mint.distributed.recv(tensor, src)`",
+    "BatchISendIRecv": "`mint.distributed.batch_isend_irecv`", "CollectiveScatter": "`mint.distributed.scatter`",
+    "CollectiveGather": "`mint.distributed.gather`", "AlltoAllV": "`mint.distributed.all_to_all_single`",
 }
 """What to write for operators of MindSpore's that are not here."""
 
