@@ -54,6 +54,7 @@ from adjoint.common.dtype import (
 from adjoint.common.tensor import tensor
 from adjoint.diagnostics import CompileError, InternalError, missing_name
 from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
+from adjoint.runtime.gradients.custom_function import Function as _Function
 from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
 from adjoint.runtime.gradients.no_grad import no_grad as _no_grad
 from adjoint.runtime.gradients.products import jvp, vjp
@@ -96,7 +97,7 @@ __all__ = [
     "long", "ms_class", "ms_function", "mutable", "nn", "number", "ops", "pytype_to_dtype", "reset_auto_parallel_context",
     "save_checkpoint", "set_auto_parallel_context", "set_context", "set_device", "set_seed", "short", "single", "string", "tensor",
     "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort",
-    "_no_grad", "value_and_grad", "vjp",
+    "_Function", "_no_grad", "value_and_grad", "vjp",
 ]
 
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"

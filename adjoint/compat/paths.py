@@ -40,6 +40,7 @@ ELSEWHERE = {"communication.comm_func": "ops.comm_func"}
 """Paths of MindSpore's that are ours under another path: collectives are operators, which stand above communication."""
 
 OLDER = {
+    "common._grad_function": "common",
     "dataset.transforms.c_transforms": "dataset.transforms", "dataset.transforms.py_transforms": "dataset.transforms",
     "dataset.vision.c_transforms": "dataset.vision", "dataset.vision.py_transforms": "dataset.vision",
 }

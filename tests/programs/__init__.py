@@ -9,6 +9,7 @@ from programs import (
     changing,
     containers,
     corners,
+    custom_functions,
     errors,
     gradients,
     indexing,
@@ -23,6 +24,6 @@ from programs import (
 from programs.program import PROGRAMS, Program
 
 __all__ = [
-    "PROGRAMS", "Program", "arguments", "branches", "changing", "containers", "corners", "errors", "gradients", "indexing", "loops",
-    "methods", "networks", "no_grad", "numerics", "operators", "state",
+    "PROGRAMS", "Program", "arguments", "branches", "changing", "containers", "corners", "custom_functions", "errors", "gradients",
+    "indexing", "loops", "methods", "networks", "no_grad", "numerics", "operators", "state",
 ]

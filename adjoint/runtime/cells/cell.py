@@ -42,6 +42,9 @@ class Cell(CellValues):
 
     bprop: Callable[..., Any] | None = None
 
+    takes_absent: bool = False
+    """Whether `bprop` is given None where no cotangent flows, instead of zeros."""
+
     _inputs: Any = None
     """What `set_inputs` said of the arguments."""
 

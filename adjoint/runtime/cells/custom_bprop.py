@@ -49,7 +49,8 @@ class Rule:
         """Return the gradients of the tensors among the arguments, of `types`; `given` are the operands of `bprop!`."""
         inputs, outputs = given[: op.inputs], given[op.inputs : op.inputs + op.outputs]
         cotangents = iter(given[op.inputs + op.outputs :])
-        douts = [next(cotangents) if here else zeros(x.type) for x, here in zip(outputs, op.present, strict=True)]
+        absent = self.cell.takes_absent
+        douts = [next(cotangents) if here else None if absent else zeros(x.type) for x, here in zip(outputs, op.present, strict=True)]
         arguments = _by_parameter(self.cell.construct, self._args, self._kwargs)
         output = _filled(self._output, outputs)
         bprop = self.cell.bprop

@@ -110,6 +110,14 @@ class PythonObjects(Emitting):
     def is_region(self, x: object) -> bool:
         return isinstance(x, no_grad)
 
+    def new_object(self, x: object) -> None:
+        """Take `x` for an object that the code which is parsed has made."""
+        self.frontend.journal.born(ObjectPlace(x))
+
+    def keep_attribute(self, holder: object, name: str, value: Any) -> None:
+        """`holder.name = value`, on the path that is parsed."""
+        self.frontend.journal.write(AttributePlace(holder, name), value)
+
     def new_cell(self, cls: type[Cell]) -> Cell:
         cell = cls.__new__(cls)
         self.frontend.journal.born(ObjectPlace(cell))

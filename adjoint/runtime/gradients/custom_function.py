@@ -1,0 +1,250 @@
+"""`_Function`: a function with a forward and a backward pass of the user's own.
+
+    class Clipped(_Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+            return gradient.clamp(-1, 1) * 2 * x
+
+    y = Clipped.apply(x)
+
+To the tape and to graphs it is a cell with a `bprop`: construct runs `forward` inside of `_no_grad`, and returns what the context keeps
+beside the result, so that `bprop` is given both.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.gradients.adjoints import zeros
+from adjoint.runtime.gradients.no_grad import no_grad
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.run_time_checks import called, emitting
+from adjoint.runtime.tensor.structure import leaves, mapped
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Function"]
+
+
+class Function:
+    """The base of functions with a backward pass of their own: subclass it, and call `apply`.
+
+    forward(ctx, *args)          what it computes, inside of `_no_grad`: a Tensor, or a tuple of Tensors and other things.  Hooks in it
+                                 are silent
+    backward(ctx, *gradients)    a gradient for each argument of forward: a Tensor, or None for zeros and for what is no Tensor; one alone
+                                 needs no tuple.  It is given a gradient for each entry of the result, None for what is no Tensor
+    setup_context(ctx, inputs, output)
+                                 if it is there, forward is called without `ctx`, and this behind it with what forward was given and
+                                 returned
+
+    `ctx` is an object of the class, one for each call: its attributes are there in `backward`.  Gradients flow to the Tensors that are
+    arguments, not to what forward reads otherwise.  In second order `backward` is differentiated, through what was saved too.
+    """
+
+    saved_tensors: tuple[Tensor | None, ...] = ()
+    """What `save_for_backward` was given."""
+    needs_input_grad: tuple[bool, ...] = ()
+    """For each argument, whether its gradient may be asked for."""
+    dirty_tensors: tuple[Tensor, ...] = ()
+    non_differentiable: tuple[Tensor, ...] = ()
+    materialize_grads: bool = True
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("forward function should be customized.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise NotImplementedError("backward function should be customized.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        raise NotImplementedError("setup_context is not implemented.")
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `backward`, which finds them in `saved_tensors`; RuntimeError for what is neither a Tensor nor None."""
+        if not all(x is None or isinstance(x, Tensor) for x in tensors):
+            raise RuntimeError("Please check your custom function, that save_for_backward() only support None and tensor, "
+                               "but got other type!")
+        self._keep("saved_tensors", tensors)
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Say which arguments `forward` writes in place; it returns them.  RuntimeError for what is no Tensor."""
+        for x in args:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"element of dirty_tensors should be a tensor, but get a {type(x).__name__}")
+        self._keep("dirty_tensors", args)
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Say which results are constant for every gradient."""
+        self._keep("non_differentiable", args)
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say whether `backward` is given zeros, as it is by default, or None for a result to which no gradient flows."""
+        self._keep("materialize_grads", value)
+
+    def _keep(self, name: str, value: Any) -> None:
+        if emitting():
+            state.lowering.keep_attribute(self, name, value)  # a branch that a tensor decides keeps its own
+        else:
+            setattr(self, name, value)
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return what `forward` computes of the arguments; gradients of it are what `backward` makes of them.
+
+        TypeError for arguments by name, but where `setup_context` is there; for a result that holds tensors elsewhere than at its top
+        level; RuntimeError for an argument that is written in place and not marked.
+        """
+        if cls.setup_context is not Function.setup_context:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = (*bound.args, *bound.kwargs.values())
+        elif kwargs:
+            raise TypeError("apply() takes no keyword arguments")
+        cell, tape = _cell_of(cls), state.tape
+        needs = tuple([isinstance(x, Tensor) and x.dtype.is_float and (emitting() or _is_recorded(tape, x)) for x in args])
+        if any(_is_recorded(tape, x) for arg in args if not isinstance(arg, Tensor) for x in leaves(arg, Tensor)):
+            raise TypeError(f"For '{cls.__name__}.apply', a Tensor inside of another argument would take no gradient: "
+                            "give each Tensor as an argument of its own.")
+        if emitting():
+            output, kept = state.lowering.cell(cell, (needs, *args), {})
+        elif any(needs) and isinstance(tape, Tape):
+            output, kept = cell._recorded(tape, (needs, *args), {}, False)
+        else:
+            output, kept = cell.construct(needs, *args)
+        entries = list(output) if isinstance(output, tuple) else [output]
+        for i, x in enumerate(entries):
+            if isinstance(x, Tensor) and (i in kept["non_differentiable"] or any(x is given for given in args)):
+                entries[i] = _constant(x) if i in kept["non_differentiable"] else copy.copy(x)
+        for argument, result in kept["dirty_tensors"]:
+            args[argument].overwrite(entries[result])
+        return tuple(entries) if isinstance(output, tuple) else entries[0]
+
+
+Function.__name__ = Function.__qualname__ = "_Function"
+"""What MindSpore calls it."""
+
+
+class CustomFunction(Cell):
+    """A `_Function` as a cell: its `bprop` is `backward`."""
+
+    takes_absent = True
+
+    def __init__(self, function: type[Function]):
+        super().__init__(auto_prefix=False)
+        self.function = function
+        self.title = function.__name__
+
+    def construct(self, needs: tuple[bool, ...], *args: Any) -> tuple[Any, dict[str, Any]]:
+        """Return what `forward` returns, and what the context keeps."""
+        context = self.function()
+        if emitting():
+            state.lowering.new_object(context)
+            state.lowering.read_attribute(self.function, "forward")
+            state.lowering.read_attribute(self.function, "setup_context")
+        context.needs_input_grad = needs
+        # Names of their own: what forward writes in place is not the argument of the caller, which is written behind if it is marked.
+        own = [copy.copy(x) if isinstance(x, Tensor) else x for x in args]
+        before = list(map(_numbers, own))
+        with no_grad():
+            if self.function.setup_context is not Function.setup_context:
+                output = called(self.function.forward, *own)
+                called(self.function.setup_context, context, tuple(own), output)
+            else:
+                output = called(self.function.forward, context, *own)
+        written = [i for i, x in enumerate(own) if _numbers(x) is not before[i]]
+        entries = output if isinstance(output, tuple) else (output,)
+        self._check_result(entries)
+        kept = {**vars(context), "materialize_grads": context.materialize_grads,
+                "dirty_tensors": self._dirty(context, own, written, entries),
+                "non_differentiable": tuple([i for i, x in enumerate(entries) if any(x is y for y in context.non_differentiable)])}
+        # What is an argument or a result is kept as that: in second order a gradient flows to it.
+        arguments = {id(x): i for i, x in enumerate(own) if isinstance(x, Tensor) and i not in written}
+        places = {id(x): _Place("result", i) for i, x in enumerate(entries) if isinstance(x, Tensor)}
+        places |= {i: _Place("argument", place) for i, place in arguments.items()}
+        result = mapped(output, lambda x: args[arguments[id(x)]] if id(x) in arguments else x)
+        return result, mapped(kept, lambda x: places.get(id(x), x))
+
+    def _check_result(self, entries: tuple[Any, ...]) -> None:
+        for x in entries:
+            if not isinstance(x, Tensor) and leaves(x, Tensor):
+                raise TypeError(f"For '{self.title}', 'forward' must return a Tensor, or a tuple of Tensors, but it returned one inside of "
+                                f"{type(x).__name__}: no gradient would flow to it.")
+
+    def _dirty(self, context: Function, own: Sequence[Any], written: Sequence[int],
+               entries: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
+        """Return which arguments are written in place, each with the number of the result that it is."""
+        pairs: list[tuple[int, int]] = []
+        for x in context.dirty_tensors:
+            places = [i for i, result in enumerate(entries) if result is x]
+            if not places:
+                raise RuntimeError("The dirty tensors must all be outputs of the forward function.")
+            pairs += [(i, places[0]) for i, argument in enumerate(own) if argument is x]
+        for i in written:
+            if not any(own[i] is x for x in context.dirty_tensors):
+                raise RuntimeError(f"For '{self.title}', 'forward' writes its argument {i} in place: mark it with 'ctx.mark_dirty' and "
+                                   "return it, or write into a copy, `x = x.copy()`.")
+        return tuple(pairs)
+
+    def bprop(self, needs: tuple[bool, ...], *rest: Any) -> tuple[Any, ...]:
+        """Return what `backward` makes of the gradients of the results: None for `needs`, then a gradient for each argument."""
+        args, (output, kept), (gradients, _) = rest[:-2], rest[-2], rest[-1]
+        context, single = self.function(), not isinstance(output, tuple)
+        by_kind = {"argument": args, "result": (output,) if single else output}
+        vars(context).update(mapped(kept, lambda x: by_kind[x.kind][x.index] if isinstance(x, _Place) else x))
+        pairs = [(output, gradients)] if single else list(zip(output, gradients, strict=True))
+        given = [None if not isinstance(x, Tensor) else zeros(x.type) if g is None and context.materialize_grads else g for x, g in pairs]
+        returned = self.function.backward(context, *given)
+        entries = returned if isinstance(returned, tuple) else (returned,)
+        if len(entries) < len(args):
+            raise RuntimeError(f"Function backward return a wrong number of gradients, expect: {len(args)} but: {len(entries)} "
+                               f"(backward of '{self.title}')")
+        for i, (x, gradient) in enumerate(zip(args, entries, strict=False)):
+            if gradient is not None and not isinstance(gradient, Tensor):
+                raise RuntimeError(f"Gradient should be none or tensor, position: {i} type: {type(gradient)} (backward of '{self.title}')")
+            if gradient is not None and not isinstance(x, Tensor):
+                raise RuntimeError(f"Input is not tensor, but gradient is not none, position: {i} type: {type(gradient)} "
+                                   f"(backward of '{self.title}')")
+        return (None, *entries[: len(args)])
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Stands in what a context keeps for an argument or a result of the call."""
+
+    kind: str
+    index: int
+
+
+def _cell_of(function: type[Function]) -> CustomFunction:
+    """Return the cell that stands for a function: one for each class."""
+    cell = function.__dict__.get("_cell")
+    if cell is None:
+        cell = function._cell = CustomFunction(function)  # pyright: ignore[reportAttributeAccessIssue] - the class's own
+    return cell
+
+
+def _is_recorded(tape: Any, x: Any) -> bool:
+    return isinstance(tape, Tape) and tape.slot_of(x) is not None
+
+
+def _numbers(x: Any) -> Any:
+    """Return what is another object after a write: the memory, or the value in a graph; None for what is no Tensor."""
+    return getattr(x, "atom", None) or x.memory if isinstance(x, Tensor) else None
+
+
+def _constant(x: Tensor) -> Tensor:
+    with no_grad():
+        return x.copy()
