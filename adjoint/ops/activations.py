@@ -99,7 +99,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
         raise wrong("PReLU", "weight", "one number, or one for each channel", slope)
     if x.ndim != 2:
         slope = reshape(slope, (slope.size, *(1,) * (x.ndim - 2)) if slope.size > 1 else ())
-    return binary(_LEARNED, x, slope)
+    return binary(_LEARNED, x, slope.astype(x.dtype, copy=False))
 
 
 def elu(input_x: Any, alpha: float = 1.0) -> Tensor:

@@ -9,7 +9,7 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.reduce import Mean, Sum
 from adjoint.ir.ops.shape import Broadcast
-from adjoint.ir.types import tensor
+from adjoint.ir.types import F32, tensor
 from adjoint.ops.arguments import flag, float_only, integer, operand, real, single, sizes_argument, whole, wrong
 from adjoint.ops.arithmetic import maximum, pow, rsqrt, square, stop_gradient
 from adjoint.ops.collectives import all_reduced
@@ -23,15 +23,22 @@ from adjoint.runtime.tensor.tensor import Tensor, apply
 __all__ = ["batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"]
 
 
+def beside(x: Tensor, weight: Tensor) -> Tensor:
+    """Return two-byte floats in Float32 if the weights are, and other tensors as they are."""
+    return single(x) if weight.dtype is F32 else x
+
+
 def normalized(x: Tensor, weight: Tensor, bias: Tensor, begin: int, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Layer normalisation over the axes from `begin` on, with mean and 1 / deviation."""
-    shape = x.shape[begin:]
+    """Layer normalisation over the axes from `begin` on, with mean and 1 / deviation, which have the dtype of the weights."""
+    shape, given = x.shape[begin:], x.dtype
+    x = beside(x, weight)
     for name, t in (("gamma", weight), ("beta", bias)):
         if t.shape != shape:
             raise wrong("LayerNorm", name, f"of shape {shape}", t)
         if t.dtype is not x.dtype:
             raise wrong("LayerNorm", name, f"of the dtype of the input, {x.dtype}", t, TypeError)
-    return apply(made(LayerNorm, begin, epsilon), x, weight, bias)
+    y, mean, inverse = apply(made(LayerNorm, begin, epsilon), x, weight, bias)
+    return y.astype(given, copy=False), mean, inverse
 
 
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
@@ -109,7 +116,7 @@ def batch_norm(
     check_channels(op, x, running_mean=mean, running_var=variance, weight=gamma, bias=beta)
     epsilon, share = real(op, "eps", eps), real(op, "momentum", momentum)
     if not flag(op, "training", training):
-        return apply(made(BatchNormInference, epsilon), x, gamma, beta, mean, variance)
+        return apply(made(BatchNormInference, epsilon), beside(x, gamma), gamma, beta, mean, variance).astype(x.dtype, copy=False)
     return batch_normalized(x, mean, variance, gamma, beta, epsilon, 1.0 - share, share)[0]
 
 
@@ -120,13 +127,13 @@ def batch_normalized(
 
     No gradient flows to the running statistics.  Their variance is divided by the count less one.
     """
-    y, batch_mean, batch_variance, _ = apply(made(BatchNorm, epsilon), x, gamma, beta)
+    y, batch_mean, batch_variance, _ = apply(made(BatchNorm, epsilon), beside(x, gamma), gamma, beta)
     count = x.size // x.shape[1]
     with nullcontext() if emitting() else not_recording():
         unbiased = batch_variance * (count / max(1, count - 1))
         _move(mean, batch_mean, old, new)
         _move(variance, unbiased, old, new)
-    return y, batch_mean, batch_variance
+    return y.astype(x.dtype, copy=False), batch_mean, batch_variance
 
 
 def batch_normalized_together(

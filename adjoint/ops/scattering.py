@@ -150,7 +150,8 @@ def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, ch
     op = "IndexAdd"
     for name, value in (("use_lock", use_lock), ("check_index_bound", check_index_bound)):
         flag(op, name, value)
-    target, places, new = operand(op, x, "x"), indices_argument(op, "indices", indices), operand(op, y, "y")
+    target, places = operand(op, x, "x"), indices_argument(op, "indices", indices)
+    new = operand(op, _as_written(target, y) if isinstance(target, Parameter) else y, "y")
     along = dimension(op, axis, target, tensor="x")
     wanted = (*target.shape[:along], places.size, *target.shape[along + 1 :])
     if places.ndim != 1 or new.type is not tensor(target.dtype, wanted):

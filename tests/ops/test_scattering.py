@@ -93,6 +93,7 @@ def test_what_is_written_to_a_parameter_takes_its_dtype(scatter: Any, places: An
     for dtype in (ms.int32, ms.float16, ms.bool_):
         scatter(held, at, Tensor([1, 0]).astype(dtype))
     assert held.dtype is ms.float32 and held.tolist() == [1.0, 5.0]
+    assert ops.index_add(Parameter(Tensor([1.0, 2.0]), name="other"), Tensor([1], ms.int32), Tensor([3]), 0).tolist() == [1.0, 5.0]
     with pytest.raises(TypeError, match="'updates' must be of dtype Float32"):
         scatter(held, at, Tensor([1.0, 2.0], ms.float64))
     with pytest.raises(TypeError, match="'updates' must be of dtype Float32"):

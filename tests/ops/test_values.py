@@ -634,3 +634,23 @@ def test_a_norm_is_at_least_epsilon(keep: bool) -> None:
         np.testing.assert_allclose(norm(x).asnumpy().ravel(), wanted, rtol=1e-6)
     slopes = adjoint.grad(lambda x: ops.LpNorm(1, 2, keep)(x).sum())(x)
     np.testing.assert_allclose(slopes.asnumpy(), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("normalise", [
+    lambda x, w, b: ops.layer_norm(x, (3,), w, b), lambda x, w, b: ops.LayerNorm()(x, w, b)[0],
+    lambda x, w, b: ops.batch_norm(x, b, w, w, b), lambda x, w, b: ops.batch_norm(x, b, w, w, b, True),
+    lambda x, w, b: ops.BatchNorm()(x, w, b, b, w)[0], lambda x, w, b: ops.BatchNorm(True)(x, w, b, b, w)[0],
+])
+def test_halves_are_normalised_with_weights_of_float32(normalise: Callable[..., Tensor]) -> None:
+    """As in mixed precision: computed in Float32, the result has the dtype of the input, each gradient that of its argument."""
+    x = Tensor([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0], [2.0, 0.75, 1.5]])
+    w, b = (lambda: Tensor([1.0, 2.0, 3.0])), (lambda: Tensor([0.5, 0.25, 0.125]))
+    half = normalise(x.astype(adjoint.float16), w(), b())
+    assert half.dtype is adjoint.float16
+    assert half.tolist() == normalise(x, w(), b()).astype(adjoint.float16).tolist()
+    of_x, of_w = adjoint.grad(lambda x, v: normalise(x, v, b()).sum(), (0, 1))(x.astype(adjoint.float16), w())
+    assert (of_x.dtype, of_w.dtype) == (adjoint.float16, adjoint.float32)
+
+
+def test_prelu_has_the_dtype_of_its_input() -> None:
+    assert ops.prelu(Tensor([[-1.0, 2.0]], adjoint.float16), Tensor([0.25])).dtype is adjoint.float16

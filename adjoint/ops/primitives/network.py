@@ -169,7 +169,9 @@ class BatchNorm(Primitive):
         center, spread = operand(op, mean, "mean"), operand(op, variance, "variance")
         normalization.check_channels(op, x, scale=gamma, bias=beta, mean=center, variance=spread)
         if not self.is_training:
-            return apply(made(BatchNormInference, self.epsilon), x, gamma, beta, center, spread), center, spread, center, spread
+            wide = normalization.beside(x, gamma)
+            y = apply(made(BatchNormInference, self.epsilon), wide, gamma, beta, center, spread)
+            return y.astype(x.dtype, copy=False), center, spread, center, spread
         y, batch_mean, batch_variance = normalization.batch_normalized(
             x, center, spread, gamma, beta, self.epsilon, 1.0 - self.momentum, self.momentum)
         return y, batch_mean, batch_variance, batch_mean, batch_variance
