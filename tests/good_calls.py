@@ -166,6 +166,7 @@ ops.MultitypeFuncGraph('own'); ops.GetNext([ms.float32], [(2,)], 1, 'queue'); op
 ops.unregister_queue('queue'); ops.AllReduce()(x); ops.AllGather()(x); ops.ReduceScatter()(x); ops.Broadcast(0)(x); ops.Reduce(0)(x)
 ops.AlltoAll(1, 0, 1)(x); ops.Barrier()()
 ops.ApplyFtrl()(parameter, kept, second, row, 0.1, 0.1, 0.1, -0.5)
+ops.CTCLoss()(spoken, label_places, label_values, spoken_lengths)
 ops.LRN(1)(image); ops.TensorScatterMul()(x, pairs, row[:2]); ops.TensorScatterDiv()(x, pairs, row[:2])
 ops.ScatterMul()(parameter, classes, row[:2]); ops.ScatterDiv()(parameter, classes, row[:2])
 ops.ScatterNdMul()(parameter, singles, row[:2]); ops.ScatterNdDiv()(parameter, singles, row[:2])
@@ -309,6 +310,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "columns": lambda: drawn(1, 4, 4), "corners": lambda: drawn(3, 4), "scored": lambda: drawn(3, 5),
     "patches": lambda: drawn(1, 1, 4, 4), "spoken": lambda: drawn(4, 2, 3), "labels": lambda: Tensor([[1, 2], [2, 1]], ms.int32),
     "spoken_lengths": lambda: Tensor([4, 3], ms.int32), "label_lengths": lambda: Tensor([2, 1], ms.int32),
+    "label_places": lambda: Tensor([[0, 0], [0, 1], [1, 0]]), "label_values": lambda: Tensor([1, 0, 1], ms.int32),
     "four": lambda: drawn(1, 4, 2, 2), "pooled": lambda: drawn(1, 2, 2, 2), "whole": lambda: Tensor([[1, 2, 3], [4, 5, 6]], ms.int32),
     "truth": lambda: Tensor([[True, False, True], [False, True, True]]), "classes": lambda: Tensor([0, 1], ms.int32),
     "places": lambda: Tensor([[0, 1, 0]]), "pairs": lambda: Tensor([[0, 1], [1, 2]]), "signs": lambda: Tensor([1, -1]),

@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota
-from adjoint.ir.types import I64, tensor
+from adjoint.ir.types import I32, I64, tensor
+from adjoint.ops.activations import log_softmax
 from adjoint.ops.arguments import ArgumentMistake, choice, flag, integer, operand, wrong
-from adjoint.ops.arithmetic import isinf, logical_and, not_equal, stop_gradient, where
+from adjoint.ops.arithmetic import equal, isinf, logical_and, not_equal, stop_gradient, where
 from adjoint.ops.creation import full
 from adjoint.ops.logsums import logaddexp
 from adjoint.ops.parts import concat, framed, narrow, unstack
 from adjoint.ops.picking import gather_elements, indices_argument
-from adjoint.ops.reduction import mean, sum
+from adjoint.ops.reduction import cumsum, mean, sum
+from adjoint.ops.scattering import tensor_scatter_update
 from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, squeeze
-from adjoint.runtime.tensor.run_time_checks import checked_on_host
+from adjoint.runtime.gradients.grad import grad
+from adjoint.runtime.tensor.run_time_checks import checked_on_host, emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["ctc_loss"]
@@ -60,31 +65,7 @@ def ctc_loss(
     checked_on_host(_check(steps, labels.shape[1], classes), labels, steps_held, held)
     labels, steps_held, held = (given.astype(I64, copy=False) for given in (labels, steps_held, held))
 
-    # Blanks stand before, between and behind the labels: place 2 i + 1 has label i.
-    width = 2 * labels.shape[1] + 1
-    inside = apply(made(Iota, tensor(I64, (1, labels.shape[1])), 1)) < expand_dims(held, 1)
-    shown = where(inside, labels, void)
-    blanks = full((n, labels.shape[1], 1), void, dtype=I64)
-    places = concat((reshape(concat((blanks, expand_dims(shown, 2)), 2), (n, width - 1)), full((n, 1), void, dtype=I64)), 1)
-    given = gather_elements(x, 2, broadcast_to(expand_dims(places, 0), (steps, n, width)))
-    nothing = constant(-math.inf, x.dtype)
-
-    def behind(row: Tensor, count: int) -> Tensor:
-        """What stands `count` places before each, and nothing before the first."""
-        return framed(narrow(row, 1, 0, max(0, width - count)), ((0, 0), (min(count, width), 0)), -math.inf)
-
-    number = apply(made(Iota, tensor(I64, (1, width)), 1))
-    before = framed(narrow(places, 1, 0, max(0, width - 2)), ((0, 0), (min(2, width), 0)), void)
-    skips = logical_and(not_equal(places, void), not_equal(places, before))  # a blank between two different labels may be left out
-    alpha = where(number < 2, given[0], nothing)
-    rows = [alpha]
-    for t, emitted in enumerate(unstack(given)[1:], 1):
-        reached = logaddexp(logaddexp(alpha, behind(alpha, 1)), where(skips, behind(alpha, 2), nothing)) + emitted
-        alpha = where(expand_dims(steps_held > t, 1), reached, alpha)
-        rows.append(alpha)
-    last = expand_dims(held * 2, 1)
-    ends = logaddexp(gather_elements(alpha, 1, last), where(last > 0, gather_elements(alpha, 1, where(last > 0, last - 1, 0)), nothing))
-    losses = -squeeze(ends, 1)
+    losses, rows = _alignments(x, labels, steps_held, held, void)
     if zeroed:
         losses = where(isinf(losses), constant(0.0, x.dtype), losses)
     if kind == "mean":
@@ -105,3 +86,111 @@ def _check(steps: int, longest: int, classes: int) -> Any:
                 raise wrong("CTCLoss", "targets", f"classes in [0, {classes})", row[:length].tolist(), ArgumentMistake)
 
     return lengths
+
+
+def _alignments(
+    x: Tensor, labels: Tensor, steps_held: Tensor, held: Tensor, void: int, *, merged: bool = True
+) -> tuple[Tensor, list[Tensor]]:
+    """The negative logarithms [n] of the probabilities of the labels, and the forward ones [n, 2 s + 1] of each step; all in Int64.
+
+    merged  whether a label may last several steps; else each step gives another label or a blank
+    """
+    steps, n, _ = x.shape
+    # Blanks stand before, between and behind the labels: place 2 i + 1 has label i.
+    width = 2 * labels.shape[1] + 1
+    inside = apply(made(Iota, tensor(I64, (1, labels.shape[1])), 1)) < expand_dims(held, 1)
+    shown = where(inside, labels, void)
+    blanks = full((n, labels.shape[1], 1), void, dtype=I64)
+    places = concat((reshape(concat((blanks, expand_dims(shown, 2)), 2), (n, width - 1)), full((n, 1), void, dtype=I64)), 1)
+    given = gather_elements(x, 2, broadcast_to(expand_dims(places, 0), (steps, n, width)))
+    nothing = constant(-math.inf, x.dtype)
+
+    def behind(row: Tensor, count: int) -> Tensor:
+        """What stands `count` places before each, and nothing before the first."""
+        return framed(narrow(row, 1, 0, max(0, width - count)), ((0, 0), (min(count, width), 0)), -math.inf)
+
+    number = apply(made(Iota, tensor(I64, (1, width)), 1))
+    before = framed(narrow(places, 1, 0, max(0, width - 2)), ((0, 0), (min(2, width), 0)), void)
+    # A blank between two different labels may be left out; between two equal ones where these are not merged.
+    skips = logical_and(not_equal(places, void), not_equal(places, before)) if merged else not_equal(places, void)
+    alpha = where(number < 2, given[0], nothing)
+    rows = [alpha]
+    for t, emitted in enumerate(unstack(given)[1:], 1):
+        stayed = alpha if merged else where(equal(places, void), alpha, nothing)
+        reached = logaddexp(logaddexp(stayed, behind(alpha, 1)), where(skips, behind(alpha, 2), nothing)) + emitted
+        alpha = where(expand_dims(steps_held > t, 1), reached, alpha)
+        rows.append(alpha)
+    last = expand_dims(held * 2, 1)
+    ends = logaddexp(gather_elements(alpha, 1, last), where(last > 0, gather_elements(alpha, 1, where(last > 0, last - 1, 0)), nothing))
+    return -squeeze(ends, 1), rows
+
+
+def ctc_loss_of_scores(
+    x: Any, labels_indices: Any, labels_values: Any, sequence_length: Any, *, collapsed: bool, merged: bool, longer: bool
+) -> tuple[Tensor, Tensor]:
+    """The negative logarithms [n] of the probabilities of labels by softmax of scores, and their gradients by the scores.
+
+    x                [t, n, c], scores; the last class is the blank
+    labels_indices   [k, 2], Int64: the sequence of each label and its place there
+    labels_values    [k], Int32, classes; blanks among them are left out
+    sequence_length  [n], Int32, how many steps of each sequence count
+    collapsed        whether of equal labels that follow each other one counts
+    merged           whether a label may last several steps
+    longer           whether a sequence with more labels than steps has an infinite loss; else it is an ArgumentMistake
+
+    The gradient of an infinite loss is 0.
+    """
+    op = "CTCLoss"
+    scores, places = operand(op, x, "x"), operand(op, labels_indices, "labels_indices")
+    values, lengths = operand(op, labels_values, "labels_values"), operand(op, sequence_length, "sequence_length")
+    if not scores.dtype.is_float:
+        raise wrong(op, "x", "a Tensor of a floating point type", scores, TypeError)
+    for name, given, dtype in (("labels_indices", places, I64), ("labels_values", values, I32), ("sequence_length", lengths, I32)):
+        if given.dtype is not dtype:
+            raise wrong(op, name, f"a Tensor of {dtype}", given, TypeError)
+    if scores.ndim != 3 or 0 in scores.shape:
+        raise wrong(op, "x", "of shape [t, n, c] with at least one step, sequence and class", scores)
+    steps, n, classes = scores.shape
+    if values.ndim != 1:
+        raise wrong(op, "labels_values", "of 1 dimension", values)
+    if places.shape != (values.size, 2):
+        raise wrong(op, "labels_indices", f"of shape ({values.size}, 2), a row for each label", places)
+    if lengths.shape != (n,):
+        raise wrong(op, "sequence_length", f"of shape ({n},)", lengths)
+    checked_on_host(_check_scores(steps, n, classes, longer), places, values, lengths)
+    # How long the longest row of labels is, a graph does not know before it runs: there as many as there are labels in all.
+    width = max(1, values.size if emitting() or not values.size else int(places.asnumpy()[:, 1].max()) + 1)
+    dense = tensor_scatter_update(full((n, width), classes - 1, dtype=I64), places, values.astype(I64))
+    keeps = not_equal(dense, classes - 1)
+    if collapsed:
+        before = framed(narrow(dense, 1, 0, width - 1), ((0, 0), (1, 0)), -1)
+        keeps = logical_and(keeps, not_equal(dense, before))
+    order = where(keeps, cumsum(keeps.astype(I64), 1) - 1, width)
+    row = broadcast_to(apply(made(Iota, tensor(I64, (n, 1)), 0)), (n, width))
+    target = concat((expand_dims(row, 2), expand_dims(order, 2)), 2)
+    packed = narrow(tensor_scatter_update(full((n, width + 1), 0, dtype=I64), target, dense), 1, 0, width)
+    held, counted = sum(keeps.astype(I64), 1), lengths.astype(I64)
+
+    def losses(given: Tensor) -> Tensor:
+        found = _alignments(log_softmax(given, 2), packed, counted, held, classes - 1, merged=merged)[0]
+        return where(isinf(found), constant(math.inf, given.dtype), found)
+
+    return losses(scores), stop_gradient(grad(lambda given: sum(losses(given)))(scores))
+
+
+def _check_scores(steps: int, n: int, classes: int, longer: bool) -> Any:
+    def fitting(places: Tensor, values: Tensor, lengths: Tensor) -> None:
+        where_, labels, counted = places.asnumpy(), values.asnumpy(), lengths.asnumpy()
+        if counted.min() < 1 or counted.max() > steps:
+            raise wrong("CTCLoss", "sequence_length", f"lengths in [1, {steps}]", counted.tolist(), ArgumentMistake)
+        if labels.size and (labels.min() < 0 or labels.max() >= classes):
+            raise wrong("CTCLoss", "labels_values", f"classes in [0, {classes})", labels.tolist(), ArgumentMistake)
+        if labels.size and (where_.min() < 0 or where_[:, 0].max() >= n or where_[:, 1].max() >= labels.size):
+            raise wrong("CTCLoss", "labels_indices", f"rows of a sequence in [0, {n}) and the place of a label in it, without gaps",
+                        where_.tolist(), ArgumentMistake)
+        many = np.bincount(where_[:, 0], minlength=n)
+        if not longer and (many > counted).any():
+            raise wrong("CTCLoss", "labels_indices", f"at most as many labels of a sequence as it has steps, {counted.tolist()}",
+                        many.tolist(), ArgumentMistake)
+
+    return fitting

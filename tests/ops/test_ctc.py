@@ -66,3 +66,16 @@ def test_hinge() -> None:
     assert nn.HingeEmbeddingLoss(1.0, "none")(x, y).tolist() == [0.5, 0.0, 1.25, 0.25]
     assert float(nn.HingeEmbeddingLoss()(x, y)) == 0.5
     assert ms.grad(lambda x: ops.hinge_embedding_loss(x, y, reduction="sum"))(x).tolist() == [1.0, 0.0, -1.0, 1.0]
+
+
+def test_scores() -> None:
+    """The operator of MindSpore's first versions: a graph gives the same bits, and a sequence without labels is one of blanks."""
+    places, values, lengths = Tensor([[0, 1], [0, 0]]), Tensor([1, 0], ms.int32), Tensor([3, 2], ms.int32)
+    scores = Tensor(np.random.default_rng(2).normal(size=(3, 2, 4)))
+    losses, gradients = ops.CTCLoss()(scores, places, values, lengths)
+    logits = scores.asnumpy()
+    chances = np.exp(logits) / np.exp(logits).sum(2, keepdims=True)
+    np.testing.assert_allclose(losses.asnumpy()[1], -np.log(chances[:2, 1, 3]).sum(), 1e-12)
+    np.testing.assert_allclose(gradients.asnumpy().sum(2), 0, atol=1e-12)
+    graph = ms.jit(lambda x: ops.CTCLoss()(x, places, values, lengths))(scores)
+    assert [x.asnumpy().tobytes() for x in graph] == [x.asnumpy().tobytes() for x in (losses, gradients)]

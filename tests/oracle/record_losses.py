@@ -91,8 +91,25 @@ MARGINS = (
     "ops.multi_margin_loss(wave(2, 3), Tensor([1, 2]), margin=1.0)",
     "nn.MultilabelMarginLoss('a')",
 )
+CTC = "wave(4, 2, 3), Tensor([[0, 0], [0, 1], [1, 0]]), i32([0, 0, 1]), i32([4, 3])"
+SHORT = "wave(2, 2, 3), Tensor([[0, 0], [0, 1], [0, 2], [1, 0]]), i32([0, 1, 0, 1]), i32([2, 2])"
+SEQUENCES = (
+    "curve(lambda x: ops.operations.CTCLoss()(x, Tensor([[0, 0], [0, 1], [1, 0]]), i32([0, 0, 1]), i32([4, 3]))[0], wave(4, 2, 3))",
+    f"ops.operations.CTCLoss()({CTC})",
+    f"ops.operations.CTCLoss(ctc_merge_repeated=False)({CTC})",
+    f"ops.operations.CTCLoss(True)({CTC})",
+    f"ops.operations.CTCLoss(True, False)({CTC})",
+    f"ops.operations.CTCLoss(ignore_longer_outputs_than_inputs=True)({SHORT})",
+    f"ops.operations.CTCLoss()({SHORT})",
+    "ops.operations.CTCLoss()(wave(2, 2, 3), Tensor([[0, 0], [0, 1], [1, 0]]), i32([0, 0, 1]), i32([2, 2]))",
+    "ops.operations.CTCLoss()(wave(2, 2, 3), Tensor([[0, 0], [1, 0]]), i32([0, 1]), i32([2, 3]))",
+    "ops.operations.CTCLoss()(wave(2, 2, 3), i32([[0, 0], [1, 0]]), i32([0, 1]), i32([2, 2]))",
+    "ops.operations.CTCLoss()(wave(2, 2, 3), Tensor([[0, 0], [1, 0]]), i32([0, 1, 1]), i32([2, 2]))",
+    "ops.operations.CTCLoss()(wave(2, 3), Tensor([[0, 0], [1, 0]]), i32([0, 1]), i32([2, 2]))",
+    "ops.operations.CTCLoss(1)",
+)
 
 
 def record() -> dict[str, Any]:
     return {"errors": outcomes(ERRORS, brief), "likelihoods": outcomes(LIKELIHOODS, brief), "segments": outcomes(SEGMENTS, brief),
-            "margins": outcomes(MARGINS, brief)}
+            "margins": outcomes(MARGINS, brief), "sequences": outcomes(SEQUENCES, brief)}

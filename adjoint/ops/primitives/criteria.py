@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ops import activations, arithmetic, losses, margin_losses, picking, reduction
+from adjoint.ops import activations, arithmetic, ctc, losses, margin_losses, picking, reduction
 from adjoint.ops.arguments import choice, flag, float_only, integer, real, whole, wrong
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
-    "BCEWithLogitsLoss", "BinaryCrossEntropy", "KLDivLoss", "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss",
+    "BCEWithLogitsLoss", "BinaryCrossEntropy", "CTCLoss", "KLDivLoss", "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss",
     "SigmoidCrossEntropyWithLogits", "SmoothL1Loss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits",
     "SparseSoftmaxCrossEntropyWithLogits", "TripletMarginLoss",
 ]
@@ -136,3 +136,30 @@ class TripletMarginLoss(Primitive):
 
     def __call__(self, x: Any, positive: Any, negative: Any, margin: Any) -> Tensor:
         return margin_losses.triplet_margin_loss(x, positive, negative, margin, self.p, self.eps, self.swap, self.reduction)
+
+
+class CTCLoss(Primitive):
+    """Connectionist temporal classification of scores [t, n, c], whose last class is the blank: losses [n], and their gradients.
+
+    preprocess_collapse_repeated       whether of equal labels that follow each other one counts
+    ctc_merge_repeated                 whether a label may last several steps
+    ignore_longer_outputs_than_inputs  whether a sequence with more labels than steps has an infinite loss; else it is an error
+
+    labels_indices   [k, 2], Int64: the sequence of each label and its place there
+    labels_values    [k], Int32; blanks among them are left out
+    sequence_length  [n], Int32, how many steps of each sequence count
+    """
+
+    def __init__(
+        self, preprocess_collapse_repeated: bool = False, ctc_merge_repeated: bool = True, ignore_longer_outputs_than_inputs: bool = False
+    ):
+        op = "CTCLoss"
+        super().__init__(
+            preprocess_collapse_repeated=flag(op, "preprocess_collapse_repeated", preprocess_collapse_repeated),
+            ctc_merge_repeated=flag(op, "ctc_merge_repeated", ctc_merge_repeated),
+            ignore_longer_outputs_than_inputs=flag(op, "ignore_longer_outputs_than_inputs", ignore_longer_outputs_than_inputs))
+
+    def __call__(self, x: Any, labels_indices: Any, labels_values: Any, sequence_length: Any) -> tuple[Tensor, Tensor]:
+        return ctc.ctc_loss_of_scores(
+            x, labels_indices, labels_values, sequence_length, collapsed=self.preprocess_collapse_repeated,
+            merged=self.ctc_merge_repeated, longer=self.ignore_longer_outputs_than_inputs)
