@@ -68,7 +68,7 @@ def init_process_group(
                                   ("rank", rank, int), ("group_name", group_name, str)):
         if value is not None and not isinstance(value, kind):
             raise wrong(name, argument, f"of type {kind.__name__}", value, TypeError)
-    if backend != "hccl":
+    if not isinstance(backend, str) or backend != "hccl":
         raise ValueError(f"For '{name}', the argument 'backend' must be 'hccl', which means MPI here, but got {backend!r}.")
     if init_method is not None or store is not None:
         raise NotImplementedError("adjoint's processes are connected by MPI's launcher, `mpirun -n 4 python train.py`: leave 'init_method' "
@@ -124,7 +124,7 @@ def new_group(
         return WORLD
     if not isinstance(ranks, list):
         raise TypeError(f"For 'new_group', the argument 'ranks' must be a list, but got {type(ranks)}.")
-    if backend not in (None, "hccl", "mccl"):
+    if backend is not None and (not isinstance(backend, str) or backend not in ("hccl", "mccl")):
         raise TypeError(f"For 'new_group', the argument 'backend' must be 'hccl' or 'mccl', but got {backend!r}.")
     name = f"{backend or 'hccl'}_{len(ranks)}_{'_'.join(map(str, sorted(ranks)))}"
     management.create_group(name, sorted(ranks))
@@ -199,7 +199,7 @@ def _place(name: str, argument: str, rank: Any, ranks: Sequence[int]) -> int:
 
 
 def _reduction(name: str, op: Any) -> str:
-    if op not in REDUCTIONS:
+    if not isinstance(op, str) or op not in REDUCTIONS:
         raise wrong(name, "op", f"one of {', '.join(map(repr, REDUCTIONS))}", repr(op), TypeError)
     return op
 
@@ -464,8 +464,9 @@ class P2POp:
     """
 
     def __init__(self, op: Any, tensor: Any, peer: int, group: str | None = None, tag: int = 0):
-        self.sends = op in (isend, "isend")
-        if not self.sends and op not in (irecv, "irecv"):
+        named = {"isend": isend, "irecv": irecv}.get(op) if isinstance(op, str) else op
+        self.sends = named is isend
+        if named is not isend and named is not irecv:
             raise wrong("P2POp", "op", "isend or irecv", op, TypeError)
         if tag != 0:
             raise NotImplementedError("For 'P2POp', the argument 'tag' must be 0, as in MindSpore.")

@@ -62,13 +62,15 @@ def test_one_process_is_a_group() -> None:
 
 @pytest.mark.usefixtures("initialised")
 @pytest.mark.parametrize(("kind", "call"), [
-    (TypeError, lambda: d.all_reduce(3)), (TypeError, lambda: d.all_reduce(X, "mean")), (TypeError, lambda: d.all_reduce(X, group=3)),
+    (TypeError, lambda: d.all_reduce(3)), (TypeError, lambda: d.all_reduce(X, "mean")),
+    (TypeError, lambda: d.all_reduce(X, X)), (TypeError, lambda: d.all_reduce(X, group=3)),
     (TypeError, lambda: d.all_reduce(X, async_op=1)),  # type: ignore[arg-type]
     (RuntimeError, lambda: d.all_reduce(X, group="nobody")), (TypeError, lambda: d.broadcast(X, "a")),  # type: ignore[arg-type]
     (ValueError, lambda: d.broadcast(X, 1)), (TypeError, lambda: d.get_rank(3)), (ValueError, lambda: d.init_process_group("gloo")),
     (TypeError, lambda: d.init_process_group(world_size="a")), (ValueError, lambda: d.init_process_group(world_size=3)),
     (NotImplementedError, lambda: d.init_process_group(init_method="tcp://1.1.1.1:1", world_size=1, rank=0)),
-    (TypeError, lambda: d.P2POp("x", X, 0)), (NotImplementedError, lambda: d.P2POp("isend", X, 0, tag=1)),
+    (TypeError, lambda: d.P2POp("x", X, 0)), (TypeError, lambda: d.P2POp(X, X, 0)),
+    (NotImplementedError, lambda: d.P2POp("isend", X, 0, tag=1)),
     (TypeError, lambda: d.batch_isend_irecv([])), (NotImplementedError, lambda: d.isend(X, 1)), (ValueError, lambda: d.send(X, 0)),
     (ValueError, lambda: d.recv(X, 3)), (TypeError, lambda: d.new_group(3)), (TypeError, lambda: d.new_group([0], backend="nccl")),
     (ValueError, lambda: d.new_group([1])), (TypeError, lambda: d.destroy_process_group(3)),
