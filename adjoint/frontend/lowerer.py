@@ -31,30 +31,30 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.diagnostics import Loc
-from adjoint.frontend.access import Access
-from adjoint.frontend.assignment import Assignment
-from adjoint.frontend.builtins import Builtins
-from adjoint.frontend.call_stack import CallStack
-from adjoint.frontend.calls import Calls
-from adjoint.frontend.comprehensions import Comprehensions
-from adjoint.frontend.conditions import Conditions
-from adjoint.frontend.decisions import Decisions
-from adjoint.frontend.expressions import Expressions
-from adjoint.frontend.frame import Closure
-from adjoint.frontend.functions import Functions
-from adjoint.frontend.if_statements import IfStatements
-from adjoint.frontend.instances import Instances
-from adjoint.frontend.iterators import Iterators
-from adjoint.frontend.loop_statements import LoopStatements
-from adjoint.frontend.loops import Looping
-from adjoint.frontend.names import Names
-from adjoint.frontend.objects import Objects
-from adjoint.frontend.operators import Operators
-from adjoint.frontend.patterns import Patterns
-from adjoint.frontend.python_calls import PythonCalls
-from adjoint.frontend.python_functions import as_python, names_around
-from adjoint.frontend.runner import Runner
-from adjoint.frontend.statements import Statements
+from adjoint.frontend.calls.builtins import Builtins
+from adjoint.frontend.calls.calls import Calls
+from adjoint.frontend.calls.functions import Functions
+from adjoint.frontend.calls.instances import Instances
+from adjoint.frontend.calls.python_calls import PythonCalls
+from adjoint.frontend.calls.python_functions import as_python, names_around
+from adjoint.frontend.changes.objects import Objects
+from adjoint.frontend.code.assignment import Assignment
+from adjoint.frontend.code.comprehensions import Comprehensions
+from adjoint.frontend.code.conditions import Conditions
+from adjoint.frontend.code.expressions import Expressions
+from adjoint.frontend.code.if_statements import IfStatements
+from adjoint.frontend.code.loop_statements import LoopStatements
+from adjoint.frontend.code.patterns import Patterns
+from adjoint.frontend.code.statements import Statements
+from adjoint.frontend.control.loops import Looping
+from adjoint.frontend.operations.access import Access
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.decisions import Decisions
+from adjoint.frontend.operations.iterators import Iterators
+from adjoint.frontend.operations.names import Names
+from adjoint.frontend.operations.operators import Operators
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.values.frame import Closure
 from adjoint.frontend.world import World
 
 __all__ = ["Lowerer"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from adjoint.diagnostics import At
-from adjoint.frontend.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace, ObjectPlace
+from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, NamesPlace, ObjectPlace
 
 
 def test_changes_of_a_branch_are_taken_back() -> None:

@@ -15,7 +15,7 @@ from things import Thing
 
 from adjoint import Tensor, jit
 from adjoint.diagnostics import CompileError
-from adjoint.frontend.outside import Outside
+from adjoint.frontend.changes.outside import Outside
 
 X = Tensor(np.array([1.0, 2.0], np.float32))
 LIST, TABLE = [3, 1, 2], {"rate": 2.0}

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from adjoint.frontend.scope import assigned_names, changed_at, declared, jumps, names_of, reads_name
+from adjoint.frontend.tree.scope import assigned_names, changed_at, declared, jumps, names_of, reads_name
 
 
 def body(text: str) -> list[ast.stmt]:

@@ -18,7 +18,7 @@ import pytest
 
 from adjoint.budget import budget
 from adjoint.diagnostics import At, CompileError, Diagnostic
-from adjoint.frontend.source import definition_of
+from adjoint.frontend.tree.source import definition_of
 
 
 @pytest.fixture

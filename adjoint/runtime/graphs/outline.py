@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from adjoint.frontend.text import RunTimeText
+from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.types import TensorType
 from adjoint.runtime.graphs.guards import constants
 from adjoint.runtime.tensor.structure import items, mapped

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from adjoint.frontend import errors
-from adjoint.frontend.branches import PerhapsNone, Unreachable
+from adjoint.frontend.control.branches import PerhapsNone, Unreachable
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Host, Value
 from adjoint.ir.ops.control import Cell as CellOp

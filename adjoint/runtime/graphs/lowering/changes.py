@@ -1,6 +1,6 @@
 """What parsed code changes in objects of the library: a tensor of the graph that is written in place, a cell whose methods are called.
 
-Both are places as the frontend's journal keeps them (`adjoint.frontend.journal`).
+Both are places as the frontend's journal keeps them (`adjoint.frontend.changes.journal`).
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ import numpy as np
 from adjoint.diagnostics import CompileError, Loc
 from adjoint.frontend import errors
 from adjoint.frontend.lowerer import Lowerer
-from adjoint.frontend.operators import ZeroDivisor
-from adjoint.frontend.text import RunTimeText
+from adjoint.frontend.operations.operators import ZeroDivisor
+from adjoint.frontend.values.text import RunTimeText
 from adjoint.frontend.world import Kind
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Host, Literal, Region, Value, symbol_like, tensor_type

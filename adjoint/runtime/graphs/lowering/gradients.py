@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint.frontend import errors
-from adjoint.frontend.branches import Unreachable
+from adjoint.frontend.control.branches import Unreachable
 from adjoint.ir.core import Atom, Literal, Region, Value
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Gradient, Pull, Record

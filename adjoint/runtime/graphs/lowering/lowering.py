@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.diagnostics import Loc
-from adjoint.frontend.branches import Unreachable
+from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Function, Module, Region, Value, tensor_type
 from adjoint.passes.escapes import with_escapes

@@ -9,7 +9,7 @@ from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from adjoint.frontend import errors
-from adjoint.frontend.journal import AttributePlace, ObjectPlace
+from adjoint.frontend.changes.journal import AttributePlace, ObjectPlace
 from adjoint.ir.core import Atom, Literal
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.shape import Concat, Reshape
@@ -35,8 +35,8 @@ _OF_ALL_BELOW = frozenset({
 })
 """Methods of a cell that tell about all cells below."""
 _WITHOUT_PARTS = frozenset({int, float, bool, str, bytes, complex, type(None), GraphTensor, GraphNumber})
-_WITHOUT_STATE = frozenset({"builtins", "functools", "types", "numpy", "adjoint.frontend.frame", "adjoint.frontend.text",
-                            "adjoint.frontend.numbers", "adjoint.runtime.graphs.jit"})
+_WITHOUT_STATE = frozenset({"builtins", "functools", "types", "numpy", "adjoint.frontend.values.frame", "adjoint.frontend.values.text",
+                            "adjoint.frontend.values.numbers", "adjoint.runtime.graphs.jit"})
 """Modules of classes whose objects have nothing in them that `values.key` does not see."""
 
 

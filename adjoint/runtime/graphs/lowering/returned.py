@@ -26,13 +26,13 @@ import numpy as np
 
 from adjoint.diagnostics import CompileError
 from adjoint.frontend import errors
-from adjoint.frontend.branches import PerhapsNone
-from adjoint.frontend.chosen import check
-from adjoint.frontend.frame import UNBOUND, Closure, Unusable
+from adjoint.frontend.calls.python_functions import python_function
+from adjoint.frontend.changes.outside import beneath
+from adjoint.frontend.control.branches import PerhapsNone
 from adjoint.frontend.lowerer import Lowerer
-from adjoint.frontend.outside import beneath
-from adjoint.frontend.python_functions import python_function
-from adjoint.frontend.text import RunTimeText
+from adjoint.frontend.values.chosen import check
+from adjoint.frontend.values.frame import UNBOUND, Closure, Unusable
+from adjoint.frontend.values.text import RunTimeText
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.graphs.outline import Remade
 from adjoint.runtime.tensor.structure import items, like

@@ -1,0 +1,376 @@
+"""Replacements of Python's built-in functions, for arguments that are dynamic values or functions of the user's."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.calls.python_calls import PythonCalls
+from adjoint.frontend.changes.journal import AttributePlace, ContentsPlace
+from adjoint.frontend.changes.objects import Objects
+from adjoint.frontend.control.branches import Difference
+from adjoint.frontend.control.loops import Looping
+from adjoint.frontend.operations.access import Access
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.iterators import Iterators
+from adjoint.frontend.operations.operators import Operators
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.values.frame import Closure
+from adjoint.frontend.values.numbers import RunTimeRange
+from adjoint.frontend.values.text import RunTimeText
+from adjoint.frontend.world import World
+
+__all__ = ["PYTHON", "Builtins"]
+
+
+class Builtins:
+    """The parts that the functions here use."""
+
+    def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, iterators: Iterators, branching: Looping,
+                 access: Access, python: PythonCalls, run: Runner):
+        self.world, self.stack, self.objects, self.operators = world, stack, objects, operators
+        self.iterators, self.branching, self.access, self.python, self.run = iterators, branching, access, python, run
+
+
+Special = Callable[[Builtins, tuple[Any, ...], dict[str, Any]], Any]
+"""Calls one of Python's functions, with positional and keyword arguments."""
+
+PYTHON: dict[Any, Special] = {}
+"""By a function of Python's, the function that is called in its place."""
+
+
+def _for(*functions: Any) -> Callable[[Special], Special]:
+    def register(special: Special) -> Special:
+        PYTHON.update(dict.fromkeys(functions, special))
+        return special
+
+    return register
+
+
+@_for(print)
+def _print(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Print when the graph runs, in its place among the effects."""
+
+    for name, x in kwargs.items():
+        if on.objects.is_late(x):
+            raise errors.NOT_A_CONSTANT.at(on.world.loc, f"`{name}` has a tensor in it", help=f"let `{name}` be a Python value")
+
+    def shown(*values: Any) -> None:
+        builtins.print(*values, **kwargs)
+
+    on.world.effect("print", shown, args)
+
+
+def _number(kind: type) -> Special:
+    def convert(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) == 1 and not kwargs and on.world.is_dynamic(args[0]):
+            return on.world.number(kind.__name__, args[0])
+        return kind(*args, **kwargs)
+
+    return convert
+
+
+PYTHON.update({kind: _number(kind) for kind in (int, float, bool)})
+
+
+@_for(range)
+def _range(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not any(on.world.is_dynamic(x) for x in args):
+        return range(*args, **kwargs)
+    if not 1 <= len(args) <= 3 or kwargs:
+        raise TypeError(f"range expected 1 to 3 arguments, got {len(args)}")
+    whole = [on.world.number("int", x) if on.world.is_dynamic(x) else x for x in args]
+    start, stop, step = (0, whole[0], 1) if len(whole) == 1 else (*whole, 1) if len(whole) == 2 else whole
+    return RunTimeRange(start, stop, step)
+
+
+@_for(isinstance)
+def _isinstance(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    x, kinds = args
+    on.objects.outside.unparsed.given(kinds)
+    kind = _python_type(on, x)
+    return isinstance(x, kinds) if kind is type(x) else issubclass(kind, kinds)
+
+
+@_for(type)
+def _type(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _python_type(on, args[0]) if len(args) == 1 else type(*args, **kwargs)
+
+
+def _python_type(on: Builtins, x: Any) -> type:
+    if isinstance(x, RunTimeText):
+        return str
+    if isinstance(x, Closure):
+        return types.FunctionType
+    kind = on.world.kind(x) if on.world.is_dynamic(x) else None
+    if kind is not None and kind.category != "tensor":
+        return {"int": int, "float": float, "bool": bool}[kind.category]
+    return on.world.python_type(x)
+
+
+@_for(len)
+def _len(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 1 and isinstance(args[0], (RunTimeText, RunTimeRange)):
+        what = "text with a tensor" if isinstance(args[0], RunTimeText) else "range with a run-time number"
+        raise errors.VALUE_NEEDED.at(on.world.loc, f"the length of a {what} in it is not known while parsing",
+                                     help="compute with the tensor or number itself")
+    return on.operators.called_special(args[0], "__len__", (), lambda: len(args[0])) if len(args) == 1 else len(*args, **kwargs)
+
+
+@_for(abs)
+def _abs(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return on.operators.called_special(args[0], "__abs__", (), lambda: abs(args[0])) if len(args) == 1 else abs(*args, **kwargs)
+
+
+@_for(hash)
+def _hash(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if any(on.objects.is_late(x) and not on.world.is_tensor(x) for x in args):
+        raise errors.VALUE_NEEDED.at(on.world.loc, "the hash of a run-time number is not known while parsing",
+                                     help="use keys that are Python values")
+    return hash(*args, **kwargs)
+
+
+@_for(divmod)
+def _divmod(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 2 and any(on.world.is_dynamic(x) and not on.world.is_tensor(x) for x in args):
+        return args[0] // args[1], args[0] % args[1]
+    return divmod(*args, **kwargs)
+
+
+@_for(str)
+def _str(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if args and on.objects.is_late(args[0]):
+        return RunTimeText(((args[0], "", args[1] if len(args) > 1 else ""),))
+    return str(*args, **kwargs)
+
+
+@_for(repr)
+def _repr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return RunTimeText(((args[0], "r", ""),)) if on.objects.is_late(args[0]) else repr(args[0])
+
+
+@_for(format)
+def _format(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return RunTimeText(((args[0], "", args[1] if len(args) > 1 else ""),)) if on.objects.is_late(args[0]) else format(*args, **kwargs)
+
+
+def _extreme(function: Any, better: Callable[[Any, Any], Any]) -> Special:
+    """Return a replacement of `max` or `min`; of equal items the first is taken, as in Python."""
+
+    def extreme(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        items = list(_items(on, args[0])) if len(args) == 1 else list(args)
+        key = kwargs.get("key")
+        if not items:
+            return function(*args, **kwargs)
+        ranked = [(x if key is None else on.run.call(key, (x,), {}), x) for x in items]
+        if not any(on.world.is_dynamic(rank) for rank, _ in ranked):
+            return function(ranked, key=lambda pair: pair[0])[1]
+        best_rank, best = ranked[0]
+        for rank, x in ranked[1:]:
+            wins = better(rank, best_rank)
+            best, best_rank = _chosen(on, wins, (x, rank), (best, best_rank))
+        return best
+
+    return extreme
+
+
+def _chosen(on: Builtins, condition: Any, first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
+    known = on.world.truth(condition)
+    if isinstance(known, bool):
+        return first if known else second
+    a, b = on.branching.branch(lambda: first), on.branching.branch(lambda: second)
+    try:
+        return on.branching.merged(known, a, b, lambda branch: False)
+    except Difference as differ:
+        kinds = " and ".join(on.branching.described(x) for x in (differ.first, differ.second))
+        raise errors.BRANCHES_DIFFER.at(on.world.loc, f"the graph decides which is chosen, but they are {kinds}",
+                                        help="bring all to one type: `float(x)`") from None
+
+
+PYTHON[max] = _extreme(max, lambda a, b: a > b)
+PYTHON[min] = _extreme(min, lambda a, b: a < b)
+
+
+def _quantified(until: bool) -> Special:
+    """Return a replacement of `any` or `all`, for items of which some are dynamic."""
+
+    def quantified(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        (items,) = args
+        found: Any = None
+        for item in _items(on, items):
+            known = on.world.truth(item)
+            if isinstance(known, bool):
+                if known is until:
+                    return until
+                continue
+            number = on.world.number("bool", item)
+            found = number if found is None else found.either(number) if until else found.both(number)
+        return (not until) if found is None else found
+
+    return quantified
+
+
+PYTHON[any] = _quantified(True)
+PYTHON[all] = _quantified(False)
+
+
+def _items(on: Builtins, x: Any) -> Iterable[Any]:
+    if on.world.is_tensor(x):
+        return on.world.rows(x)
+    on.iterators.check(x)
+    on.objects.outside.unparsed.given(x)
+    return x
+
+
+@_for(sum)
+def _sum(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    items = list(_items(on, args[0]))
+    total = args[1] if len(args) > 1 else kwargs.get("start", 0)
+    for item in items:
+        total = total + item
+    return total
+
+
+@_for(map)
+def _map(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) < 2 or kwargs:
+        return map(*args, **kwargs)  # raises what Python raises
+    function, *sequences = args
+    together = zip(*(_items(on, s) for s in sequences))
+    on.iterators.made[id(together)] = together, (None, *sequences)
+    on.iterators.check_ends(together)
+    found = [on.run.call(function, items, {}) for items in together]
+    return on.iterators.begun(map(_itself, found))
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+@_for(filter)
+def _filter(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    function, sequence = args
+    kept: list[Any] = []
+    on.iterators.check_ends(sequence)
+    for item in _items(on, sequence):
+        known = on.world.truth(item if function is None else on.run.call(function, (item,), {}))
+        if not isinstance(known, bool):
+            raise errors.VALUE_NEEDED.at(on.world.loc, "a tensor decides how long a list is",
+                                         help="use `ops.where`, or keep all items and weigh them")
+        if known:
+            kept.append(item)
+    return on.iterators.begun(filter(lambda item: True, kept))
+
+
+@_for(functools.reduce)
+def _reduce(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    function, sequence, *first = args
+    on.iterators.check_ends(sequence)
+    items = [*first, *_items(on, sequence)]
+    if not items:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    return functools.reduce(lambda a, b: on.run.call(function, (a, b), {}), items)
+
+
+def _over_rows(function: Any) -> Special:
+    """Return a replacement of a function of sequences: a tensor counts as the sequence of its rows."""
+
+    def over(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = tuple(on.world.rows(x) if on.world.is_tensor(x) else x for x in args)
+        if any(isinstance(x, RunTimeRange) for x in given):
+            raise errors.VALUE_NEEDED.at(on.world.loc, "a range whose length is not known while parsing is used as a sequence",
+                                         help="loop over it with `for i in range(n)`")
+        return on.python.call(function, given, kwargs)
+
+    return over
+
+
+_SEQUENCES = (zip, enumerate, list, tuple, reversed, itertools.chain, itertools.accumulate)
+PYTHON.update({function: _over_rows(function) for function in _SEQUENCES})
+
+
+@_for(sorted)
+def _sorted(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    items = list(_items(on, args[0]))
+    key = kwargs.get("key")
+    ranks = [x if key is None else on.run.call(key, (x,), {}) for x in items]
+    if any(on.objects.is_late(rank) for rank in ranks) and len(items) > 1:
+        raise errors.VALUE_NEEDED.at(on.world.loc, "tensors decide the order of a list", help="stack them and use `ops.sort`")
+    order = sorted(range(len(items)), key=ranks.__getitem__, **{name: x for name, x in kwargs.items() if name != "key"})
+    found = [items[i] for i in order]
+    on.objects.journal.born(ContentsPlace(found))
+    return found
+
+
+def _name_of(on: Builtins, name: Any) -> Any:
+    if isinstance(name, RunTimeText):
+        raise errors.NOT_A_CONSTANT.at(on.world.loc, "the name of this attribute is a text with a tensor in it",
+                                       help="let a Python value decide which attribute it is")
+    return name
+
+
+@_for(getattr)
+def _getattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    holder, name, *default = args
+    _name_of(on, name)
+    if on.world.is_dynamic(holder):
+        return getattr(holder, name, *default)
+    on.world.read_attribute(holder, name)
+    on.objects.outside.unparsed.read(holder, name)
+    return on.objects.outside.part(holder, name, getattr(holder, name, *default))
+
+
+@_for(hasattr)
+def _hasattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    holder, name = args
+    _name_of(on, name)
+    if not on.world.is_dynamic(holder):
+        on.world.read_attribute(holder, name)
+        on.objects.outside.unparsed.read(holder, name)
+    return hasattr(holder, name)
+
+
+@_for(setattr)
+def _setattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    holder, name, value = args
+    _name_of(on, name)
+    if not on.world.store_attribute(holder, name, value):
+        on.access.set_attribute(holder, name, value)
+
+
+@_for(delattr)
+def _delattr(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    holder, name = args
+    on.objects.journal.touch(AttributePlace(holder, _name_of(on, name)))
+    delattr(holder, name)
+
+
+@_for(callable)
+def _callable(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return callable(*args)
+
+
+@_for(super)
+def _super(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if args:
+        return super(*args)  # pyright: ignore[reportArgumentType] - Python says what is wrong with them
+    frame = on.stack.frame
+    while frame.outer is not None and "__class__" not in frame.cells:
+        frame = frame.outer
+    cell = frame.cells.get("__class__")
+    if cell is None:
+        raise RuntimeError("super(): no arguments")
+    return super(cell.cell_contents, frame.first)
+
+
+@_for(round)
+def _round(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    x = args[0]
+    if on.world.is_dynamic(x) and not on.world.is_tensor(x):
+        return x.rounded(*args[1:], **kwargs)
+    return round(*args, **kwargs)

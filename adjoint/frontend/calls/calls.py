@@ -1,0 +1,112 @@
+"""Calls of any callable: functions of the user's, whose trees are run, cells, the library, and Python's own functions.
+
+A function of Python or NumPy is called while parsing if its result depends on its arguments alone; the results of others would be
+frozen into the graph, so they are refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.frontend.calls.builtins import PYTHON, Builtins
+from adjoint.frontend.calls.functions import Functions
+from adjoint.frontend.calls.instances import Instances
+from adjoint.frontend.calls.python_calls import PythonCalls
+from adjoint.frontend.changes import purity
+from adjoint.frontend.operations.decisions import Decisions
+from adjoint.frontend.values.chosen import Chosen, check
+from adjoint.frontend.values.frame import Closure
+from adjoint.frontend.world import World
+
+__all__ = ["Calls"]
+
+_BY_KIND = frozenset({isinstance, type, getattr, hasattr, setattr, callable, print, super})
+"""Functions that read nothing inside of their arguments."""
+
+_IN_C = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
+"""Python's functions and methods that are written in C."""
+
+
+class Calls:
+    """Calls any kind of callable."""
+
+    def __init__(self, world: World, decisions: Decisions, python: PythonCalls, instances: Instances, functions: Functions,
+                 builtins: Builtins):
+        self.world, self.decisions, self.python, self.instances = world, decisions, python, instances
+        self.functions, self.builtins = functions, builtins
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return `function(*args, **kwargs)`, whatever kind of callable it is."""
+        function = self.world.parsed_function(function)
+        if isinstance(function, functools.partial):
+            return self.call(function.func, (*function.args, *args), {**function.keywords, **kwargs})
+        if isinstance(function, Closure):
+            return self.functions.run_closure(function, args, kwargs)
+        if self.world.is_cell(function):
+            return self.world.call_cell(function, args, kwargs)
+        if isinstance(function, Chosen):
+            return self._switched(function, function.items, 0, args, kwargs)
+        if isinstance(function, types.MethodType):
+            bound = self.world.parsed_function(function.__func__)
+            if self.world.is_library(bound):
+                return self.python.call(function, args, kwargs)
+            if not isinstance(bound, (types.FunctionType, functools.partial, Closure)):
+                self.python.check_pure(function)
+                return self.python.call(function, args, kwargs)
+            return self.call(bound, (function.__self__, *args), kwargs)
+        special = PYTHON.get(function) if _hashable(function) else None
+        if special is not None:
+            check(*args, *kwargs.values())
+            if function not in _BY_KIND:
+                self.python.given(args, kwargs)
+            return special(self.builtins, args, kwargs)
+        if self.world.is_library(function):
+            return self.python.convert(function, args, kwargs) if isinstance(function, type) else self.python.call(function, args, kwargs)
+        if isinstance(function, types.FunctionType):
+            if purity.is_of_pure_module(function):
+                self.python.check_pure(function)
+                return self.python.call(function, args, kwargs)
+            if purity.is_standard(function):
+                self.python.check_pure(function)
+            return self.functions.run_function(function, args, kwargs)
+        if isinstance(function, type):
+            return self.instances.make(function, args, kwargs)
+        if isinstance(function, _IN_C) or purity.is_of_pure_module(function):
+            self.python.check_pure(function)
+            return self.python.call(function, args, kwargs)
+        self.world.read_attribute(type(function), "__call__")
+        called = getattr(type(function), "__call__", None)  # noqa: B004 - what it is, not whether it is there
+        if isinstance(called, types.FunctionType) and not self.world.is_library(called):
+            return self.call(called, (function, *args), kwargs)
+        if isinstance(function, functools._lru_cache_wrapper):
+            return self.call(function.__wrapped__, args, kwargs)
+        if isinstance(called, types.WrapperDescriptorType):
+            # Written in C.
+            self.python.check_pure(function)
+        return self.python.call(function, args, kwargs)
+
+    def _switched(self, chosen: Chosen, items: Sequence[Any], start: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the chosen item, which is one of `items`; `start` is the position of the first of them."""
+        if len(items) == 1:
+            return self.call(items[0], args, kwargs)
+        loc, half = self.world.loc, len(items) // 2
+
+        def side(part: Sequence[Any], begin: int) -> Any:
+            self.world.loc = loc
+            return self._switched(chosen, part, begin, args, kwargs)
+
+        condition = self.world.truth(chosen.position < start + half)
+        if isinstance(condition, bool):
+            return side(items[:half], start) if condition else side(items[half:], start + half)
+        return self.decisions.decided(condition, lambda: side(items[:half], start), lambda: side(items[half:], start + half), loc)
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,176 @@
+"""Functions of the user's: definitions in parsed code, and calls, which run the function's tree."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from adjoint.diagnostics import CompileError, Note
+from adjoint.frontend import errors
+from adjoint.frontend.calls.python_functions import refused
+from adjoint.frontend.changes import purity
+from adjoint.frontend.changes.journal import ContentsPlace, NamesPlace, ObjectPlace
+from adjoint.frontend.changes.objects import Objects
+from adjoint.frontend.control.branches import RETURN, Outcome, Unreachable
+from adjoint.frontend.control.loops import Looping
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.decisions import Decisions
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.tree.scope import names_of
+from adjoint.frontend.tree.source import Source, definition_of
+from adjoint.frontend.values.frame import Closure, Frame
+from adjoint.frontend.world import World
+
+__all__ = ["Functions"]
+
+
+class Functions:
+    """Defines functions, and calls them by their trees."""
+
+    def __init__(self, world: World, stack: CallStack, objects: Objects, branching: Looping, decisions: Decisions, run: Runner):
+        self.world, self.stack, self.objects, self.branching = world, stack, objects, branching
+        self.decisions, self.run = decisions, run
+
+    def define(self, node: ast.Lambda | ast.FunctionDef) -> Closure:
+        """Return the function of a definition in parsed code; it sees the names around it."""
+        name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+        made = Closure(node, self.stack.frame, self._signature(node), self.run_closure, name)
+        self.objects.journal.born(ObjectPlace(made))
+        return made
+
+    def _signature(self, node: ast.Lambda | ast.FunctionDef) -> inspect.Signature:
+        given = node.args
+        parameters: list[inspect.Parameter] = []
+        positional = [*given.posonlyargs, *given.args]
+        defaults = [inspect.Parameter.empty] * (len(positional) - len(given.defaults)) + [self.run.value(d) for d in given.defaults]
+        for i, (argument, default) in enumerate(zip(positional, defaults, strict=True)):
+            kind = inspect.Parameter.POSITIONAL_ONLY if i < len(given.posonlyargs) else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            parameters.append(inspect.Parameter(argument.arg, kind, default=default))
+        if given.vararg is not None:
+            parameters.append(inspect.Parameter(given.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
+        for argument, default_node in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+            default = inspect.Parameter.empty if default_node is None else self.run.value(default_node)
+            parameters.append(inspect.Parameter(argument.arg, inspect.Parameter.KEYWORD_ONLY, default=default))
+        if given.kwarg is not None:
+            parameters.append(inspect.Parameter(given.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
+        return inspect.Signature(parameters)
+
+    def run_closure(self, function: Closure, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function that parsed code has defined."""
+        outer = function.__frame__
+        frame = self._frame(function.__node__, outer.source, outer.space)
+        frame.outer = outer
+        return self._run_body(frame, function.__node__, function.__signature__, function.__name__, args, kwargs)
+
+    def run_function(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function that Python has defined, by its tree."""
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            self.world.read_attribute(function, name)
+        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self.objects.outside.found(default)
+        try:
+            node, source = definition_of(function)
+        except CompileError as mistake:
+            if not self.stack.depth:
+                raise
+            found = mistake.diagnostic
+            raise type(mistake)(replace(found, notes=(*found.notes, Note("it is called here", self.world.loc)))) from None
+        frame = self._frame(node, source, function.__globals__)
+        frame.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        signature, loc = inspect.Signature.from_callable(function, follow_wrapped=False), self.world.loc
+        try:
+            return self._run_body(frame, node, signature, function.__qualname__, args, kwargs)
+        except CompileError as mistake:
+            inside = getattr(mistake.diagnostic.loc, "file", "")
+            if not self.stack.depth or purity.is_installed(self.stack.frame.source.file) or not purity.is_installed(inside):
+                raise
+            raise errors.at_call(mistake, loc, function.__qualname__, (function.__module__ or "").partition(".")[0]) from None
+
+    @staticmethod
+    def _frame(node: ast.Lambda | ast.FunctionDef, source: Source, space: dict[str, Any]) -> Frame:
+        names = names_of(node)
+        return Frame(source, names.own, space, nonlocals=names.nonlocals, globals_=names.globals_)
+
+    def _run_body(self, frame: Frame, node: ast.Lambda | ast.FunctionDef, signature: inspect.Signature, name: str,
+             args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Bind the arguments, run the body, and return what the function returns."""
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            refused(node, frame, signature, name, args, kwargs)
+            raise
+        bound.apply_defaults()
+        if isinstance(node, ast.FunctionDef):
+            self._check_generator(node, frame.source)
+        with self._entered(frame, name):
+            frame.names.update(bound.arguments)
+            for parameter in signature.parameters.values():
+                if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                    self.objects.journal.born(ContentsPlace(frame.names[parameter.name]))
+            frame.goes_out = self.stack.depth == 1 and self.world.is_outermost()
+            if self.stack.depth == 1:
+                self.objects.outside.given([*args, *kwargs.values()])
+            frame.first = args[0] if args else None
+            if isinstance(node, ast.Lambda):
+                self.stack.returns_at(node.body)
+                return self.run.value(node.body)
+            outcome = self.run.block(node.body)
+            return self._returned(outcome, node)
+
+    def _returned(self, outcome: Outcome | None, node: ast.FunctionDef) -> Any:
+        if outcome is None:
+            return None
+        if outcome.is_known:
+            return outcome.value
+        returned = self.decisions.truth(outcome.code == RETURN, node)
+        a = self.branching.branch(lambda: outcome.value)
+        b = self.branching.branch(lambda: None)
+        return self.decisions.merged(returned, a, b, node)
+
+    def _check_generator(self, node: ast.FunctionDef, source: Source) -> None:
+        yields = names_of(node).yields
+        if yields is not None:
+            raise errors.UNSUPPORTED.at(source.at(yields), "a generator is not parsed", help="return a list")
+
+    def _check_changes(self) -> None:
+        """At the end of the outermost function, raise CompileError if it has changed something outside."""
+        if self.stack.depth == 1:
+            self.objects.outside.check(self.objects.is_late)
+
+    def _take_back(self, is_meant: Callable[[Any], bool]) -> None:
+        """When the outermost function has failed, undo its changes outside where `is_meant` returns true of what stands there."""
+        if self.stack.depth == 1:
+            self.objects.outside.restore(is_meant)
+
+    @contextlib.contextmanager
+    def _entered(self, frame: Frame, name: str) -> Iterator[None]:
+        """Run what is inside as the call of a function.  CompileError for calls that are nested too deeply."""
+        if self.stack.depth >= self.world.call_depth():
+            raise errors.TOO_DEEP.at(self.world.loc, f"`{name}` is called at a depth of {self.stack.depth}",
+                                     help="let a Python value end the recursion, write a loop, or raise max_call_depth")
+        names, loc = self.branching.local_names, self.world.loc
+        caller = self.stack.push(frame)
+        self.objects.journal.born(NamesPlace(frame.names))
+        try:
+            yield
+            self._check_changes()
+        except Unreachable:
+            self._check_changes()
+            raise
+        except CompileError:
+            self._take_back(lambda now: True)
+            raise
+        except RecursionError:
+            raise errors.TOO_DEEP.at(loc, f"`{name}` calls itself too often",
+                                     help="let a Python value end the recursion, or write a loop") from None
+        except Exception:
+            self._take_back(self.objects.is_late)
+            raise
+        finally:
+            self.stack.pop(caller)
+            self.branching.local_names, self.world.loc = names, loc

@@ -1,0 +1,77 @@
+"""Instances of classes that parsed code makes."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.calls.python_calls import PythonCalls
+from adjoint.frontend.changes import purity
+from adjoint.frontend.changes.journal import ObjectPlace
+from adjoint.frontend.changes.objects import Objects
+from adjoint.frontend.operations.operators import Operators
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.world import World
+
+__all__ = ["Instances"]
+
+
+class Instances:
+    """Makes instances.
+
+    initialising  how many `__init__`s of the user's cells are being run
+    """
+
+    def __init__(self, world: World, objects: Objects, operators: Operators, python: PythonCalls, run: Runner):
+        self.world, self.objects, self.operators, self.python, self.run = world, objects, operators, python, run
+        self.initialising = 0
+
+    def make(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make an instance of a class; the `__init__` of one of the user's is parsed."""
+        if self.world.is_library(cls) or issubclass(cls, BaseException) or cls.__module__.partition(".")[0] in purity.MODULES:
+            return self.python.call(cls, args, kwargs)
+        new, init = self.operators.special_of(cls, "__new__"), cls.__init__
+        if self.world.is_cell_class(cls) and new is None and type(cls) is type:
+            return self._made_cell(cls, init, args, kwargs)
+        if any(self.world.is_library(base) for base in cls.__mro__ if base is not object):
+            raise errors.UNSUPPORTED.at(self.world.loc, f"a {cls.__name__} is made inside of the graph", help="make it outside, once")
+        if (cls.__new__ is not object.__new__ and new is None) or type(cls) is not type:
+            return self.python.call(cls, args, kwargs)
+        made = object.__new__(cls) if new is None else self.run.call(new, (cls, *args), kwargs)
+        if not isinstance(made, cls):
+            return made
+        self.objects.journal.born(ObjectPlace(made))
+        if hasattr(cls, "__dataclass_fields__"):
+            self._filled(made, args, kwargs)
+        elif isinstance(init, types.FunctionType):
+            self.run.call(init, (made, *args), kwargs)
+        elif new is None:
+            return self.python.call(cls, args, kwargs)
+        return made
+
+    def _made_cell(self, cls: type, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a cell of the user's: its `__init__` is parsed, and calls the library's."""
+        made = self.world.new_cell(cls)
+        if self.world.is_library(init):
+            self.world.initialise(made, init, args, kwargs)
+            return made
+        self.initialising += 1
+        try:
+            self.run.call(init, (made, *args), kwargs)
+        finally:
+            self.initialising -= 1
+        return made
+
+    def _filled(self, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Fill a dataclass's object by the `__init__` that Python wrote; a `__post_init__` of the user's is parsed."""
+        after = self.operators.special(made, "__post_init__")
+        given: list[tuple[Any, ...]] = []
+        own = getattr(made, "__dict__", None)
+        if after is None or own is None:
+            self.python.call(type(made).__init__, (made, *args), kwargs)
+            return
+        own["__post_init__"] = lambda *rest: given.append(rest)
+        self.python.call(type(made).__init__, (made, *args), kwargs)
+        del own["__post_init__"]
+        self.run.call(after, (made, *given[0]), {})

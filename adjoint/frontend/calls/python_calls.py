@@ -1,0 +1,177 @@
+"""Calls of Python's own functions and of the library's, which run as they are."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.frontend import errors
+from adjoint.frontend.changes import purity
+from adjoint.frontend.changes.aliases import MUTATORS
+from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, AttributePlace, ContentsPlace, is_as_before
+from adjoint.frontend.changes.objects import Objects
+from adjoint.frontend.changes.outside import beneath
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.iterators import Iterators
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.values.chosen import check
+from adjoint.frontend.values.text import RunTimeText, formatted, joined
+from adjoint.frontend.world import World
+
+__all__ = ["PythonCalls"]
+
+_COMPARING = frozenset({"sort", "count", "index", "remove"})
+"""Methods of containers that compare what is in them."""
+
+_GO_ON = frozenset({"__next__", "send", "throw", "close"})
+"""Methods of iterators that advance or end them."""
+
+_SETS = (set, frozenset, dict.fromkeys, Counter)
+"""Containers whose constructors hash their items."""
+
+
+class PythonCalls:
+    """Calls functions that are not parsed."""
+
+    def __init__(self, world: World, stack: CallStack, objects: Objects, iterators: Iterators, run: Runner):
+        self.world, self.stack, self.objects, self.iterators, self.run = world, stack, objects, iterators, run
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function as it is.  Functions of the user's among the arguments are parsed when it calls them."""
+        check(*args, *kwargs.values())
+        owner = getattr(function, "__self__", None)
+        name = getattr(function, "__name__", "")
+        if self.world.is_library(function):
+            self.world.check_call(function)
+            holder, rest = (owner, args) if isinstance(function, types.MethodType) else (args[0], args[1:]) if args else (None, ())
+            if self.world.is_cell(holder) and self.objects.journal.has_made(holder):
+                if name == "__init__":
+                    return self.world.initialise(holder, getattr(function, "__func__", function), rest, kwargs)
+                self.world.check_parts(rest, kwargs)
+            self.objects.used(*[x for x in (*args, *kwargs.values()) if self.world.is_tensor(x)])
+            if not isinstance(function, types.FunctionType):
+                self.objects.used(function)
+        else:
+            self.given(args, kwargs)
+            self.objects.used(owner)
+            self._check_arguments(function, owner, args, kwargs)
+        target = (owner, *args) if owner is not None and not isinstance(owner, types.ModuleType) else args
+        if name in MUTATORS and target:
+            self.objects.touched(target[0])
+        elif name in ("__setattr__", "__delattr__") and len(target) > 1:
+            self.objects.journal.touch(AttributePlace(target[0], target[1]))
+        place = self.world.place(owner) if owner is not None else None
+        if place is not None:
+            self.objects.journal.touch(place)
+        if args and isinstance(args[0], Iterator) and (name == "join" or function in _SETS):
+            args = (list(args[0]), *args[1:])  # what is in it is looked at here
+            self._check_arguments(function, owner, args, kwargs)
+        if isinstance(function, type) or name in _COMPARING:
+            self.objects.outside.unparsed.given(function if owner is None else owner)
+        watched: list[tuple[ContentsPlace, Any]] = []
+        if not self.world.is_library(function):
+            if function is not functools.partial and (not isinstance(owner, CONTAINERS) or name == "sort"):
+                args = tuple(self._called_back(x) for x in args)
+                kwargs = {name: self._called_back(x) for name, x in kwargs.items()}
+            text = self._late_text(owner, name, args, kwargs)
+            if text is not None:
+                return text
+            watched = self._outside_among((owner, *args, *kwargs.values()))
+        found = function(*args, **kwargs)
+        for given, before in watched:
+            if not is_as_before(before, given.get()):
+                self.objects.journal.note(given, lambda before=before: before)
+        if isinstance(found, Iterator):
+            self.iterators.made[id(found)] = found, (owner, *args)
+        if isinstance(found, Iterator) or (isinstance(function, type) and isinstance(found, COLLECTIONS)) \
+                or _is_new_array(found, function, (owner, *args, *kwargs.values())):
+            self.objects.journal.born(ContentsPlace(found))
+        return found
+
+    def _outside_among(self, values: Sequence[Any]) -> list[tuple[ContentsPlace, Any]]:
+        """Return the containers from outside that an unparsed function is given and might change, with their contents."""
+        found: list[tuple[ContentsPlace, Any]] = []
+        for x in values:
+            if isinstance(x, tuple):
+                found += self._outside_among(x)
+            elif isinstance(x, CONTAINERS) and self.objects.outside.holds(x):
+                place = ContentsPlace(x)
+                found.append((place, place.get()))
+            else:
+                found += self._outside_among(tuple(beneath(x)))
+        return found
+
+    def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a class of the library."""
+        self.objects.outside.unparsed.given(args, tuple(kwargs.values()))
+        return self.world.convert(cls, args, kwargs)
+
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Call this before Python is called with these arguments: it may use what is in them."""
+        for x in (*args, *kwargs.values()):
+            if type(x) in (list, tuple, set):
+                self.world.read_object(x)
+                self.objects.outside.unparsed.given(x)
+            else:
+                self.objects.used(x)
+
+    def _late_text(self, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunTimeText | None:
+        """Return `text.format(..)` or `text.join(..)` of run-time values; None for all else."""
+        if not isinstance(owner, str) or not self.objects.is_late((*args, kwargs)):
+            return None
+        if name == "format":
+            return formatted(owner, args, kwargs)
+        return joined(owner, args[0]) if name == "join" and isinstance(args[0], (list, tuple)) else None
+
+    def _check_arguments(self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise CompileError if Python would hash a run-time number or advance an iterator from outside.  Record what it changes."""
+        if args and isinstance(owner, (dict, set, frozenset)):
+            self.objects.check_key(args[0], self.world.loc)
+        if getattr(function, "__name__", "") in _GO_ON:
+            self.iterators.check(owner)
+        for x in (*args, *kwargs.values()):
+            self.iterators.check(x)
+            for item in x if type(x) in (list, tuple) else ():
+                self.iterators.check(item)
+        for x in args:
+            if function in _SETS:
+                for item in x if isinstance(x, (list, tuple)) else ():
+                    self.objects.check_key(item, self.world.loc)
+            if purity.changes_arguments(function) and isinstance(x, CONTAINERS):
+                self.objects.journal.touch(ContentsPlace(x))
+        if isinstance(kwargs.get("out"), CONTAINERS):
+            self.objects.journal.touch(ContentsPlace(kwargs["out"]))
+
+    def _called_back(self, x: Any) -> Any:
+        """Return an argument for Python: a function of the user's is replaced by one that parses it."""
+        function = x
+        while isinstance(function, (functools.partial, types.MethodType)):
+            function = function.func if isinstance(function, functools.partial) else function.__func__
+        if isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(function.__self__, types.ModuleType):
+            return functools.partial(self.call_back, x)
+        if isinstance(function, types.FunctionType) and not self.world.is_library(function) and not purity.is_of_pure_module(function):
+            return functools.partial(self.call_back, x)
+        return x
+
+    def call_back(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """Parse and call a function that Python was given as an argument."""
+        return self.run.call(function, args, kwargs)
+
+    def check_pure(self, function: Any) -> None:
+        """Raise CompileError for a function whose result does not depend on its arguments alone."""
+        if not purity.depends_on_arguments_alone(function):
+            name = self.stack.called_as or getattr(function, "__qualname__", type(function).__qualname__)
+            raise errors.FROZEN_CALL.at(self.world.loc, f"`{name}` would be called once, while the graph is built",
+                                        help="call it outside, and pass the result as an argument")
+
+
+def _is_new_array(found: Any, function: Any, given: tuple[Any, ...]) -> bool:
+    """Return whether NumPy has made an array that shares no memory with what it was given."""
+    if not isinstance(found, np.ndarray) or found.base is not None or any(found is x for x in given):
+        return False
+    return isinstance(given[0], np.ndarray) or (getattr(function, "__module__", None) or "").partition(".")[0] == "numpy"

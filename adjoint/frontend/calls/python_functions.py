@@ -1,0 +1,111 @@
+"""Trees back to Python: functions that parsed code defines as functions that Python calls when the graph runs, and Python's own errors
+for arguments that do not fit.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.tree.scope import names_of
+from adjoint.frontend.values.frame import Closure, Frame
+
+__all__ = ["as_python", "names_around", "python_function", "refused"]
+
+
+def python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dict[str, Any], signature: inspect.Signature) -> Any:
+    """Return the tree of a function as Python's own function, its enclosing names bound, its line numbers true."""
+    inner = copy.deepcopy(node)
+    if isinstance(inner, ast.FunctionDef):
+        inner.decorator_list = []
+        body: list[ast.stmt] = [inner, ast.Return(ast.Name(inner.name, ast.Load()))]
+    else:
+        body = [ast.Return(inner)]
+    around = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    maker = _empty_function("around", around)
+    maker.body = body
+    module = ast.fix_missing_locations(ast.copy_location(ast.Module([ast.copy_location(maker, node)], []), node))
+    _without_defaults(inner)
+    space: dict[str, Any] = {}
+    exec(compile(module, frame.source.file, "exec"), frame.space, space)
+    function = space["around"](**names)
+    parameters = signature.parameters.values()
+    function.__defaults__ = tuple(p.default for p in parameters if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY) or None
+    function.__kwdefaults__ = {p.name: p.default for p in parameters if p.default is not p.empty and p.kind is p.KEYWORD_ONLY} or None
+    return function
+
+
+def refused(node: ast.Lambda | ast.FunctionDef, frame: Frame, signature: inspect.Signature, name: str, args: tuple[Any, ...],
+             kwargs: dict[str, Any]) -> None:
+    """Raise what Python raises for arguments that do not fit, by calling an empty function with the same parameters."""
+    empty = ast.copy_location(_empty_function("f", copy.deepcopy(node.args)), node)
+    for argument in ast.walk(empty):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    function = python_function(ast.fix_missing_locations(empty), frame, {}, signature)
+    function.__qualname__ = name
+    try:
+        function(*args, **kwargs)
+    except TypeError as wrong:
+        raise wrong.with_traceback(None) from None
+
+
+def _without_defaults(node: ast.Lambda | ast.FunctionDef) -> None:
+    """Remove the defaults, which have been computed and are set afterwards."""
+    node.args.defaults = []
+    node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
+
+
+def _empty_function(name: str, arguments: ast.arguments) -> ast.FunctionDef:
+    """Return an empty definition.  Python's parser makes it, since the fields of a definition differ between versions."""
+    (made,) = ast.parse(f"def {name}(): pass").body
+    assert isinstance(made, ast.FunctionDef)
+    made.args = arguments
+    return made
+
+
+def as_python(function: Any, is_late: Callable[[Any], bool]) -> Any:
+    """Return a function that Python can call at run time, such as a hook: one that parsed code defines is made into Python's own.
+
+    is_late  returns whether a value is known only when the graph runs
+
+    CompileError when it needs a tensor of the graph, or assigns a name around it.
+    """
+    if isinstance(function, functools.partial):
+        return functools.partial(as_python(function.func, is_late), *function.args, **function.keywords)
+    if not isinstance(function, Closure):
+        return function
+    node, frame = function.__node__, function.__frame__
+    names = names_around(function, f"the hook `{function.__name__}`")
+    for name, value in names.items():
+        if is_late(value):
+            raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook uses `{name}`, a tensor that the graph computes",
+                                        help="compute it in the hook, or let the hook be an operation of the graph")
+    return python_function(node, frame, {name: as_python(value, is_late) for name, value in names.items()}, function.__signature__)
+
+
+def names_around(function: Closure, what: str) -> dict[str, Any]:
+    """Return the names of enclosing functions that a function uses, with their values now.  CompileError when it assigns one."""
+    node, frame = function.__node__, function.__frame__
+    own, nonlocals, _, _ = names_of(node)
+    if nonlocals:
+        raise errors.UNSUPPORTED.at(frame.source.at(node), f"{what} assigns a name of the function around it",
+                                    help="keep what it counts in a list or an object of the outer program")
+    found: dict[str, Any] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and inner.id not in own and inner.id not in found:
+            at: Frame | None = frame
+            while at is not None:
+                if inner.id in at.names:
+                    found[inner.id] = at.names[inner.id]
+                    break
+                if inner.id in at.cells:
+                    found[inner.id] = at.cells[inner.id].cell_contents
+                    break
+                at = at.outer
+    return found

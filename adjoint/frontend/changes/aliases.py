@@ -1,0 +1,134 @@
+"""One object under two names, where a tensor decides which object it is.
+
+    y = a if c else b      `y` is the tensor `a` on one path, `b` on the other
+    y[0] = 1               which of them is written?
+
+A merged tensor or list is an object of its own here, while in Python it is one of the two that were merged.  Only a write in place
+shows the difference.  So the objects that it may be are recorded (its *origins*), and a write in place to one of two objects that may be
+one is refused if a name leads to the other.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.changes.journal import CONTAINERS
+from adjoint.frontend.values.frame import UNBOUND, Closure, Frame
+from adjoint.frontend.world import World
+
+__all__ = ["MUTATORS", "Aliases", "is_full"]
+
+MUTATORS = frozenset({
+    "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
+    "difference_update", "intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__imul__",
+    "__ior__", "__iand__", "__ixor__", "__isub__", "appendleft", "extendleft", "popleft", "rotate", "move_to_end", "subtract", "fill",
+    "put", "partition", "resize", "byteswap", "frombytes", "fromlist", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal",
+})
+"""Methods that change their container, and NumPy's functions that change their first argument."""
+
+
+class Aliases:
+    """Which objects of one lowering may be the same.
+
+    frame  gives the frame that is running
+    given  the arguments, which the caller holds
+    """
+
+    def __init__(self, world: World, frame: Callable[[], Frame | None]):
+        self.world, self.frame = world, frame
+        self.given: list[Any] = []
+        self._origins: dict[int, dict[int, Any]] = {}
+        self._kept: list[Any] = []
+        self.at_end: list[Callable[[], None]] = []
+        """Functions that break reference cycles; they are called when the lowering has ended."""
+
+    def may_be(self, made: Any, *others: Any) -> None:
+        """Record that `made` may be any of the others."""
+        if not self._counts(made):
+            return
+        origins = self._origins.get(id(made))
+        if origins is None:
+            origins = self._origins[id(made)] = {}
+            self._kept.append(made)
+        for x in others:
+            if self._counts(x) and x is not made:
+                origins.update(self._of(x))
+
+    def write(self, x: Any) -> None:
+        """Call this before `x` is written in place.  CompileError if a name leads to another object that may be the same."""
+        if not self._origins or not self._counts(x):
+            return
+        mine = self._of(x)
+        outside = next((o for o in mine.values() if o is not x and self._is_outside(o)), None)
+        if outside is not None:
+            self._refuse(x, "a tensor from outside")
+        for other, name in self._reachable():
+            if other is not x and not mine.keys().isdisjoint(self._of(other)):
+                self._refuse(x, name)
+
+    def _refuse(self, x: Any, name: str) -> None:
+        kind = "tensor" if self.world.is_tensor(x) else type(x).__name__
+        raise errors.ONE_OR_ANOTHER.at(
+            self.world.loc, f"this {kind} is written in place, and may be the same object as {name}: that is decided when the graph runs",
+            help="write into a copy: `y = y.copy()`" if kind == "tensor" else f"write into a copy: `{kind}(..)`")
+
+    def _counts(self, x: Any) -> bool:
+        """Return whether it is of a kind that can be written in place."""
+        return isinstance(x, CONTAINERS) or self.world.is_tensor(x)
+
+    def _of(self, x: Any) -> dict[int, Any]:
+        return {id(x): x, **self._origins.get(id(x), {})}
+
+    def _is_outside(self, x: Any) -> bool:
+        return self.world.is_tensor(x) and self.world.place(x) is None
+
+    def _reachable(self) -> Iterator[tuple[Any, str]]:
+        """Yield every object that can be written in place and that a name leads to, with that name."""
+        seen: set[int] = set()
+        pending: list[tuple[Any, str]] = [(x, "an argument, which the caller holds") for x in self.given]
+        frame = self.frame()
+        while frame is not None:
+            pending.append((frame, ""))
+            frame = frame.caller
+        while pending:
+            x, name = pending.pop()
+            if id(x) in seen or x is UNBOUND:
+                continue
+            seen.add(id(x))
+            if self._counts(x):
+                yield x, name
+            pending.extend((part, label or name) for part, label in self._parts(x))
+
+    def _parts(self, x: Any) -> Iterable[tuple[Any, str]]:
+        match x:
+            case Frame():
+                cells = [(cell.cell_contents, f"`{name}`") for name, cell in x.cells.items() if is_full(cell)]
+                own = [(value, f"`{name}`") for name, value in x.names.items()]
+                return [*own, *cells, *([] if x.outer is None else [(x.outer, "")])]
+            case Closure():
+                defaults = [(p.default, "a default") for p in x.__signature__.parameters.values()]
+                return [(x.__frame__, ""), *defaults, *((value, "") for value in vars(x).values())]
+            case functools.partial():
+                return [(part, "") for part in (x.func, *x.args, *x.keywords.values())]
+            case types.MethodType():
+                return [(x.__self__, "")]
+            case list() | tuple() | set() | deque():
+                return [(item, "") for item in x]
+            case dict():
+                return [(item, "") for item in x.values()]
+        if self.world.is_tensor(x) or self.world.is_cell(x) or isinstance(x, (type, types.ModuleType, types.FunctionType)):
+            return []
+        return [(item, "") for item in getattr(x, "__dict__", {}).values()]
+
+
+def is_full(cell: types.CellType) -> bool:
+    """Return whether a variable of an enclosing function has a value."""
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False

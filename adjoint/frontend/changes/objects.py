@@ -1,0 +1,81 @@
+"""Python objects in parsed code: those that it makes, changes, passes to Python, or finds outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.diagnostics import Loc
+from adjoint.frontend import errors
+from adjoint.frontend.changes.aliases import Aliases
+from adjoint.frontend.changes.journal import COLLECTIONS, CONTAINERS, ContentsPlace, Journal
+from adjoint.frontend.changes.outside import Outside, beneath
+from adjoint.frontend.values.chosen import Chosen, check
+from adjoint.frontend.values.frame import Frame
+from adjoint.frontend.values.text import RunTimeText
+from adjoint.frontend.world import World
+
+__all__ = ["Objects"]
+
+_PLAIN = frozenset({int, float, bool, str, type(None), list, dict, tuple, range})
+"""Fast path: types whose methods are all Python's own."""
+
+
+class Objects:
+    """The objects that one lowering handles, and what happens to them.
+
+    journal  the changes, which branches take back
+    outside  the objects of the program around
+    aliases  which objects may be the same one; `frame` gives it the frame that runs
+    """
+
+    def __init__(self, world: World, frame: Callable[[], Frame | None]):
+        self.world = world
+        self.journal = Journal(lambda: world.loc)
+        self.outside = Outside(world, self.journal)
+        self.aliases = Aliases(world, frame)
+
+    def used(self, *values: Any) -> None:
+        """Call this before Python itself uses the values: their methods run unparsed, so what those read is recorded whole."""
+        for value in values:
+            if type(value) not in _PLAIN:
+                check(value)
+                self.world.read_object(value)
+                self.outside.unparsed.given(value)
+
+    def touched(self, container: Any) -> None:
+        """Call this before a container may be changed.  CompileError where the change could not be taken back."""
+        if isinstance(container, CONTAINERS):
+            self.aliases.write(container)
+            self.journal.touch(ContentsPlace(container))
+            return
+        place = self.world.place(container)
+        if place is not None:
+            self.journal.touch(place)
+        elif isinstance(container, COLLECTIONS) and not self.journal.is_own(ContentsPlace(container)):
+            name = type(container).__name__
+            raise errors.UNSUPPORTED.at(self.world.loc, f"a {name} from before is changed where a tensor decides whether it is reached",
+                                        help="use a list, a dict or a deque, or change it before")
+        for held in beneath(container):
+            self.touched(held)
+
+    def check_key(self, key: Any, loc: Loc) -> None:
+        """Raise CompileError for a run-time number as a key: its hash is not known."""
+        self.outside.unparsed.given(key)
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(self.world.is_dynamic(part) and not self.world.is_tensor(part) for part in parts):
+            raise errors.VALUE_NEEDED.at(loc, "a number that is not known while parsing is used as a key",
+                                         help="use keys and elements of sets that are Python values; `if` and `elif` choose by a number")
+
+    def born(self, container: Any) -> Any:
+        """Record that parsed code has just made a container.  Return it."""
+        self.journal.born(ContentsPlace(container))
+        return container
+
+    def is_late(self, value: Any) -> bool:
+        """Return whether a value, or one inside of it, is known only when the graph runs."""
+        if isinstance(value, (list, tuple, set)):
+            return any(self.is_late(item) for item in value)
+        if isinstance(value, dict):
+            return any(self.is_late(item) for item in value.values())
+        return self.world.is_dynamic(value) or isinstance(value, (RunTimeText, Chosen))

@@ -1,0 +1,230 @@
+"""Objects of the program around parsed code, and among its arguments: the code may read them, and not change them.
+
+A graph is made once and runs many times, so a change that the body makes to such an object would happen once.  It is refused at the line
+that makes it.  Tensors and Parameters are no such objects: a graph reads and writes them at each run.
+
+    roots      values of global names, of names of enclosing functions, of arguments, and of the attributes of these
+    outside    a root, and all objects that it leads to
+    made       objects that the body itself has made (`Journal.has_made`): never outside
+"""
+
+from __future__ import annotations
+
+import collections
+import gc
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from adjoint.frontend import errors
+from adjoint.frontend.changes.aliases import is_full
+from adjoint.frontend.changes.journal import (
+    CONTAINERS,
+    LEAVES,
+    AttributePlace,
+    CellPlace,
+    ContentsPlace,
+    ItemPlace,
+    Journal,
+    Place,
+    are_one,
+    is_as_before,
+)
+from adjoint.frontend.changes.unparsed import Unparsed
+from adjoint.frontend.world import World
+
+__all__ = ["Outside", "beneath"]
+
+_PLAIN = frozenset({list, tuple, dict, set, frozenset})
+"""Fast path: the commonest types that refer to other objects."""
+
+_ALWAYS = (types.ModuleType, type, types.FunctionType)
+"""Types that parsed code does not make: its own functions are `Closure`s."""
+
+_PLACES = (AttributePlace, CellPlace, ContentsPlace, ItemPlace)
+"""Places of Python's objects."""
+
+
+class Outside:
+    """The objects that one lowering has found outside."""
+
+    def __init__(self, world: World, journal: Journal):
+        self._world, self._journal = world, journal
+        self._roots: list[Any] = []
+        self._noted: dict[int, Any] = {}
+        self._reached: dict[int, Any] = {}
+        self._given: dict[int, Any] = {}
+        self.unparsed = Unparsed(world, journal, self.found)
+
+    # -- roots ------------------------------------------------------------------------------------------------------
+    def found(self, x: Any) -> Any:
+        """Record an object of the program around as a root.  Return it."""
+        if type(x) not in LEAVES and id(x) not in self._noted:
+            self._noted[id(x)] = x
+            self._roots.append(x)
+        return x
+
+    def part(self, holder: Any, name: str, x: Any) -> Any:
+        """Record `holder.name`, which is `x`, if the holder is outside or its class has the attribute.  Return `x`."""
+        if type(x) in LEAVES or self._journal.has_made(x):
+            return x
+        if self.holds(holder) or any(vars(kind).get(name) is x for kind in type(holder).__mro__):
+            self.found(x)
+        return x
+
+    def given(self, arguments: Iterable[Any]) -> None:
+        """Record the arguments of the outermost call."""
+        for x in arguments:
+            if self._journal.has_made(x):
+                continue
+            self.found(x)
+            if isinstance(x, (*CONTAINERS, types.MappingProxyType)) and id(x) not in self._given:
+                self._given[id(x)] = x
+                inside = isinstance(x, (list, dict, collections.deque, types.MappingProxyType))
+                self.given(gc.get_referents(x) if inside else ())
+            elif isinstance(x, tuple):
+                self.given(tuple.__iter__(x))
+
+    # -- what can be reached ------------------------------------------------------------------------------------------
+    def holds(self, x: Any) -> bool:
+        """Return whether `x` is outside."""
+        if self._journal.has_made(x):
+            return False
+        if isinstance(x, _ALWAYS) or self._world.is_cell(x):
+            return True
+        return self._is_reached(x) or any(map(self.holds, beneath(x)))
+
+    def _is_reached(self, x: Any) -> bool:
+        """Return whether the roots lead to `x`.  Each object is visited at most once in a lowering."""
+        pending, reached = self._roots, self._reached
+        if id(x) in self._noted or id(x) in reached:
+            return True
+        while pending:
+            part = pending.pop()
+            if id(part) not in reached:
+                reached[id(part)] = part
+                pending += self.parts(part)
+            if part is x:
+                return True
+        return False
+
+    def is_given(self, x: Any) -> bool:
+        """Return whether `x` is a container among the arguments."""
+        return id(x) in self._given
+
+    def parts(self, x: Any) -> list[Any]:
+        """Return the objects that `x` refers to, except those of LEAVES."""
+        return [part for part in self._parts(x) if type(part) not in LEAVES]
+
+    def _parts(self, x: Any) -> Iterable[Any]:
+        if type(x) in _PLAIN:
+            return gc.get_referents(x)
+        if isinstance(x, types.FunctionType):
+            around = [cell.cell_contents for cell in x.__closure__ or () if is_full(cell)]
+            return [*around, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values(), *vars(x).values()]
+        if isinstance(x, (types.ModuleType, type, types.GeneratorType, types.FrameType)) or self._world.is_dynamic(x):
+            return ()
+        if isinstance(x, np.ndarray):
+            return x.ravel().tolist() if x.dtype.hasobject else ()
+        # Only objects of the library are asked: others may compute their attributes.
+        parsed = self._world.parsed_function(x) if self._world.is_library(type(x)) else x
+        return gc.get_referents(x) if parsed is x else (parsed,)
+
+    # -- changes ------------------------------------------------------------------------------------------------------
+    def check(self, is_late: Callable[[Any], bool]) -> None:
+        """Raise CompileError when something outside has been changed, after undoing the change."""
+        self.unparsed.note_changes()
+        touched = [entry for entry in self._journal.touched.values() if self._is_outside(entry[0])]
+        changed = [(place, before, loc, isinstance(place, _PLACES) and not self._is_given(place) and is_late(after))
+                   for place, before, loc in touched if not _is_left(place, before, after := place.get())]
+        for place, before, *_ in reversed(changed):
+            place.set(before)
+        # An attribute says more in a message than the cells that hold it.
+        for place, _, loc, late in sorted(changed, key=lambda entry: not isinstance(entry[0], _PLACES)):
+            if late:
+                raise errors.STORED_TENSOR.at(loc, f"a value that the graph computes is left in {self._described(place)}",
+                                              help="return it; or let it be a Parameter, which is written when the graph runs")
+            raise errors.CHANGED_OUTSIDE.at(loc, f"{self._described(place)} is changed", help=self._remedy(place))
+        for place, *_ in touched:
+            self._look(place)
+
+    def restore(self, is_meant: Callable[[Any], bool]) -> None:
+        """Undo the changes of outside places for whose value now `is_meant` returns true."""
+        for place, before, _ in reversed(self._journal.touched.values()):
+            if self._is_outside(place) and is_meant(place.get()):
+                place.set(before)
+
+    def _look(self, place: Place) -> None:
+        """Record that the graph depends on the value of a place: the body wrote it, and left it as it was."""
+        match place:
+            case ItemPlace(holder=namespace, name=name):
+                self._world.read_name(namespace, name)
+            case CellPlace(cell=cell):
+                self._world.read_closure(cell)
+            case AttributePlace(holder=holder, name=name):
+                self._world.read_attribute(holder, name)
+            case _:
+                pass
+
+    def _is_outside(self, place: Place) -> bool:
+        match place:
+            case ItemPlace() | CellPlace():
+                return True
+            case AttributePlace(holder=holder):
+                return self.holds(holder)
+            case ContentsPlace(container=container):
+                return self.holds(container)
+            case _:
+                return self._world.is_outside(place)
+
+    def _is_given(self, place: Place) -> bool:
+        """Return whether it is the contents of a container among the arguments."""
+        return isinstance(place, ContentsPlace) and self.is_given(place.container)
+
+    def _described(self, place: Place) -> str:
+        match place:
+            case ItemPlace(name=name):
+                return f"the global name `{name}`"
+            case CellPlace():
+                return "a name of the function around"
+            case AttributePlace(holder=holder, name=name) if isinstance(holder, _ALWAYS):
+                return f"`{name}` of {getattr(holder, '__qualname__', holder.__name__).rpartition('<locals>.')[2]}"
+            case AttributePlace(holder=holder, name=name):
+                return f"`{name}` of {errors.with_article(type(holder).__name__)} from outside"
+            case ContentsPlace(container=container):
+                where, kind = "among the arguments" if self._is_given(place) else "from outside", type(container)
+                # The `__dict__` of a cell is a dict to the user.
+                named = kind.__base__ if self._world.is_library(kind) else kind
+                return f"{errors.with_article(getattr(named, '__name__', 'object'))} {where}"
+            case _:
+                return f"{errors.with_article(type(getattr(place, 'holder', place)).__name__)} from outside"
+
+    def _remedy(self, place: Place) -> str:
+        match place:
+            case AttributePlace(holder=holder, name=name) if self._world.is_cell(holder):
+                return (f"let it be a Parameter, which is written at each call: `self.{name} = Parameter(...)` in `__init__`; "
+                        "or change it outside")
+            case ContentsPlace():
+                return "change a copy of it, and return that"
+            case _:
+                return "return the new value, and change it outside of the function"
+
+
+def _is_left(place: Place, before: Any, after: Any) -> bool:
+    """Return whether a place has its value of before: one object under a name, all items of a container."""
+    return are_one(before, after) if isinstance(place, (AttributePlace, ItemPlace, CellPlace)) else is_as_before(before, after)
+
+
+def beneath(x: Any) -> Iterable[Any]:
+    """Return the objects that `x` is a view of, and writes into."""
+    match x:
+        case np.ndarray() | np.flatiter():
+            return () if x.base is None else (x.base,)
+        case memoryview():
+            return (x.obj,)
+        case collections.UserDict() | collections.UserList():
+            return (x.data,)
+        case _:
+            return ()

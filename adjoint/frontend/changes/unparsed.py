@@ -1,0 +1,191 @@
+"""Changes made by functions of the user's that Python calls by itself: `__float__`, `__hash__`, `__lt__`, `__get__`, `__getattr__`.
+
+Parsed code records each change in the journal.  Where Python is given an object of the user's, its special methods run unparsed, so the
+places that they can change are recorded before, and compared at the end: the object's attributes, those of its class, and the global names
+and variables of enclosing functions that the methods use, with the contents of the containers and arrays in all of these.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from adjoint.diagnostics import Loc
+from adjoint.frontend.changes import purity
+from adjoint.frontend.changes.aliases import is_full
+from adjoint.frontend.changes.journal import (
+    CONTAINERS,
+    LEAVES,
+    MISSING,
+    AttributePlace,
+    CellPlace,
+    ContentsPlace,
+    ItemPlace,
+    Journal,
+    Place,
+    are_one,
+    is_as_before,
+)
+from adjoint.frontend.world import World
+
+__all__ = ["Unparsed"]
+
+_WITHOUT_METHODS = (types.ModuleType, np.generic, np.dtype)
+"""Types without methods of the user's."""
+
+
+class Unparsed:
+    """The objects that one lowering has passed to Python, with their state at that time.
+
+    found  is called with each recorded object: it belongs to the program around the parsed code
+    """
+
+    def __init__(self, world: World, journal: Journal, found: Callable[[Any], Any]):
+        self._world, self._journal, self._found = world, journal, found
+        self._before: dict[tuple[Any, ...], tuple[Place, Any, Loc]] = {}
+        self._seen: dict[int, Any] = {}
+        self._kinds: dict[type, bool] = {}
+        self._names: list[tuple[Any, frozenset[str], Loc]] = []
+
+    def given(self, *values: Any) -> None:
+        """Record what the methods of these values can change; Python may call them now."""
+        self._go_through([*values], within=False)
+
+    def _go_through(self, pending: list[Any], within: bool) -> None:
+        """Record these objects and those that they lead to.
+
+        within  whether an object of the user's leads to them all: its methods may write into an array, Python itself does not
+        """
+        containers: set[int] = set()
+        inside: list[Any] = pending if within else []
+        while pending:
+            x = pending.pop()
+            if type(x) in LEAVES or isinstance(x, _WITHOUT_METHODS) or id(x) in self._seen or id(x) in containers:
+                continue
+            if self._world.is_dynamic(x) or self._world.is_tensor(x):
+                continue
+            if isinstance(x, (tuple, frozenset, *CONTAINERS)):
+                containers.add(id(x))
+                is_array = isinstance(x, np.ndarray)
+                if isinstance(x, CONTAINERS) and (within or not is_array) and not self._journal.has_made(x):
+                    self._remember(ContentsPlace(x))
+                if not is_array:
+                    pending += x.values() if isinstance(x, dict) else x
+                elif x.dtype.hasobject:
+                    pending += x.ravel().tolist()
+                if is_array or type(x) in (tuple, frozenset, *CONTAINERS):
+                    continue
+            if self._is_of_the_user(x):
+                self._seen[id(x)] = x
+                inside += self._beneath(x)
+        if inside:
+            self._go_through(inside, within=True)
+
+    def read(self, holder: Any, name: str) -> None:
+        """Record what can change when `holder.name` is read, if a function of the user's computes it."""
+        kind = type(holder)
+        static = inspect.getattr_static(kind, name, None)
+        getter = getattr(type(static), "__get__", None)
+        if isinstance(getter, types.FunctionType) and not purity.is_installed(getter.__code__.co_filename):
+            self.given(static, holder)
+        elif isinstance(getattr(kind, "__getattr__", None), types.FunctionType) or isinstance(kind.__getattribute__, types.FunctionType):
+            self.given(holder)
+
+    def _is_of_the_user(self, x: Any) -> bool:
+        if isinstance(x, types.FunctionType):
+            return not (self._world.is_library(x) or purity.is_installed(x.__code__.co_filename))
+        if isinstance(x, type):
+            return self._has_methods(x, type(x))
+        if type(x) not in self._kinds:
+            self._kinds[type(x)] = not self._world.is_cell(x) and self._has_methods(type(x))
+        return self._kinds[type(x)]
+
+    def _has_methods(self, *classes: type) -> bool:
+        """Return whether a class has methods of the user's, and no base of the library's."""
+        kinds = [kind for cls in classes for kind in inspect.getmro(cls)]
+        if any(self._world.is_library(kind) for kind in kinds if kind not in (object, type)):
+            return False
+        methods = (method for kind in kinds for member in vars(kind).values() for method in _functions(member))
+        return any(not purity.is_installed(method.__code__.co_filename) for method in methods)
+
+    def _beneath(self, x: Any) -> Iterable[Any]:
+        """Record an object's own places.  Return the values in them, and what else its methods use."""
+        if isinstance(x, types.FunctionType):
+            return [*self._used_by(x.__code__, x.__globals__), *self._around(x)]
+        found: list[Any] = [] if isinstance(x, type) and type(x) is type else [type(x)]
+        made = self._journal.has_made(x)
+        if not made:
+            self._found(x)
+        if isinstance(x, type):
+            for name, member in vars(x).items():
+                found += _functions(member)
+                if not name.startswith("__") and not hasattr(type(member), "__get__"):
+                    self._remember(AttributePlace(x, name))
+                    found.append(member)
+            return [*found, *(base for base in x.__bases__ if base is not object)]
+        own = getattr(x, "__dict__", {})
+        slots = [name for base in type(x).__mro__ for name, member in vars(base).items() if isinstance(member, types.MemberDescriptorType)]
+        for name in (*own, *slots):
+            if not made:
+                self._remember(AttributePlace(x, name))
+            found.append(own.get(name) if name in own else getattr(x, name, None))
+        if not made:
+            self._names.append((x, frozenset(own), self._world.loc))
+        return found
+
+    def _used_by(self, code: types.CodeType, space: dict[str, Any]) -> Iterator[Any]:
+        for name in code.co_names:
+            if name in space:
+                self._remember(ItemPlace(space, name))
+                yield space[name]
+        for inner in code.co_consts:
+            if isinstance(inner, types.CodeType):
+                yield from self._used_by(inner, space)
+
+    def _around(self, function: types.FunctionType) -> Iterator[Any]:
+        for cell in function.__closure__ or ():
+            if is_full(cell):
+                self._remember(CellPlace(cell))
+                yield cell.cell_contents
+        yield from function.__defaults__ or ()
+
+    def _remember(self, place: Place) -> None:
+        if place.key in self._before or place.key in self._journal.touched:
+            return
+        if isinstance(place, ContentsPlace):
+            self._found(place.container)
+        self._before[place.key] = place, place.get(), self._world.loc
+
+    def note_changes(self) -> None:
+        """Record in the journal what has changed since it was passed to Python."""
+        for x, names, loc in self._names:
+            for name in getattr(x, "__dict__", {}).keys() - names:
+                # A property may keep the value that it has computed once.
+                if not isinstance(getattr(type(x), name, None), functools.cached_property):
+                    place = AttributePlace(x, name)
+                    self._before.setdefault(place.key, (place, MISSING, loc))
+        for key, (place, before, loc) in self._before.items():
+            same = is_as_before if isinstance(place, ContentsPlace) else are_one
+            if not same(before, place.get()):
+                # If a statement has changed it since, the message shows that statement.
+                *_, shown = self._journal.touched.get(key, (loc,))
+                self._journal.touched[key] = place, before, shown
+
+
+def _functions(member: Any) -> Iterator[Any]:
+    """Yield the functions in a member of a class."""
+    match member:
+        case staticmethod() | classmethod():
+            found = (member.__func__,)
+        case property():
+            found = (member.fget, member.fset, member.fdel)
+        case functools.cached_property():
+            found = (member.func,)
+        case _:
+            found = (member,)
+    yield from (function for function in found if isinstance(function, types.FunctionType))

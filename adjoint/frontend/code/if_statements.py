@@ -1,0 +1,114 @@
+"""`if` and `match`, and the rest of a block after a statement that may have left it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.frontend.code.conditions import Conditions
+from adjoint.frontend.code.patterns import Patterns
+from adjoint.frontend.control.branches import NEXT, Branch, Outcome
+from adjoint.frontend.control.loops import Looping
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.decisions import Decisions, leaving
+from adjoint.frontend.operations.names import Names
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.tree.scope import reads_name
+
+__all__ = ["IfStatements"]
+
+
+class IfStatements:
+    """Runs `if` and `match`."""
+
+    def __init__(
+        self, stack: CallStack, branching: Looping, decisions: Decisions, conditions: Conditions, names: Names, patterns: Patterns,
+        run: Runner,
+    ):
+        self.stack, self.branching, self.decisions, self.conditions = stack, branching, decisions, conditions
+        self.names, self.patterns, self.run = names, patterns, run
+
+    def run_if(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
+        """Run an `if`.  Return its outcome, and whether the rest of its block has been lowered with it."""
+        condition = self.conditions.test(node.test)
+        if isinstance(condition, bool):
+            return self.run.block(node.body if condition else node.orelse), False
+        return self._decided(condition, lambda: self.run.block(node.body), lambda: self.run.block(node.orelse), rest, node)
+
+    def _decided(self, condition: Any, first: Callable[[], Outcome | None], second: Callable[[], Outcome | None], rest: Sequence[ast.stmt],
+                 node: ast.AST) -> tuple[Outcome | None, bool]:
+        """Lower two branches that a tensor decides between.  Return their outcome, and whether the rest was lowered with them."""
+        names = self.stack.frame.names
+        a = self.branching.branch(first)
+        b = self.branching.branch(second)
+        done = False
+        self.branching.local_names = names
+        goes_on = [not branch.dead and (branch.result is None or NEXT in branch.result.codes) for branch in (a, b)]
+
+        def following(branch: Branch) -> Branch:
+            if branch.result is None:
+                return self.branching.resume(branch, lambda: self.run.block(rest))
+            return self.branching.resume(branch, lambda: self.guarded(branch.result, lambda: self.run.block(rest), node))
+
+        if rest and goes_on[0] != goes_on[1]:
+            # One branch leaves: what follows belongs to the other.
+            done = True
+            a, b = (following(a), b) if goes_on[0] else (a, following(b))
+        elif rest and all(goes_on) and _any_read(self.branching.differences(a, b, leaving), rest):
+            # The two leave values that cannot be one: each goes on by itself.
+            done = True
+            a, b = following(a), following(b)
+        return self.decisions.merged(condition, a, b, node), done
+
+    def run_match(self, node: ast.Match, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
+        """Run a `match`.  Return its outcome, and whether the rest of its block has been lowered with it."""
+        return self._cases(node.cases, self.run.value(node.subject), rest)
+
+    def _cases(self, cases: Sequence[ast.match_case], subject: Any, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
+        for i, case in enumerate(cases):
+            names: dict[str, Any] = {}
+            held = self.patterns.matched(case.pattern, subject, names)
+            if held is False:
+                continue
+            if case.guard is not None:
+                held = self._guard(held, case.guard, names)
+            elif held is True:
+                self._bound(names)
+            condition = held if isinstance(held, bool) else self.decisions.truth(held, case.pattern)
+            if condition is False:
+                continue
+            if condition is True:
+                return self.run.block(case.body), False
+
+            def chosen(case: ast.match_case = case, names: dict[str, Any] = names) -> Outcome | None:
+                self._bound(names)
+                return self.run.block(case.body)
+
+            return self._decided(condition, chosen, lambda i=i: self._cases(cases[i + 1 :], subject, ())[0], rest, case.pattern)
+        return None, False
+
+    def _guard(self, held: Any, guard: ast.expr, names: dict[str, Any]) -> Any:
+        """Return whether a pattern and its guard hold: a bool, or a run-time one.  The guard sees the names of the pattern."""
+
+        def guarded() -> Any:
+            self._bound(names)
+            return self.decisions.as_bool(self.conditions.tested(guard), guard)
+
+        return guarded() if held is True else self.decisions.choice(held, guarded, lambda: False, guard)
+
+    def _bound(self, names: dict[str, Any]) -> None:
+        for name, value in names.items():
+            self.names.bind(name, value)
+
+    def guarded(self, outcome: Outcome, rest: Callable[[], Outcome | None], node: ast.AST) -> Outcome | None:
+        """Lower the rest of a block after a statement that may have left it.  Return the outcome of both."""
+        condition = self.decisions.truth(outcome.code == NEXT, node)
+        on = self.branching.branch(rest)
+        left = self.branching.branch(lambda: outcome.without(NEXT))
+        return self.decisions.merged(condition, on, left, node)
+
+
+def _any_read(names: set[str], statements: Sequence[ast.stmt]) -> bool:
+    """Return whether statements read one of the names; the empty name stands for a place that is no local name."""
+    return any(not name or reads_name(statements, name) for name in names)

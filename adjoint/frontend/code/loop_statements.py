@@ -1,0 +1,205 @@
+"""`for` and `while`: unrolled, or kept as loops of the graph."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.diagnostics import UNKNOWN, Loc
+from adjoint.frontend.changes.journal import NamesPlace
+from adjoint.frontend.code.conditions import Conditions
+from adjoint.frontend.code.if_statements import IfStatements
+from adjoint.frontend.control.branches import BREAK, CONTINUE, NEXT, RETURN, Outcome
+from adjoint.frontend.control.loops import Looping
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.decisions import Decisions
+from adjoint.frontend.operations.iterators import Iterators
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.tree.scope import changed_at, jumps, reads_name
+from adjoint.frontend.values.frame import UNBOUND
+from adjoint.frontend.values.numbers import RunTimeRange
+from adjoint.frontend.world import World
+
+__all__ = ["LoopStatements"]
+
+_ROLLED_FROM = 3
+"""Rounds from which a loop whose index nobody reads stays a loop."""
+
+_UNROLLED_TO = 16
+"""Rounds up to which a loop that a tensor may leave is unrolled."""
+
+_MOST_ITEMS = 1_000_000
+"""How many items an unrolled loop may have."""
+
+
+class LoopStatements:
+    """Runs `for` and `while`."""
+
+    def __init__(
+        self, world: World, stack: CallStack, iterators: Iterators, branching: Looping, decisions: Decisions, conditions: Conditions,
+        ifs: IfStatements, run: Runner,
+    ):
+        self.world, self.stack, self.iterators, self.branching = world, stack, iterators, branching
+        self.decisions, self.conditions, self.ifs, self.run = decisions, conditions, ifs, run
+
+    def run_for(self, node: ast.For) -> Outcome | None:
+        """Run a `for`.  Return its outcome."""
+        over = self.run.value(node.iter)
+        self.world.loc = self.stack.place_of(node)
+        if isinstance(over, RunTimeRange):
+            outcome = self._looping(lambda: self.branching.for_loop(
+                (over.start, over.stop, over.step), lambda i: self.run.assign(node.target, i), lambda: self.run.block(node.body)), node)
+        elif self._stays_loop(node, over):
+            rounds = range(len(over))
+            outcome = self._looping(lambda: self.branching.for_loop(
+                (rounds.start, rounds.stop, rounds.step), lambda i: None, lambda: self.run.block(node.body)), node)
+            self.run.assign(node.target, over[-1])
+        elif isinstance(over, range) and len(over) > _UNROLLED_TO \
+                and self._leaves_by_tensor(node.body, lambda: self.run.assign(node.target, over[0])):
+            outcome = self._looping(lambda: self.branching.for_loop(
+                (over.start, over.stop, over.step), lambda i: self.run.assign(node.target, i), lambda: self.run.block(node.body)), node)
+        else:
+            outcome = self._unrolled(node, self._all_items(over, node.iter), 0)
+        return self._left(outcome, node.orelse, node)
+
+    def run_while(self, node: ast.While) -> Outcome | None:
+        """Run a `while`.  Return its outcome."""
+        outcome: Outcome | None = None
+        while True:
+            # Tried in a branch of its own: where a tensor decides, the test belongs into the loop.
+            probe = self.branching.branch(lambda: self.conditions.test(node.test))
+            if not isinstance(probe.result, bool) or (probe.result and self._leaves_by_tensor(node.body)):
+                outcome = self._looping(lambda once=probe.result is True: self.branching.while_loop(
+                    lambda: self.conditions.tested(node.test), lambda: self.run.block(node.body), once=once), node)
+                break
+            if not self.conditions.test(node.test):
+                break
+            outcome = self.run.block(node.body)
+            if outcome is not None and outcome.code != CONTINUE:
+                break
+            outcome = None
+        return self._left(outcome, node.orelse, node)
+
+    def _all_items(self, over: Any, node: ast.expr) -> list[Any]:
+        """Return all items of a `for`, and record that iterators are exhausted.  CompileError for more than a million."""
+        items = list(itertools.islice(self.iterators.iterated(over, node), _MOST_ITEMS + 1))
+        if len(items) > _MOST_ITEMS:
+            raise self.stack.unsupported(node, "this iterator does not seem to end", "count in a `while`, or loop over a range")
+        self.iterators.looped(over)
+        return items
+
+    def _looping(self, loop: Callable[[], Outcome | None], node: ast.For | ast.While) -> Outcome | None:
+        self.branching.local_names = self.stack.frame.names
+        source = self.stack.frame.source
+
+        def assigned_at(name: str) -> Loc:
+            found = changed_at(node.body, name)
+            return UNKNOWN if found is None else source.at(found)
+
+        outer = self.branching.header, self.branching.assigned_at
+        self.branching.header, self.branching.assigned_at = self.stack.place_of(node), assigned_at
+        try:
+            with self.stack.here(node):
+                return loop()
+        finally:
+            self.branching.header, self.branching.assigned_at = outer
+
+    def _stays_loop(self, node: ast.For, over: Any) -> bool:
+        """Return whether a loop of known length is kept: no round needs its number, or differs from another."""
+        if not isinstance(over, range) or len(over) < _ROLLED_FROM or not isinstance(node.target, ast.Name):
+            return False
+        if reads_name(node.body, node.target.id) or not all(_is_plain(statement) for statement in node.body):
+            return False
+        return self._is_settled(node)
+
+    def _is_settled(self, node: ast.For) -> bool:
+        """Return whether a round changes nothing but the numbers in tensors."""
+        names = self.stack.frame.names
+        found = self.branching.branch(lambda: self.run.block(node.body))
+        if found.dead or found.result is not None:
+            return False
+        for place, before, after in found.changes.values():
+            if not isinstance(place, NamesPlace) or place.container is not names:
+                return False
+            for name, last in after.items():
+                first = before.get(name, UNBOUND)
+                if first is last:
+                    continue
+                if first is UNBOUND or not self.world.is_dynamic(first) or self.world.kind(first) != self.world.kind(last):
+                    return False
+        return True
+
+    def _unrolled(self, node: ast.For, items: Sequence[Any], index: int) -> Outcome | None:
+        """Unroll a loop over known items from `index` on.  Return its outcome."""
+        for i in range(index, len(items)):
+            self.run.assign(node.target, items[i])
+            outcome = self.run.block(node.body)
+            if outcome is None or (outcome.is_known and outcome.code == CONTINUE):
+                continue
+            if outcome.is_known:
+                return outcome
+            outcome = self._continued(outcome, node)
+            if i + 1 == len(items):
+                return outcome
+            return self.ifs.guarded(outcome, lambda i=i: self._unrolled(node, items, i + 1), node)
+        return None
+
+    def _continued(self, outcome: Outcome, node: ast.AST) -> Outcome:
+        """Return the outcome of a round for the loop: `continue` ends the round, not the loop."""
+        with self.stack.here(node):
+            return Outcome(outcome.code.kept_if(outcome.code != CONTINUE), outcome.value,
+                           outcome.codes - {CONTINUE} | {NEXT})
+
+    def _leaves_by_tensor(self, body: Sequence[ast.stmt], begin: Callable[[], None] = lambda: None) -> bool:
+        """Return whether a tensor decides that a round is the last one."""
+        if not jumps(body):
+            return False
+
+        def one() -> Outcome | None:
+            begin()
+            return self.run.block(body)
+
+        found = self.branching.branch(one).result
+        return isinstance(found, Outcome) and not found.is_known
+
+    def _left(self, outcome: Outcome | None, orelse: Sequence[ast.stmt], node: ast.AST) -> Outcome | None:
+        """Run the `else` of a loop that has ended.  Return the outcome for the statements after the loop."""
+        if outcome is None:
+            return self.run.block(orelse)
+        if outcome.is_known:
+            return outcome if outcome.code == RETURN else None
+        if orelse:
+            ended = self.decisions.truth(outcome.code == NEXT, node)
+            a = self.branching.branch(lambda: self.run.block(orelse))
+            b = self.branching.branch(lambda: self._returning(outcome.without(NEXT)))
+            return self.decisions.merged(ended, a, b, node)
+        with self.stack.here(node):
+            return self._returning(outcome)
+
+    def _returning(self, outcome: Outcome) -> Outcome | None:
+        """Return a loop's outcome for the statements after it: whether it returns."""
+        if RETURN not in outcome.codes:
+            return None
+        if outcome.is_known or BREAK not in outcome.codes:
+            return outcome
+        return Outcome(outcome.code.kept_if(outcome.code == RETURN), outcome.value, frozenset({NEXT, RETURN}))
+
+
+def _is_plain(statement: ast.stmt) -> bool:
+    """Return whether a statement only assigns: it may be lowered once for all rounds."""
+    match statement:
+        case ast.Assign(targets=targets):
+            plain = all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets)
+        case ast.AugAssign(target=ast.Name()) | ast.Pass():
+            plain = True
+        case ast.If(body=body, orelse=orelse):
+            return all(_is_plain(s) for s in (*body, *orelse))
+        case ast.For(body=body, orelse=[]):
+            return all(_is_plain(s) for s in body)
+        case ast.With(items=items, body=body):
+            return all(item.optional_vars is None for item in items) and all(_is_plain(s) for s in body)
+        case _:
+            return False
+    return plain and not any(isinstance(inner, (ast.NamedExpr, ast.Lambda)) for inner in ast.walk(statement))

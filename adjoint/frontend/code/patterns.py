@@ -1,0 +1,166 @@
+"""Patterns of `match`.
+
+Most of a pattern is about structure, which is known: types, lengths, keys, attributes.  Where a value pattern meets a tensor or a
+run-time number, whether it matches is known when the graph runs; the case then becomes a branch of an `if`.
+
+    match state:
+        case ("go", 0):  ..       "go" is compared while parsing, 0 with a tensor when the graph runs
+        case (_, n) if n > 3: ..
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.changes.journal import ContentsPlace
+from adjoint.frontend.changes.objects import Objects
+from adjoint.frontend.code.conditions import Conditions
+from adjoint.frontend.operations.access import Access
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.decisions import Decisions
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.values.numbers import RunTimeRange
+from adjoint.frontend.world import World
+
+__all__ = ["Patterns"]
+
+_ITSELF = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+"""Types whose one positional pattern is matched with the value itself."""
+
+
+class Patterns:
+    """Matches patterns."""
+
+    def __init__(
+        self, world: World, stack: CallStack, objects: Objects, decisions: Decisions, conditions: Conditions, access: Access,
+        run: Runner,
+    ):
+        self.world, self.stack, self.objects, self.decisions = world, stack, objects, decisions
+        self.conditions, self.access, self.run = conditions, access, run
+
+    def matched(self, pattern: ast.pattern, subject: Any, names: dict[str, Any]) -> Any:
+        """Return whether a pattern matches: a bool, or a run-time one.  The names that it binds are added to `names`."""
+        match pattern:
+            case ast.MatchValue(value=value):
+                return self.decisions.as_bool(self.conditions.comparison(ast.Eq(), subject, self.run.value(value), pattern), pattern)
+            case ast.MatchSingleton(value=value):
+                kind = self.world.kind(subject) if self.world.is_dynamic(subject) else None
+                if kind is not None and kind.category == "bool" and value is not None:
+                    return subject if value else subject.negated()
+                return subject is value
+            case ast.MatchAs(pattern=None, name=name):
+                return self._captured(name, subject, names)
+            case ast.MatchAs(pattern=inner, name=name):
+                assert inner is not None
+                return self.decisions.both(self.matched(inner, subject, names), self._captured(name, subject, names))
+            case ast.MatchOr(patterns=alternatives):
+                return self._one_of(alternatives, subject, names, pattern)
+            case ast.MatchSequence(patterns=patterns):
+                return self._sequence(patterns, subject, names, pattern)
+            case ast.MatchMapping():
+                return self._mapping(pattern, subject, names)
+            case ast.MatchClass():
+                return self._instance(pattern, subject, names)
+            case _:
+                raise self.stack.unsupported(pattern, "this pattern is not parsed", "write `if` and `elif`")
+
+    @staticmethod
+    def _captured(name: str | None, value: Any, names: dict[str, Any]) -> bool:
+        if name is not None:
+            names[name] = value
+        return True
+
+    def _one_of(self, alternatives: Sequence[ast.pattern], subject: Any, names: dict[str, Any], node: ast.AST) -> Any:
+        found: Any = False
+        for alternative in alternatives:
+            bound: dict[str, Any] = {}
+            held = self.matched(alternative, subject, bound)
+            if held is False:
+                continue
+            if bound and (held is not True or found is not False):
+                raise errors.VALUE_NEEDED.at(self.stack.place_of(node), "which alternative binds the names is known when the graph runs",
+                                             help="write a `case` for each alternative")
+            if held is True:
+                names.update(bound)
+                return True
+            found = held if found is False else found.either(held)
+        return found
+
+    def _sequence(self, patterns: Sequence[ast.pattern], subject: Any, names: dict[str, Any], node: ast.AST) -> Any:
+        with self.stack.here(node):
+            if isinstance(subject, RunTimeRange):
+                len(subject)  # raises: it is not known
+            if not isinstance(subject, Sequence) or isinstance(subject, (str, bytes, bytearray)):
+                return False
+        self.objects.used(subject)
+        starred = next((i for i, pattern in enumerate(patterns) if isinstance(pattern, ast.MatchStar)), None)
+        if len(subject) != len(patterns) if starred is None else len(subject) < len(patterns) - 1:
+            return False
+        items = list(subject)
+        if starred is not None:
+            behind = len(items) - (len(patterns) - starred - 1)
+            middle = items[starred:behind]
+            self.objects.journal.born(ContentsPlace(middle))
+            items = [*items[:starred], middle, *items[behind:]]
+        held: Any = True
+        for pattern, item in zip(patterns, items, strict=True):
+            part = self._captured(pattern.name, item, names) if isinstance(pattern, ast.MatchStar) else self.matched(pattern, item, names)
+            held = self.decisions.both(held, part)
+            if held is False:
+                return False
+        return held
+
+    def _mapping(self, node: ast.MatchMapping, subject: Any, names: dict[str, Any]) -> Any:
+        if not isinstance(subject, Mapping):
+            return False
+        self.objects.used(subject)
+        held: Any = True
+        keys = [self.run.value(key) for key in node.keys]
+        for key, pattern in zip(keys, node.patterns, strict=True):
+            with self.stack.here(pattern):
+                if key not in subject:
+                    return False
+                item = subject[key]
+            held = self.decisions.both(held, self.matched(pattern, item, names))
+            if held is False:
+                return False
+        if node.rest is not None:
+            rest = {key: item for key, item in subject.items() if key not in keys}
+            self.objects.journal.born(ContentsPlace(rest))
+            names[node.rest] = rest
+        return held
+
+    def _instance(self, node: ast.MatchClass, subject: Any, names: dict[str, Any]) -> Any:
+        cls = self.run.value(node.cls)
+        with self.stack.here(node):
+            if not isinstance(cls, type):
+                raise TypeError("called match pattern must be a class")
+            if not self.run.call(isinstance, (subject, cls), {}):
+                return False
+            itself, attributes = self._positional(cls, len(node.patterns))
+        held: Any = True
+        if itself:
+            held = self.matched(node.patterns[0], subject, names)
+        parts = [*zip(attributes, node.patterns, strict=not itself), *zip(node.kwd_attrs, node.kwd_patterns, strict=True)]
+        for name, pattern in parts:
+            if held is False:
+                return False
+            try:
+                item = self.access.attribute(subject, name, pattern)
+            except AttributeError:
+                return False
+            held = self.decisions.both(held, self.matched(pattern, item, names))
+        return held
+
+    @staticmethod
+    def _positional(kind: type, count: int) -> tuple[bool, Sequence[str]]:
+        """Return whether a single positional pattern matches the value itself, and else the attributes for positional patterns."""
+        known = getattr(kind, "__match_args__", None)
+        itself = known is None and issubclass(kind, _ITSELF)
+        allowed = 1 if itself else len(known or ())
+        if count > allowed:
+            raise TypeError(f"{kind.__name__}() accepts {allowed} positional sub-pattern{'' if allowed == 1 else 's'} ({count} given)")
+        return itself and count == 1, [] if itself else list(known or ())[:count]

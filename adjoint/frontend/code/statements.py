@@ -1,0 +1,195 @@
+"""Statements.  A list of statements ends in an outcome: None when control falls off its end, else how it left.
+
+    if c: return a           the rest is lowered inside the branch that goes on
+    rest
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.diagnostics import CompileError
+from adjoint.frontend import errors
+from adjoint.frontend.calls.functions import Functions
+from adjoint.frontend.code.assignment import Assignment
+from adjoint.frontend.code.conditions import Conditions
+from adjoint.frontend.code.expressions import Expressions
+from adjoint.frontend.code.if_statements import IfStatements
+from adjoint.frontend.code.loop_statements import LoopStatements
+from adjoint.frontend.control.branches import BREAK, CONTINUE, RETURN, Outcome, Unreachable
+from adjoint.frontend.control.raising import raise_again, raise_late
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.decisions import Decisions
+from adjoint.frontend.operations.names import Names
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.world import World
+
+__all__ = ["Statements"]
+
+
+class Statements:
+    """Runs statements in the current frame."""
+
+    def __init__(
+        self, world: World, stack: CallStack, decisions: Decisions, conditions: Conditions, names: Names, functions: Functions,
+        expressions: Expressions, assignment: Assignment, ifs: IfStatements, loops: LoopStatements, run: Runner,
+    ):
+        self.world, self.stack, self.decisions, self.conditions = world, stack, decisions, conditions
+        self.names, self.functions, self.expressions, self.assignment = names, functions, expressions, assignment
+        self.ifs, self.loops, self.run = ifs, loops, run
+
+    def block(self, body: Sequence[ast.stmt]) -> Outcome | None:
+        """Run statements in order.  Return how they ended."""
+        for i, statement in enumerate(body):
+            rest = body[i + 1 :]
+            try:
+                outcome, done = self._ended(statement, rest)
+            except (CompileError, Unreachable, RecursionError):
+                raise
+            except Exception as mistake:
+                if not self.world.raises_late:
+                    raise
+                # It may not be reached, or effects come before it: so the graph raises it, at its place among the effects.
+                raise_again(self.world, mistake)
+            if done:
+                return outcome
+            if outcome is None:
+                continue
+            if outcome.is_known:
+                return outcome
+            if not rest:
+                return outcome
+            return self.ifs.guarded(outcome, lambda rest=rest: self.block(rest), statement)
+        return None
+
+    def _ended(self, statement: ast.stmt, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
+        """Run a statement.  Return its outcome, and whether the rest of the block has been lowered with it."""
+        match statement:
+            case ast.If():
+                return self.ifs.run_if(statement, rest)
+            case ast.Match():
+                return self.ifs.run_match(statement, rest)
+            case _:
+                return self._statement(statement), False
+
+    def _statement(self, node: ast.stmt) -> Outcome | None:
+        match node:
+            case ast.Expr(value=value):
+                self.expressions.value(value)
+            case ast.Assign(targets=targets, value=value):
+                found = self.expressions.value(value)
+                for target in targets:
+                    self.assignment.assign(target, found)
+            case ast.AnnAssign(target=target, value=value):
+                if value is not None:
+                    self.assignment.assign(target, self.expressions.value(value))
+            case ast.AugAssign():
+                self.assignment.augment(node)
+            case ast.Return(value=value):
+                self.stack.returns_at(node if value is None else value)
+                return Outcome(RETURN, None if value is None else self.expressions.value(value))
+            case ast.For():
+                return self.loops.run_for(node)
+            case ast.While():
+                return self.loops.run_while(node)
+            case ast.Break():
+                return Outcome(BREAK)
+            case ast.Continue():
+                return Outcome(CONTINUE)
+            case ast.Pass() | ast.Global() | ast.Nonlocal():
+                pass
+            case ast.FunctionDef(name=name):
+                self.names.bind(name, self._defined(node))
+            case ast.With():
+                return self._with(node)
+            case ast.Assert():
+                self._assert(node)
+            case ast.Raise():
+                self._raise(node)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    self.assignment.delete(target)
+            case ast.Import() | ast.ImportFrom():
+                self._import(node)
+            case _:
+                raise self.stack.unsupported(node, f"`{_WORDS.get(type(node), type(node).__name__.lower())}` is not parsed",
+                                       _INSTEAD.get(type(node), "write it outside of the function that is parsed"))
+        return None
+
+    def _defined(self, node: ast.FunctionDef) -> Any:
+        decorators = [self.expressions.value(decorator) for decorator in node.decorator_list]
+        function = self.functions.define(node)
+        for decorator in reversed(decorators):
+            function = self.run.call(decorator, (function,), {})
+        return function
+
+    def _with(self, node: ast.With) -> Outcome | None:
+        """Run the statements of a `with` inside of its managers.  Return how they ended."""
+        with contextlib.ExitStack() as entered:
+            for item in node.items:
+                manager = self.expressions.value(item.context_expr)
+                if not self.world.is_region(manager):
+                    raise self.stack.unsupported(
+                        node, f"`with` of {errors.with_article(type(manager).__name__)} is not parsed",
+                        "open and close outside of the function that is parsed; `_no_grad()` may be entered inside")
+                given = entered.enter_context(manager)
+                if item.optional_vars is not None:
+                    self.assignment.assign(item.optional_vars, given)
+            return self.block(node.body)
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        """Run an import, while parsing, and bind its names."""
+        names: dict[str, Any] = {}
+        code = compile(ast.fix_missing_locations(ast.Module([node], [])), self.stack.frame.source.file, "exec")
+        with self.stack.here(node):
+            space = self.stack.frame.space
+            exec(code, {"__name__": space.get("__name__"), "__package__": space.get("__package__")}, names)
+        for name, value in names.items():
+            self.names.bind(name, value)
+
+    def _assert(self, node: ast.Assert) -> None:
+        tested = self.conditions.tested(node.test)
+        condition = self.decisions.truth(tested, node.test)
+        if condition is True:
+            return
+        message = () if node.msg is None else (self.expressions.value(node.msg),)
+        if condition is False:
+            raise_late(self.world, AssertionError, message, self.stack.place_of(node))
+
+        def check(holds: Any, *said: Any) -> None:
+            if not holds:
+                raise AssertionError(*said)
+
+        self.world.loc = self.stack.place_of(node)
+        self.world.effect("assert", check, [self.world.number("bool", tested), *message])
+
+    def _raise(self, node: ast.Raise) -> None:
+        if node.exc is None:
+            raise self.stack.unsupported(node, "a bare `raise` re-raises what a `try` has caught", "name the exception")
+        if isinstance(node.exc, ast.Call):
+            kind = self.expressions.value(node.exc.func)
+            args: tuple[Any, ...] = tuple(self.expressions.items(node.exc.args))
+            if not node.exc.keywords and isinstance(kind, type) and issubclass(kind, BaseException):
+                raise_late(self.world, kind, args, self.stack.place_of(node))
+        found = self.expressions.value(node.exc)
+        if isinstance(found, type) and issubclass(found, BaseException):
+            raise_late(self.world, found, (), self.stack.place_of(node))
+        if isinstance(found, BaseException):
+            raise_late(self.world, type(found), found.args, self.stack.place_of(node))
+        with self.stack.here(node):
+            raise TypeError("exceptions must derive from BaseException")
+
+
+_WORDS: dict[type[ast.stmt], str] = {
+    ast.Try: "try", ast.ClassDef: "class", ast.AsyncFunctionDef: "async def", ast.AsyncFor: "async for",
+    ast.AsyncWith: "async with",
+}
+
+
+_INSTEAD: dict[type[ast.stmt], str] = {
+    ast.Try: "test for the condition with `if`; exceptions leave a graph",
+    ast.ClassDef: "define the class outside", ast.AsyncFunctionDef: "define an ordinary function",
+}

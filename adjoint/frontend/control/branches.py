@@ -1,0 +1,447 @@
+"""Control that a tensor decides: branches lowered from one state and merged, loops whose changes are carried.
+
+    if c: y = a          y = if c { yield a }          what both branches leave is merged: values of one kind become
+    else: y = b              else { yield b }          results of the node, equal constants stay constants
+
+A branch may end in `return`, `break`, `continue` or `raise`.  How a list of statements ended is an *outcome*: a code, known
+while parsing or itself a run-time number, and for `return` a value.  What follows an `if` of which one branch leaves is
+lowered inside the other branch.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adjoint.diagnostics import UNKNOWN, Loc, Note
+from adjoint.frontend import errors
+from adjoint.frontend.changes.aliases import Aliases
+from adjoint.frontend.changes.journal import CONTAINERS, AttributePlace, Changes, ContentsPlace, Journal, NamesPlace, Place
+from adjoint.frontend.values.frame import UNBOUND, Unusable
+from adjoint.frontend.values.text import RunTimeText
+from adjoint.frontend.world import Kind, World
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom
+from adjoint.ir.ops.control import If
+from adjoint.ir.ops.stack import Undef
+
+__all__ = ["BREAK", "CONTINUE", "NEXT", "RETURN", "Branch", "Branching", "Difference", "Outcome", "PerhapsNone", "Unreachable"]
+
+NEXT, BREAK, CONTINUE, RETURN = range(4)
+
+_SHOWN = 4
+"""How many items of a list a message shows."""
+
+
+class Unreachable(Exception):
+    """Raised after a `raise` has been lowered: the rest of the region is never reached."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How statements ended: `code` is an int or a run-time number, `value` the returned value.
+
+    possible  the codes that a run-time number may be
+    """
+
+    code: Any
+    value: Any = UNBOUND
+    possible: frozenset[int] = frozenset()
+
+    @property
+    def is_known(self) -> bool:
+        return isinstance(self.code, int)
+
+    @property
+    def codes(self) -> frozenset[int]:
+        """Return all codes that are possible."""
+        return frozenset({self.code}) if self.is_known else self.possible
+
+    def without(self, code: int) -> Outcome:
+        """Return the outcome without one of its codes."""
+        left = self.codes - {code}
+        return Outcome(next(iter(left)), self.value) if len(left) == 1 else Outcome(self.code, self.value, left)
+
+
+@dataclass(frozen=True, eq=False)
+class PerhapsNone:
+    """A returned value that may be None: `value` where the run-time bool `there` is true."""
+
+    there: Any
+    value: Any
+
+
+@dataclass(eq=False)
+class Branch:
+    """A lowered branch: its nodes, its changes, and how it ended; it is `dead` if it ended in a `raise`."""
+
+    builder: Builder
+    changes: Changes
+    result: Any
+    dead: bool
+    loc: Loc
+
+
+class Difference(Exception):
+    """Two values that cannot be merged: Python objects that differ, or values of two kinds."""
+
+    def __init__(self, name: str, first: Any, second: Any):
+        super().__init__(name)
+        self.name, self.first, self.second = name, first, second
+
+
+DEAD: Any = type("Dead", (), {"__repr__": lambda self: "dead"})()
+"""The value of a branch that does not reach the end of the `if`."""
+
+_Made = Callable[[Sequence[Any]], Any]
+
+_WHOLE = tuple(kind for kind in CONTAINERS if kind not in (list, dict, set))
+"""Containers of which two cannot be merged; the contents of one container can."""
+
+
+class Merge:
+    """Merges pairs of values: collects those that become results of a node, and builds the merged values from the results."""
+
+    def __init__(self, world: World, aliases: Aliases, broadcasts: bool = False):
+        self.world, self.aliases, self.broadcasts = world, aliases, broadcasts
+        self.pairs: list[tuple[Any, Any, Kind, str]] = []
+        self.ends: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
+        """For each path, by the id of a tensor or container written in place on it, its value at the end."""
+        self.own: Mapping[int, Any] = {}
+        """By id, the values that a loop has made for the beginning of a round: no place outside holds their value at its end."""
+        self._known: dict[tuple[int, int], tuple[_Made, int]] = {}
+        # The closures in `_known` refer to this merge.
+        aliases.at_end.append(lambda: vars(self).clear())
+
+    def drop(self, count: int) -> None:
+        """Keep the first `count` pairs only."""
+        del self.pairs[count:]
+        self._known = {key: entry for key, entry in self._known.items() if entry[1] < count}
+
+    def value(self, a: Any, b: Any, name: str) -> _Made:
+        """Return a function that builds the value that is `a` on one path and `b` on the other.  Difference if there is none.
+
+        The same two objects give one object, under whatever names.
+        """
+        key = (id(a), id(b))
+        known = self._known.get(key)
+        if known is not None:
+            return known[0]
+        start = len(self.pairs)
+        build = self._value(a, b, name)
+        if not any(x is not DEAD and (self.world.is_tensor(x) or isinstance(x, (list, dict))) for x in (a, b)):
+            return build
+        last: list[Any] = [None, None]
+        aliases = self.aliases  # not self: the returned function must not keep the merge alive, which keeps the function
+
+        def once(made: Sequence[Any]) -> Any:
+            if last[0] is not made:
+                found = build(made)
+                if found is not a or found is not b:
+                    aliases.may_be(found, *(x for x in (a, b) if x is not DEAD))
+                last[:] = made, found
+            return last[1]
+
+        self._known[key] = once, start
+        return once
+
+    def result(self, a: Any, b: Any) -> _Made:
+        """Return the same for a value that is returned to Python, which may be None on some paths."""
+        if all(x is None or x is DEAD for x in (a, b)) or not any(x is None or isinstance(x, PerhapsNone) for x in (a, b)):
+            return self.value(a, b, "returned")
+        if any(isinstance(x, RunTimeText) for x in (a, b)):
+            raise Difference("returned", a, b)
+        (first_there, first), (second_there, second) = map(_taken_apart, (a, b))
+        there, value = self.value(first_there, second_there, "returned"), self.value(first, second, "returned")
+        return lambda made: PerhapsNone(there(made), value(made))
+
+    def _value(self, a: Any, b: Any, name: str) -> _Made:
+        if a is DEAD and b is DEAD:
+            return lambda made: UNBOUND
+        if (a is b and not (id(a) in self.own and id(a) in self.ends[1])) or (b is DEAD and self.world.is_here(a)):
+            return lambda made: a
+        if a is DEAD and self.world.is_here(b):
+            return lambda made: b
+        if isinstance(a, _WHOLE) or isinstance(b, _WHOLE):
+            raise Difference(name, a, b)
+        a, b = self.ends[0].get(id(a), a), self.ends[1].get(id(b), b)
+        if self.world.is_tensor(a) and self.world.is_tensor(b) and self._same(a, b):
+            world = self.world
+            return lambda made: world.renamed(a)
+        if a is not DEAD and b is not DEAD and self._same(a, b):
+            return lambda made: a
+        if isinstance(a, Unusable) or isinstance(b, Unusable):
+            kept = a if isinstance(a, Unusable) else b
+            return lambda made: kept
+        known = b if a is DEAD else a
+        if a is not DEAD and b is not DEAD and (a is UNBOUND or b is UNBOUND):
+            raise Difference(name, a, b)
+        kind = self._kind(a, b, known)
+        if kind is not None:
+            index = len(self.pairs)
+            self.pairs.append((a, b, kind, name))
+            return lambda made: made[index]
+        if (a is DEAD or b is DEAD) and not isinstance(known, (list, tuple, dict)):
+            return lambda made: known
+        if isinstance(known, (list, tuple)):
+            other = known if a is DEAD or b is DEAD else b
+            if type(other) is not type(known) or len(other) != len(known):
+                raise Difference(name, a, b)
+            firsts = [DEAD] * len(known) if a is DEAD else a
+            seconds = [DEAD] * len(known) if b is DEAD else b
+            parts = [self.value(x, y, name) for x, y in zip(firsts, seconds, strict=True)]
+            if hasattr(known, "_fields"):
+                return lambda made: type(known)(*(part(made) for part in parts))
+            return lambda made: type(known)(part(made) for part in parts)
+        if isinstance(known, dict):
+            if type(known) is not dict or (a is not DEAD and b is not DEAD and (type(a) is not type(b) or list(a) != list(b))):
+                raise Difference(name, a, b)
+            entries = {key: self.value(DEAD if a is DEAD else a[key], DEAD if b is DEAD else b[key], name) for key in known}
+            return lambda made: {key: part(made) for key, part in entries.items()}
+        raise Difference(name, a, b)
+
+    def _kind(self, a: Any, b: Any, known: Any) -> Kind | None:
+        """Return the kind of both values; None if they have none in common."""
+        if a is DEAD or b is DEAD:
+            return self.world.kind(known) if self.world.is_dynamic(known) else None
+        first, second = self.world.kind(a), self.world.kind(b)
+        if first == second or first is None or second is None:
+            return first if first == second else None
+        # A Python number becomes a tensor where the other value is one, if that changes no dtype.
+        for tensor, number in ((first, b), (second, a)):
+            if tensor.category == "tensor" and (self.broadcasts or not tensor.type.rank) and self.world.joins(number, tensor.type):
+                return tensor
+        return None
+
+    def _same(self, a: Any, b: Any) -> bool:
+        """Return whether two values are known to be equal while parsing."""
+        if self.world.is_dynamic(a) or self.world.is_dynamic(b):
+            return self.world.is_dynamic(a) and self.world.is_dynamic(b) and _one_atom(a, b)
+        if type(a) is not type(b):
+            return False
+        if isinstance(a, (bool, int, str, bytes, type(None))):
+            return bool(a == b)
+        if isinstance(a, float):
+            return repr(a) == repr(b)
+        return False
+
+
+def _taken_apart(x: Any) -> tuple[Any, Any]:
+    """Return whether a result is not None, and its value then."""
+    if isinstance(x, PerhapsNone):
+        return x.there, x.value
+    return (DEAD, DEAD) if x is DEAD else (False, DEAD) if x is None else (True, x)
+
+
+def _one_atom(a: Any, b: Any) -> bool:
+    first = getattr(a, "atom", None)
+    return first is not None and first is getattr(b, "atom", None)
+
+
+class Branching:
+    """Lowers branches from one state and merges them."""
+
+    def __init__(self, world: World, journal: Journal, aliases: Aliases):
+        self.world, self.journal, self.aliases = world, journal, aliases
+        self.local_names: dict[str, Any] = {}
+        """The local names of the running function."""
+
+    def branch(self, run: Callable[[], Any]) -> Branch:
+        """Lower `run` into a region of its own, and undo its changes."""
+        self.world.open()
+        self.journal.open()
+        return self._lowered(run, self.world.loc)
+
+    def resume(self, branch: Branch, run: Callable[[], Any]) -> Branch:
+        """Continue a branch where it ended."""
+        self.world.reopen(branch.builder)
+        self.journal.open(branch.changes)
+        return self._lowered(run, branch.loc)
+
+    def _lowered(self, run: Callable[[], Any], loc: Loc) -> Branch:
+        dead, result = False, None
+        try:
+            result = run()
+        except Unreachable:
+            dead = True
+        finally:
+            changes = self.journal.close()
+            builder = self.world.close()
+        return Branch(builder, changes, result, dead, loc)
+
+    # -- merging ----------------------------------------------------------------------------------------------------
+    def differences(self, a: Branch, b: Branch, leaving: Callable[[Branch], bool]) -> set[str]:
+        """Return the names whose values after the two branches cannot be merged."""
+        found: set[str] = set()
+        self._places(Merge(self.world, self.aliases), a, b, leaving, found.add)
+        return found
+
+    def merged(self, condition: Atom, a: Branch, b: Branch, leaving: Callable[[Branch], bool], result: bool = True,
+               goes_out: bool = False) -> Any:
+        """Emit the `if`, write the merged changes, and return the merged result.
+
+        leaving   returns whether a branch leaves the function, so that its local names do not matter
+        goes_out  whether the result is returned to Python: it may then be None on some paths
+        """
+        if a.dead and b.dead:
+            self._emit(condition, a, b, Merge(self.world, self.aliases))
+            raise Unreachable
+        merge = Merge(self.world, self.aliases)
+        places = self._places(merge, a, b, leaving, None)
+        outcome = self._result(merge, a, b, goes_out) if result else (lambda made: None)
+        made = self._emit(condition, a, b, merge)
+        for place, build in places:
+            self.journal.write(place, build(made))
+        return outcome(made)
+
+    def _result(self, merge: Merge, a: Branch, b: Branch, goes_out: bool) -> _Made:
+        first, second = (DEAD if branch.dead else branch.result for branch in (a, b))
+        if isinstance(first, Outcome) or isinstance(second, Outcome):
+            return self._outcome(merge, first, second, goes_out)
+        return merge.result(first, second) if goes_out else merge.value(first, second, "the value")
+
+    def _outcome(self, merge: Merge, a: Any, b: Any, goes_out: bool) -> _Made:
+        """Merge two outcomes; None means that control falls off the end."""
+        returned = merge.result if goes_out else functools.partial(merge.value, name="returned")
+        if a is DEAD or b is DEAD:
+            known = b if a is DEAD else a
+            if known is None:
+                return lambda made: None
+            code = merge.value(*((DEAD, known.code) if a is DEAD else (known.code, DEAD)), "returned")
+            value = returned(*((DEAD, known.value) if a is DEAD else (known.value, DEAD)))
+            return lambda made: Outcome(code(made), value(made), known.codes)
+        possible = frozenset[int]().union(*(frozenset({NEXT}) if x is None else x.codes for x in (a, b)))
+        codes = [NEXT if x is None else x.code for x in (a, b)]
+        values = [DEAD if x is None or x.value is UNBOUND else x.value for x in (a, b)]
+        code = merge.value(codes[0], codes[1], "the way out")
+        value = returned(values[0], values[1])
+        return lambda made: Outcome(code(made), value(made), possible)
+
+    def _places(self, merge: Merge, a: Branch, b: Branch, leaving: Callable[[Branch], bool],
+                report: Callable[[str], None] | None) -> list[tuple[Place, _Made]]:
+        made: list[tuple[Place, _Made]] = []
+        merge.ends = tuple({key[1]: after for key, (_, _, after) in branch.changes.items() if key[0] in ("atom", "contents")}
+                           for branch in (a, b))  # pyright: ignore[reportAttributeAccessIssue] - two, of two branches
+        for key in {**a.changes, **b.changes}:
+            place, before, _ = a.changes.get(key) or b.changes[key]
+            if key[0] == "atom" and not self.world.is_here(before):
+                # Made in a branch itself: the object that refers to it is merged.
+                continue
+            ends = [branch.changes[key][2] if key in branch.changes else before for branch in (a, b)]
+            local = isinstance(place, NamesPlace)
+            for i, branch in enumerate((a, b)):
+                if branch.dead or (local and place.container is self.local_names and leaving(branch)):
+                    ends[i] = DEAD
+            if all(end is DEAD for end in ends):
+                continue
+            if local:
+                made.append((place, self._names(merge, ends[0], ends[1], report)))
+                continue
+            pairs = len(merge.pairs)
+            try:
+                made.append((place, merge.value(ends[0], ends[1], "the value")))
+            except Difference as differ:
+                merge.drop(pairs)
+                if report is None:
+                    raise self._mistake(differ)(self.named(place), self.world.loc) from None
+                report("")
+        return made
+
+    def _names(self, merge: Merge, a: Any, b: Any, report: Callable[[str], None] | None) -> _Made:
+        """Merge the local names after two branches.  A name whose values differ is unusable until it is assigned again."""
+        entries: dict[str, _Made] = {}
+        for name in dict.fromkeys([*(() if a is DEAD else a), *(() if b is DEAD else b)]):
+            pairs = len(merge.pairs)
+            try:
+                first, second = (DEAD if end is DEAD else end.get(name, UNBOUND) for end in (a, b))
+                entries[name] = merge.value(first, second, name)
+            except Difference as differ:
+                merge.drop(pairs)
+                if report is not None:
+                    report(name)
+                unusable = Unusable(self._mistake(differ))
+                entries[name] = lambda made, unusable=unusable: unusable
+        return lambda made: {name: build(made) for name, build in entries.items()}
+
+    def _mistake(self, differ: Difference) -> Callable[[str, Loc], Exception]:
+        first, second = (self.described(x) for x in (differ.first, differ.second))
+        decided = self.world.loc
+
+        def make(name: str, loc: Loc) -> Exception:
+            notes = (Note("both branches are part of the graph, because a tensor decides here", UNKNOWN if loc == decided else decided),)
+            if differ.first is UNBOUND or differ.second is UNBOUND:
+                return errors.MAYBE_UNASSIGNED.at(loc, f"`{name}` is assigned on one path only", notes=notes,
+                                                  help=f"give `{name}` a value before")
+            subject = f"`{name}`" if name.replace(".", "").isidentifier() else name
+            return errors.BRANCHES_DIFFER.at(loc, f"{subject} is {first} on one path and {second} on the other", notes=notes,
+                                             help=self.remedy(differ), kind=self.kind_of(differ))
+
+        return make
+
+    def remedy(self, differ: Difference) -> str:
+        """Return the advice for a difference."""
+        first, second = differ.first, differ.second
+        if self.world.kind(first) is not None and self.world.kind(second) is not None:
+            return "bring both to one dtype and shape"
+        if first is None or second is None:
+            return "give a value on both paths"
+        if isinstance(first, (list, tuple, dict)) or isinstance(second, (list, tuple, dict)):
+            return "give both the same structure, with the same number of items"
+        return "a graph chooses between tensors and between numbers: use one of these, or let a Python value decide"
+
+    def kind_of(self, differ: Difference) -> type[Exception]:
+        """Return the type that MindSpore raises for a difference: ValueError where only the shapes differ."""
+        first, second = self.world.kind(differ.first), self.world.kind(differ.second)
+        shapes = first is not None and second is not None and first.category == second.category and first.type.dtype is second.type.dtype
+        return ValueError if shapes else TypeError
+
+    def described(self, x: Any) -> str:
+        """Return a value as a message shows it."""
+        if self.world.is_dynamic(x):
+            return str(self.world.kind(x))
+        if isinstance(x, RunTimeText):
+            return "a text that is known when the graph runs"
+        if type(x) in (list, tuple):
+            items = ", ".join([*(self.described(item) for item in x[:_SHOWN]), *(["..."] if len(x) > _SHOWN else [])])
+            return f"[{items}]" if isinstance(x, list) else f"({items},)" if len(x) == 1 else f"({items})"
+        if type(x) is dict:
+            entries = [f"{key!r}: {self.described(item)}" for key, item in list(x.items())[:_SHOWN]]
+            return f"{{{', '.join([*entries, *(['...'] if len(x) > _SHOWN else [])])}}}"
+        text = repr(x)
+        return text if len(text) < 40 else f"{type(x).__name__} {text[:30]}..."
+
+    def named(self, place: Place) -> str:
+        """Return the name of a place in the running function."""
+        if isinstance(place, AttributePlace):
+            holder = self._called(place.holder)
+            return f"{holder}.{place.name}" if holder.isidentifier() else f"`{place.name}` of {holder}"
+        if isinstance(place, ContentsPlace):
+            return self._called(place.container)
+        return str(getattr(place, "name", "what changes"))
+
+    def _called(self, x: Any) -> str:
+        return next((name for name, value in self.local_names.items() if value is x), f"a {type(x).__name__}")
+
+    def _emit(self, condition: Atom, a: Branch, b: Branch, merge: Merge) -> Sequence[Any]:
+        yields: list[list[Atom]] = []
+        for side, branch in enumerate((a, b)):
+            self.world.reopen(branch.builder)
+            atoms: list[Atom] = []
+            for pair in merge.pairs:
+                value, kind = pair[side], pair[2]
+                if value is DEAD:
+                    atoms.append(self.world.builder.emit(Undef((kind.type,)), hint="undefined"))
+                else:
+                    atoms.append(self.world.atom_as(value, kind))
+            self.world.close()
+            yields.append(atoms)
+        regions = [branch.builder.finish(atoms) for branch, atoms in zip((a, b), yields, strict=True)]
+        values = self.world.emit_region(If(), [condition], regions, [_hint(name) for *_, name in merge.pairs])
+        return [self.world.wrapped(kind, value) for (_, _, kind, _), value in zip(merge.pairs, values, strict=True)]
+
+
+def _hint(name: str) -> str:
+    """Return a hint for a value of the IR: the first word of a description, so that "the way out" gives `way`."""
+    return next((word for word in name.split() if word != "the" and word.isidentifier()), "y")

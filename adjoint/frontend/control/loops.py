@@ -1,0 +1,476 @@
+"""Loops that a tensor decides: what the body changes is carried from round to round.
+
+    while c(x): x = f(x)     x1 = while carry (a = x) test { yield c(a) } do { yield f(a) }
+
+The carried values are found by lowering the body: each value that it changes becomes a parameter of the body, and the body is
+lowered again, until nothing new changes.  `break` and `return` inside become a carried code that the test reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adjoint.diagnostics import UNKNOWN, InternalError, Loc, Note
+from adjoint.frontend import errors
+from adjoint.frontend.changes.aliases import Aliases
+from adjoint.frontend.changes.journal import Changes, NamesPlace, Place
+from adjoint.frontend.control.branches import BREAK, CONTINUE, DEAD, NEXT, RETURN, Branching, Difference, Merge, Outcome, Unreachable
+from adjoint.frontend.values.frame import UNBOUND, Unusable
+from adjoint.frontend.world import Kind
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Literal, Region, Value
+from adjoint.ir.ops.control import For, While
+from adjoint.ir.ops.stack import Undef
+from adjoint.ir.types import I64, scalar
+
+__all__ = ["Looping"]
+
+_MOST_ROUNDS = 50
+"""How often a body may be lowered until its carried values are found; each time finds at least one more."""
+
+
+@dataclass(eq=False)
+class _Carried:
+    """A value that is carried from round to round.
+
+    first   before the loop, as Python has it; DEAD where the body alone gives it a value
+    inside  the parameter of the body, as Python has it
+    """
+
+    name: str
+    kind: Kind
+    first: Any
+    inside: Any
+    param: Value
+
+
+@dataclass(eq=False)
+class _State:
+    """The changes of a loop: places with their contents at the beginning of a round, and the carried values in them."""
+
+    places: dict[tuple[Any, ...], tuple[Place, Any, Any]] = field(default_factory=dict)
+    """By key: place, contents before the loop, contents at the beginning of a round."""
+    carried: list[_Carried] = field(default_factory=list)
+    code: Any = NEXT
+    codes: frozenset[int] = frozenset({NEXT})
+    value: Any = DEAD
+    once: bool = False
+    """Whether the loop runs at least one round: names that each round assigns have a value after it."""
+    claims: dict[Value, Any] = field(default_factory=dict)
+    """By parameter, its value after the round that was lowered last."""
+    ends: dict[int, Any] = field(default_factory=dict)
+    """By the id of a tensor or container that the last round has written in place, its value at the end."""
+    made: dict[int, Any] = field(default_factory=dict)
+    """By id, the values that were made for the beginning of a round."""
+    shared: dict[tuple[int, int], tuple[Any, Any, Any]] = field(default_factory=dict)
+    """By the ids of a value before and after a round, the value made for the beginning of one."""
+    given: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    """By place, the names without a value before the loop, with the value that each round gives them."""
+
+
+@dataclass(eq=False)
+class _Round:
+    """A body that has been lowered."""
+
+    builder: Builder
+    changes: Changes
+    outcome: Outcome | None
+
+    @property
+    def ends(self) -> dict[int, Any]:
+        """By the id of a tensor or container written in place, its value at the end."""
+        return {key[1]: after for key, (_, _, after) in self.changes.items() if key[0] in ("atom", "contents")}
+
+
+class Looping(Branching):
+    """Lowers loops whose number of rounds is not known while parsing."""
+
+    header: Loc = UNKNOWN
+    """The place of the loop that is being lowered."""
+
+    @staticmethod
+    def assigned_at(name: str) -> Loc:
+        """Return where the body changes a name.  `LoopStatements` replaces it: it knows the tree."""
+        del name
+        return UNKNOWN
+
+    def while_loop(self, test: Callable[[], Any], body: Callable[[], Outcome | None], *, once: bool = False) -> Outcome | None:
+        """Lower a `while`.  Return its outcome: None when its test failed, else a `break` or `return`.
+
+        once  whether it is known to run at least one round
+        """
+        state, loc = _State(once=once), self.world.loc
+        found = self._settle(state, body)
+        self.world.loc = loc
+        tested = self._test(state, test)
+        self.world.loc = loc
+        carried = state.carried
+        operands = [self._first(c) for c in carried]
+        params = [c.param for c in carried]
+        body_region = found.builder.finish(self._yields(state, found), params)
+        test_region = Region(tuple(params), tested.nodes, tested.results)
+        results = self.world.emit_region(While(), operands, [test_region, body_region], [c.name for c in carried])
+        return self._after(state, results)
+
+    def for_loop(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
+        """Lower a `for` over a range of which a bound is not known; `index` is called with the number of each round."""
+        start, stop, step = bounds
+        number = self.world.kind(0)
+        assert number is not None
+        i = Value(scalar(I64), "i")
+        inside = self.world.wrapped(number, i)
+
+        def rounds() -> Outcome | None:
+            index(inside)
+            return body()
+
+        state, loc = _State(once=all(isinstance(x, int) for x in bounds) and len(range(*bounds)) > 0), self.world.loc
+        found = self._settle(state, rounds)
+        self.world.loc = loc
+        if state.code is not NEXT:
+            return self._counted(bounds, index, body)
+        atoms = [self.world.atom(x) for x in (start, stop, step)]
+        operands = [*atoms, *(self._first(c) for c in state.carried)]
+        region = found.builder.finish(self._yields(state, found), [i, *(c.param for c in state.carried)])
+        results = self.world.emit_region(For(), operands, [region], [c.name for c in state.carried])
+        return self._after(state, results)
+
+    def _counted(self, bounds: Sequence[Any], index: Callable[[Any], None], body: Callable[[], Outcome | None]) -> Outcome | None:
+        """Lower a `for` that can be left, as a `while` that counts."""
+        start, stop, step = bounds
+        if not isinstance(step, int):
+            raise errors.NOT_A_CONSTANT.at(self.header, "this range is left by `break` or `return`: its step must be known while parsing",
+                                           help="give the range a step that is a Python number")
+        names: dict[str, Any] = {"at": start}
+        self.journal.born(NamesPlace(names))
+
+        def test() -> Any:
+            return names["at"] < stop if step > 0 else names["at"] > stop
+
+        def one() -> Outcome | None:
+            index(names["at"])
+            place = NamesPlace(names)
+            self.journal.write(place, {"at": names["at"] + step})
+            return body()
+
+        known = all(isinstance(x, int) for x in bounds)
+        return self.while_loop(test, one, once=known and len(range(*bounds)) > 0)
+
+    def _settle(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
+        """Lower the body until it carries all that it changes.  Return the last round."""
+        for _ in range(_MOST_ROUNDS):
+            found = self._round(state, body)
+            if self._settled(state, found):
+                return found
+        raise InternalError(f"the carried values of the loop at {self.header} do not settle")
+
+    # -- one round --------------------------------------------------------------------------------------------------
+    def _round(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
+        """Lower the body once, from the state at the beginning of a round."""
+        self.world.open()
+        self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
+        outcome: Outcome | None = None
+        try:
+            outcome = body()
+        except Unreachable:
+            outcome = Outcome(BREAK)
+        finally:
+            changes = self.journal.close()
+            builder = self.world.close()
+        return _Round(builder, changes, outcome)
+
+    def _settled(self, state: _State, found: _Round) -> bool:
+        """Return whether the round changed only carried values; otherwise add to them."""
+        known = len(state.carried)
+        state.claims.clear()
+        state.shared.clear()
+        state.ends = found.ends
+        for key, (place, before, after) in found.changes.items():
+            if key[1] in state.made or (key[0] == "atom" and not self.world.is_here(before)):
+                # Made by the loop or in the round: the object that refers to it is carried.
+                continue
+            if key in state.places:
+                place, before, inside = state.places[key]
+            else:
+                inside = before
+            state.places[key] = (place, before, self._widened(state, place, inside, after))
+        self._outcome_carried(state, found.outcome)
+        return len(state.carried) == known
+
+    def _widened(self, state: _State, place: Place, inside: Any, after: Any) -> Any:
+        """Return the contents at the beginning of a round, with parameters for the values that the round changes."""
+        if isinstance(place, NamesPlace):
+            widened: dict[str, Any] = {}
+            for name in dict.fromkeys([*inside, *after]):
+                first, last = inside.get(name, UNBOUND), after.get(name, UNBOUND)
+                # A name that only the body assigns has no value at the beginning of a round.
+                widened[name] = UNBOUND if first is UNBOUND else self._parameters(state, first, last, name)
+                if first is UNBOUND and state.once and last is not UNBOUND and not isinstance(last, Unusable):
+                    given = state.given.setdefault(place.key, {})
+                    if name not in given:
+                        given[name] = self._returned(state, last, name)
+            return widened
+        return self._parameters(state, inside, after, self.named(place))
+
+    def _parameters(self, state: _State, first: Any, last: Any, name: str) -> Any:
+        known = state.shared.get((id(first), id(last)))
+        if known is None:
+            made = self._parameter(state, first, last, name)
+            known = state.shared[id(first), id(last)] = (made, first, last)
+        return known[0]
+
+    def _parameter(self, state: _State, first: Any, last: Any, name: str) -> Any:
+        if isinstance(first, Unusable) or isinstance(last, Unusable):
+            return first if isinstance(first, Unusable) else last
+        merge = Merge(self.world, self.aliases, broadcasts=True)
+        merge.ends, merge.own = ({}, state.ends), state.made
+        try:
+            build = merge.value(first, last, name)
+        except Difference as differ:
+            raise self._changing(name, differ) from None
+        inside: list[Any] = []
+        for a, b, kind, hint in merge.pairs:
+            known = self._carried_as(state, a)
+            if known is None:
+                known = self._new(state, hint, kind, a)
+            elif state.claims.setdefault(known.param, b) is not b:
+                # Two names that begin a round as one value end it as two.
+                known = self._new(state, hint, kind, known.first)
+            state.claims[known.param] = b
+            self.aliases.may_be(known.inside, a, b)
+            inside.append(known.inside)
+        made = build(inside)
+        if made is not first:
+            state.made[id(made)] = made
+        return made
+
+    def _new(self, state: _State, name: str, kind: Kind, first: Any) -> _Carried:
+        param = Value(kind.type, name if name.isidentifier() else "v")
+        made = _Carried(name, kind, first, self.world.wrapped(kind, param), param)
+        state.made[id(made.inside)] = made.inside
+        state.carried.append(made)
+        return made
+
+    @staticmethod
+    def _carried_as(state: _State, x: Any) -> _Carried | None:
+        atom = getattr(x, "atom", None)
+        return next((c for c in state.carried if c.param is atom), None) if atom is not None else None
+
+    def _changing(self, name: str, differ: Difference) -> Exception:
+        first, last = self.described(differ.first), self.described(differ.second)
+        kind = self.world.kind(differ.second)
+        if kind is not None and kind.category == "tensor":
+            shape = f"({', '.join(map(str, kind.type.sizes))}{',' if kind.type.rank == 1 else ''})"
+            way = f"begin with a value of the type it will have, such as `ops.zeros({shape}, adjoint.{str(kind.type.dtype).lower()})`"
+        elif isinstance(differ.first, list):
+            way = "write the rows of a tensor that is made before the loop (`y[i] = x`), or loop over a range of known length"
+        else:
+            way = "only tensors and numbers can change in such a loop: use one of these, or loop over a range of known length"
+        at = self.assigned_at(name)
+        subject = f"`{name}`" if name.replace(".", "").isidentifier() else name
+        return errors.LOOP_CHANGES.at(
+            at if at != UNKNOWN else self.header, f"{subject} is {first} before a round and {last} after it",
+            notes=(Note("the loop is part of the graph, because a tensor decides how often it runs", self.header),), help=way,
+            kind=self.kind_of(differ))
+
+    def _outcome_carried(self, state: _State, outcome: Outcome | None) -> None:
+        """Carry the code and the value with which the body leaves the loop, if it does."""
+        if not _leaves(outcome):
+            return
+        assert outcome is not None
+        number = self.world.kind(0)
+        assert number is not None
+        state.codes |= outcome.codes - {CONTINUE}
+        if state.code is NEXT:
+            state.code = self._new(state, "left", number, NEXT).inside
+        if state.value is DEAD and outcome.value is not UNBOUND and outcome.value is not DEAD:
+            state.value = self._returned(state, outcome.value)
+
+    def _returned(self, state: _State, value: Any, name: str = "returned") -> Any:
+        """Return a value of a round with its dynamic values replaced by parameters that have no value before the loop."""
+        if self.world.is_dynamic(value):
+            kind = self.world.kind(value)
+            assert kind is not None
+            made = self._new(state, name, kind, DEAD).inside
+            self.aliases.may_be(made, value)
+            return made
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*(self._returned(state, item, name) for item in value))
+        if isinstance(value, tuple):
+            return tuple(self._returned(state, item, name) for item in value)
+        if isinstance(value, (list, dict)):
+            made = [self._returned(state, item, name) for item in value] if isinstance(value, list) else {
+                key: self._returned(state, item, name) for key, item in value.items()}
+            self.aliases.may_be(made, value)
+            return made
+        return value
+
+    # -- the node ---------------------------------------------------------------------------------------------------
+    def _first(self, carried: _Carried) -> Atom:
+        if carried.first is DEAD:
+            return self.world.builder.emit(Undef((carried.kind.type,)), hint="undefined")
+        return self.world.atom_as(carried.first, carried.kind)
+
+    def _test(self, state: _State, test: Callable[[], Any]) -> Region:
+        """Lower the test; it is false once the loop has been left."""
+        self.world.open()
+        self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
+        try:
+            if state.code is NEXT:
+                condition = self._condition(test())
+            else:
+                running = self.world.truth(state.code == NEXT)
+                assert not isinstance(running, bool)
+                inner = self.branch(lambda: self._tested(test()))
+                ended = self.branch(lambda: False)
+                condition = self._condition(self.merged(running, inner, ended, lambda branch: False))
+        finally:
+            changes = self.journal.close()
+            builder = self.world.close()
+        if any(_differs(place, state, after) for place, _, after in changes.values()):
+            raise errors.UNSUPPORTED.at(self.world.loc, "the test of a loop that a tensor decides assigns a name",
+                                        help="assign in the body")
+        return builder.finish([condition])
+
+    def _bool(self) -> Kind:
+        kind = self.world.kind(True)
+        assert kind is not None
+        return kind
+
+    def _condition(self, tested: Any) -> Atom:
+        truth = self.world.truth(tested)
+        return Literal(truth, self._bool().type) if isinstance(truth, bool) else truth
+
+    def _tested(self, tested: Any) -> Any:
+        """Return the truth of a test: known, or a run-time bool."""
+        truth = self.world.truth(tested)
+        return self.world.wrapped(self._bool(), truth) if isinstance(truth, Value) else truth
+
+    def _yields(self, state: _State, found: _Round) -> list[Atom]:
+        """Return what the body yields to the next round, for each carried value."""
+        last: dict[Value, Any] = {}
+        ends = found.ends
+        for key, (_, _, after) in found.changes.items():
+            if key[1] in state.made or key not in state.places:
+                continue
+            self._collect(state.places[key][2], after, last, ends)
+            self._collect(state.given.get(key, {}), after, last, ends)
+        if state.code is not NEXT:
+            outcome = found.outcome
+            code = NEXT if outcome is None else outcome.code
+            last[state.code.atom] = self._without_continue(found, code)
+            if state.value is not DEAD:
+                self._collect(state.value, DEAD if outcome is None or outcome.value is UNBOUND else outcome.value, last, ends)
+        self.world.reopen(found.builder)
+        try:
+            return [self.world.atom(last[c.param]) if c.param in last and last[c.param] is not DEAD else c.param for c in state.carried]
+        finally:
+            self.world.close()
+
+    def _without_continue(self, found: _Round, code: Any) -> Any:
+        """Return the code for the next round: `continue` ends the round, not the loop."""
+        if isinstance(code, int):
+            return NEXT if code == CONTINUE else code
+        if found.outcome is not None and CONTINUE not in found.outcome.codes:
+            return code
+        self.world.reopen(found.builder)
+        try:
+            return code.kept_if(code != CONTINUE)
+        finally:
+            self.world.close()
+
+    def _collect(self, inside: Any, after: Any, last: dict[Value, Any], ends: dict[int, Any]) -> None:
+        """Pair parameters in the contents at the beginning of a round with the values at its end.
+
+        ends  by the id of a tensor or container written in place, its value at the end
+        """
+        after = ends.get(id(after), after)
+        atom = getattr(inside, "atom", None)
+        if isinstance(atom, Value) and after is not UNBOUND:
+            last[atom] = after
+        elif isinstance(inside, (list, tuple)) and isinstance(after, (list, tuple)):
+            for a, b in zip(inside, after, strict=True):
+                self._collect(a, b, last, ends)
+        elif isinstance(inside, dict) and isinstance(after, dict):
+            for key, a in inside.items():
+                if key in after:
+                    self._collect(a, after[key], last, ends)
+
+    def _after(self, state: _State, results: Sequence[Value]) -> Outcome | None:
+        """Write the changes of the loop.  Return its outcome."""
+        final = _Final(self.aliases)
+        for c, value in zip(state.carried, results, strict=True):
+            final.values[c.param] = self.world.wrapped(c.kind, value)
+            self.aliases.may_be(final.values[c.param], c.inside)
+        for place, before, inside in state.places.values():
+            contents = final.of(inside)
+            if isinstance(place, NamesPlace):
+                given = final.of(state.given.get(place.key, {}))
+                contents = {name: given[name] if name in given else self._maybe(before, name, value) for name, value in contents.items()}
+            self.journal.write(place, contents)
+        if state.code is NEXT:
+            return None
+        return Outcome(final.values[state.code.atom], UNBOUND if state.value is DEAD else final.of(state.value), state.codes)
+
+    def _maybe(self, before: dict[str, Any], name: str, value: Any) -> Any:
+        """Return the value of a name after the loop: unusable if the body alone assigns it, and may run no round."""
+        if value is not UNBOUND or before.get(name, UNBOUND) is not UNBOUND:
+            return value
+        decided = self.world.loc
+
+        def make(name: str, loc: Loc) -> Exception:
+            return errors.MAYBE_UNASSIGNED.at(
+                loc, f"`{name}` is assigned only inside a loop that may run no round", help=f"give `{name}` a value before the loop",
+                notes=(Note("a tensor decides how often this loop runs", decided),))
+
+        return Unusable(make)
+
+
+def _leaves(outcome: Outcome | None) -> bool:
+    """Return whether statements can leave the loop around them."""
+    return outcome is not None and (not outcome.is_known or outcome.code in (BREAK, RETURN))
+
+
+def _differs(place: Place, state: _State, after: Any) -> bool:
+    known = state.places.get(place.key)
+    if known is None:
+        return True
+    inside = known[2]
+    if isinstance(inside, dict) and isinstance(after, dict):
+        return any(inside.get(k, UNBOUND) is not v for k, v in after.items())
+    return False
+
+
+class _Final:
+    """Replaces the parameters of a loop's body by the results of the loop, also inside structures."""
+
+    def __init__(self, aliases: Aliases):
+        self.values: dict[Value, Any] = {}
+        self._aliases = aliases
+        self._made: dict[int, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        """Return a structure as it is after the loop; itself when it holds no parameter."""
+        atom = getattr(value, "atom", None)
+        if isinstance(atom, Value):
+            return self.values.get(atom, value)
+        if not isinstance(value, (list, tuple, dict)):
+            return value
+        if id(value) not in self._made:
+            self._made[id(value)] = self._structure(value)
+        return self._made[id(value)]
+
+    def _structure(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            made: Any = {key: self.of(item) for key, item in value.items()}
+            same = all(made[key] is item for key, item in value.items())
+        else:
+            items = [self.of(item) for item in value]
+            same = all(new is old for new, old in zip(items, value, strict=True))
+            made = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        if same:
+            return value
+        self._aliases.may_be(made, value)
+        return made

@@ -1,0 +1,10 @@
+"""What expressions and statements do with values.
+
+    runner      how parts run code that later parts know
+    call_stack  open calls, places in the user's program
+    operators   operators and special methods
+    iterators   iterators, and the items of loops
+    decisions   truth, and the choice between values
+    names       names
+    access      attributes and items
+"""

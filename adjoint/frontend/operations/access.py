@@ -1,0 +1,114 @@
+"""Attributes and items: reading and writing them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import operator
+import types
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.changes.journal import AttributePlace
+from adjoint.frontend.changes.objects import Objects
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.operations.operators import Operators
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.values.chosen import check, chosen
+from adjoint.frontend.world import World
+
+__all__ = ["Access"]
+
+
+class Access:
+    """Reads and writes attributes and items."""
+
+    def __init__(self, world: World, stack: CallStack, objects: Objects, operators: Operators, run: Runner):
+        self.world, self.stack, self.objects, self.operators, self.run = world, stack, objects, operators, run
+
+    def attribute(self, holder: Any, name: str, node: ast.AST) -> Any:
+        """Return `holder.name`; a property of the user's own classes is parsed like a method."""
+        check(holder)
+        if not self.world.is_dynamic(holder):
+            since = self.world.read_count()
+            self.world.read_attribute(holder, name)
+            descriptor = inspect.getattr_static(type(holder), name, None) if not isinstance(holder, type) else None
+            if isinstance(descriptor, property) and descriptor.fget is not None and not self.world.is_library(descriptor.fget):
+                # What it reads is recorded: it need not be asked at each call.
+                self.world.unread(since, self.world.read_count())
+                self.world.read_attribute(type(holder), name)
+                return self.run.call(descriptor.fget, (holder,), {})
+        elif self.world.is_tensor(holder):
+            self.objects.used(holder)
+            if name in ("name", "requires_grad"):
+                self.world.read_attribute(holder, name)
+        with self.stack.here(node):
+            self.objects.outside.unparsed.read(holder, name)
+            return self.objects.outside.part(holder, name, getattr(holder, name))
+
+    def item(self, container: Any, index: Any, node: ast.AST) -> Any:
+        """Return `container[index]`.  CompileError for a run-time index of a container that is not one of cells or functions."""
+        self.objects.used(container)
+        with self.stack.here(node):
+            if self.world.is_dynamic(index) and (isinstance(container, (list, tuple, dict, range, str)) or self.world.is_cells(container)) \
+                    and self.operators.special(container, "__getitem__") is None:
+                item = chosen(self.world, container, index)
+                if item is not None:
+                    return item
+                tensors = isinstance(container, (list, tuple)) and all(self.world.is_tensor(item) for item in container)
+                raise errors.VALUE_NEEDED.at(
+                    self.stack.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
+                    help="stack the tensors (`ops.stack(items)[i]`), or loop over a range of known length" if tensors
+                    else "choose with `if` and `elif`, or pass the number as an argument")
+            if isinstance(container, dict) and hasattr(container, "__missing__") and index not in container:
+                self.objects.touched(container)
+                self.objects.outside.unparsed.given(container)
+                return self.objects.born(container[index])
+            self.objects.outside.unparsed.given(index)
+            if self.world.is_tensor(container):
+                return container[self.world.index(index)]
+            return self.operators.called_special(container, "__getitem__", (index,), lambda: container[index])
+
+    def set_attribute(self, holder: Any, name: str, value: Any) -> None:
+        """Set an attribute that is no Parameter, by the property or the `__setattr__` of the user's class if there is one."""
+        descriptor = inspect.getattr_static(type(holder), name, None)
+        setter = getattr(descriptor, "fset", None)
+        if isinstance(setter, types.FunctionType) and not self.world.is_library(setter):
+            self.world.read_attribute(type(holder), name)
+            self.run.call(setter, (holder, value), {})
+        else:
+            self.objects.outside.unparsed.given(descriptor)
+            self.operators.called_special(
+                holder, "__setattr__", (name, value), lambda: self.objects.journal.write(AttributePlace(holder, name), value))
+
+    def assign_attribute(self, holder: Any, name: str, value: Any, node: ast.AST) -> None:
+        """Run `holder.name = value`; a Parameter is written when the graph runs.  CompileError for a tensor that is none."""
+        with self.stack.here(node):
+            if self.world.store_attribute(holder, name, value):
+                return
+            if self.objects.is_late(value) and self.world.is_cell(holder):
+                kind = "a tensor, but no" if self.world.is_tensor(vars(holder).get(name)) else "no"
+                raise errors.STORED_TENSOR.at(
+                    self.stack.place_of(node), f"`{name}` is {kind} Parameter of {type(holder).__name__}",
+                    help=f"let it be one, which is written at each call: `self.{name} = Parameter(..., requires_grad=False)` in `__init__`"
+                         "; or return the tensor")
+            self.set_attribute(holder, name, value)
+
+    def assign_item(self, container: Any, key: Any, value: Any, node: ast.AST) -> None:
+        """Run `container[key] = value`."""
+        with self.stack.here(node):
+            if isinstance(container, dict):
+                self.objects.check_key(key, self.world.loc)
+            self.objects.touched(container)
+            if self.world.is_tensor(container):
+                container[self.world.index(key)] = value
+            else:
+                self.operators.called_special(container, "__setitem__", (key, value), lambda: operator.setitem(container, key, value))
+
+    def delete_item(self, container: Any, key: Any, node: ast.AST) -> None:
+        """Run `del container[key]`."""
+        if isinstance(container, dict):
+            self.objects.check_key(key, self.stack.place_of(node))
+        self.objects.touched(container)
+        with self.stack.here(node):
+            self.operators.called_special(container, "__delitem__", (key,), lambda: operator.delitem(container, key))

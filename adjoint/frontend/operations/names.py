@@ -1,0 +1,90 @@
+"""Names: local, of an enclosing function, global, built in."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any
+
+from adjoint.diagnostics import noted
+from adjoint.frontend.changes.journal import CellPlace, ItemPlace, NamesPlace
+from adjoint.frontend.changes.objects import Objects
+from adjoint.frontend.control.raising import raise_late
+from adjoint.frontend.operations.call_stack import CallStack
+from adjoint.frontend.values.frame import UNBOUND, Frame, Unusable
+from adjoint.frontend.world import World
+
+__all__ = ["Names"]
+
+
+class Names:
+    """Reads and binds names in the frame that runs."""
+
+    def __init__(self, world: World, stack: CallStack, objects: Objects):
+        self.world, self.stack, self.objects = world, stack, objects
+
+    def read(self, name: str, node: ast.AST) -> Any:
+        """Return the value of a name: local, of an enclosing function, global, or built in."""
+        frame: Frame | None = self.stack.frame
+        space = self.stack.frame.space
+        if name not in self.stack.frame.globals:
+            while frame is not None:
+                if name in frame.local:
+                    found = frame.names.get(name, UNBOUND)
+                    if isinstance(found, Unusable):
+                        raise found.make(name, self.stack.place_of(node))
+                    if found is UNBOUND:
+                        message = f"cannot access local variable '{name}' where it is not associated with a value"
+                        raise_late(self.world, UnboundLocalError, (message,), self.stack.place_of(node))
+                    return found
+                if name in frame.cells:
+                    cell = frame.cells[name]
+                    self.world.read_closure(cell)
+                    return self.objects.outside.found(cell.cell_contents)
+                frame = frame.outer
+        self.world.read_name(space, name)
+        if name in space:
+            return self.objects.outside.found(space[name])
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        missing = NameError(f"The name '{name}' is not defined")
+        noted(missing, self.stack.place_of(node))
+        raise missing
+
+    def bind(self, name: str, value: Any, frame: Frame | None = None) -> None:
+        """Bind a local name, or one that was declared `global` or `nonlocal`."""
+        frame = frame or self.stack.frame
+        if name in frame.globals:
+            self.objects.journal.write(ItemPlace(frame.space, name), value)
+            return
+        if name in frame.nonlocals:
+            outer = frame.outer
+            while outer is not None and name not in outer.local:
+                if name in outer.cells:
+                    break
+                outer = outer.outer
+            holder = outer if outer is not None else frame
+            if name in holder.local and holder is not frame:
+                self._set_name(holder, name, value)
+            else:
+                cell = holder.cells[name] if name in holder.cells else frame.cells[name]
+                self.objects.journal.write(CellPlace(cell), value)
+            return
+        self._set_name(frame, name, value)
+
+    def _set_name(self, frame: Frame, name: str, value: Any) -> None:
+        self.objects.journal.touch(NamesPlace(frame.names))
+        frame.names[name] = value
+
+    def unbind(self, name: str) -> None:
+        """Delete a local name of the running frame."""
+        self.objects.journal.touch(NamesPlace(self.stack.frame.names))
+        self.stack.frame.names.pop(name, None)
+
+    def walrus_frame(self) -> Frame:
+        """Return the frame in which `:=` binds: that around all comprehensions."""
+        frame = self.stack.frame
+        while frame.is_comprehension:
+            assert frame.outer is not None
+            frame = frame.outer
+        return frame

@@ -1,0 +1,157 @@
+"""Operators.  Special methods of the user's classes are parsed like all of the user's functions."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import operator
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.frontend.changes import purity
+from adjoint.frontend.operations.runner import Runner
+from adjoint.frontend.world import World
+
+__all__ = ["BINARY", "COMPARE", "IN_PLACE", "UNARY", "Operators", "ZeroDivisor"]
+
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.Pow: operator.pow, ast.MatMult: operator.matmul, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+}
+IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv, ast.FloorDiv: operator.ifloordiv,
+    ast.Mod: operator.imod, ast.Pow: operator.ipow, ast.MatMult: operator.imatmul, ast.BitAnd: operator.iand, ast.BitOr: operator.ior,
+    ast.BitXor: operator.ixor, ast.LShift: operator.ilshift, ast.RShift: operator.irshift,
+}
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert}
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "** or pow()", "matmul": "@", "and": "&",
+    "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=",
+    "ifloordiv": "//=", "imod": "%=", "ipow": "**=", "imatmul": "@=", "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=",
+    "irshift": ">>=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}
+"""By the name of an operation, its symbol in Python's own messages."""
+_MIRRORED = {"__eq__": "__eq__", "__ne__": "__ne__", "__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
+
+
+class ZeroDivisor(ZeroDivisionError, ValueError):
+    """A number is divided by zero in a graph: what Python raises, and what MindSpore's graphs raise."""
+
+    @classmethod
+    def of(cls, operation: Callable[..., Any], mistake: ZeroDivisionError) -> ZeroDivisionError:
+        """Return the exception for an operator that raised `mistake`: with MindSpore's text where MindSpore refuses too."""
+        text = _BY_ZERO.get(operation.__name__.removeprefix("i").strip("_"))
+        return cls(f"{mistake}: {text}") if text else mistake
+
+
+ZeroDivisor.__module__, ZeroDivisor.__name__, ZeroDivisor.__qualname__ = "builtins", "ZeroDivisionError", "ZeroDivisionError"
+
+_QUOTIENT = "The divisor could not be zero. But the divisor is zero now."
+_BY_ZERO = {"truediv": _QUOTIENT, "floordiv": _QUOTIENT, "mod": "Cannot perform modulo operation on zero."}
+
+Attempt = tuple[Any, str, Any]
+"""An object, the name of a method of its class, the argument."""
+
+
+class Operators:
+    """Applies operators to values."""
+
+    def __init__(self, world: World, run: Runner):
+        self.world, self.run = world, run
+
+    def special(self, x: Any, name: str) -> types.FunctionType | None:
+        """Return the special method of the user's that is to be parsed; None where Python calls its own."""
+        return None if self.world.is_dynamic(x) else self.special_of(type(x), name)
+
+    def special_of(self, kind: type, name: str) -> types.FunctionType | None:
+        """Return the same for the objects of a class."""
+        if kind.__module__ == "builtins":
+            return None
+        method = getattr(kind, name, None)
+        if not isinstance(method, types.FunctionType) or method.__code__.co_filename.startswith("<") or inspect.isgeneratorfunction(method):
+            return None
+        if self.world.is_library(method) or purity.is_of_pure_module(method) or purity.is_standard(method):
+            return None
+        self.world.read_attribute(kind, name)
+        return method
+
+    def called_special(self, x: Any, name: str, args: tuple[Any, ...], otherwise: Callable[[], Any]) -> Any:
+        """Call the special method of the user's if there is one, else `otherwise`."""
+        method = self.special(x, name)
+        return otherwise() if method is None else self.run.call(method, (x, *args), {})
+
+    def unary(self, operation: Callable[[Any], Any], x: Any) -> Any:
+        """Apply a unary operator."""
+        return self.called_special(x, f"__{operation.__name__}__", (), lambda: operation(x))
+
+    def binary(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        """Apply an arithmetic operator: that of `a`, else the reflected one of `b`."""
+        return self._first(operation, a, b, _arithmetic(operation.__name__.strip("_"), a, b))
+
+    def in_place(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        """Apply the operator of an augmented assignment: the one in place, else the one that returns a new value."""
+        word = operation.__name__.removeprefix("i").strip("_")
+        return self._first(operation, a, b, [(a, f"__i{word}__", b), *_arithmetic(word, a, b)])
+
+    def compare(self, operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        """Compare: by the operator of `a`, else the mirrored one of `b`; where only `==` is defined, `!=` is its opposite."""
+        name = f"__{operation.__name__}__"
+        if operation is operator.ne and any(self.special(x, "__eq__") and type(x).__ne__ is object.__ne__ for x in (a, b)):
+            return self.opposite(self.compare(operator.eq, a, b))
+        attempts = [(a, name, b), (b, _MIRRORED[name], a)]
+        return self._first(operation, a, b, attempts[::-1] if _is_narrower(b, a) else attempts)
+
+    def opposite(self, x: Any) -> Any:
+        """Return `not x`: a bool, or a run-time one."""
+        truth = self.world.truth(x)
+        return not truth if isinstance(truth, bool) else self.world.number("bool", x).negated()
+
+    def _first(self, operation: Callable[[Any, Any], Any], a: Any, b: Any, attempts: Sequence[Attempt]) -> Any:
+        """Return the result of the first special method that does not decline.  If none is the user's, Python applies the operator."""
+        methods = [self.special(x, name) for x, name, _ in attempts]
+        if not any(methods):
+            try:
+                return operation(a, b)
+            except ZeroDivisionError as mistake:
+                raise ZeroDivisor.of(operation, mistake) from None
+        for method, (x, name, other) in zip(methods, attempts, strict=True):
+            if method is not None:
+                found = self.run.call(method, (x, other), {})
+            else:
+                found = getattr(type(x), name, _declines)(x, other)
+            if found is not NotImplemented:
+                return found
+        if operation in (operator.eq, operator.ne):
+            return (a is b) is (operation is operator.eq)
+        symbol = _SYMBOLS[operation.__name__.strip("_")]
+        kinds = f"'{type(a).__name__}' and '{type(b).__name__}'"
+        if operation in COMPARE.values():
+            raise TypeError(f"'{symbol}' not supported between instances of {kinds}")
+        raise TypeError(f"unsupported operand type(s) for {symbol}: {kinds}")
+
+
+def _arithmetic(word: str, a: Any, b: Any) -> list[Attempt]:
+    """Return the methods that Python tries for an operator, in order.
+
+    Operands of one class have one attempt.  The reflected operator of a subclass comes first if the subclass defines it.
+    """
+    reflected = f"__r{word}__"
+    attempts = [(a, f"__{word}__", b), (b, reflected, a)]
+    if type(a) is type(b):
+        return attempts[:1]
+    own = getattr(type(b), reflected, None) is not getattr(type(a), reflected, None)
+    return attempts[::-1] if own and _is_narrower(b, a) else attempts
+
+
+def _is_narrower(x: Any, other: Any) -> bool:
+    return type(x) is not type(other) and issubclass(type(x), type(other))
+
+
+def _declines(x: Any, other: Any) -> Any:
+    del x, other
+    return NotImplemented

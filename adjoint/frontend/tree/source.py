@@ -1,0 +1,204 @@
+"""From a function object to its syntax tree, with positions that are true in the user's file.
+
+A text is parsed once; a function is found in it by its code object: by line and name, and a lambda by the place of its
+body.  The tree that is found must be the one the code was compiled from: a file edited since is a mistake, not a wrong
+graph.  The text is where Python keeps it: in a file, a cell of a notebook, or what was typed at a prompt.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from adjoint.budget import Table
+from adjoint.diagnostics import At, Loc, beginning
+from adjoint.frontend import errors
+from adjoint.frontend.tree.rewritten import agree, codes_in, is_rewritten
+
+__all__ = ["Definition", "Source", "definition_of"]
+
+Definition = ast.FunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where a tree was read: `at` gives the place of any of its nodes.
+
+    file   as the code object names it
+    name   qualified name of the function
+    lines  the text
+    """
+
+    file: str
+    name: str
+    lines: list[str]
+
+    def at(self, node: ast.AST) -> Loc:
+        """Return the place of a node of the tree: columns count characters from 1."""
+        line, column = node.lineno, node.col_offset  # pyright: ignore[reportAttributeAccessIssue] - only nodes with a place are asked for it
+        text = self.lines[line - 1]
+        first = _characters(text, column)
+        if getattr(node, "end_lineno", None) == line:
+            end = _characters(text, node.end_col_offset) + 1  # pyright: ignore[reportAttributeAccessIssue] - as above
+        else:
+            # Of what goes on over more lines, the first.
+            end = max(first + 1, len(text.rstrip())) + 1
+        return At(self.file, line, first + 1, end)
+
+
+def _characters(text: str, byte_offset: int) -> int:
+    """Convert a column from UTF-8 bytes, which `ast` counts, to characters."""
+    return byte_offset if text.isascii() else len(text.encode()[:byte_offset].decode(errors="ignore"))
+
+
+class _Parsed:
+    """A file's lines, its tree, and the code that the tree was compiled to."""
+
+    __slots__ = ("code", "lines", "nbytes", "tree", "used")
+
+    def __init__(self, lines: list[str], tree: ast.Module, code: CodeType, nbytes: int):
+        self.lines, self.tree, self.code, self.nbytes, self.used = lines, tree, code, nbytes, 0
+
+
+class _Found:
+    """Where a function was found."""
+
+    __slots__ = ("definition", "nbytes", "source", "used")
+
+    def __init__(self, definition: Definition, source: Source):
+        self.definition, self.source, self.nbytes, self.used = definition, source, 1000, 0
+
+
+_OF_A_CHARACTER = 50
+"""Bytes that a tree takes for each character of its text."""
+
+_files: Table[str, _Parsed] = Table("parsed files")
+_functions: Table[tuple[str, CodeType], _Found] = Table("parsed functions")
+"""By file as well: code objects are equal when they say the same, whatever file they come from."""
+
+
+def definition_of(function: FunctionType) -> tuple[Definition, Source]:
+    """Return the tree of a function and its source.  CompileError when there is none, or it is not what was compiled."""
+    code = function.__code__
+    key = (code.co_filename, code)
+    known = _functions.find(key)
+    if known is None:
+        known = _Found(*_searched(code, function.__qualname__, _text(code, function.__globals__)))
+        _functions.keep(key, known)
+    return known.definition, known.source
+
+
+def _text(code: CodeType, space: dict[str, Any]) -> list[str]:
+    """Return the lines that Python keeps for a code; none where it keeps none."""
+    file = code.co_filename
+    typed = getattr(linecache, "_getlines_from_code", None)  # the prompt of Python 3.13, and `python -c`
+    lines = typed(code) if typed is not None else []
+    if not lines:
+        return linecache.getlines(file, space)
+    if file not in _WAYS:
+        linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))  # for who shows a line of it
+    return lines
+
+
+def _searched(code: CodeType, name: str, lines: list[str]) -> tuple[Definition, Source]:
+    file = code.co_filename
+    loc = beginning(file, code.co_firstlineno)
+    if not "".join(lines).strip():
+        raise errors.NO_SOURCE.at(loc, f"Python has not kept the text of `{name}`", help=_WAYS.get(file, "write the function in a file"))
+    tree, compiled = _parsed(file, lines)
+    if not _is_of(code, tree, compiled, file):
+        if file in _WAYS:
+            raise errors.NO_SOURCE.at(loc, f"Python has not kept the text of `{name}`, only another one that is called {file}",
+                                      help=_WAYS[file])
+        raise errors.SOURCE_CHANGED.at(loc, f"`{name}` was loaded from another text than the file holds now", help="import it anew")
+    source = Source(file, name, lines)
+    if code.co_name == "<lambda>":
+        lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+        around = [node for node in lambdas if _is_around(node.body, code)] or [node for node in lambdas if _gives(node, file, code)]
+        if around:
+            # They stand in each other: the innermost.
+            return max(around, key=lambda node: (node.body.lineno, node.body.col_offset)), source
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if node.name != code.co_name or _first_line(node) != code.co_firstlineno:
+                continue
+            if isinstance(node, ast.AsyncFunctionDef):
+                raise errors.UNSUPPORTED.at(source.at(node), "an `async` function is not parsed", help="write it as an ordinary function")
+            return node, source
+    raise errors.NO_SOURCE.at(loc, f"the definition of `{name}` was not found in its file", help="write it as a `def` in a file")
+
+
+_WAYS = {
+    "<stdin>": "write the function in a file, or type it in a notebook, in IPython or at the prompt of Python 3.13",
+    "<string>": "write the function in a file, or enter the text in `linecache.cache` under the name that it is compiled with",
+}
+"""By a name that many texts bear, the way out for those of which Python keeps none."""
+
+
+def _parsed(file: str, lines: list[str]) -> tuple[ast.Module, CodeType]:
+    known = _files.find(file)
+    if known is not None and known.lines is lines:
+        return known.tree, known.code
+    text = "".join(lines)
+    tree = ast.parse(text, file)
+    compiled = compile(text, file, "exec", dont_inherit=True)
+    _files.keep(file, _Parsed(lines, tree, compiled, _OF_A_CHARACTER * len(text)))
+    return tree, compiled
+
+
+def _is_of(code: CodeType, tree: ast.Module, compiled: CodeType, file: str) -> bool:
+    """Return whether a code was compiled from the text, as a whole or one statement of it, by Python or by a tool that rewrites asserts."""
+    if any(_are_one(other, code) for other in codes_in(compiled)) or _stands_alone(tree, file, code):
+        return True
+    return is_rewritten(code) and any(agree(other, code, tree) for other in codes_in(compiled))
+
+
+def _stands_alone(tree: ast.Module, file: str, code: CodeType) -> bool:
+    """Return whether a code was compiled from one statement of the file: a part of a document, run by itself.
+
+    How a call is compiled depends on whether a name was imported in the same text.
+    """
+    for statement in tree.body:
+        if min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ()))) <= code.co_firstlineno \
+                and code.co_firstlineno <= (statement.end_lineno or statement.lineno):
+            compiled = compile(ast.Module([statement], []), file, "exec", dont_inherit=True)
+            return any(_are_one(other, code) for other in codes_in(compiled))
+    return False
+
+
+def _are_one(a: CodeType, b: CodeType) -> bool:
+    """Return whether two code objects were compiled from one text, whatever `from __future__` was in force."""
+    if a.co_name != b.co_name or a.co_firstlineno != b.co_firstlineno:
+        return False
+    if a.co_code != b.co_code or a.co_names != b.co_names or a.co_varnames != b.co_varnames or a.co_freevars != b.co_freevars:
+        return False
+    return list(a.co_positions()) == list(b.co_positions()) and len(a.co_consts) == len(b.co_consts) and all(
+        _are_one(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType)
+        else x == y if isinstance(x, frozenset) else type(x) is type(y) and repr(x) == repr(y)
+        for x, y in zip(a.co_consts, b.co_consts, strict=True))
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def _is_around(body: ast.expr, code: CodeType) -> bool:
+    """Return whether all instructions of a lambda's code stand inside of this expression."""
+    start, end = (body.lineno, body.col_offset), _end(body)
+    places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
+    return bool(places) and all(start <= (a, c) and (b, d) <= end for a, c, b, d in places)
+
+
+def _gives(node: ast.Lambda, file: str, code: CodeType) -> bool:
+    """Return whether a code is that of a given lambda.  Python 3.12 does not place the code of a constant body."""
+    if node.lineno != code.co_firstlineno:
+        return False
+    compiled = compile(ast.Expression(node), file, "eval", dont_inherit=True)
+    return any(_are_one(inner, code) for inner in compiled.co_consts if isinstance(inner, CodeType))
+
+
+def _end(body: ast.expr) -> tuple[int, int]:
+    return body.end_lineno or 0, body.end_col_offset or 0

@@ -1,0 +1,8 @@
+"""What parsed code handles besides Python's own objects.
+
+    text     text with run-time values in it
+    numbers  ranges of run-time numbers
+    chosen   an item that a run-time number chooses
+    frame    the names of a running function, and functions that parsed code defines
+    endless  iterators that do not end
+"""
