@@ -71,7 +71,7 @@ def _spelled(kind: Any) -> str:
 
 
 class HyperMap:
-    """Calls a function on the items of tuples and lists, side by side, however deep they are nested.
+    """Calls a function on the items of tuples and lists, side by side, however deep they are nested; returns tuples.
 
     ops      the function; None: it is the first argument of the call
     reverse  begin with the last items
@@ -97,7 +97,7 @@ class HyperMap:
             raise wrong(type(self).__name__, "args", "tuples of one length", [len(x) for x in items])
         places = range(len(items[0]))
         rows = {i: self._entry(function, [x[i] for x in items]) for i in (reversed(places) if self.reverse else places)}
-        return (list if isinstance(items[0], list) else tuple)(rows[i] for i in places)
+        return tuple(rows[i] for i in places)
 
     def _entry(self, function: Any, items: Sequence[Any]) -> Any:
         return self._mapped(function, items) if self.deep else called(function, *items)

@@ -174,6 +174,7 @@ def test_functions_of_courses() -> None:
     added = ops.HyperMap()(ops.partial(ops.assign_add), params, (Tensor([2.0]),))
     assert type(added) is tuple and params[0].tolist() == [3.0]
     assert ops.HyperMap(lambda p: True)(params) == (True,)
+    assert ops.HyperMap(lambda n: n + 1)([1, [2]]) == (2, (3,)), "lists become tuples, as in MindSpore"
 
 
 INTEGERS = Tensor([[1, 5], [3, 2]], adjoint.int32)

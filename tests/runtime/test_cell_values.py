@@ -109,6 +109,7 @@ def test_another_dtype() -> None:
 
 def test_flags_and_phases() -> None:
     net = nn.SequentialCell(nn.Dense(2, 2), nn.ReLU())
+    assert net.phase == "train" and not net.training  # as MindSpore's
     assert net.set_train().phase == net[0].phase == "train" and net.set_train(False).phase == "predict"
     net.phase = "own"
     assert net.phase == "own"

@@ -458,12 +458,13 @@ class Cell(CellValues):
             raise TypeError(f"For 'set_train', the argument 'mode' must be a bool, but got {mode!r} of type {type(mode).__name__}.")
         for _, cell in self.cells_and_names():
             cell.training = bool(mode)
+            cell.phase = "train" if mode else "predict"
         return self
 
     @property
     def phase(self) -> str:
-        """The name of the mode: "train" or "predict", by `training`; or what it was set to."""
-        return self.__dict__.get("_phase") or ("train" if self.training else "predict")
+        """The name of the mode: "train" or "predict", as `set_train` said last, or what it was set to; "train" for a new cell."""
+        return self.__dict__.get("_phase", "train")
 
     @phase.setter
     def phase(self, phase: str) -> None:
