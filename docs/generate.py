@@ -71,8 +71,9 @@ channels times taps, for the filters images times places. How the places are cut
 
 **Determinants, inverses and singular values** are computed in float64, also of float32, and rounded once. An inverse in float64 is off by
 a few times u times the condition number times its largest element; a singular value by a few times max(m, n) * u times the largest
-one, small ones of columns of different sizes by less. `det` overflows only where the determinant does, and `logdet` does not. A matrix is
-singular if elimination ends with a pivot that is exactly 0: one that rounding keeps from it has an inverse of very large numbers.
+one, small ones of columns of different sizes by less. `det` overflows only where the determinant does, `logdet` only where elements
+are next to the largest number. A matrix is singular if elimination ends with a pivot that is exactly 0: one that rounding keeps from
+it has an inverse of very large numbers.
 
 Without a C compiler NumPy computes: sums in float64, rounded once, functions with its own errors.
 """

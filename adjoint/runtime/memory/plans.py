@@ -199,7 +199,10 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
         into(operands, results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    if len(stages) == 1 and not any(scratch) and len(sizes) == 1 and len(types) <= 3:
+    # The only stage of a kernel reads the pointers of its scratch, also where that has no bytes; of several stages the one that is left
+    # does without.
+    without_scratch = not any(scratch) and (not scratch or len(lowered.stages) > 1)
+    if len(stages) == 1 and without_scratch and len(sizes) == 1 and len(types) <= 3:
         run = _direct(op, stages[0], sizes[0], len(types), here)
     return Plan(result_types, run, into, len(stages))
 
