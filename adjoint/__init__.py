@@ -60,6 +60,7 @@ from adjoint.runtime.gradients.no_grad import no_grad as _no_grad
 from adjoint.runtime.gradients.products import jvp, vjp
 from adjoint.runtime.graphs.jit import jit, ms_function
 from adjoint.runtime.graphs.options import JitConfig, jit_class
+from adjoint.runtime.inspection.saving import install as _save_graphs
 from adjoint.runtime.process.context import (
     COMPATIBLE,
     GRAPH_MODE,
@@ -109,6 +110,7 @@ INSTEAD = {
 
 
 tracebacks.install()
+_save_graphs()
 
 
 _TRAINING = (

@@ -37,7 +37,8 @@ from adjoint.passes.manager import Changes, Pipeline
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.executor import load_ir
 from adjoint.runtime.gradients.trace import trace
-from adjoint.runtime.graphs.jit import jit, parsed, run_instead
+from adjoint.runtime.graphs.entry import parsed, run_instead
+from adjoint.runtime.graphs.jit import jit
 from adjoint.runtime.inspection.stages import OPTIMISING, adjoint_of, expanded, kernels, standalone, wanted
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor

@@ -17,8 +17,8 @@ from adjoint.runtime.tensor.initializer import (
     XavierNormal,
     XavierUniform,
     Zero,
-    initializer,
 )
+from adjoint.runtime.tensor.tensor import initializer
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",

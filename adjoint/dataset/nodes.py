@@ -12,14 +12,11 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from adjoint.dataset.blocks import Block, joined
-
-if TYPE_CHECKING:
-    from adjoint.dataset.workers import Workers
 
 __all__ = ["ENDLESS", "Node", "Pending", "Places", "Run", "columns_after", "gathered", "scattered"]
 
@@ -33,10 +30,18 @@ Pending = Callable[[], Block]
 """Rows that were asked for; calling it waits for them."""
 
 
+class Helpers(Protocol):
+    """Those who make rows for one run, as its nodes see them: `workers.Workers`."""
+
+    def tasks_ahead(self, node: Node, /) -> int: ...
+    def submit(self, run: Run, node: Node, method: str, /, *given: Any) -> Pending: ...
+    def close(self) -> None: ...
+
+
 class Run:
     """One iterator's walk through a pipeline: its seed, its workers, and what nodes remember of an epoch."""
 
-    def __init__(self, seed: int, workers: Workers | None = None):
+    def __init__(self, seed: int, workers: Helpers | None = None):
         self.seed = seed
         self.workers = workers
         self.dtypes: dict[tuple[int, str], Any] = {}

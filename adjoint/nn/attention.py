@@ -17,9 +17,9 @@ from adjoint.ops import activations, arithmetic, creation, linear, parts, reduct
 from adjoint.ops.arguments import check_memory
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.conversion import dtype_argument
-from adjoint.runtime.tensor.initializer import HeUniform, Uniform, XavierNormal, XavierUniform, initializer
+from adjoint.runtime.tensor.initializer import HeUniform, Uniform, XavierNormal, XavierUniform
 from adjoint.runtime.tensor.parameter import Parameter
-from adjoint.runtime.tensor.tensor import Tensor, constant
+from adjoint.runtime.tensor.tensor import Tensor, constant, initializer
 
 __all__ = [
     "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",

@@ -13,9 +13,9 @@ from adjoint.ops.primitive import Primitive
 from adjoint.ops.primitives.network import BiasAdd
 from adjoint.ops.primitives.network import MatMul as MatMulOperator
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.tensor.initializer import Uniform, initializer
+from adjoint.runtime.tensor.initializer import Uniform
 from adjoint.runtime.tensor.parameter import Parameter
-from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor, initializer
 
 __all__ = ["Dense", "Flatten", "MatMul"]
 

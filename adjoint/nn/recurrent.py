@@ -20,10 +20,10 @@ from adjoint.ops import activations, arithmetic, creation, linear, parts, pickin
 from adjoint.ops.arguments import check_memory
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.conversion import dtype_argument
-from adjoint.runtime.tensor.initializer import Uniform, initializer
+from adjoint.runtime.tensor.initializer import Uniform
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.run_time_checks import checked_on_host
-from adjoint.runtime.tensor.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant, initializer
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]
 

@@ -32,7 +32,7 @@ from adjoint.ops.ordering import sort
 from adjoint.ops.parts import framed, stack
 from adjoint.ops.picking import index_select
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.tensor.random import next_key
+from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [

@@ -21,6 +21,7 @@ from adjoint.train.callback.checkpoint import ModelCheckpoint
 from adjoint.train.callback.continue_run import ContinueRun
 from adjoint.train.loss_scale_manager import LossScaleManager
 from adjoint.train.metrics import Loss, Metric, get_metrics
+from adjoint.train.progress import ProgressBar
 
 __all__ = ["Model"]
 
@@ -354,8 +355,6 @@ def _bar(epochs: int) -> list[Callback]:
     """A bar for the terminal, if the output is one."""
     if not sys.stdout.isatty() or os.environ.get("ADJOINT_PROGRESS", "1") == "0":
         return []
-    from adjoint.train.progress import ProgressBar  # it loads rich, which terminals alone need
-
     return [ProgressBar(epochs)]
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING, Any
 
 from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.callback.callback import Callback, RunContext, loss_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 __all__ = ["ProgressBar"]
 
@@ -35,6 +36,10 @@ class ProgressBar(Callback):
         self._drawn = 0.0
 
     def __enter__(self) -> ProgressBar:
+        # Loaded here: only a training that shows a bar needs it.
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
         self._bar = bar = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[loss]}"), TimeElapsedColumn(),
             TimeRemainingColumn(), console=self._console or Console(file=sys.stdout), auto_refresh=False, transient=True)

@@ -237,7 +237,7 @@ def test_dump_ir_names_passes_that_change_nothing_once(capsys, net):
 def test_dump_ir_runs_the_graph_that_it_shows(capsys, monkeypatch, net, target, arguments):
     """The text that is shown is that of the graph that runs, and it gives what the parsed one gives."""
     ran = []
-    monkeypatch.setattr("adjoint.runtime.execution.walk.bind", lambda graph: ran.append(print_module(graph.module)) or bind(graph))
+    monkeypatch.setattr("adjoint.runtime.graphs.entry.bind", lambda graph: ran.append(print_module(graph.module)) or bind(graph))
     shown = {}
     for stage, choice in (("parsed", ["--stage", "parsed"]), ("optimised", ["--stage", "optimised"]), ("after dce", ["--passes", "dce"])):
         ms.set_seed(1)

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from adjoint.runtime.graphs import jit
+from adjoint.runtime.graphs import entry
 
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The functions and cells of which a graph is made, one entry for each graph."""
     made: list[Any] = []
-    original = jit._made
+    original = entry.make
 
     def counted(known: Any, template: Any, named: Any, decisions: Any) -> Any:
         made.append(named)
         return original(known, template, named, decisions)
 
-    monkeypatch.setattr(jit, "_made", counted)
+    monkeypatch.setattr(entry, "make", counted)
     return made

@@ -17,7 +17,7 @@ from adjoint import Tensor, nn, ops
 from adjoint.budget import budget
 from adjoint.ir.types import F32, _tensors, tensor
 from adjoint.runtime.gradients import adjoints
-from adjoint.runtime.gradients.tape import _trie
+from adjoint.runtime.gradients.trie import trie
 
 
 @pytest.fixture
@@ -145,9 +145,9 @@ def test_what_is_used_again_and_again_is_built_once(limit, monkeypatch):
 
 def evicting(n):
     """The identity; whatever has been recorded is cut off meanwhile."""
-    list(_trie.sizes())
-    _trie.evict(budget.period)
-    assert not _trie.root.children
+    list(trie.sizes())
+    trie.evict(budget.period)
+    assert not trie.root.children
     return n
 
 

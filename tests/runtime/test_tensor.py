@@ -18,7 +18,7 @@ import pytest
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
 from adjoint.common.initializer import Normal, One
-from adjoint.runtime.gradients.adjoints import zeros
+from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import constant
 
 NUMPY = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]

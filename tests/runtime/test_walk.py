@@ -20,9 +20,10 @@ from adjoint.runtime.execution.graph import Deviation
 from adjoint.runtime.gradients import adjoints
 from adjoint.runtime.gradients.grad import GradOperation
 from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.hooks.firing import fire_forward_pre
 from adjoint.runtime.process.location import user_location
 from adjoint.runtime.process.tracer import state
-from adjoint.runtime.tensor.random import next_key
+from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import apply
 from tests.runtime.walks import N, T, function, made, same
 
@@ -431,7 +432,7 @@ def test_the_line_of_hooks_and_of_what_they_record(placed):
         raise ValueError("mine")
 
     cell.register_forward_pre_hook(hook)
-    hosts["raise"] = functools.partial(cell._forward_pre, cell._hooks, kwargs={})
+    hosts["raise"] = functools.partial(fire_forward_pre, cell, cell._hooks, kwargs={})
     f = function(graph)
     with pytest.raises(ValueError) as raised:
         f(T(1, 2), N(1, np.int64))

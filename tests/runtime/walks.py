@@ -11,6 +11,7 @@ from adjoint.ir.core import walk as nodes_of
 from adjoint.ir.parse import parse_module
 from adjoint.runtime.execution.graph import CellSite, Graph, Slots, site_key
 from adjoint.runtime.execution.walk import bind
+from adjoint.runtime.hooks.firing import fire_forward, fire_forward_pre
 
 
 def T(*values):  # short, since it stands in every line
@@ -100,10 +101,10 @@ def squared(cell):
         text = text.replace("a1", "a").replace("y1", "y")
 
     def forward_pre(*given):
-        return cell._forward_pre(cell._hooks, given, {})[0]
+        return fire_forward_pre(cell, cell._hooks, given, {})[0]
 
     def forward(output, *given):
-        return cell._forward(cell._hooks, given, {}, output)
+        return fire_forward(cell, cell._hooks, given, {}, output)
 
     return made(text, hosts={"cell.pre": site(cell), "cell.forward_pre": forward_pre, "cell.forward": forward}, cells=[site(cell)])
 

@@ -14,7 +14,7 @@ from adjoint.nn.checks import number
 from adjoint.ops.composite import HyperMap, Map
 from adjoint.ops.primitives.effects import AssignAdd
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.gradients.adjoints import full
+from adjoint.runtime.tensor.filled import full
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.run_time_checks import checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant

@@ -11,7 +11,7 @@ from adjoint.ir.ops.random import Dropout as DropoutOp
 from adjoint.ops import activations, arithmetic, linear, normalization, shapes
 from adjoint.ops.arguments import axis_argument, channels_first, choice, flag, integer, number, operand, real, sizes_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
-from adjoint.runtime.tensor.random import next_key
+from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
@@ -12,13 +11,14 @@ from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime.cells.attributes import Attributes
 from adjoint.runtime.cells.boundary import are_tensors, held_by, shown, top_level, with_top_level
 from adjoint.runtime.cells.custom_bprop import Rule
+from adjoint.runtime.cells.inputs import declared
 from adjoint.runtime.cells.precision import cast_floats, cast_parameter, computing, stored
 from adjoint.runtime.cells.values import CellValues
-from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.hooks.handles import CellHook, CellHooks, HookHandle, cell_argument, noting, register, subject_of
+from adjoint.runtime.hooks.firing import fire_always, fire_forward, fire_forward_pre
+from adjoint.runtime.hooks.handles import CellHooks, HookHandle, register, subject_of
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.epoch import epoch
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import Recorder, state
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple, by_name, has_generated_name
 from adjoint.runtime.tensor.structure import leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor
@@ -208,7 +208,7 @@ class Cell(CellValues):
             return graph_mode.run_cell(self, args, kwargs)
         hooks = self._hooks
         if hooks is not None and hooks.forward_pre:
-            args, kwargs = self._forward_pre(hooks, args, kwargs)
+            args, kwargs = fire_forward_pre(self, hooks, args, kwargs)
         tape = state.tape
         try:
             if tape is not None:
@@ -219,12 +219,12 @@ class Cell(CellValues):
                 output = self._computed(args, kwargs)
         except Exception:
             if hooks is not None:
-                self._always(hooks, args, kwargs)
+                fire_always(self, hooks, args, kwargs)
             raise
         if hooks is None:
             return output
         if hooks.forward:
-            output = self._forward(hooks, args, kwargs, output)
+            output = fire_forward(self, hooks, args, kwargs, output)
         if tape is not None and hooks.backward_pre:
             tensors = top_level(output)
             output = with_top_level(output, tape.outputs(self, tensors)) if tensors else output
@@ -237,7 +237,7 @@ class Cell(CellValues):
             output = self.construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
             return output if self._result is None else cast_floats(output, self._result)
 
-    def _recorded(self, tape: Tape, args: tuple[Any, ...], kwargs: dict[str, Any], hooked: bool) -> Any:
+    def _recorded(self, tape: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], hooked: bool) -> Any:
         """Run construct as a region of the tape: arguments and results get names of their own."""
         ruled = self.bprop is not None
         rule = Rule(self, args, kwargs) if ruled else None
@@ -263,45 +263,6 @@ class Cell(CellValues):
         outside = tape.leave(leaves(output, Tensor), True, shown(output))
         rule.returned(output)
         return replaced(output, outside, Tensor)
-
-    def _forward_pre(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        for hook in hooks.forward_pre.firing():
-            with _noting(hook, self):
-                if hook.with_kwargs:
-                    returned = hook.function(cell_argument(self), args, kwargs)
-                else:
-                    returned = hook.function(cell_argument(self), args)
-            if returned is None:
-                continue
-            if not hook.with_kwargs:
-                args = returned if isinstance(returned, tuple) else (returned,)
-            elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], dict):
-                args, kwargs = returned[0] if isinstance(returned[0], tuple) else (returned[0],), returned[1]
-            else:
-                raise RuntimeError("forward pre hook with kwargs must return None or a tuple of (new_args, new_kwargs), "
-                                   f"but got {returned}")
-        return args, kwargs
-
-    def _forward(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        for hook in hooks.forward.firing():
-            with _noting(hook, self):
-                if hook.with_kwargs:
-                    returned = hook.function(cell_argument(self), args, kwargs, output)
-                else:
-                    returned = hook.function(cell_argument(self), args, output)
-            if returned is not None:
-                output = returned
-        return output
-
-    def _always(self, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Construct has raised: the forward hooks with `always_call` run with output None."""
-        for hook in hooks.forward.firing():
-            if hook.always_call:
-                try:
-                    hook.function(cell_argument(self), args, *([kwargs] if hook.with_kwargs else []), None)
-                except Exception as raised:  # the first error is the one to report
-                    warnings.warn("cell forward hook with ``always_call=True`` raised an exception that was silenced because "
-                                  f"another error was already raised in forward: {raised}", stacklevel=3)
 
     # -- hooks ------------------------------------------------------------------------------------------------------
     def _slots(self) -> CellHooks:
@@ -542,9 +503,7 @@ class Cell(CellValues):
 
         ValueError for both kinds at once and for an unknown name.  In graph mode TypeError for too few or too many.
         """
-        from adjoint.runtime.cells.inputs import declared  # for who asks
-
-        self._inputs = declared(self, inputs, kwargs)
+        self._inputs = declared(self.construct, inputs, kwargs)
 
     def get_inputs(self) -> Any:
         """What `set_inputs` was given; None before."""
@@ -588,12 +547,5 @@ class Cell(CellValues):
         self.__dict__.update(state_)
 
 
-Tape.runs_construct = Cell._recorded.__code__
-
-
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
-
-
-def _noting(hook: CellHook, cell: Cell) -> Any:
-    return noting(hook.function, subject_of(cell))

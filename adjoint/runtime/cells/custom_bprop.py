@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,15 +17,22 @@ from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.boundary import are_tensors
 from adjoint.runtime.cells.nested_gradients import Unlike, gradients_like, paired
-from adjoint.runtime.gradients.adjoints import zeros
-from adjoint.runtime.hooks.handles import noting, subject_of
+from adjoint.runtime.hooks.firing import noting
+from adjoint.runtime.hooks.handles import Hooked, subject_of
+from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.structure import items, leaves, mapped, replaced
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-if TYPE_CHECKING:
-    from adjoint.runtime.cells.cell import Cell
-
 __all__ = ["Rule"]
+
+
+class WithBprop(Hooked, Protocol):
+    """A Cell, as its own `bprop` sees it."""
+
+    bprop: Callable[..., Any] | None
+
+    @property
+    def construct(self) -> Callable[..., Any]: ...
 
 
 class Rule:
@@ -36,7 +43,7 @@ class Rule:
     number, None in that of anything else.
     """
 
-    def __init__(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]):
+    def __init__(self, cell: WithBprop, args: tuple[Any, ...], kwargs: dict[str, Any]):
         self.cell = cell
         self._args, self._kwargs = _emptied((args, kwargs)) if kwargs else (_emptied(args), kwargs)
         self._output: Any = None

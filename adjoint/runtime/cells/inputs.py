@@ -8,65 +8,20 @@ A dimension of None accepts any size: each size gets a graph of its own.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
-from adjoint.ir.types import DType
 from adjoint.runtime.process import graph_mode
+from adjoint.runtime.tensor.description import Description
 from adjoint.runtime.tensor.tensor import Tensor
 
-if TYPE_CHECKING:
-    from adjoint.runtime.cells.cell import Cell
-
-__all__ = ["Description", "check_call", "declared"]
-
-
-class Description(Tensor):
-    """`Tensor(shape=[3, None], dtype=float32)`: says what a tensor is like and holds no numbers.  An unknown size is shown as -1."""
-
-    def __init__(self, dtype: DType, sizes: Sequence[int | None]):
-        self._describe(dtype, sizes)
-
-    def _describe(self, dtype: DType, sizes: Sequence[int | None]) -> None:
-        self.__dict__["_described"] = (dtype, tuple(-1 if size is None else size for size in sizes))
-
-    @property
-    def dtype(self) -> DType:
-        return self.__dict__["_described"][0]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.__dict__["_described"][1]
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def type(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride] - a description has none
-        raise ValueError(f"{self!r} has a size of None: it describes an input for 'set_inputs' and holds no numbers to compute with.")
-
-    @property
-    def memory(self) -> NoReturn:
-        raise ValueError(f"{self!r} holds no numbers: it describes an input for 'set_inputs'.")
-
-    def __repr__(self) -> str:
-        end = " " if self.ndim == 1 else "\n"
-        return f"Tensor(shape=[{', '.join(map(str, self.shape))}], dtype={self.dtype.long_name}, value={end})"
-
-    __str__ = __repr__
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Description, (self.dtype, self.shape)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Description:
-        return self
+__all__ = ["check_call", "declared"]
 
 
 _SPECIFIED, _TOTAL = "arg_specified_infos", "total_arg_length"
 
 
-def declared(cell: Cell, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
+def declared(construct: Callable[..., Any], inputs: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
     """What `get_inputs` gives after `set_inputs(*inputs, **by_name)`.
 
     ValueError for both kinds at once and for a name that construct does not have; in graph mode TypeError for a number of inputs
@@ -74,7 +29,7 @@ def declared(cell: Cell, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> An
     """
     if inputs and by_name:
         raise ValueError(f"For Cell, set_inputs should only set inputs or kwargs(inputs: {inputs}, kwargs: {by_name})!")
-    parameters = list(inspect.signature(cell.construct).parameters.values())
+    parameters = list(inspect.signature(construct).parameters.values())
     variable = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
     if by_name:
         if variable:
@@ -95,15 +50,15 @@ def declared(cell: Cell, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> An
     return inputs
 
 
-def check_call(cell: Cell, said: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def check_call(construct: Callable[..., Any], said: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Check the arguments of a call against what `declared` gave; ValueError and TypeError where they do not fit."""
     try:
-        bound = inspect.signature(cell.construct).bind(*args, **kwargs)
+        bound = inspect.signature(construct).bind(*args, **kwargs)
     except TypeError:
         return  # the call itself says so
     given = list(bound.arguments.values())
     if isinstance(said, dict):
-        names = list(inspect.signature(cell.construct).parameters)
+        names = list(inspect.signature(construct).parameters)
         for index, expected in said[_SPECIFIED]:
             if names[index] in bound.arguments:
                 _check(index + 1, expected, bound.arguments[names[index]])
@@ -135,8 +90,9 @@ def _check(position: int, expected: Any, got: Any) -> None:
         if expected.ndim != got.ndim:
             raise ValueError(f"{_WHERE}the dims of {position}th input must be the same as expected, "
                              f"but got expected: {expected.ndim}, and input: {got.ndim}!")
+        of_any_size = isinstance(expected, Description)
         for size, other in zip(expected.shape, got.shape, strict=True):
-            if size not in (-1, other):
+            if size != other and not (of_any_size and size == -1):
                 raise ValueError(f"{_WHERE}the shape of {position}th input must be the same as expected, "
                                  f"but got expected: {size}, and input: {other}!")
     elif isinstance(got, Tensor):

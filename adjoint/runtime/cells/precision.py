@@ -10,8 +10,8 @@ when it ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import DType
@@ -19,19 +19,25 @@ from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.structure import leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-if TYPE_CHECKING:
-    from adjoint.runtime.cells.cell import Cell
-
 __all__ = ["cast_floats", "cast_parameter", "computing", "stored"]
 
 
-def cast_parameter(cell: Cell, name: str) -> Tensor | None:
+class WithParameters(Protocol):
+    """A Cell, as far as its parameters are cast."""
+
+    keeps_parameters: bool
+
+    @property
+    def _params(self) -> Mapping[str, Tensor]: ...
+
+
+def cast_parameter(cell: WithParameters, name: str) -> Tensor | None:
     """The parameter in the float type that this thread runs the cell's construct in; None where it is not cast."""
     run = state.computing.get(id(cell))
     return None if run is None else run.parameters.get(name)
 
 
-def stored(cell: Cell, name: str, value: Tensor) -> bool:
+def stored(cell: WithParameters, name: str, value: Tensor) -> bool:
     """`cell.name = value` for a parameter that is cast; whether it is."""
     parameter = cast_parameter(cell, name)
     if parameter is None or value.shape != parameter.shape:
@@ -57,7 +63,7 @@ class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
 
     __slots__ = ("_around", "_numbers", "cell", "dtype", "parameters")
 
-    def __init__(self, cell: Cell, dtype: DType):
+    def __init__(self, cell: WithParameters, dtype: DType):
         self.cell, self.dtype = cell, dtype
         self.parameters: dict[str, Tensor] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from adjoint.diagnostics import check_flag
 from adjoint.ir.types import DType
@@ -12,9 +12,6 @@ from adjoint.runtime.process.context import check_device
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
-
-if TYPE_CHECKING:
-    from adjoint.runtime.cells.cell import Cell
 
 __all__ = ["CellValues"]
 
@@ -39,9 +36,8 @@ class CellValues:
     _buffers: Mapping[str, bool] = {}
     """The names of the buffers, which are attributes, and whether `state_dict` has them."""
 
-    if TYPE_CHECKING:
-        _cells: dict[str, Cell]
-        _params: dict[str, Parameter]
+    _cells: dict[str, Any]
+    _params: dict[str, Parameter]
 
     # -- buffers ----------------------------------------------------------------------------------------------------
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:

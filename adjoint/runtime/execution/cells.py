@@ -17,14 +17,16 @@ from adjoint.runtime.cells.boundary import shown, top_level
 from adjoint.runtime.cells.custom_bprop import Rule
 from adjoint.runtime.execution.graph import CellSite, Deviation
 from adjoint.runtime.execution.run import Block, Entered, Inline, Run, Step, mover
-from adjoint.runtime.gradients.adjoints import gradients, zeros
+from adjoint.runtime.gradients.adjoints import gradients
 from adjoint.runtime.gradients.grad import _outputs
 from adjoint.runtime.gradients.products import Pullback
-from adjoint.runtime.gradients.tape import Step as TapeStep
 from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.trie import Step as TapeStep
+from adjoint.runtime.hooks.firing import fire_always, fire_forward, fire_forward_pre
 from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.process.tracer import check_gradients, set_tape, state
+from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.structure import items, leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -156,7 +158,7 @@ class _Call:
         """The region has raised: forward hooks with `always_call` run."""
         if hooks is not None:
             args, kwargs = self.site.arguments(given)
-            called_at(self.recorded_at, self.site.cell._always, hooks, args, kwargs)
+            called_at(self.recorded_at, fire_always, self.site.cell, hooks, args, kwargs)
 
     # -- hooks that have come since the graph was made
     def before(self, run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
@@ -170,7 +172,7 @@ class _Call:
             # The hooks are to see tensors that are not the cell's own: they get a node of their own, which has them.
             raise Deviation(node, None, "forward_pre")
         args, kwargs = self.site.arguments(given)
-        new_args, new_kwargs = called_at(self.recorded_at, self.site.cell._forward_pre, hooks, args, kwargs)
+        new_args, new_kwargs = called_at(self.recorded_at, fire_forward_pre, self.site.cell, hooks, args, kwargs)
         tensors = leaves((new_args, new_kwargs), Tensor) if self.site.ruled else top_level(new_args)
         fits = [x.type for x in tensors] == self.taken and _alike(self.site.arguments(tensors), (new_args, new_kwargs))
         self.inline(run, "forward_pre", tensors if fits else leaves((new_args, new_kwargs), Tensor))
@@ -189,7 +191,7 @@ class _Call:
             raise Deviation(node, None, "forward")
         args, kwargs = self.site.arguments(given)
         expected = self.site.output(results)
-        output = called_at(self.recorded_at, self.site.cell._forward, hooks, args, kwargs, expected)
+        output = called_at(self.recorded_at, fire_forward, self.site.cell, hooks, args, kwargs, expected)
         tensors = leaves(output, Tensor) if self.site.ruled else top_level(output)
         fits = [x.type for x in tensors] == self.given and _alike(self.site.output(tensors), output)
         self.inline(run, "forward", tensors if fits else leaves(output, Tensor))

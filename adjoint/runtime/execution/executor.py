@@ -17,8 +17,8 @@ from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.parse import parse_module
 from adjoint.ir.types import I64, TensorType
 from adjoint.ir.verify import verify_module
-from adjoint.runtime.gradients.adjoints import zeros
-from adjoint.runtime.tensor.random import next_key
+from adjoint.runtime.tensor.filled import zeros
+from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = ["Executor", "Loaded", "load_ir"]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from adjoint.ir.core import Function, Module, Node, Value
 from adjoint.ir.ops.control import Cell as CellOp
-
-if TYPE_CHECKING:
-    from adjoint.runtime.cells.cell import Cell
-    from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["CellSite", "Check", "Deviation", "Graph", "Registration", "Slots", "Unfitting", "living", "site_key"]
 
@@ -35,7 +33,7 @@ class Slots(NamedTuple):
 _EMPTY = Slots()
 
 
-class Unfitting(tuple["Tensor", ...]):
+class Unfitting(tuple[Tensor, ...]):
     """What an `apply!` gives when the tensors may be of the right types, but the structure around them is another."""
 
     outline: Any

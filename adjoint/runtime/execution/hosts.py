@@ -14,7 +14,7 @@ from adjoint.ir.core import Literal, Node
 from adjoint.runtime.execution.graph import Deviation, Registration, Unfitting
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.process.location import called_at
-from adjoint.runtime.tensor.random import next_key
+from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["apply", "attach", "draw", "hook", "outputs", "read", "write"]

@@ -6,15 +6,13 @@ A step is a closure over positions in one list of values.  It holds nothing of a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from adjoint.diagnostics import Diagnostic, InternalError, user_place
 from adjoint.ir.core import Node
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.execution.graph import Deviation
-
-if TYPE_CHECKING:
-    from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.tape import Tape
 
 __all__ = ["Block", "Entered", "Inline", "Run", "Step", "fits", "mover"]
 

@@ -8,21 +8,21 @@ gradient `run_recorded` does the same through `apply`, so that the adjoint is re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from adjoint.budget import budget
 from adjoint.ir.core import Atom, Function, Literal, Node, Value, tensor_type
 from adjoint.ir.ops.host import Callback, CellCallback, Pullback
-from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import TensorType
-from adjoint.runtime.hooks import handles
+from adjoint.runtime.gradients.assembly import Assembled
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.trie import Step
+from adjoint.runtime.hooks import firing
 from adjoint.runtime.memory.machine import Memory
 from adjoint.runtime.memory.plans import Plan, plan_for
-from adjoint.runtime.process import context
+from adjoint.runtime.process.observers import adjoint_made
+from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
-
-if TYPE_CHECKING:
-    from adjoint.runtime.gradients.tape import Assembled, Step, Tape
 
 __all__ = ["Program", "program_for"]
 
@@ -122,13 +122,13 @@ class Program:
                     memories[i] = x.memory
                 return
             inputs = tuple([wrap(t, memories[i]) for t, i in given_inputs])
-            answer = handles.fire_backward(called.cell, inputs, tuple([wrap(t, memories[i]) for t, i in given_outputs]), loc, called.latest)
+            answer = firing.fire_backward(called.cell, inputs, tuple([wrap(t, memories[i]) for t, i in given_outputs]), loc, called.latest)
             if answer is inputs:
                 for result, i in moved:
                     memories[result] = memories[i]
                 return
             for result, x in zip(results, answer, strict=True):
-                memories[result] = x.memory  # pyright: ignore[reportOptionalMemberAccess] - no entry is missing
+                memories[result] = x.memory
 
         return after
 
@@ -194,16 +194,16 @@ class Program:
         match op:
             case Callback(kind="tensor"):
                 name = op.symbol.removesuffix(".hook")
-                return lambda given, tape: (handles.fire_tensor(tape.hosts[position], given[0], f"value '{name}'", loc),)
+                return lambda given, tape: (firing.fire_tensor(tape.hosts[position], given[0], f"value '{name}'", loc),)
             case Callback(kind="value"):
-                return lambda given, tape: handles.fire_value(tape.hosts[position], given, loc)
+                return lambda given, tape: firing.fire_value(tape.hosts[position], given, loc)
             case Callback(kind="gradient"):
-                return lambda given, tape: (handles.fire_gradient(tape.hosts[position], given[0], loc),)
+                return lambda given, tape: (firing.fire_gradient(tape.hosts[position], given[0], loc),)
             case Callback(present=present):
                 def before(given: list[Tensor], tape: Tape) -> Sequence[Tensor]:
                     call = tape.hosts[position]
                     entries = _spread(_spread(given, present), call.outputs)
-                    return _present(handles.fire_backward_pre(call.cell, entries, loc, call.latest))
+                    return _present(firing.fire_backward_pre(call.cell, entries, loc, call.latest))
 
                 return before
             case CellCallback(inputs=inputs, outputs=outputs):
@@ -214,14 +214,14 @@ class Program:
                     if every and len(call.inputs) == count and len(call.outputs) == len(outputs) and call.shown is None:
                         # The common case.
                         grad_input, grad_output = tuple(given[:count]), tuple(given[count:])
-                        return handles.fire_backward(call.cell, grad_input, grad_output, loc, call.latest)  # pyright: ignore[reportReturnType] - no entry is missing
+                        return firing.fire_backward(call.cell, grad_input, grad_output, loc, call.latest)
                     grad_input = _spread(_spread(given[:count], inputs), call.inputs)
                     grad_output = _spread(_spread(given[count:], outputs), call.outputs)
                     if call.shown is None:
-                        return _present(handles.fire_backward(call.cell, grad_input or (None,), grad_output, loc, call.latest))
+                        return _present(firing.fire_backward(call.cell, grad_input or (None,), grad_output, loc, call.latest))
                     by_number = dict(enumerate(grad_input))
                     seen = tuple([grad_input[i] for i in call.shown[0]]) or (None,)
-                    answer = handles.fire_backward(call.cell, seen, tuple([grad_output[i] for i in call.shown[1]]), loc, call.latest)
+                    answer = firing.fire_backward(call.cell, seen, tuple([grad_output[i] for i in call.shown[1]]), loc, call.latest)
                     by_number.update(zip(call.shown[0], answer, strict=False))
                     return _present(by_number.values())
 
@@ -324,10 +324,7 @@ def _built(tape: Tape, start: Step, assembled: Assembled, outputs: tuple[int, ..
 
     results = [value(s) for s in outputs]
     pulled = pullback("adjoint", assembled.nodes, results, [value(s) for s in wanted], (True,) * len(outputs))
-    if context.get_context("save_graphs"):
-        from adjoint.runtime.inspection.saved_graphs import save_adjoint  # loaded when it is asked for
-
-        save_adjoint(tape, start, assembled, results, pulled.function)
+    adjoint_made(tape, start, assembled, results, pulled.function)
     sources = [assembled.slots[v] for v in pulled.residuals]
     return Program(pulled.function, sources, assembled.hosts, pulled.missing)
 
@@ -336,18 +333,3 @@ def gradients(tape: Tape, start: Step, outputs: Sequence[int], wanted: Sequence[
     """Gradients of the wanted slots, zeros where nothing flows; recorded when another gradient is around."""
     program = program_for(tape, start, tuple(outputs), tuple(wanted))
     return program.gradients(tape, wanted, cotangents, recorded=tape.depth > 1)
-
-
-def zeros(type_: TensorType) -> Tensor:
-    """A tensor of zeros."""
-    from_zero = constant(False if type_.dtype.kind == "b" else 0, type_.dtype)
-    return full(from_zero, type_)
-
-
-def full(value: Tensor, type_: TensorType) -> Tensor:
-    """A 0-d tensor's number in every element of a new one."""
-    if type_.rank == 0:
-        # A tensor of its own: `value` may be a constant that is kept.
-        return wrap(type_, value.memory)
-    plan = plan_for(Broadcast(to=type_), (value.type,))
-    return wrap(type_, plan.run(value.memory))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Node, Value, symbol_like
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Attach, Hook, Outputs
+from adjoint.ir.types import TensorType
+from adjoint.runtime.gradients.trie import Step
 from adjoint.runtime.process.location import receiver
-
-if TYPE_CHECKING:
-    from adjoint.runtime.gradients.tape import Step, Tape
 
 __all__ = ["Assembled", "Assembler", "Outside"]
 
@@ -55,8 +54,9 @@ class Assembler:
     adjoint of an inner gradient) leaves through a further result of the `cell`.
     """
 
-    def __init__(self, tape: Tape, steps: list[Step], wanted: Sequence[int], outside: Outside | None):
-        self.tape, self.steps, self.wanted, self.outside = tape, steps, wanted, outside
+    def __init__(self, type_of: Callable[[int], TensorType], steps: list[Step], wanted: Sequence[int], outside: Outside | None):
+        """type_of  slot -> the type of its value"""
+        self.type_of, self.steps, self.wanted, self.outside = type_of, steps, wanted, outside
         self.made = Assembled()
         self.names: dict[str, int] = {}
         self.escapes = self._escapes()
@@ -108,7 +108,7 @@ class Assembler:
     def _from_outside(self, slot: int, hint: str) -> Atom:
         found = self.outside(slot) if self.outside is not None else None
         if found is None:
-            found = Value(self.tape.values[slot].type, self._name(hint))
+            found = Value(self.type_of(slot), self._name(hint))
         elif isinstance(found, Value):
             found.hint = self._name(found.hint)
         self.open[0].values[slot] = found

@@ -18,11 +18,12 @@ from adjoint.ir.types import BOOL
 from adjoint.runtime.cells.boundary import are_tensors
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.nested_gradients import gradients_like
-from adjoint.runtime.gradients.adjoints import full, gradients, zeros
+from adjoint.runtime.gradients.adjoints import gradients
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tape, state
+from adjoint.runtime.tensor.filled import full, zeros
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.structure import arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
@@ -98,7 +99,7 @@ def differentiate(
     if state.tape is not None and state.tape.emits:
         return state.lowering.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
     fn = graph_mode.of_function(fn)
-    outer = state.tape
+    outer: Tape | None = state.tape  # pyright: ignore[reportAssignmentType] - a Recorder is a Tape
     tape = outer if outer is not None else Tape()
     depth = tape.depth
     try:

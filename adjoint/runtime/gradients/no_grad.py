@@ -40,7 +40,7 @@ class no_grad:  # read as a statement: `with no_grad():`
         tape: Any = state.tape
         state.no_grad.append(tape)
         if isinstance(tape, Tape):
-            state.tape = PausedTape(tape)  # pyright: ignore[reportAttributeAccessIssue] - it stands where a tape stands
+            state.tape = PausedTape(tape)
 
     def __exit__(self, kind: object, raised: object, traceback: object) -> None:
         tape = state.no_grad.pop()

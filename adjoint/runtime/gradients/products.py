@@ -23,8 +23,8 @@ from adjoint.runtime.gradients.grad import (
     ones,
     recorded,
 )
-from adjoint.runtime.gradients.tape import Step as TapeStep
 from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.trie import Step
 from adjoint.runtime.process.tracer import check_gradients, set_tape, state
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import arranged, leaves
@@ -43,7 +43,7 @@ class Pullback:
     own      whether the tape was begun for this alone
     """
 
-    def __init__(self, tape: Tape, start: TapeStep, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
+    def __init__(self, tape: Tape, start: Step, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
         self._tape, self._start, self._end, self._wanted = tape, start, tape.at, tuple(wanted)
         self._slots = [None if x.dtype is BOOL else tape.slot_of(x) for x in outputs]
         self._program: Program | None = None
@@ -104,9 +104,9 @@ def _ran(
 ) -> tuple[Any, list[Tensor], Pull]:
     """What `fn` returns, the tensors of that which are differentiated, and the pullback."""
     check_gradients()
-    outer = state.tape
-    if outer is not None and outer.emits:
+    if state.tape is not None and state.tape.emits:
         return state.lowering.record(fn, args, positions, weights, has_aux)
+    outer: Tape | None = state.tape  # pyright: ignore[reportAssignmentType] - a Recorder is a Tape
     tape = outer if outer is not None else Tape()
     depth = tape.depth
     try:

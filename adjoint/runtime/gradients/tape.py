@@ -17,115 +17,29 @@ where it ended, and the adjoint it runs is recorded in its turn.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
 
-from adjoint.budget import Cache, budget
-from adjoint.diagnostics import UNKNOWN, Loc, is_ours
+from adjoint.budget import budget
+from adjoint.diagnostics import is_ours
+from adjoint.ir.core import Node
 from adjoint.ir.op import Op
+from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.assembly import Assembled, Assembler, Outside
-from adjoint.runtime.hooks.handles import TensorHooks, ids
+from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, Step, trie
+from adjoint.runtime.hooks.handles import TensorHooks
 from adjoint.runtime.process.location import user_frame, user_location
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-if TYPE_CHECKING:
-    from adjoint.ir.core import Node
-    from adjoint.runtime.cells.cell import Cell
-    from adjoint.runtime.gradients.adjoints import Program
-
-__all__ = ["Assembled", "CellCall", "Step", "Tape"]
-
-_STEP = 700
-"""Bytes of a step and its key."""
+__all__ = ["Tape"]
 
 _HELD_AS_NAME = 4
 """References of a tensor that only the list of its names holds: that, its variable here and at the caller, getrefcount's argument."""
 
 
-class Step:
-    """A node of the trie: one recorded event.
-
-    kind      `op`, `enter`, `exit`, `attach`, `hook`, `outputs`, `leaf`, `begin`
-    operands  slots of what it uses
-    results   slots of what it makes
-    host      the position among the run's hosts (a cell, a hook function), -1 for none
-    about     the op, or the title of a cell or hook
-    code      the code of the user's that was running, kept for the sake of its address, which is in keys; None in a graph
-    programs  the adjoints that end here
-    used      the period of the budget in which it was made, or an adjoint was found here or beneath
-    """
-
-    __slots__ = ("about", "children", "code", "host", "kind", "loc", "operands", "parent", "programs", "results", "rule", "used")
-
-    def __init__(self, parent: Step | None, kind: str, about: Any, operands: tuple[int, ...], results: tuple[int, ...],
-                 host: int, loc: Loc, rule: int = -1, code: CodeType | None = None):
-        self.parent, self.kind, self.about, self.operands, self.results = parent, kind, about, operands, results
-        self.host, self.loc, self.rule, self.code = host, loc, rule, code
-        self.children: dict[Any, Step] = {}
-        self.programs: dict[Any, Program] = {}
-        self.used = budget.period
-
-
-class _Trie(Cache):
-    """The root of all paths of this process.
-
-    A step that is evicted is only cut off: a tape that is on it walks on, since it holds its step, and steps hold their
-    parents.
-    """
-
-    def __init__(self) -> None:
-        super().__init__("recorded gradients")
-        self.root = Step(None, "begin", None, (), (), -1, UNKNOWN)
-
-    def sizes(self) -> Iterator[tuple[int, int]]:
-        for step in reversed(_subtree(self.root)):
-            # Children come first: a step was used when one of them was.
-            parent = step.parent
-            if parent is None:
-                return
-            parent.used = max(parent.used, step.used)
-            yield step.used, _STEP + sum(program.nbytes for program in step.programs.copy().values())
-
-    def evict(self, until: int) -> None:
-        for step in _subtree(self.root):
-            for key, child in step.children.copy().items():
-                if child.used <= until:
-                    step.children.pop(key, None)
-                    for cut in _subtree(child):
-                        # Steps and their children hold each other: those that no tape is on are freed now, without the cycle collector.
-                        cut.children.clear()
-                        cut.programs.clear()
-
-
-def _subtree(top: Step) -> list[Step]:
-    """`top` and all steps after it, each behind its parent.  Other threads may add some meanwhile."""
-    steps = [top]
-    for step in steps:  # it grows
-        steps += step.children.copy().values()
-    return steps
-
-
-_trie = _Trie()
-
-
-class CellCall:
-    """One call of a hooked cell in one run.
-
-    cell         the cell
-    inputs       for each tensor argument, whether the tape knows it
-    outputs      for each tensor result, likewise
-    shown        the numbers of the arguments, and of the results, that hooks are shown; None for all of both
-    latest       the last hook handle there was then
-    instruction  of the user's program that called it; None in a graph
-    """
-
-    __slots__ = ("cell", "inputs", "instruction", "latest", "outputs", "shown")
-
-    def __init__(self, cell: Cell, inputs: tuple[bool, ...] = (), outputs: tuple[bool, ...] = ()):
-        self.cell, self.inputs, self.outputs, self.latest = cell, inputs, outputs, ids.last
-        self.instruction: int | None = None
-        self.shown: tuple[Sequence[int], Sequence[int]] | None = None
+_RUNS_CONSTRUCT = Cell._recorded.__code__
+"""The code that calls `enter`, construct and `leave`."""
 
 
 class Tape:
@@ -148,9 +62,6 @@ class Tape:
     emits: bool = False
     """Whether ops are emitted as nodes instead of being computed: so while a function is made into a graph."""
 
-    runs_construct: CodeType
-    """The code that calls `enter`, construct and `leave`: set by the module of Cell, which needs this one."""
-
     def __init__(self) -> None:
         self.site: Node | None = None
         self.adjoint_of: int | None = None
@@ -164,7 +75,7 @@ class Tape:
         self.attached: set[int] = set()
         self.calls: list[CellCall] = []
         self.depth = 0
-        self.at = _trie.root
+        self.at = trie.root
 
     # -- slots ------------------------------------------------------------------------------------------------------
     def _place(self, x: Tensor) -> int:
@@ -256,7 +167,7 @@ class Tape:
             code = frame.f_code
             if not is_ours[code.co_filename]:
                 return id(code) + frame.f_lasti
-            if code is self.runs_construct and self.calls and self.calls[-1].instruction is not None:
+            if code is _RUNS_CONSTRUCT and self.calls and self.calls[-1].instruction is not None:
                 return self.calls[-1].instruction
             frame = frame.f_back
         return None
@@ -271,7 +182,7 @@ class Tape:
         step = Step(self.at, kind, about, tuple(operands), tuple(results), host, loc, rule, frame and frame.f_code)
         self.at.children[key] = step
         self.at = step
-        budget.charge(_STEP)
+        budget.charge(STEP_BYTES)
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """An op has run.  Nothing is recorded when no operand is known here: its results are constants."""
@@ -481,4 +392,4 @@ class Tape:
         wanted   slots that are asked for at its end
         outside  what stands for a slot that comes from outside; None: a free value
         """
-        return Assembler(self, self.path(start), wanted, outside).run()
+        return Assembler(lambda slot: self.values[slot].type, self.path(start), wanted, outside).run()

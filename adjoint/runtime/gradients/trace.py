@@ -20,7 +20,8 @@ from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value
 from adjoint.ir.ops.state import Read
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import function_identity
-from adjoint.runtime.gradients.tape import CellCall, Tape
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.trie import CellCall
 from adjoint.runtime.hooks.handles import CellHooks, TensorHooks, described
 from adjoint.runtime.process.location import definition
 from adjoint.runtime.process.tracer import set_tape, state

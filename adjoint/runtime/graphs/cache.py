@@ -27,12 +27,15 @@ _TEMPLATE = 1500
 
 
 class _Lowered(Protocol):
-    guards: Guards
+    @property
+    def guards(self) -> Guards: ...
 
 
 class _Entry(Protocol):
-    lowered: _Lowered
-    nbytes: int
+    @property
+    def lowered(self) -> _Lowered: ...
+    @property
+    def nbytes(self) -> int: ...
 
 
 class _Entries(list[Any]):

@@ -16,14 +16,17 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjoint.ir.core import Atom, Function, Host, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.print import print_module
+from adjoint.runtime.execution.graph import Graph
+from adjoint.runtime.gradients.assembly import Assembled
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.trace import host_text
+from adjoint.runtime.gradients.trie import Step
+from adjoint.runtime.inspection.stages import expanded, kernels, optimised
 from adjoint.runtime.process import context
-
-if TYPE_CHECKING:
-    from adjoint.runtime.gradients.tape import Assembled, Step, Tape
 
 __all__ = ["save_adjoint", "save_graph"]
 
@@ -32,21 +35,17 @@ _next: dict[tuple[str, str], int] = {}
 """The number to try first, by directory and graph."""
 
 
-def save_graph(graph: Any) -> None:
-    """Write a graph's stages, if the context asks for it."""
-    level = context.get_context("save_graphs")
-    if level:
-        _saved(graph.symbol, lambda: _stages_of_graph(graph.module, level))
+def save_graph(level: int, graph: Graph) -> None:
+    """Write a graph's stages."""
+    _saved(graph.symbol, lambda: _stages_of_graph(graph.module, level))
 
 
-def save_adjoint(tape: Tape, start: Step, assembled: Assembled, results: Sequence[Atom], adjoint: Function) -> None:
-    """Write the adjoint of what was recorded since `start`, if the context asks for it.
+def save_adjoint(level: int, tape: Tape, start: Step, assembled: Assembled, results: Sequence[Atom], adjoint: Function) -> None:
+    """Write the adjoint of what was recorded since `start`.
 
     results  what of the path is differentiated
     """
-    level = context.get_context("save_graphs")
-    if level:
-        _saved(f"{_name_of(start.about)}.grad", lambda: _stages_of_adjoint(tape, assembled, results, adjoint, level))
+    _saved(f"{_name_of(start.about)}.grad", lambda: _stages_of_adjoint(tape, assembled, results, adjoint, level))
 
 
 _Files = list[tuple[str, str, str]]
@@ -54,9 +53,6 @@ _Files = list[tuple[str, str, str]]
 
 
 def _stages_of_graph(module: Module, level: int) -> _Files:
-    # Passes and the emitter are loaded for the first graph that is written.
-    from adjoint.runtime.inspection.stages import expanded, optimised
-
     parts: list[tuple[str, Module]] = [("parsed", module)]
 
     def observe(position: int, step: Any, before: Module, after: Module) -> None:
@@ -68,8 +64,6 @@ def _stages_of_graph(module: Module, level: int) -> _Files:
 
 
 def _stages_of_adjoint(tape: Tape, assembled: Assembled, results: Sequence[Atom], adjoint: Function, level: int) -> _Files:
-    from adjoint.runtime.gradients.trace import host_text  # see above
-
     hosts = {symbol: Host(host_text(tape, position)) for symbol, position in assembled.hosts.items()}
 
     def module(function: Function) -> Module:
@@ -91,8 +85,6 @@ def _files(parts: Sequence[tuple[str, Module]], level: int, computed: Callable[[
         if level > 2:
             files.append((stage, "dot", _picture(module)))
     if level > 1:
-        from adjoint.runtime.inspection.stages import kernels  # see above
-
         files.append(("kernels", "c", "\n".join(kernel["text"] for kernel in kernels(*computed()))))
     return files
 

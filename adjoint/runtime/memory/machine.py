@@ -16,11 +16,13 @@ import numpy as np
 
 from adjoint.diagnostics import InternalError, warn
 from adjoint.ir.types import TensorType
+from adjoint.runtime.process import context
+from adjoint.runtime.process.threads import default_threads
 
 if TYPE_CHECKING:
     from adjoint.codegen.compile import KernelCache
 
-__all__ = ["Machine", "array_of", "ffi", "machine", "memory_of", "set_share"]
+__all__ = ["Machine", "array_of", "ffi", "machine", "memory_of"]
 
 # The backend's own FFI: it knows C's types and owns memory. What `cffi.FFI` adds, a parser of C declarations, costs a
 # good part of the time of an import; it is loaded with the first library.
@@ -111,28 +113,6 @@ def forbids_interpreter() -> bool:
     return os.environ.get("ADJOINT_FORBID_INTERPRETER", "") not in ("", "0")
 
 
-def default_threads() -> int:
-    """ADJOINT_NUM_THREADS, or the CPUs this process may use; its share of them where `communication.init` has divided them."""
-    text = os.environ.get("ADJOINT_NUM_THREADS", "")
-    if text:
-        if not text.isdigit() or int(text) < 1:
-            raise ValueError(f"ADJOINT_NUM_THREADS must be a positive number, but got {text!r}.")
-        return int(text)
-    if _share is not None:
-        return _share
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-_share: int | None = None
-"""The processors that are this process's own, where several share the machine."""
-
-
-def set_share(processors: int) -> None:
-    """From now on `default_threads` counts so many processors, not all of the machine."""
-    global _share
-    _share = processors
-
-
 _lock = threading.Lock()
 _machine: Machine | None = None
 
@@ -145,6 +125,15 @@ def machine() -> Machine:
             if _machine is None:
                 _machine = Machine()
     return _machine
+
+
+def _use_threads(count: int) -> None:
+    library = machine().library
+    if library is not None:
+        library.adjoint_set_threads(count)
+
+
+context.on_change("num_threads", _use_threads)
 
 
 def array_of(memory: Memory, type_: TensorType) -> np.ndarray[Any, Any]:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from adjoint.budget import budget
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.epoch import epoch
+from adjoint.runtime.process.threads import default_threads, set_share
 from adjoint.runtime.process.tracer import state
 from adjoint.settings import SETTINGS, Setting
 
 __all__ = [
     "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "call_depth", "check_device", "get_context", "get_current_device",
-    "hook_signature", "in_force", "launch_blocking", "set_context", "set_device",
+    "hook_signature", "in_force", "launch_blocking", "on_change", "set_context", "set_device",
 ]
 
 GRAPH_MODE = 0
@@ -106,27 +108,25 @@ def set_context(**settings: Any) -> None:
         _given.add(name)
         if name == "program_cache_bytes":
             budget.limit = int(value)
-        if name == "num_threads":
-            _use_threads(int(value))
+        if name in _followers:
+            _followers[name](value)
     if changed:
         epoch.move()
 
 
-def _use_threads(count: int) -> None:
-    from adjoint.runtime.memory.machine import machine  # the machine is set up only when it is needed
+_followers: dict[str, Callable[[Any], None]] = {}
 
-    library = machine().library
-    if library is not None:
-        library.adjoint_set_threads(count)
+
+def on_change(name: str, follow: Callable[[Any], None]) -> None:
+    """Call `follow` with the value of a setting whenever that is set."""
+    _followers[name] = follow
 
 
 def share_processors(own: int) -> None:
     """Let kernels use as many threads as there are processors that are this process's own, unless the number of threads is set."""
-    from adjoint.runtime.memory.machine import default_threads, set_share  # as above
-
     set_share(own)
     if _settings["num_threads"] is None:
-        _use_threads(default_threads())
+        _followers["num_threads"](default_threads())
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -199,8 +199,6 @@ def _setting(name: str) -> Any:
     if name == "hook_signature":
         return hook_signature()
     if name == "num_threads" and _settings["num_threads"] is None:
-        from adjoint.runtime.memory.machine import default_threads  # see set_context
-
         return default_threads()
     if name == "program_cache_bytes":
         return budget.limit

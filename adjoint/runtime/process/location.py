@@ -8,12 +8,10 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from adjoint.diagnostics import UNKNOWN, At, Loc, beginning, is_ours, user_place
-
-if TYPE_CHECKING:
-    from adjoint.ir.core import Node
+from adjoint.ir.core import Node
 
 __all__ = ["called_at", "definition", "receiver", "site_of", "user_frame", "user_location"]
 

@@ -1,23 +1,80 @@
-"""What belongs to a thread: the tape it records on, if any, and the cells it runs in another float type."""
+"""The state of a thread: what its ops are recorded on, if anything, and the cells it runs in another float type.
+
+An op that is run asks here.  Nothing traces it: it is computed.  A `Recorder`, the tape of a gradient, is told of it afterwards.  An
+`Emitter`, the making of a graph, gets it in place of its being computed.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from adjoint.runtime.cells.precision import computing
-    from adjoint.runtime.gradients.tape import Tape
-    from adjoint.runtime.graphs.lowering.lowering import Lowering
+from adjoint.diagnostics import CompileError, Loc
+from adjoint.ir.op import Op
 
-__all__ = ["check_gradients", "not_recording", "set_tape", "state", "tapes"]
+__all__ = ["Emitter", "Recorder", "check_gradients", "not_recording", "set_tape", "state", "tapes"]
 
 _set = threading.local.__setattr__
+
+
+class Recorder(Protocol):
+    """A tape, as those see it who run ops and cells: `gradients.tape.Tape`.  Tensors and cells are `Any`, as they are defined above."""
+
+    emits: bool
+    slots: dict[int, int]
+    keep: dict[int, Any]
+
+    def slot_of(self, x: Any, /) -> int | None: ...
+    def record(self, op: Op, operands: Sequence[Any], results: Sequence[Any], /) -> None: ...
+    def overwritten(self, x: Any, value: Any, /) -> None: ...
+    def attach(self, x: Any, /) -> None: ...
+    def hook(self, kind: str, host: Any, operands: Sequence[Any], title: str, /) -> tuple[Any, ...]: ...
+    def outputs(self, cell: Any, results: Sequence[Any], /) -> list[Any]: ...
+    def enter(self, cell: Any, arguments: Sequence[Any], hooked: bool, rule: Any, shown: Sequence[int] | None = None, /) -> list[Any]: ...
+    def leave(self, results: Sequence[Any], rule: bool = False, shown: Sequence[int] | None = None, /) -> list[Any]: ...
+
+
+class Emitter(Protocol):
+    """A graph that is being made, as those see it who run ops and cells: `graphs.lowering.lowering.Lowering`."""
+
+    loc: Loc
+    frontend: Any
+
+    def emit(self, op: Op, operands: Sequence[Any], /) -> Any: ...
+    def write(self, target: Any, value: Any, /) -> None: ...
+    def attach(self, x: Any, hook_fn: Callable[..., Any], /) -> Any: ...
+    def hook(self, kind: str, function: Any, operands: Sequence[Any], title: str, /) -> tuple[Any, ...]: ...
+    def check(self, check: Callable[..., None], tensors: Sequence[Any], /) -> None: ...
+    def draw(self, seed: int | None, /) -> Any: ...
+    def undrawn(self) -> Any: ...
+    def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any: ...
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any: ...
+    def cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any: ...
+    def differentiate(
+        self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Any],
+        sens: Any = None, has_aux: bool = False, sens_of: Callable[[Any], Any] | None = None,
+    ) -> tuple[Any, list[Any], list[Any]]: ...
+    def record(
+        self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Any], has_aux: bool,
+    ) -> tuple[Any, list[Any], Callable[[Sequence[Any]], tuple[list[Any], list[Any]]]]: ...
+    def read_numbers(self, x: Any, /) -> None: ...
+    def read_setting(self, read: Callable[[str], Any], name: str, /) -> None: ...
+    def registered_inside(self) -> CompileError: ...
+
+
+class Computing(Protocol):
+    """A cell that runs in another float type: `cells.precision.computing`.
+
+    parameters  those that are cast, by their names
+    """
+
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
 
 
 class _State(threading.local):
@@ -30,11 +87,11 @@ class _State(threading.local):
     no_grad   for each `_no_grad()` that is entered, the tape that was there before; empty where gradients are recorded
     """
 
-    tape: Tape | None = None
-    lowering: Lowering = None  # pyright: ignore[reportAssignmentType] - asked for where `tape.emits`
+    tape: Recorder | None = None
+    lowering: Emitter = None  # pyright: ignore[reportAssignmentType] - asked for where `tape.emits`
 
     def __init__(self) -> None:
-        self.computing: dict[int, computing] = {}
+        self.computing: dict[int, Computing] = {}
         self.no_grad: list[Any] = []
 
     def __setattr__(self, name: str, value: object) -> None:

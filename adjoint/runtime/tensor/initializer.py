@@ -16,15 +16,13 @@ import numpy as np
 
 from adjoint.diagnostics import float_of
 from adjoint.ir.storage import from_compute
-from adjoint.ir.types import F32, DType
+from adjoint.ir.types import DType
 from adjoint.runtime.memory.plans import physical_memory
-from adjoint.runtime.tensor.conversion import dtype_argument
 from adjoint.runtime.tensor.random import next_generator
-from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",
-    "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
+    "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "first_values",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -331,19 +329,8 @@ _NAMES: dict[str, type[Initializer]] = {
 }
 
 
-def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DType = F32) -> Tensor:
-    """A tensor of first values.
-
-    init   an Initializer, a name ("normal", "zeros", "xavier_uniform", ...), a number, or a Tensor of this shape
-    shape  a positive int or several
-
-    ValueError for an unknown name or a Tensor of another shape; TypeError for another kind of `init`.
-    """
-    if isinstance(init, Tensor):
-        if shape is not None and init.shape != ((shape,) if isinstance(shape, int) else tuple(shape)):
-            raise ValueError(f"For 'initializer', the shape of the Tensor 'init' is {init.shape}, "
-                             f"but {shape} is needed.")
-        return init if init.dtype is dtype or shape is None else init.astype(dtype)
+def first_values(init: Any, shape: Sequence[int] | int | None, dtype: DType) -> Array:
+    """Return the numbers of a tensor of this shape in the storage of `dtype` (bf16 as float32): see `initializer`."""
     if shape is None:
         raise ValueError("For 'initializer', the argument 'shape' must be given unless 'init' is a Tensor.")
     if not isinstance(shape, (int, np.integer, Sequence)) or isinstance(shape, (str, bytes)):
@@ -365,5 +352,4 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
     sizes = tuple(int(size) for size in sizes)
     if len(sizes) > _MOST_DIMENSIONS:
         raise ValueError(f"For 'initializer', at most {_MOST_DIMENSIONS} dimensions are supported, but got {len(sizes)}.")
-    dtype = dtype_argument(dtype)
-    return Tensor(init.array(sizes, dtype), dtype)
+    return init.array(sizes, dtype)

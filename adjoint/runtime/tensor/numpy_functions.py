@@ -8,12 +8,9 @@ as `np.put(x, ...)` and `np.add(..., out=x)` do, takes arrays alone: the tensor 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["called_function", "called_ufunc"]
 
@@ -31,7 +28,7 @@ _WRITERS = frozenset((np.copyto, np.fill_diagonal, np.place, np.put, np.put_alon
 """Functions that write to their first operand."""
 
 
-def called_ufunc(tensor: type[Tensor], ufunc: np.ufunc, method: str, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def called_ufunc(tensor: type[Any], ufunc: np.ufunc, method: str, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """What a function of NumPy gives that works element by element, of which an operand is a Tensor."""
     if method == "__call__" and not options and ufunc in _OPERATORS:
         first, second = operands
@@ -41,13 +38,13 @@ def called_ufunc(tensor: type[Tensor], ufunc: np.ufunc, method: str, operands: t
     return getattr(ufunc, method)(*_arrays(tensor, operands), **_arrays(tensor, options))
 
 
-def called_function(tensor: type[Tensor], function: Callable[..., Any], operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def called_function(tensor: type[Any], function: Callable[..., Any], operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """What another function of NumPy gives, the numbers of tensors in place of them."""
     _check_target(tensor, function.__name__, (operands[:1] if function in _WRITERS else (), options.get("out")))
     return function(*_arrays(tensor, operands), **_arrays(tensor, options))
 
 
-def _check_target(tensor: type[Tensor], name: str, target: Any) -> None:
+def _check_target(tensor: type[Any], name: str, target: Any) -> None:
     """TypeError where a function of NumPy would write to a Tensor, `target` or in it."""
     if isinstance(target, tensor):
         raise TypeError(f"For 'numpy.{name}', what is written to must be an array, but got a Tensor of shape {target.shape}: "
@@ -56,7 +53,7 @@ def _check_target(tensor: type[Tensor], name: str, target: Any) -> None:
         _check_target(tensor, name, item)
 
 
-def _arrays(tensor: type[Tensor], given: Any) -> Any:
+def _arrays(tensor: type[Any], given: Any) -> Any:
     if isinstance(given, tensor):
         return given.asnumpy()
     if type(given) in (tuple, list):

@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.ir.types import I32, DType
 from adjoint.runtime.process.tracer import not_recording
-from adjoint.runtime.tensor.tensor import Tensor, as_tensor, unshared
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor, initializer, unshared
 
 __all__ = ["Parameter", "ParameterTuple", "by_name", "has_generated_name"]
 
@@ -82,8 +82,6 @@ class Parameter(Tensor):
 
     def clone(self, init: str | Tensor = "same") -> Parameter:
         """A parameter of the same name and options; with the same numbers ("same"), or those of `init`."""
-        from adjoint.runtime.tensor.initializer import initializer  # initialisers need tensors
-
         data = self.value() if isinstance(init, str) and init == "same" else (
             init if isinstance(init, Tensor) else initializer(init, self.shape, self.dtype))
         return Parameter(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)

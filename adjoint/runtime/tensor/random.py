@@ -11,14 +11,9 @@ import threading
 
 import numpy as np
 
-from adjoint.ir.types import U64, tensor
-from adjoint.runtime.memory.machine import memory_of
 from adjoint.runtime.process.tracer import state
-from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["get_seed", "next_generator", "next_key", "set_seed", "times_seeded"]
-
-_KEY = tensor(U64, (2,))
+__all__ = ["get_seed", "key_numbers", "next_generator", "set_seed", "times_seeded"]
 
 
 class _Stream:
@@ -83,10 +78,3 @@ def next_generator() -> np.random.Generator:
     if state.tape is not None and state.tape.emits:
         return state.lowering.undrawn()
     return np.random.default_rng(key_numbers())
-
-
-def next_key(seed: int | None = None) -> Tensor:
-    """The key of the next draw, u64[2]."""
-    if state.tape is not None and state.tape.emits:
-        return state.lowering.draw(seed)
-    return wrap(_KEY, memory_of(np.array(key_numbers(seed), np.uint64)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.types import I64, U64, DType
@@ -21,13 +21,36 @@ from adjoint.runtime.tensor.conversion import out_of_range
 from adjoint.runtime.tensor.promotion import float_range, nearest, scalar_dtype, working_dtypes
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, dtype_beside
 
-if TYPE_CHECKING:
-    from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
-
-__all__ = ["beside", "nearest_in"]
+__all__ = ["RunTimeNumber", "beside", "nearest_in"]
 
 
-def beside(op: ew.Elementwise, x: Tensor, number: GraphNumber, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+class RunTimeNumber(Protocol):
+    """A Python number that is known when the graph runs: `graphs.lowering.graph_values.GraphNumber`.
+
+    owner  the graph that is being made
+    bound  no int of it is further from 0 than that, if anything is known
+    """
+
+    @property
+    def owner(self) -> Any: ...
+    @property
+    def category(self) -> str: ...
+    @property
+    def bound(self) -> int | None: ...
+    @property
+    def python_type(self) -> type[bool | int | float]: ...
+    def as_tensor(self, dtype: DType, /) -> Tensor: ...
+    def both(self, other: Any, /) -> Any: ...
+    def either(self, other: Any, /) -> Any: ...
+    def negated(self) -> Any: ...
+    def __ge__(self, other: Any, /) -> Any: ...
+    def __le__(self, other: Any, /) -> Any: ...
+    def __gt__(self, other: Any, /) -> Any: ...
+    def __lt__(self, other: Any, /) -> Any: ...
+    def __abs__(self) -> Any: ...
+
+
+def beside(op: ew.Elementwise, x: Tensor, number: RunTimeNumber, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """`compute(x, number)` in the dtype that `op` is computed in for the number, brought to the dtype of its result."""
     own, compares = dtype_beside(op, x), op.yields is not None
     kind = number.python_type
@@ -54,7 +77,7 @@ def _check_unsigned(op: ew.Elementwise, number: Tensor) -> None:
         raise out_of_range(op, number.item(), U64)
 
 
-def _is_held(number: GraphNumber, dtype: DType) -> GraphNumber:
+def _is_held(number: RunTimeNumber, dtype: DType) -> Any:
     """Whether `promotion.holds(dtype, number)`, for a dtype that lacks some numbers of this kind."""
     if dtype is U64:
         return number >= 0
@@ -66,7 +89,7 @@ def _is_held(number: GraphNumber, dtype: DType) -> GraphNumber:
     return subnormal.either((size > high).both(size < math.inf)).negated()
 
 
-def nearest_in(dtype: DType, number: GraphNumber) -> Tensor:
+def nearest_in(dtype: DType, number: RunTimeNumber) -> Tensor:
     """An int as a tensor of an integer dtype, the nearest one that this has."""
     lowest, highest = (nearest(dtype, end) for end in (-(2**63), 2**63 - 1))
     bounded: Tensor = number.as_tensor(I64)

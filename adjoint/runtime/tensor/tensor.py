@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,11 +29,12 @@ from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.tracer import state, tapes
 from adjoint.runtime.tensor.conversion import array_from, dtype_argument, dtype_of_array, number_array, numpy_dtype, out_of_range
 from adjoint.runtime.tensor.display import represented, written
+from adjoint.runtime.tensor.initializer import first_values
 from adjoint.runtime.tensor.numpy_functions import called_function, called_ufunc
 from adjoint.runtime.tensor.promotion import common_dtype, nearest, scalar_dtype, working_dtype
 from adjoint.runtime.tensor.structure import leaves
 
-__all__ = ["Tensor", "apply", "as_tensor", "binary", "combined", "constant", "promoted", "unshared", "update", "wrap"]
+__all__ = ["Tensor", "apply", "as_tensor", "binary", "combined", "constant", "initializer", "promoted", "unshared", "update", "wrap"]
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -58,6 +59,9 @@ class Tensor:
     _hooks: TensorHooks | None = None
     """Backward hooks on this value; made when the first is registered."""
 
+    described_by: ClassVar[Any]
+    """The class of a tensor with a size of None, a kind of Tensor of the same layout: set by its module."""
+
     type: TensorType
     memory: Memory
 
@@ -77,19 +81,14 @@ class Tensor:
                 raise ValueError("For 'Tensor', 'input_data' and 'init' are two ways of saying what it holds: give one of them.")
             if shape is None or dtype is None:
                 raise ValueError("For 'Tensor', 'shape' and 'dtype' must be given together with 'init'.")
-            # Initialisers are made of tensors: they are loaded when one is asked for.
-            from adjoint.runtime.tensor.initializer import initializer
-
             input_data = initializer(init, shape, dtype)
         elif input_data is None:
             if shape is None or dtype is None:
                 raise ValueError("For 'Tensor', 'input_data' or 'init' with 'shape' and 'dtype' must be given.")
             sizes: list[Any] = list(shape) if isinstance(shape, (tuple, list)) else [shape]
             if any(size is None or size == -1 for size in sizes):
-                from adjoint.runtime.cells.inputs import Description  # stands above
-
-                self.__class__ = Description  # pyright: ignore[reportAttributeAccessIssue] - a kind of Tensor of the same layout
-                self._describe(dtype, sizes)
+                self.__class__ = self.described_by
+                self.described_by.__init__(self, dtype, sizes)
                 return
             wanted = tensor(dtype, _sizes(sizes))
             check_fits("Tensor", wanted)
@@ -787,6 +786,22 @@ def _seen(x: Tensor) -> None:
     tape = state.tape
     if tape is not None and tape.emits:
         state.lowering.read_numbers(x)
+
+
+def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DType = F32) -> Tensor:
+    """Return a tensor of first values.
+
+    init   an Initializer, a name ("normal", "zeros", "xavier_uniform", ...), a number, or a Tensor of this shape
+    shape  a positive int or several
+
+    ValueError for an unknown name or a Tensor of another shape; TypeError for another kind of `init`.
+    """
+    if not isinstance(init, Tensor):
+        dtype = dtype_argument(dtype)
+        return Tensor(first_values(init, shape, dtype), dtype)
+    if shape is not None and init.shape != ((shape,) if isinstance(shape, int) else tuple(shape)):
+        raise ValueError(f"For 'initializer', the shape of the Tensor 'init' is {init.shape}, but {shape} is needed.")
+    return init if init.dtype is dtype or shape is None else init.astype(dtype)
 
 
 def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:

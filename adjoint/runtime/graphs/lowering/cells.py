@@ -30,6 +30,7 @@ from adjoint.runtime.graphs.lowering.emitting import as_python, tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
 from adjoint.runtime.graphs.outline import filled, outline_key, outlined, slots_of
+from adjoint.runtime.hooks.firing import fire_forward, fire_forward_pre
 from adjoint.runtime.hooks.handles import described
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.structure import leaves, replaced
@@ -66,7 +67,7 @@ class Cells(PythonObjects):
 
             def before(given: Any) -> Any:
                 here = living(reference)
-                return here._forward_pre(here._hooks, *given) if here._hooks is not None else given
+                return fire_forward_pre(here, here._hooks, *given) if here._hooks is not None else given
 
             given = args, kwargs
             args, kwargs = self._forward_hooks((ordinal, "forward_pre"), cell, given, given, before)
@@ -79,7 +80,7 @@ class Cells(PythonObjects):
             def after(given: Any) -> Any:
                 here = living(reference)
                 (args_, kwargs_), output_ = given
-                return here._forward(here._hooks, args_, kwargs_, output_) if here._hooks is not None else output_
+                return fire_forward(here, here._hooks, args_, kwargs_, output_) if here._hooks is not None else output_
 
             made = output
             output = self._forward_hooks((ordinal, "forward"), cell, (called, made), made, after)

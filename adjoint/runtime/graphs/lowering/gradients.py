@@ -14,7 +14,6 @@ from adjoint.ir.ops.conversion import NoGrad
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import BOOL, F32, TensorType, scalar
 from adjoint.runtime.cells.nested_gradients import gradients_like
-from adjoint.runtime.gradients.adjoints import zeros
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.grad import checked_sens, differentiated
 from adjoint.runtime.graphs.lowering.cells import Cells
@@ -22,6 +21,7 @@ from adjoint.runtime.graphs.lowering.emitting import tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
 from adjoint.runtime.graphs.outline import filled, outlined
 from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from adjoint.diagnostics import CompileError
+from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Value
 from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.types import BOOL, F32, F64, I64, U64, DType, TensorType, scalar
@@ -18,14 +20,26 @@ from adjoint.runtime.tensor.promotion import holds
 from adjoint.runtime.tensor.run_time_promotion import beside, nearest_in
 from adjoint.runtime.tensor.tensor import Tensor
 
-if TYPE_CHECKING:
-    from adjoint.ir.build import Builder
-    from adjoint.runtime.graphs.lowering.emitting import Emitting
-
 __all__ = ["GraphNumber", "GraphTensor"]
 
 _CATEGORY: dict[str, DType] = {"bool": BOOL, "int": I64, "float": F64}
 _PYTHON: dict[str, type[bool | int | float]] = {"bool": bool, "int": int, "float": float}
+
+
+class Owner(Protocol):
+    """A graph that is being made, as its tensors and numbers see it: `graphs.lowering.emitting.Emitting`."""
+
+    builder: Builder
+    frontend: Any
+    made_of_numbers: dict[Value, Tensor]
+
+    def atom(self, x: Any, /) -> Atom: ...
+    def node(self, op: Any, /, *atoms: Atom) -> Any: ...
+    def number(self, category: str, x: Any, /) -> Any: ...
+    def host_number(self, category: str, function: Callable[..., Any], /, *operands: Any) -> Any: ...
+    def attach(self, x: Any, hook_fn: Callable[..., Any], /) -> Any: ...
+    def rewritten(self, atom: Atom, value: Atom, /) -> Atom: ...
+    def unknown(self, what: str, /) -> CompileError: ...
 
 
 class GraphTensor(Tensor):
@@ -38,10 +52,10 @@ class GraphTensor(Tensor):
     __slots__ = ("atom", "home", "owner")
 
     atom: Atom
-    owner: Emitting
+    owner: Owner
     home: Builder
 
-    def __init__(self, owner: Emitting, atom: Atom, type_: TensorType):
+    def __init__(self, owner: Owner, atom: Atom, type_: TensorType):
         self.owner, self.atom, self.home, self.type = owner, atom, owner.builder, type_
 
     @property
@@ -131,7 +145,7 @@ class GraphNumber:
     __array_ufunc__ = None
     is_run_time_number = True
 
-    def __init__(self, owner: Emitting, category: str, atom: Atom, bound: int | None = None):
+    def __init__(self, owner: Owner, category: str, atom: Atom, bound: int | None = None):
         self.owner, self.category, self.atom, self.home = owner, category, atom, owner.builder
         self.bound = 1 if category == "bool" else bound
 

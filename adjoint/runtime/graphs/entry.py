@@ -1,0 +1,165 @@
+"""Make graphs and run them: what `jit` loads with the first function that is parsed, as it loads the frontend."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.ir.core import Module, walk
+from adjoint.ir.ops.host import Apply
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.execution.graph import Check, Deviation, Unfitting
+from adjoint.runtime.execution.walk import bind
+from adjoint.runtime.graphs.cache import Graphs, lowering_lock
+from adjoint.runtime.graphs.lowering.cells import hooked_outline, observed
+from adjoint.runtime.graphs.lowering.lowering import Lowered, lowered
+from adjoint.runtime.graphs.outline import filled, slots_of
+from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
+from adjoint.runtime.graphs.templates import Template, flatten
+from adjoint.runtime.process.observers import graph_made
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Entry", "make", "parsed", "run_instead"]
+
+_GRAPH, _NODE, _GUARD = 6000, 1200, 1800
+"""Bytes of a graph, and of each of its nodes and of the places that it depends on."""
+
+
+class Entry:
+    """A graph that is ready to run.
+
+    lowered  what the function was made into
+    walk     the graph, bound
+    logs     whether Python of the user's runs in it: hooks may come and go in between, and give what was not foreseen
+    direct   whether its result is one tensor and nothing else happens: then `walk.run_one` is the whole call
+    nbytes   an estimate of the bytes that it takes
+    """
+
+    def __init__(self, lowered: Lowered):
+        self.lowered = lowered
+        self.walk = bind(lowered.graph)
+        hosts = lowered.graph.hosts
+        nodes = [*walk(lowered.graph.function.body)]
+        self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], Check) for node in nodes)
+        self.nbytes = _GRAPH + _NODE * len(nodes) + _GUARD * lowered.guards.count()
+        self.slots = slots_of(lowered.outline)
+        self.direct = _is_slot(lowered.outline) and not lowered.written and not self.logs
+
+    def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
+        """Return the result for these tensors; `template` is that of the arguments, None: the tensors are all of them."""
+        if self.direct:
+            return self.walk.run_one(tensors)
+        if self.lowered.written:
+            self._check_written(named, tensors)
+        if not self.logs:
+            return self.returned(self.walk.run(tensors), tensors)
+        return _followed(known, self, template if template is not None else flatten((tuple(tensors), {}))[0], named, tensors)
+
+    def _check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
+        """CompileError when an argument that is written in place is given twice: in the graph it would be two tensors."""
+        given = [id(x) for x in tensors]
+        for i in self.lowered.written:
+            if given.count(given[i]) > 1:
+                raise errors.ONE_OR_ANOTHER.at(definition_of(named), "an argument is written in place, and the same tensor is given twice",
+                                               help="give a copy: `x.copy()`")
+
+    def returned(self, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
+        """Return what the function returns, and write the arguments that it wrote in place."""
+        lowered, slots = self.lowered, self.slots
+        for i, value in zip(lowered.written, results[len(slots) :], strict=True):
+            tensors[i].overwrite(value)
+        # A number without a value is one of a result that is None.
+        leaves = [x if slot.category == "tensor" or not isinstance(x, Tensor) else _NUMBERS[slot.category](x.item())
+                  for slot, x in zip(slots, results, strict=False)]
+        return filled(lowered.outline, leaves)
+
+
+_NUMBERS: dict[str, type] = {"int": int, "float": float, "bool": bool}
+
+
+def _is_slot(outline: Any) -> bool:
+    return getattr(outline, "category", None) == "tensor"
+
+
+def make(known: Graphs, template: Template, named: Any, decisions: dict[Any, Any]) -> Entry:
+    """Make a graph for these arguments and keep it; `decisions` say what hooks do, as runs have found out."""
+    entry = Entry(lowered(known.call, template, symbol_of(named), definition_of(named), decisions, names_of(named, template)))
+    graph_made(entry.lowered.graph)
+    known.add(template, entry)
+    return entry
+
+
+def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tensors: Sequence[Tensor]) -> Any:
+    """Run a graph with forward hooks; when they give something else than it was made for, go on in one that is made for that."""
+    log: list[Any] = []
+    replay: list[Any] | None = None
+    while True:
+        try:
+            return entry.returned(entry.walk.run(tensors, log, replay), tensors)
+        except Deviation as deviation:
+            decisions = _decided(entry, deviation)
+            try:
+                with lowering_lock:
+                    entry = make(known, template, named, decisions)
+            except BaseException:
+                deviation.abandon()
+                raise
+            log, replay = [], log
+
+
+def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
+    """What is known of cells and hooks up to the place where a run left its graph."""
+    lowered = entry.lowered
+    decisions = dict(lowered.decisions)
+    site = lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
+    if site is not None:
+        decisions[site] = deviation.observed.outline if isinstance(deviation.observed, Unfitting) else observed(deviation.observed)
+        return decisions
+    called = lowered.graph.site(deviation.node) if deviation.slot else None
+    if called is not None:
+        # Hooks have come to this call since: it is lowered as it is now.
+        decisions = {key: known for key, known in decisions.items() if key[0] != called.ordinal}
+        if deviation.slot in ("forward_pre", "forward") and deviation.observed is not None:
+            decisions[called.ordinal, deviation.slot] = hooked_outline(deviation.observed)
+    return decisions
+
+
+def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The graph of a function, jitted or not, a method or a Cell, for these arguments: a `Lowered` of its own, not run.
+
+    CompileError for what cannot be parsed.
+    """
+    instance = getattr(target, "__self__", None)
+    function: Any = target.__func__ if isinstance(target, types.MethodType) else target
+    while getattr(function, "__adjoint_jit__", False):
+        function = function.__wrapped__
+    template, _ = flatten((args, kwargs))
+    if isinstance(function, Cell):
+        call: Callable[..., Any] = functools.partial(cell_on, weakref.ref(function))
+    elif isinstance(target, types.MethodType):
+        call = functools.partial(method_on, function, lambda: instance)
+    else:
+        call = functools.partial(function_on, function)
+    return lowered(call, template, symbol_of(function), definition_of(function), {}, names_of(function, template))
+
+
+def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
+    """Run a module in the place of the one that a function was lowered to, and return what the function returns.
+
+    module  what passes made of `lowered.graph.module`; its function has the same parameters and results
+
+    RuntimeError when a forward hook gives something else than the function was lowered for.
+    """
+    graph = dataclasses.replace(lowered.graph, module=module, sites={})
+    entry = Entry(type(lowered)(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites))
+    _, tensors = flatten((tuple(args), {}))
+    try:
+        return entry.returned(entry.walk.run(tensors), tensors)
+    except Deviation as deviation:
+        deviation.abandon()
+        raise RuntimeError(str(deviation)) from None

@@ -1,0 +1,70 @@
+"""What is run as a graph, a function, a method or a cell: how a lowering calls it, and what it and its arguments are called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.diagnostics import Loc
+from adjoint.ir.core import symbol_like
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.templates import Template
+from adjoint.runtime.process.location import definition
+from adjoint.runtime.tensor.structure import leaves
+
+__all__ = ["cell_on", "definition_of", "function_on", "method_on", "names_of", "symbol_of", "weak_function_on"]
+
+
+# -- how a lowering calls it: what it is comes first, the lowering and the arguments behind ------------------------------------
+def function_on(function: Any, lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return lowering.call(function, args, kwargs)
+
+
+def method_on(function: Any, reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return lowering.call(function, (reference(), *args), kwargs)
+
+
+def weak_function_on(reference: Callable[[], Any], lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return lowering.call(reference(), args, kwargs)
+
+
+def cell_on(reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return lowering.cell(reference(), args, kwargs)
+
+
+# -- names --------------------------------------------------------------------------------------------------------------
+def definition_of(named: Any) -> Loc:
+    """Where what is run as a graph was written."""
+    return definition(named.construct if isinstance(named, Cell) else inspect.unwrap(named))
+
+
+def symbol_of(named: Any) -> str:
+    name = type(named).__name__ if isinstance(named, Cell) else getattr(named, "__name__", "f")
+    return symbol_like(name, "f")
+
+
+def names_of(named: Any, template: Template) -> list[str]:
+    """Names for the tensors among the arguments, by the function's parameters."""
+    function = named.construct if isinstance(named, Cell) else named
+    try:
+        code = inspect.unwrap(getattr(function, "__func__", function)).__code__
+    except AttributeError:
+        return []
+    parameters = list(code.co_varnames[: code.co_argcount])
+    args, kwargs = template.build([_Mark(i) for i in range(len(template.types))])
+    if isinstance(named, Cell) or (parameters[:1] == ["self"] and len(args) < len(parameters)):
+        parameters = parameters[1:]
+    if code.co_flags & inspect.CO_VARARGS:
+        rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        parameters += [f"{rest}_{i}" for i in range(len(args) - len(parameters))]
+    names: dict[int, str] = {}
+    for name, value in [*zip(parameters, args, strict=False), *kwargs.items()]:
+        marks = [mark.index for mark in leaves(value, _Mark)]
+        names.update({mark: name if len(marks) == 1 else f"{name}_{i}" for i, mark in enumerate(marks)})
+    return [names.get(i, "x") for i in range(len(template.types))]
+
+
+class _Mark:
+    def __init__(self, index: int):
+        self.index = index

@@ -1,0 +1,271 @@
+"""Run hooks: what each kind is given, what it may return, and the note on an exception that one raises.
+
+The meaning of every kind is in docs/hooks.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from adjoint.diagnostics import Loc, user_place
+from adjoint.ir.types import TensorType
+from adjoint.runtime.hooks.handles import CellHook, CellHooks, Hooked, TensorHooks, described, subject_of
+from adjoint.runtime.process import context
+from adjoint.runtime.process.location import user_location
+from adjoint.runtime.process.tracer import state
+
+__all__ = [
+    "fire_always", "fire_backward", "fire_backward_pre", "fire_forward", "fire_forward_pre", "fire_gradient", "fire_tensor", "fire_value",
+    "noting",
+]
+
+Tensor = Any
+"""What hooks are given.  The class is defined above: of a tensor hooks need its `type` and its `memory`."""
+
+
+def _where(hook_fn: Any, subject: str | Hooked, loc: Loc | None) -> str:
+    subject = subject if isinstance(subject, str) else subject_of(subject)
+    place = user_place(loc) if loc is not None else None
+    return f"hook {described(hook_fn)}, on {subject}" + (f", forward at {place.file}:{place.line}" if place else "")
+
+
+class noting:  # read as a statement: `with noting(hook, subject):`
+    """An exception from inside leaves as it is, with a note that names the hook, what it hangs on, and the forward line.
+
+    loc  the forward op's place; None: the user's line that is running
+    """
+
+    __slots__ = ("hook_fn", "loc", "subject")
+
+    def __init__(self, hook_fn: Any, subject: str | Hooked, loc: Loc | None = None):
+        self.hook_fn, self.subject, self.loc = hook_fn, subject, loc
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, raised: BaseException | None, traceback: object) -> None:
+        if raised is not None:
+            _note(raised, self.hook_fn, self.subject, self.loc)
+
+
+def _note(raised: BaseException, hook_fn: Any, subject: str | Hooked, loc: Loc | None) -> None:
+    raised.add_note(f"raised in {_where(hook_fn, subject, user_location() if loc is None else loc)}")
+
+
+def _argument(cell: Hooked) -> Any:
+    return cell if context.hook_signature() == "cell" else f"{type(cell).__name__}({id(cell)})"
+
+
+# -- around construct -------------------------------------------------------------------------------------------------
+def fire_forward_pre(
+    cell: Hooked, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Run the forward pre hooks on a call's arguments, and return those that construct is called with."""
+    for hook in hooks.forward_pre.firing():
+        with noting(hook.function, cell):
+            if hook.with_kwargs:
+                returned = hook.function(_argument(cell), args, kwargs)
+            else:
+                returned = hook.function(_argument(cell), args)
+        if returned is None:
+            continue
+        if not hook.with_kwargs:
+            args = returned if isinstance(returned, tuple) else (returned,)
+        elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], dict):
+            args, kwargs = returned[0] if isinstance(returned[0], tuple) else (returned[0],), returned[1]
+        else:
+            raise RuntimeError("forward pre hook with kwargs must return None or a tuple of (new_args, new_kwargs), "
+                               f"but got {returned}")
+    return args, kwargs
+
+
+def fire_forward(cell: Hooked, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+    """Run the forward hooks on a call's arguments and result, and return the result that the caller gets."""
+    for hook in hooks.forward.firing():
+        with noting(hook.function, cell):
+            if hook.with_kwargs:
+                returned = hook.function(_argument(cell), args, kwargs, output)
+            else:
+                returned = hook.function(_argument(cell), args, output)
+        if returned is not None:
+            output = returned
+    return output
+
+
+def fire_always(cell: Hooked, hooks: CellHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Run the forward hooks with `always_call` after construct has raised, with output None."""
+    for hook in hooks.forward.firing():
+        if hook.always_call:
+            try:
+                hook.function(_argument(cell), args, *([kwargs] if hook.with_kwargs else []), None)
+            except Exception as raised:  # the first error is the one to report
+                warnings.warn("cell forward hook with ``always_call=True`` raised an exception that was silenced because "
+                              f"another error was already raised in forward: {raised}", stacklevel=3)
+
+
+# -- on gradients -----------------------------------------------------------------------------------------------------
+def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] | None]:
+    """What the gradients are before a hook runs: holding the memory keeps a hook's in-place change out of it."""
+    tape = state.tape
+    if tape is None:
+        return [None if g is None else (g.type, g.memory, None) for g in gradients]
+    return [None if g is None else (g.type, g.memory, tape.slots.get(id(g))) for g in gradients]
+
+
+def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None] | None]) -> Any:
+    """The gradients as they were: a hook that changed one in place changed its own tensor, only what it returns counts."""
+    for g, before in zip(gradients, held):
+        if before is not None and g.memory is not before[1]:
+            break
+    else:
+        return gradients
+    return tuple(g if before is None or g.memory is before[1] else _again(g, *before)
+                 for g, before in zip(gradients, held, strict=True))
+
+
+def _again(changed: Tensor, type_: TensorType, memory: Any, slot: int | None) -> Tensor:
+    """Return another tensor of the class of `changed`, which holds what that one held."""
+    gradient = object.__new__(changed.__class__)
+    gradient.type, gradient.memory = type_, memory
+    if slot is not None and state.tape is not None:
+        state.tape.slots[id(gradient)] = slot
+        state.tape.keep[id(gradient)] = gradient
+    return gradient
+
+
+def fire_tensor(hooks: TensorHooks, gradient: Tensor, subject: str, loc: Loc | None) -> Tensor:
+    """Run the hooks of a value on its total gradient; what the last one made of it."""
+    for hook_fn in hooks.firing():
+        held = _held((gradient,))
+        with noting(hook_fn, subject, loc):
+            returned = hook_fn(gradient)
+        if returned is None:
+            gradient, = _untouched((gradient,), held)
+            continue
+        if not _is_tensor(returned):
+            raise RuntimeError(f"Tensor hook should be return Tensor, but get type: {type(returned).__name__}. "
+                               f"({_where(hook_fn, subject, loc)})")
+        _same_type(described(hook_fn).split(" at ")[0], returned, gradient.type, _where(hook_fn, subject, loc))
+        gradient = returned
+    return gradient
+
+
+def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[Tensor], loc: Loc | None) -> Sequence[Tensor]:
+    """Run the function of a `HookBackward` on the gradients of its results: always a tuple."""
+    where = _where(hook_fn, "HookBackward", loc)
+    held = _held(gradients)
+    with noting(hook_fn, "HookBackward", loc):
+        returned = hook_fn(tuple(gradients))
+    if returned is None:
+        return _untouched(gradients, held)
+    name = described(hook_fn).split(" at ")[0]
+    if len(gradients) == 1:
+        one = returned[0] if isinstance(returned, tuple) and len(returned) == 1 else returned
+        returned = (_tensor_or_error(name, one, where),)
+    elif not isinstance(returned, tuple) or len(returned) == 1:
+        raise TypeError(f"The output gradient should be a tuple! It should hold {len(gradients)} tensors, but got "
+                        f"{type(returned).__name__}. ({where})")
+    elif len(returned) != len(gradients):
+        raise ValueError(f"The tuple size of output gradient should be {len(gradients)}, but it is {len(returned)}. ({where})")
+    for new, old in zip(returned, gradients, strict=True):
+        _same_type(name, _tensor_or_error(name, new, where), old.type, where)
+    return returned
+
+
+def fire_gradient(hook_fn: Callable[[Any], Any], gradient: Tensor, loc: Loc | None) -> Tensor:
+    """Run the function of an `InsertGradientOf` on the bare gradient."""
+    where = _where(hook_fn, "InsertGradientOf", loc)
+    held = _held((gradient,))
+    with noting(hook_fn, "InsertGradientOf", loc):
+        returned = hook_fn(gradient)
+    if returned is None:
+        return _untouched((gradient,), held)[0]
+    name = described(hook_fn).split(" at ")[0]
+    _same_type(name, _tensor_or_error(name, returned, where), gradient.type, where)
+    return returned
+
+
+Gradients = tuple[Any, ...]
+
+
+def fire_backward_pre(cell: Hooked, gradients: Gradients, loc: Loc | None, latest: int) -> Gradients:
+    """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none.
+
+    latest  the last handle id there was when the cell was called: later hooks take part from its next call on
+    """
+    for hook in _slot(cell, "backward_pre", latest):
+        held = _held(gradients)
+        with noting(hook.function, cell, loc):
+            returned = hook.function(_argument(cell), gradients)
+        gradients = _checked(hook, cell, returned, _untouched(gradients, held), loc,
+                             "hook_backward_pre_grad", "The backward pre hook return value size", "output")
+    return gradients
+
+
+def fire_backward(cell: Hooked, inputs: Gradients, outputs: Gradients, loc: Loc | None, latest: int) -> Gradients:
+    """Run a cell's backward hooks on the gradients of its arguments and of its outputs; the arguments' ones come back."""
+    for hook in _slot(cell, "backward", latest):
+        gradients = (*inputs, *outputs)
+        held = _held(gradients)
+        try:  # as `noting`, which costs what a hook costs that does little
+            if context.hook_signature() == "cell":
+                returned = hook.function(cell, inputs, outputs)
+            else:
+                # The older manual calls what flows into the cell backwards its grad_input.
+                returned = hook.function(_argument(cell), outputs, inputs)
+        except BaseException as raised:
+            _note(raised, hook.function, cell, loc)
+            raise
+        untouched = _untouched(gradients, held)
+        if untouched is not gradients:
+            inputs, outputs = untouched[:len(inputs)], untouched[len(inputs):]
+        if returned is not None:
+            inputs = _checked(hook, cell, returned, inputs, loc,
+                              "hook_backward_grad", "The backward hook return value size", "grad input")
+    return inputs
+
+
+def _slot(cell: Hooked, name: str, latest: int) -> Iterator[CellHook]:
+    return getattr(cell._hooks, name).firing(latest) if cell._hooks is not None else iter(())
+
+
+def _checked(
+    hook: CellHook, cell: Hooked, returned: Any, expected: Gradients, loc: Loc | None, role: str, size: str, noun: str
+) -> Gradients:
+    """What a backward hook returned, as the new gradients; TypeError or ValueError when it does not fit."""
+    if returned is None:
+        return expected
+    where = _where(hook.function, cell, loc)
+    if not isinstance(returned, tuple):
+        if len(expected) != 1:
+            raise TypeError(f"{size} is 1 not equal to expect {noun} size {len(expected)}. ({where})")
+        returned = (_tensor_or_error(role, returned, where),)
+    if len(returned) != len(expected):
+        raise TypeError(f"{size} is {len(returned)} not equal to expect {noun} size {len(expected)}. ({where})")
+    for new, old in zip(returned, expected, strict=True):
+        if old is not None:
+            _same_type(role, _tensor_or_error(role, new, where), old.type, where)
+    return tuple(new if old is not None else None for new, old in zip(returned, expected, strict=True))
+
+
+def _is_tensor(x: object) -> bool:
+    return hasattr(x, "memory") and isinstance(getattr(x, "type", None), TensorType)
+
+
+def _tensor_or_error(name: str, x: Any, where: str) -> Any:
+    if not _is_tensor(x):
+        raise TypeError(f"The output type of function: {name} should be a tensor but got {type(x).__name__}. ({where})")
+    return x
+
+
+def _same_type(name: str, new: Tensor, expected: TensorType, where: str) -> None:
+    if new.type is not expected:
+        raise ValueError(
+            f"The output type of function: {name} is not consistent with the expected, it should be "
+            f"{_type_text(expected)}, but got {_type_text(new.type)}. ({where})")
+
+
+def _type_text(type_: TensorType) -> str:
+    return f"Tensor shape:[[const vector]{{{', '.join(map(str, type_.shape))}}}]{type_.dtype.long_name}"

@@ -1,0 +1,33 @@
+"""What is made while a program runs, for whoever wants to see it: graphs and adjoints.
+
+The packages that make them announce them here, and know nothing of who looks on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["adjoint_made", "graph_made"]
+
+
+class _Announcement:
+    """Functions that are called with what has been made, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._observers: list[Callable[..., None]] = []
+
+    def add(self, observer: Callable[..., None]) -> None:
+        self._observers.append(observer)
+
+    def __call__(self, *made: Any) -> None:
+        for observer in self._observers:
+            observer(*made)
+
+
+graph_made = _Announcement()
+"""Called with each graph that a function or cell was made into: an `execution.graph.Graph`."""
+
+adjoint_made = _Announcement()
+"""Called with each adjoint that is built: the tape, the step where the gradient began, what was recorded since as
+`gradients.assembly.Assembled`, the atoms of it that are differentiated, and the adjoint's Function."""

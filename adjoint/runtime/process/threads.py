@@ -1,0 +1,29 @@
+"""How many threads the kernels of this process use when nobody has said it."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["default_threads", "set_share"]
+
+
+def default_threads() -> int:
+    """Return ADJOINT_NUM_THREADS, or the CPUs this process may use; its share of them where `communication.init` has divided them."""
+    text = os.environ.get("ADJOINT_NUM_THREADS", "")
+    if text:
+        if not text.isdigit() or int(text) < 1:
+            raise ValueError(f"ADJOINT_NUM_THREADS must be a positive number, but got {text!r}.")
+        return int(text)
+    if _share is not None:
+        return _share
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_share: int | None = None
+"""The processors that are this process's own, where several share the machine."""
+
+
+def set_share(processors: int) -> None:
+    """Let `default_threads` count so many processors from now on, not all of the machine."""
+    global _share
+    _share = processors

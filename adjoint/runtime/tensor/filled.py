@@ -1,0 +1,25 @@
+"""New tensors with one number in every element."""
+
+from __future__ import annotations
+
+from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.types import TensorType
+from adjoint.runtime.memory.plans import plan_for
+from adjoint.runtime.tensor.tensor import Tensor, constant, wrap
+
+__all__ = ["full", "zeros"]
+
+
+def zeros(type_: TensorType) -> Tensor:
+    """Return a tensor of zeros."""
+    from_zero = constant(False if type_.dtype.kind == "b" else 0, type_.dtype)
+    return full(from_zero, type_)
+
+
+def full(value: Tensor, type_: TensorType) -> Tensor:
+    """Return a tensor that has the number of the 0-d tensor `value` in every element."""
+    if type_.rank == 0:
+        # A tensor of its own: `value` may be a constant that is kept.
+        return wrap(type_, value.memory)
+    plan = plan_for(Broadcast(to=type_), (value.type,))
+    return wrap(type_, plan.run(value.memory))
