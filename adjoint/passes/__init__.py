@@ -1,4 +1,32 @@
-"""Transforms of the IR.  Importing this package makes every pass known to `Pipeline.parse`."""
+"""Transforms of the IR, from module to module.  Importing this package makes every pass known to `Pipeline.parse`.
+
+Each module imports from those before it.  What all passes use:
+
+    errors            the mistakes that passes find
+    manager           passes, pipelines and their text
+    rebuild           copies of nodes and regions
+    patterns          patterns over nodes
+
+Passes that keep what a function computes:
+
+    inline            calls become the nodes of their functions
+    cse, dce          equal nodes become one; dead code goes
+    simplify          algebra that changes no bit; `simplify_regions`: control flow that is decided
+    specialize        named sizes become numbers
+    escapes           values used outside of the cell that made them become its results
+
+Gradients:
+
+    cotangent         cotangents that are present on some paths only
+    activity          which values are active, and which callbacks are registered on them
+    residuals         the forward copy that returns the residuals
+    sweep             the walk backwards
+    autodiff_regions  the rules of nodes with regions
+    reverse           a sweep with these rules
+    differentiate     gradients inside of functions
+    autodiff          gradients of functions: `grad`, `pair`
+    lift_state        parameters become arguments, writes become results
+"""
 
 from adjoint.passes import autodiff, cse, dce, differentiate, inline, lift_state, simplify, specialize
 

@@ -1,4 +1,4 @@
-"""What a gradient is about to pass through: which values are active, and what hangs on them.
+"""Which values a gradient passes through (the active ones), and which callbacks are registered on them.
 
     active(leaf)     a leaf that the gradient is wanted of
     active(y)        y = op(.., x, ..), x active, the op does not cut gradients, y holds numbers
@@ -33,7 +33,7 @@ Leaf = Value | str
 
 @dataclass(frozen=True, slots=True)
 class Branched:
-    """Callbacks attached inside an `if`: what runs on either side."""
+    """Callbacks attached inside an `if`: those of either side."""
 
     node: Node
     sides: tuple[tuple[Firing, ...], tuple[Firing, ...]]
@@ -56,14 +56,14 @@ class Times:
 
 
 Firing = Node | Branched | Repeated | Times
-"""What runs when a cotangent is complete; a Node is an `attach!`."""
+"""Callbacks that run when a cotangent is complete; a Node is an `attach!`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Stands for how often `attach` has hung its callback on what a leaf is, through a value that a loop carries.
+    """How often `attach` has registered its callback on a leaf, through a value that a loop carries.
 
-    laps  the loops around `attach` of which it has done so in a later round than the first that knows the leaf
+    laps  the loops around `attach` in a later round of which it did so, counted from the first that knows the leaf
     """
 
     leaf: Leaf
@@ -94,12 +94,12 @@ def differentiable_by_default(type_: Type) -> bool:
 
 @dataclass(eq=False)
 class Activity:
-    """Found by one walk over the nodes of a region and all regions within.
+    """The active values of a region, found by one walk over its nodes and all regions within.
 
     nodes   in program order
     wanted  the leaves gradients are asked for
     module  where calls find their functions; not needed when there are none
-    called  the functions whose body is being looked into
+    called  the functions whose body is being walked
     """
 
     nodes: Sequence[Node]
@@ -111,11 +111,11 @@ class Activity:
     reads: dict[Value, str] = field(default_factory=dict)
     """The reads of active parameters: value to symbol."""
     attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
-    """What hangs on a leaf, in order of attachment."""
+    """The callbacks of a leaf, in order of attachment."""
     handed: dict[Value, list[Firing]] = field(default_factory=dict)
-    """The same for carried values and results of loops: it is handed on to what they are."""
+    """The same for carried values and results of loops: their callbacks are passed on to the values that they are."""
     handing: set[Node] = field(default_factory=set)
-    """The nodes with regions inside of which, or by whose results, anything is handed on."""
+    """The nodes with regions inside of which, or by whose results, callbacks are passed on."""
     _loops: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
     """By `attach!` the loops around it, from the outside in."""
     _begins: dict[Node, int] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class Activity:
         self._bind(node.results, carried)
 
     def _bind(self, values: Sequence[Value], atoms: Sequence[Atom]) -> bool:
-        """Make each value active whose atom is; whether that changed anything."""
+        """Make each value active whose atom is active.  Return whether that changed anything."""
         found = [v for v, x in zip(values, atoms, strict=False) if self.is_active(x) and v not in self.active and differentiable(v.type)]
         self.active.update(found)
         return bool(found)
@@ -280,7 +280,7 @@ class Activity:
         hanging.sort(key=lambda firing: self._order[_first(firing)])
 
     def _hand_on(self, nodes: Sequence[Node], loops: tuple[Node, ...], names: _Names) -> bool:
-        """Set apart what hangs on values that loops carry and that are used by other names; whether there is any among `nodes`."""
+        """Separate the callbacks on carried values that have other names.  Return whether there are any among `nodes`."""
         found = False
         for node in nodes:
             here = False
@@ -322,7 +322,7 @@ class Activity:
 
 @dataclass
 class _Around:
-    """A region of a node: the place something is inside of."""
+    """A region of a node, around something."""
 
     node: Node
     side: int
@@ -343,14 +343,14 @@ class _Around:
 
 
 class _Names:
-    """What else the values that regions hand on are called."""
+    """The other names of values that regions yield."""
 
     def __init__(self, nodes: Sequence[Node]):
         self._uses: Counter[Atom] = Counter()
         self._loops: dict[Value, tuple[Node, ...]] = {}
         """By value the loops around its definition."""
         self._origins: dict[Value, list[tuple[Atom, tuple[Node, ...]]]] = {}
-        """By result of an `if` or a loop, and by carried value, what it may be, with the loops around that place."""
+        """By result of an `if` or a loop, and by carried value, the atoms that it may be, with the loops around that place."""
         self._visit(nodes, ())
 
     def only(self, value: Value) -> bool:

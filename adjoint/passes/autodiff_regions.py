@@ -39,7 +39,8 @@ from adjoint.ir.ops.state import Read
 from adjoint.ir.types import BOOL, I64, StackType, Type, scalar, stack_of
 from adjoint.passes import errors
 from adjoint.passes.activity import Branched, Leaf, Pending, Repeated, Times
-from adjoint.passes.cotangent import FALSE, NEVER, ONCE, TRUE, Cotangent, Sometimes, given, presence, value_of
+from adjoint.passes.cotangent import NEVER, ONCE, Cotangent, Sometimes, given, presence, value_of
+from adjoint.passes.patterns import FALSE, TRUE
 from adjoint.passes.rebuild import fresh, renamed
 from adjoint.passes.sweep import Counts, RegionRules, Sweep
 

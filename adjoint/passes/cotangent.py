@@ -17,12 +17,10 @@ from dataclasses import dataclass
 
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal
-from adjoint.ir.types import BOOL, I64, Type, scalar
+from adjoint.ir.types import I64, Type, scalar
+from adjoint.passes.patterns import FALSE, TRUE
 
-__all__ = ["FALSE", "NEVER", "ONCE", "TRUE", "Cotangent", "Sometimes", "given", "presence", "undecided", "value_of"]
-
-TRUE = Literal(True, scalar(BOOL))
-FALSE = Literal(False, scalar(BOOL))
+__all__ = ["NEVER", "ONCE", "Cotangent", "Sometimes", "given", "presence", "undecided", "value_of"]
 
 NEVER, ONCE = Literal(0, scalar(I64)), Literal(1, scalar(I64))
 """Numbers of times that a callback is to run."""

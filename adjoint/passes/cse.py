@@ -3,7 +3,7 @@
     y = op(x); .. z = op(x)         y = op(x); .. z := y         op PURE, the same attributes, the same operands
 
 A node sees those before it, in its region and in the regions around; not those of another branch.  Nodes with regions, effects
-and stacks are left alone: a hook is not merged, and a stack is used once.
+and stacks are not merged: a hook is not merged, and a stack is used once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dead code: what nothing sees and nothing feels goes.
+"""Dead code: nodes without effects whose results nothing uses are removed.
 
     live(y = op(x))   some y is used by what is live, or op's effect is WRITES or HOST
     live(region)      a region op stays for its effects or for results that are used; of an `if` or a cell only the results
@@ -23,7 +23,7 @@ __all__ = ["DeadCode", "living", "must_stay"]
 
 
 def must_stay(node: Node, module: Module | None = None) -> bool:
-    """Return whether a node has an effect that someone feels: it writes, or runs the host's code, itself or inside.
+    """Return whether a node has an effect that must be kept: it writes, or runs the host's code, itself or inside.
 
     Without a module a call counts as one that does.
     """

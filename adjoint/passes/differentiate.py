@@ -3,7 +3,7 @@
     y, x' = gradient of=1 sens (s) carry (x = a) { R; yield u }
 
                                      x = identity(a)         a value of its own: its cotangents are one sum, as those in a cell
-                                     R                       its residuals handed out, as `residuals` says
+                                     R                       its residuals become results, see `residuals`
                                      y  := u
                                      u' := s                 ones where no `sens` is given
                                      R'                      the adjoint of R
@@ -62,7 +62,7 @@ def expanded(function: Function, module: Module) -> Function:
 def forward_and_adjoint(
     b: Builder, nodes: Sequence[Node], outputs: Sequence[Atom], cotangents: Sequence[Atom | None], wanted: dict[Leaf, Type], module: Module
 ) -> tuple[list[Node], list[Atom]]:
-    """Emit the reverse pass over `nodes` into `b`; the forward copy that goes before it, and the gradient of each wanted leaf.
+    """Emit the reverse pass over `nodes` into `b`.  Return the forward copy that precedes it, and each wanted leaf's gradient.
 
     wanted  the leaves and their types; one without a cotangent gets zeros
     """
@@ -75,11 +75,11 @@ def forward_and_adjoint(
 
 @dataclass(frozen=True)
 class _Adjoint:
-    """What one `pull!` becomes.
+    """The nodes that replace one `pull!`.
 
-    seeds      stand for the cotangents
+    seeds      placeholders for the cotangents
     nodes      the adjoint
-    gradients  what it gives
+    gradients  its results
     again      forward nodes to be run once more before it, for the stacks that they fill
     """
 
@@ -90,7 +90,7 @@ class _Adjoint:
 
 
 class _Expander(Rewriter):
-    """Copies a function of a module; every `gradient`, `record` and `pull!` becomes what computes it."""
+    """Copies a function of a module; every `gradient`, `record` and `pull!` becomes the nodes that compute it."""
 
     def __init__(self, function: Function, module: Module):
         self._function, self._module = function, module

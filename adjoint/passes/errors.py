@@ -1,4 +1,4 @@
-"""The mistakes that passes find: E140 to E159, explained like those of the text."""
+"""The mistakes that passes find: E140 to E159."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     y = cell carry (x = a) { R }     [x := a] R, only where it is asked for: a cell is a boundary of gradients
 
 Before gradients only calls are inlined, and not those of a function with a pullback of its own. A cell without hooks and `bprop` means
-what its region means; unpacking it may change the order in which a gradient is summed, so `plain` belongs behind gradients too.
+what its region means; unpacking it may change the order in which a gradient is summed, so `plain` comes after gradients too.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Inliner(Rewriter):
 
 @dataclass(frozen=True)
 class Inline(Pass):
-    """`inline`: calls become what they call.
+    """`inline`: calls become the nodes of their functions.
 
     cells  whether cells are unpacked as well; only after gradients
     plain  whether cells without hooks and `bprop` are; only after gradients

@@ -4,10 +4,10 @@
       v = read @w                              v := w
       write! @w(u)                             w1 := u
 
-What a branch writes is yielded by the `if` (the other side yields what it was), what a loop writes is carried, what a cell
-writes is one of its last results.  A function that calls another passes the state on.  A parameter that is only read gets no
-result.  After this pass a function is pure in its parameters and may be differentiated by them.  Gradients inside of a function, which
-name the parameters that they are taken by, are expanded before.
+A parameter that a branch writes is yielded by the `if` (the other side yields its value before), one that a loop writes is carried,
+and one that a cell writes is among its last results.  A function that calls another passes the state on.  A parameter that is only
+read gets no result.  After this pass a function is pure in its parameters and may be differentiated by them.  Gradients inside of a
+function, which name the parameters that they are taken by, are expanded before.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Passes and pipelines: transforms from module to module, their text form, and what is done between them.
+"""Passes and pipelines: transforms from module to module, their text form, and observers that are called between them.
 
     p = Pipeline.parse("inline,grad{wrt=[x, @w]},simplify,cse,dce")
     after = p.run(module, observers=[verifying, Timing()])
 
 A pass is a frozen dataclass: its fields are its options, written `name{option=value}` in text.  Its input verifies and its
-output verifies; observers stand between the passes and check that, dump, compare, take the time.
+output verifies; observers between the passes check that, dump, compare, measure the time.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def verifying(position: int, step: Pass | None, before: Module, after: Module) -
 
 @dataclass
 class Timing:
-    """An observer that takes the time: `seconds` holds (pass, seconds) in order."""
+    """An observer that measures the time: `seconds` holds (pass, seconds) in order."""
 
     seconds: list[tuple[str, float]] = field(default_factory=list)
     _since: float = 0.0

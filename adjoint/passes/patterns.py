@@ -21,14 +21,17 @@ from adjoint.ir.op import Op, registry
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BOOL, TensorType, Type, scalar
 
-__all__ = ["Bindings", "Definitions", "Emit", "Rule", "number", "same_atom"]
+__all__ = ["FALSE", "TRUE", "Bindings", "Definitions", "Emit", "Rule", "number", "same_atom"]
 
 Bindings = dict[str, Any]
-"""What the letters of a pattern stand for: atoms, and attributes."""
+"""Letters of a pattern -> the atoms and attributes that they match."""
 Definitions = Mapping[Value, Node]
 """The nodes that values were defined by."""
 Emit = Callable[[Op, Sequence[Atom]], Atom]
 """Emits a node of one result."""
+
+TRUE = Literal(True, scalar(BOOL))
+FALSE = Literal(False, scalar(BOOL))
 
 
 def number(atom: Atom, made: Definitions) -> bool | int | float | None:

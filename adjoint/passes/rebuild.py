@@ -1,9 +1,9 @@
 """Copying: the one traversal that passes are made of.
 
     copy(y = op(x) { R })     y1 = op(x1) { copy(R) }        x1 what x has become, y becomes y1
-    change(node)              what a pass puts in the place of a node; offered every node before it is copied
+    change(node)              the atoms that a pass puts in the place of a node; called with every node before it is copied
 
-A copy goes through `Builder.emit_node`, so its types are inferred anew and its operands are checked.  The function before
+A copy goes through `Builder.emit_node`, so its types are inferred anew and its operands are checked.  The old function
 stays as it is.
 """
 
@@ -20,7 +20,7 @@ from adjoint.ir.types import Type
 __all__ = ["Known", "Rewriter", "became", "fresh", "renamed"]
 
 Known = dict[Value, Atom]
-"""What values of the old function have become in the new one."""
+"""Values of the old function -> atoms of the new one."""
 
 
 def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
@@ -58,7 +58,7 @@ class Rewriter:
         return copy
 
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
-        """Copy nodes into `b`; `known` then holds what their results have become."""
+        """Copy nodes into `b`, and add their results to `known`."""
         for node in nodes:
             with b.at(self.place(node.loc)):
                 atoms = self.change(b, node, known)

@@ -1,8 +1,8 @@
 """Algebra that changes no bit, as a table; and control flow that is decided already.
 
 Every rule of the table is exact for -0, infinities and NaN (all NaN being one): `x + 0` is not x where x is -0, so it is no
-rule.  What is computed here on numbers is what IEEE 754 defines to the last bit, integers and bools; never a transcendental
-function, whose value belongs to the kernels.  What is done about regions is said in `simplify_regions`.
+rule.  Only operations that IEEE 754 defines to the last bit are computed here, and those on integers and bools; never a
+transcendental function, whose bits are those of the kernels.  `simplify_regions` treats regions.
 
 After gradients only: before them it would change which values are read how often, and with that sums and hooks.
 """
@@ -152,7 +152,7 @@ class _Simplifier(RegionSimplifier):
         return [self.emit(b, node.op, operands, node.result.hint)]
 
     def emit(self, b: Builder, op: Op, operands: Sequence[Atom], hint: str = "") -> Atom:
-        """Emit a node, or what the table says instead of it."""
+        """Emit a node, or its replacement by the table."""
         operands = self._unbroadcast(op, operands)
         (type_,) = op.result_types([atom.type for atom in operands], ())
         folded = _folded(op, operands, type_) if isinstance(type_, TensorType) else None
@@ -216,7 +216,7 @@ class Simplify(Pass):
     name: ClassVar[str] = "simplify"
 
     ROUNDS: ClassVar[int] = 4
-    """Times a function is gone over at most; a round costs time, and what a fourth one finds is seldom worth it."""
+    """How often a function is rewritten at most; later rounds seldom find anything."""
 
     def on_function(self, function: Function, module: Module) -> Function:
         for _ in range(self.ROUNDS):

@@ -9,7 +9,7 @@
     a carried value yielded as it is     the initial value
     a result that another one equals     the other one; `undef` equals anything
 
-`undef` is a value nobody reads, so it may be taken for any.
+`undef` is a value that nobody reads, so it may be replaced by any.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from adjoint.ir.op import Effect
 from adjoint.ir.ops.control import Cell, For, If, RegionOp, While, known_rounds
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import StackType
-from adjoint.passes.cotangent import FALSE, TRUE
-from adjoint.passes.patterns import same_atom
+from adjoint.passes.patterns import FALSE, TRUE, same_atom
 from adjoint.passes.rebuild import Known, Rewriter, became
 
 __all__ = ["RegionSimplifier"]
 
 WINDOW = 16
-"""How far back an `if` on the same condition is looked for."""
+"""How many nodes back an `if` on the same condition is searched."""
 
 
 class RegionSimplifier(Rewriter):
-    """Copies a function, decided control flow resolved; `made` holds the new nodes by their results."""
+    """Copies a function without decided control flow; `made` holds the new nodes by their results."""
 
     def __init__(self) -> None:
         self.made: dict[Value, Node] = {}
@@ -149,7 +148,7 @@ class RegionSimplifier(Rewriter):
         return b.emit_node(If(), [condition], regions=(first, second))
 
     def _one_if(self, b: Builder, before: Node, first: Region, second: Region) -> Node:
-        """Emit `before` with what a later `if` on its condition does.  A stack that this one takes is not given out any more."""
+        """Emit `before` joined with a later `if` on its condition.  A stack that the later one uses is no result any more."""
         taken = {value for region in (first, second) for value in free_of(region) if isinstance(value.type, StackType)}
         given = [value not in taken for value in before.results]
         pairs = zip(before.regions, (first, second), strict=True)
@@ -222,7 +221,7 @@ class RegionSimplifier(Rewriter):
 
 
 class _Remembering(Rewriter):
-    """A plain copy whose nodes are remembered."""
+    """A plain copy that records its nodes."""
 
     def __init__(self, simplifier: RegionSimplifier):
         self._simplifier = simplifier

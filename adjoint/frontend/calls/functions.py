@@ -97,7 +97,7 @@ class Functions:
         return Frame(source, names.own, space, nonlocals=names.nonlocals, globals_=names.globals_)
 
     def _run_body(self, frame: Frame, node: ast.Lambda | ast.FunctionDef, signature: inspect.Signature, name: str,
-             args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+                  args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Bind the arguments, run the body, and return what the function returns."""
         try:
             bound = signature.bind(*args, **kwargs)

@@ -41,7 +41,7 @@ def python_function(node: ast.Lambda | ast.FunctionDef, frame: Frame, names: dic
 
 
 def refused(node: ast.Lambda | ast.FunctionDef, frame: Frame, signature: inspect.Signature, name: str, args: tuple[Any, ...],
-             kwargs: dict[str, Any]) -> None:
+            kwargs: dict[str, Any]) -> None:
     """Raise what Python raises for arguments that do not fit, by calling an empty function with the same parameters."""
     empty = ast.copy_location(_empty_function("f", copy.deepcopy(node.args)), node)
     for argument in ast.walk(empty):

@@ -116,7 +116,7 @@ class Statements:
                 self._import(node)
             case _:
                 raise self.stack.unsupported(node, f"`{_WORDS.get(type(node), type(node).__name__.lower())}` is not parsed",
-                                       _INSTEAD.get(type(node), "write it outside of the function that is parsed"))
+                                             _INSTEAD.get(type(node), "write it outside of the function that is parsed"))
         return None
 
     def _defined(self, node: ast.FunctionDef) -> Any:
