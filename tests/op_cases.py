@@ -16,7 +16,7 @@ from cffi import FFI
 import adjoint.ir.ops as _ops  # registers every op
 from adjoint.codegen import compile as compiling
 from adjoint.codegen.compile import KernelCache
-from adjoint.codegen.emit import Lowered, lower
+from adjoint.codegen.emit import KernelText, lower
 from adjoint.ir.op import Op, Sample, registry
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.storage import from_compute, to_compute
@@ -166,7 +166,7 @@ class Kernels:
     def __init__(self) -> None:
         self.cache = KernelCache(_ffi, background=False)
 
-    def compile(self, lowered: Iterable[Lowered]) -> None:
+    def compile(self, lowered: Iterable[KernelText]) -> None:
         """Compile what is missing, as many kernels to a library as codegen thinks fit."""
         cache = self.cache
         missing = {}
@@ -210,9 +210,9 @@ class Kernels:
         ]
 
 
-def lowered_cases(some: Iterable[Case]) -> list[Lowered]:
+def lowered_cases(some: Iterable[Case]) -> list[KernelText]:
     """The kernels of the cases; one that cannot be lowered is left for its own test to complain of."""
-    found: list[Lowered] = []
+    found: list[KernelText] = []
     for case in some:
         if case.op.can_lower:
             with contextlib.suppress(Exception):

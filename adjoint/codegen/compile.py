@@ -25,7 +25,7 @@ from typing import Any, Final
 from adjoint.codegen import compiler_process, emit, headers, packs
 from adjoint.codegen.c_print import INNER
 from adjoint.codegen.compiler_process import CompilerError
-from adjoint.codegen.emit import Lowered
+from adjoint.codegen.emit import KernelText
 from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
 from adjoint.ir.types import DType
 
@@ -48,7 +48,7 @@ class _Unit:
     """
 
     name: str
-    kernels: dict[str, Lowered]
+    kernels: dict[str, KernelText]
     done: threading.Event = field(default_factory=threading.Event)
     problem: Exception | None = None
 
@@ -78,9 +78,9 @@ class _Unit:
         return emit.unit_text(f"Kernels of adjoint: {self.name}", headers.in_order(used), texts), named
 
 
-def _units(name: str, kernels: dict[str, Lowered]) -> list[_Unit]:
+def _units(name: str, kernels: dict[str, KernelText]) -> list[_Unit]:
     """Kernels in units of about one size; those that stand on the same headers together, in the order of the first of them."""
-    groups: dict[tuple[str, ...], dict[str, Lowered]] = {}
+    groups: dict[tuple[str, ...], dict[str, KernelText]] = {}
     for key, kernel in kernels.items():
         groups.setdefault(kernel.headers, {})[key] = kernel
     units: list[_Unit] = []
@@ -179,7 +179,7 @@ class KernelCache:
         self._pending: dict[str, _Unit] = {}
         self._crew = _Crew(self._perform)
 
-    def get(self, kernel: Lowered) -> tuple[Any, ...]:
+    def get(self, kernel: KernelText) -> tuple[Any, ...]:
         """One function for each stage of the kernel.  A CompilerFailure if the compiler refuses it."""
         functions = self._functions.get(kernel.text)
         if functions is not None:
@@ -190,11 +190,11 @@ class KernelCache:
             functions = self._made(kernel, key)
         return self._functions.setdefault(kernel.text, functions)
 
-    def _found(self, kernel: Lowered, key: str) -> tuple[Any, ...] | None:
+    def _found(self, kernel: KernelText, key: str) -> tuple[Any, ...] | None:
         addresses = self.workshop.functions(key, len(kernel.stages))
         return None if addresses is None else tuple(self._ffi.cast(self._type, address) for address in addresses)
 
-    def _made(self, kernel: Lowered, key: str) -> tuple[Any, ...]:
+    def _made(self, kernel: KernelText, key: str) -> tuple[Any, ...]:
         """Compiles a kernel with its pack; alone, if it has none, or if that failed."""
         unit = self._unit_with(kernel, key)
         unit.done.wait()
@@ -223,7 +223,7 @@ class KernelCache:
             case problem:
                 return CompilerFailure(f"The C of {unit.name} could not be compiled: {problem}.")
 
-    def _unit_with(self, kernel: Lowered, key: str) -> _Unit:
+    def _unit_with(self, kernel: KernelText, key: str) -> _Unit:
         """The unit that is or will be compiling this kernel, before all that nobody waits for."""
         with self._lock:
             if key in self._failures:
@@ -241,17 +241,17 @@ class KernelCache:
                 self._crew.add([(pack, kernel.dtype) for pack in packs.followers(*group)], first=False)
             return self._pending[key]
 
-    def _alone(self, kernel: Lowered, key: str) -> _Unit:
+    def _alone(self, kernel: KernelText, key: str) -> _Unit:
         with self._lock:
             return self._pending.get(key) or self._submitted(kernel, key)
 
-    def _submitted(self, kernel: Lowered, key: str) -> _Unit:
+    def _submitted(self, kernel: KernelText, key: str) -> _Unit:
         """A unit of one kernel, queued first.  Needs the lock."""
         unit = self._pending[key] = _Unit(kernel.name, {key: kernel})
         self._crew.add([unit], first=True)
         return unit
 
-    def _plan(self, pack: str, dtype: DType, wanted: dict[str, Lowered]) -> list[_Unit]:
+    def _plan(self, pack: str, dtype: DType, wanted: dict[str, KernelText]) -> list[_Unit]:
         """Units for what is missing of a pack, those `wanted` in the first.  Needs the lock."""
         self._planned.add((pack, dtype))
         missing = dict(wanted)

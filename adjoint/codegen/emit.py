@@ -23,7 +23,7 @@ from adjoint.ir.kernel.names import identifier
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 
-__all__ = ["INCLUDES", "Lowered", "Stage", "lower", "unit_text"]
+__all__ = ["INCLUDES", "KernelText", "Stage", "lower", "unit_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class KernelText:
     """A kernel as text, and what starting it for the given types needs.
 
     name     for people: op and dtypes
@@ -96,7 +96,7 @@ def _names(op: Op, operands: int, results: int) -> list[str]:
 
 def lower(
     op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False, name: str = "", private: bool = False
-) -> Lowered:
+) -> KernelText:
     """The kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
 
     `specialized` writes the sizes into the text, for a kernel that serves these shapes alone.  `name` is what it is called
@@ -131,7 +131,7 @@ def lower(
         text, used_here = function_text(function, private=private)
         texts.append(text)
         used |= used_here
-    return Lowered(
+    return KernelText(
         name,
         "\n".join(texts),
         headers.needed(used),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from adjoint.codegen.emit import Lowered, lower
+from adjoint.codegen.emit import KernelText, lower
 from adjoint.ir.op import Op, registry
 from adjoint.ir.types import DType, TensorType
 
@@ -33,12 +33,12 @@ def followers(pack: str, dtype: DType) -> tuple[str, ...]:
     return tuple(other for other in FAMILIES if other != pack and other in named)
 
 
-def pack_sources(pack: str, dtype: DType, *, strict: bool = False) -> list[Lowered]:
+def pack_sources(pack: str, dtype: DType, *, strict: bool = False) -> list[KernelText]:
     """The kernels of a pack for `dtype`, each once.
 
     A sample that cannot be lowered is left out, as it must not keep others from being compiled; `strict` raises instead.
     """
-    kernels: dict[str, Lowered] = {}
+    kernels: dict[str, KernelText] = {}
     for op, operands in _samples(pack, dtype):
         try:
             kernel = lower(op, operands, op.result_types(operands, ()))

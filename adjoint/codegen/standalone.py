@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from adjoint.codegen.c_print import WIDTH, Printer, comment
-from adjoint.codegen.emit import INCLUDES, Lowered, lower, unit_text
+from adjoint.codegen.emit import INCLUDES, KernelText, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
 from adjoint.ir.core import Atom, Literal, Module, Node, Value
@@ -90,7 +90,7 @@ class _Kernels:
     texts: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
-    def lowered(self, node: Node) -> Lowered:
+    def lowered(self, node: Node) -> KernelText:
         """The kernel of a node, under a name that no other text has."""
         operands, results = [x.type for x in node.operands], [x.type for x in node.results]
         plain = lower(node.op, operands, results)

@@ -311,11 +311,11 @@ class Activity:
         own = self.attached.get(leaf, [])
         if not counted:
             return own
-        places: list[tuple[tuple[int, ...], Firing]] = [(self._place(_first(firing)), firing) for firing in own]
-        places += [(self._place(key.attach, key.laps), Times(key.attach, count)) for key, count in counted]
-        return [firing for _, firing in sorted(places, key=lambda place: place[0])]
+        keyed: list[tuple[tuple[int, ...], Firing]] = [(self._order_key(_first(firing)), firing) for firing in own]
+        keyed += [(self._order_key(key.attach, key.laps), Times(key.attach, count)) for key, count in counted]
+        return [firing for _, firing in sorted(keyed, key=lambda pair: pair[0])]
 
-    def _place(self, attach: Node, laps: frozenset[Node] = frozenset()) -> tuple[int, ...]:
+    def _order_key(self, attach: Node, laps: frozenset[Node] = frozenset()) -> tuple[int, ...]:
         """Return the sort key of an `attach!`: loop by loop, from the outside in, whether it is in a later round."""
         return (*(number for loop in self._loops[attach] for number in (self._begins[loop], loop in laps)), self._order[attach])
 

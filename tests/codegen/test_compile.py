@@ -23,7 +23,7 @@ from toy_ops import Add, Broken, Scale, Sum, alone, lowered, vector
 from adjoint.codegen import headers, packs
 from adjoint.codegen.cache import Store, Stores
 from adjoint.codegen.compile import KernelCache
-from adjoint.codegen.emit import Lowered
+from adjoint.codegen.emit import KernelText
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.codegen.workshop import CompilerFailure, Workshop, load_runtime
 from adjoint.ir.op import Op
@@ -37,7 +37,7 @@ def ffi() -> FFI:
     return FFI()
 
 
-def run(functions: tuple[Any, ...], kernel: Lowered, ffi: Any, *arrays: np.ndarray) -> int:
+def run(functions: tuple[Any, ...], kernel: KernelText, ffi: Any, *arrays: np.ndarray) -> int:
     """Runs the stages over all their units; gives the first status that is not 0."""
     scratch = [np.zeros(bytes_, "u1") for bytes_ in kernel.scratch]
     kept = [ffi.from_buffer(array) for array in (*arrays, *scratch)]

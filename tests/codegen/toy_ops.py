@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from adjoint.codegen.emit import Lowered, lower
+from adjoint.codegen.emit import KernelText, lower
 from adjoint.ir.kernel import Buffer, Kernel
 from adjoint.ir.kernel.c_ast import less
 from adjoint.ir.op import Op, family, sample
@@ -95,7 +95,7 @@ class Broken(Op):
 
 
 
-def lowered(op: Op, *operands: TensorType) -> Lowered:
+def lowered(op: Op, *operands: TensorType) -> KernelText:
     """The kernel of `op` for these operands."""
     return lower(op, operands, op.result_types(operands, ()))
 
@@ -104,6 +104,6 @@ def vector(dtype: DType, count: int) -> TensorType:
     return tensor(dtype, (count,))
 
 
-def alone(kernel: Lowered) -> Lowered:
+def alone(kernel: KernelText) -> KernelText:
     """The same kernel, in no pack."""
     return replace(kernel, pack="")

@@ -37,7 +37,7 @@ class Assignment:
                 _hint(value, name)
                 if name not in self.stack.frame.local:
                     # It is changed where others see it, which may be a mistake.
-                    self.world.loc = self.stack.place_of(target)
+                    self.world.loc = self.stack.loc_of(target)
                 self.names.bind(name, value)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 self._unpack(targets, value, target)

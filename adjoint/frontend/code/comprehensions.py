@@ -58,5 +58,5 @@ class Comprehensions:
         condition = self.conditions.test(test)
         if not isinstance(condition, bool):
             raise errors.VALUE_NEEDED.at(
-                self.stack.place_of(test), "a tensor decides how long a list is", help="use `ops.where`, or keep all items and weigh them")
+                self.stack.loc_of(test), "a tensor decides how long a list is", help="use `ops.where`, or keep all items and weigh them")
         return condition

@@ -128,6 +128,6 @@ class Conditions:
                 return not wanted
             return found if wanted else found.negated()
         if isinstance(container, (dict, set, frozenset)):
-            self.objects.check_key(item, self.stack.place_of(node))
+            self.objects.check_key(item, self.stack.loc_of(node))
         self.iterators.check(container)
         return (item in container) is wanted

@@ -131,7 +131,7 @@ class Expressions:
 
     def _key(self, key: Any, node: ast.AST) -> Any:
         """Return a key.  CompileError for a run-time number."""
-        self.objects.check_key(key, self.stack.place_of(node))
+        self.objects.check_key(key, self.stack.loc_of(node))
         return key
 
     def _text(self, parts: Sequence[ast.expr]) -> Any:
@@ -160,7 +160,7 @@ class Expressions:
                 kwargs.update(given)
             elif keyword.arg in kwargs:
                 repeated = TypeError(f"got multiple values for keyword argument '{keyword.arg}'")
-                noted(repeated, self.stack.place_of(node))
+                noted(repeated, self.stack.loc_of(node))
                 raise repeated
             else:
                 kwargs[keyword.arg] = given

@@ -47,7 +47,7 @@ class LoopStatements:
     def run_for(self, node: ast.For) -> Outcome | None:
         """Run a `for`.  Return its outcome."""
         over = self.run.value(node.iter)
-        self.world.loc = self.stack.place_of(node)
+        self.world.loc = self.stack.loc_of(node)
         if isinstance(over, RunTimeRange):
             outcome = self._looping(lambda: self.branching.for_loop(
                 (over.start, over.stop, over.step), lambda i: self.run.assign(node.target, i), lambda: self.run.block(node.body)), node)
@@ -99,7 +99,7 @@ class LoopStatements:
             return UNKNOWN if found is None else source.at(found)
 
         outer = self.branching.header, self.branching.assigned_at
-        self.branching.header, self.branching.assigned_at = self.stack.place_of(node), assigned_at
+        self.branching.header, self.branching.assigned_at = self.stack.loc_of(node), assigned_at
         try:
             with self.stack.here(node):
                 return loop()

@@ -81,7 +81,7 @@ class Patterns:
             if held is False:
                 continue
             if bound and (held is not True or found is not False):
-                raise errors.VALUE_NEEDED.at(self.stack.place_of(node), "which alternative binds the names is known when the graph runs",
+                raise errors.VALUE_NEEDED.at(self.stack.loc_of(node), "which alternative binds the names is known when the graph runs",
                                              help="write a `case` for each alternative")
             if held is True:
                 names.update(bound)

@@ -157,13 +157,13 @@ class Statements:
             return
         message = () if node.msg is None else (self.expressions.value(node.msg),)
         if condition is False:
-            raise_late(self.world, AssertionError, message, self.stack.place_of(node))
+            raise_late(self.world, AssertionError, message, self.stack.loc_of(node))
 
         def check(holds: Any, *said: Any) -> None:
             if not holds:
                 raise AssertionError(*said)
 
-        self.world.loc = self.stack.place_of(node)
+        self.world.loc = self.stack.loc_of(node)
         self.world.effect("assert", check, [self.world.number("bool", tested), *message])
 
     def _raise(self, node: ast.Raise) -> None:
@@ -173,12 +173,12 @@ class Statements:
             kind = self.expressions.value(node.exc.func)
             args: tuple[Any, ...] = tuple(self.expressions.items(node.exc.args))
             if not node.exc.keywords and isinstance(kind, type) and issubclass(kind, BaseException):
-                raise_late(self.world, kind, args, self.stack.place_of(node))
+                raise_late(self.world, kind, args, self.stack.loc_of(node))
         found = self.expressions.value(node.exc)
         if isinstance(found, type) and issubclass(found, BaseException):
-            raise_late(self.world, found, (), self.stack.place_of(node))
+            raise_late(self.world, found, (), self.stack.loc_of(node))
         if isinstance(found, BaseException):
-            raise_late(self.world, type(found), found.args, self.stack.place_of(node))
+            raise_late(self.world, type(found), found.args, self.stack.loc_of(node))
         with self.stack.here(node):
             raise TypeError("exceptions must derive from BaseException")
 

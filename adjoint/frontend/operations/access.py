@@ -57,7 +57,7 @@ class Access:
                     return item
                 tensors = isinstance(container, (list, tuple)) and all(self.world.is_tensor(item) for item in container)
                 raise errors.VALUE_NEEDED.at(
-                    self.stack.place_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
+                    self.stack.loc_of(node), f"a {type(container).__name__} is indexed by a number that is not known while parsing",
                     help="stack the tensors (`ops.stack(items)[i]`), or loop over a range of known length" if tensors
                     else "choose with `if` and `elif`, or pass the number as an argument")
             if isinstance(container, dict) and hasattr(container, "__missing__") and index not in container:
@@ -89,7 +89,7 @@ class Access:
             if self.objects.is_late(value) and self.world.is_cell(holder):
                 kind = "a tensor, but no" if self.world.is_tensor(vars(holder).get(name)) else "no"
                 raise errors.STORED_TENSOR.at(
-                    self.stack.place_of(node), f"`{name}` is {kind} Parameter of {type(holder).__name__}",
+                    self.stack.loc_of(node), f"`{name}` is {kind} Parameter of {type(holder).__name__}",
                     help=f"let it be one, which is written at each call: `self.{name} = Parameter(..., requires_grad=False)` in `__init__`"
                          "; or return the tensor")
             self.set_attribute(holder, name, value)
@@ -108,7 +108,7 @@ class Access:
     def delete_item(self, container: Any, key: Any, node: ast.AST) -> None:
         """Run `del container[key]`."""
         if isinstance(container, dict):
-            self.objects.check_key(key, self.stack.place_of(node))
+            self.objects.check_key(key, self.stack.loc_of(node))
         self.objects.touched(container)
         with self.stack.here(node):
             self.operators.called_special(container, "__delitem__", (key,), lambda: operator.delitem(container, key))

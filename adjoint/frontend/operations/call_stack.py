@@ -34,18 +34,18 @@ class CallStack:
         self.returned_at = world.loc
         self.called_as = ""
 
-    def place_of(self, node: ast.AST) -> Loc:
+    def loc_of(self, node: ast.AST) -> Loc:
         """Return the place of a node of the running function's tree."""
         return self.frame.source.at(node)
 
     def unsupported(self, node: ast.AST, what: str, instead: str) -> CompileError:
         """Return the mistake of writing `node`, which is not parsed; `instead` is the way out."""
-        return errors.UNSUPPORTED.at(self.place_of(node), what, help=instead)
+        return errors.UNSUPPORTED.at(self.loc_of(node), what, help=instead)
 
     @contextmanager
     def here(self, node: ast.AST) -> Iterator[None]:
         """Give nodes emitted inside the place of `node`, and exceptions raised inside a note that shows it."""
-        loc = self.world.loc = self.place_of(node)
+        loc = self.world.loc = self.loc_of(node)
         try:
             yield
         except CompileError as mistake:
@@ -92,4 +92,4 @@ class CallStack:
     def returns_at(self, node: ast.AST) -> None:
         """Record where the function that is made into a graph returns."""
         if self.depth == 1:
-            self.returned_at = self.place_of(node)
+            self.returned_at = self.loc_of(node)

@@ -44,7 +44,7 @@ class Decisions:
         condition = self.truth(tested, node)
         if isinstance(condition, bool):
             return first() if condition else second()
-        return self.decided(condition, first, second, self.stack.place_of(node), help)
+        return self.decided(condition, first, second, self.stack.loc_of(node), help)
 
     def decided(self, condition: Atom, first: Callable[[], Any], second: Callable[[], Any], loc: Loc, help: str = "") -> Any:
         """Return the value of `first` or of `second`, as a bool of the graph decides at `loc`.  CompileError if they cannot be one."""
@@ -66,13 +66,13 @@ class Decisions:
 
     def merged(self, condition: Any, a: Branch, b: Branch, node: ast.AST) -> Outcome | None:
         """Return the outcome of two branches of statements.  CompileError if they return values that cannot be one."""
-        self.world.loc = self.stack.place_of(node)
+        self.world.loc = self.stack.loc_of(node)
         self.branching.local_names = self.stack.frame.names
         try:
             return self.branching.merged(condition, a, b, leaving, goes_out=self.stack.frame.goes_out)
         except Difference as differ:
             first, second = self.branching.described(differ.first), self.branching.described(differ.second)
-            raise errors.RETURNS_DIFFER.at(self.stack.place_of(node), f"{first} is returned on one path and {second} on the other",
+            raise errors.RETURNS_DIFFER.at(self.stack.loc_of(node), f"{first} is returned on one path and {second} on the other",
                                            help=self.branching.remedy(differ), kind=self.branching.kind_of(differ)) from None
 
 

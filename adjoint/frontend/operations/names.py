@@ -32,10 +32,10 @@ class Names:
                 if name in frame.local:
                     found = frame.names.get(name, UNBOUND)
                     if isinstance(found, Unusable):
-                        raise found.make(name, self.stack.place_of(node))
+                        raise found.make(name, self.stack.loc_of(node))
                     if found is UNBOUND:
                         message = f"cannot access local variable '{name}' where it is not associated with a value"
-                        raise_late(self.world, UnboundLocalError, (message,), self.stack.place_of(node))
+                        raise_late(self.world, UnboundLocalError, (message,), self.stack.loc_of(node))
                     return found
                 if name in frame.cells:
                     cell = frame.cells[name]
@@ -48,7 +48,7 @@ class Names:
         if hasattr(builtins, name):
             return getattr(builtins, name)
         missing = NameError(f"The name '{name}' is not defined")
-        noted(missing, self.stack.place_of(node))
+        noted(missing, self.stack.loc_of(node))
         raise missing
 
     def bind(self, name: str, value: Any, frame: Frame | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from adjoint.ir.kernel.c_ast import Binary, Call, CastTo, Expr, Index, Integer, Name, Operand, Real, literal, not_equal, wrapped
 from adjoint.ir.types import BF16, BOOL, F16, F32, U8, DType
 
-__all__ = ["cast", "place_of", "stored", "widened"]
+__all__ = ["cast", "lvalue_of", "stored", "widened"]
 
 
 def cast(x: Operand, dtype: DType) -> Expr:
@@ -67,7 +67,7 @@ def stored(value: Expr, dtype: DType) -> Expr:
     return _narrowed_float(value, dtype)
 
 
-def place_of(target: Expr) -> Expr:
+def lvalue_of(target: Expr) -> Expr:
     """Return the local or element that a value was loaded from."""
     match target:
         case Name() | Index():

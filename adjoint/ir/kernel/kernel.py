@@ -43,7 +43,7 @@ from adjoint.ir.kernel.c_ast import (
     not_equal,
     select,
 )
-from adjoint.ir.kernel.conversion import cast, place_of, stored
+from adjoint.ir.kernel.conversion import cast, lvalue_of, stored
 from adjoint.ir.kernel.names import KEYWORDS, identifier
 from adjoint.ir.kernel.operands import Buffer, LocalArray
 from adjoint.ir.types import BOOL, I32, I64, DType, TensorType, tensor
@@ -340,27 +340,27 @@ class Kernel:
 
     def set(self, target: Expr, value: Operand) -> None:
         """Write `target = value`; the target is a local or an element."""
-        place = place_of(target)
-        self._written(place)
-        self._add(Assign(place, stored(expression(value, place.dtype.compute), place.dtype)))
+        lvalue = lvalue_of(target)
+        self._written(lvalue)
+        self._add(Assign(lvalue, stored(expression(value, lvalue.dtype.compute), lvalue.dtype)))
 
     def increment(self, target: Expr, value: Operand) -> None:
         """Write `target += value`; the target is a local or an element."""
-        place = place_of(target)
-        value = expression(value, place.dtype.compute)
-        if place.dtype.compute is not place.dtype or place.dtype is BOOL:
+        lvalue = lvalue_of(target)
+        value = expression(value, lvalue.dtype.compute)
+        if lvalue.dtype.compute is not lvalue.dtype or lvalue.dtype is BOOL:
             self.set(target, target + value)
             return
-        if value.dtype is not place.dtype:
-            raise TypeError(f"a value of {value.dtype.name} cannot be added to {place.dtype.name}: cast it")
-        self._written(place)
-        self._add(Increment(place, value))
+        if value.dtype is not lvalue.dtype:
+            raise TypeError(f"a value of {value.dtype.name} cannot be added to {lvalue.dtype.name}: cast it")
+        self._written(lvalue)
+        self._add(Increment(lvalue, value))
 
     def store(self, out: Buffer, index: Operand, value: Operand) -> None:
         """Write `out[index] = value`, rounded to the dtype of `out` where that is narrower than the one it is computed in."""
         out.written = True
-        place = Index(out.pointer, expression(index, I64), out.dtype)
-        self._add(Assign(place, stored(expression(value, out.dtype.compute), out.dtype)))
+        element = Index(out.pointer, expression(index, I64), out.dtype)
+        self._add(Assign(element, stored(expression(value, out.dtype.compute), out.dtype)))
 
     def call(self, function: str, *arguments: Operand | Buffer | LocalArray, dtype: DType | None = None) -> Expr:
         """Return a call of a function, of `dtype` or, by default, of the dtype of its first argument.
@@ -459,11 +459,11 @@ class Kernel:
     def _arguments(self, arguments: Sequence[Operand | Buffer | LocalArray], dtype: DType) -> tuple[Expr, ...]:
         return tuple(a.pointer if isinstance(a, Buffer | LocalArray) else expression(a, dtype) for a in arguments)
 
-    def _written(self, place: Expr) -> None:
+    def _written(self, lvalue: Expr) -> None:
         """Record that an operand is not `const`."""
-        if isinstance(place, Index):
+        if isinstance(lvalue, Index):
             for buffer in self._buffers:
-                if buffer.pointer is place.base:
+                if buffer.pointer is lvalue.base:
                     buffer.written = True
 
     def _local_name(self, name: str) -> str:
