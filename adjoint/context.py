@@ -1,4 +1,7 @@
-"""The user's context by MindSpore's name; see `adjoint.runtime.process.context` and `adjoint.runtime.process.parallel_context`."""
+"""`mindspore.context`: the settings of a program, and how it is spread over processes.
+
+They are defined in `adjoint.runtime.process.context` and `adjoint.runtime.process.parallel_context`.
+"""
 
 from adjoint.runtime.process.context import COMPATIBLE, GRAPH_MODE, LAX, PYNATIVE_MODE, STRICT, get_context, set_context
 from adjoint.runtime.process.parallel_context import (

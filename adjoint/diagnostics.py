@@ -1,4 +1,4 @@
-"""Where things come from, and how a mistake is shown.
+"""Locations in the user's program, and messages that show a mistake at one.
 
 A `Loc` says where a node was written; a `Derived` location chains to what it was made from, so that a line of an
 adjoint leads back to the user's line.  A `Diagnostic` is a mistake as data: code, title, place, notes, help; `render`

@@ -1,3 +1,3 @@
-"""Element types by MindSpore's names; see `adjoint.common.dtype`."""
+"""`mindspore.dtype`: element types; see `adjoint.common.dtype`."""
 
 from adjoint.common.dtype import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Names of a public module whose code is loaded when they are first used, so that `import adjoint` stays quick.
+"""Load what is behind the names of a public module when they are first used, so that `import adjoint` stays quick.
 
 The module has a table `LOADED_WHEN_USED`, name to the module that defines it (a module stands for itself), and a `__getattr__` that asks
 `load` for the names in it.

@@ -1,4 +1,4 @@
-"""MindSpore's log: messages on stderr, from the level on that the environment variable GLOG_v says, by default 2, WARNING.
+"""`mindspore.log`: messages on stderr, from the level in the environment variable GLOG_v upwards (by default 2, WARNING).
 
     from mindspore import log as logger
     logger.warning("%s steps are left out", 3)

@@ -1,4 +1,4 @@
-"""Every setting there is: environment variables that are read, and what `set_context` knows.
+"""All settings: the environment variables that are read, and what `set_context` accepts.
 
 `adjoint doctor` shows them with what is in force, `docs/settings.md` is generated from them, and a test holds that nothing reads a
 variable that is not listed here.

@@ -1,5 +1,5 @@
-"""How an exception that nobody catches is shown: with the frames of the user's program, and without those of this package
-and of the standard library that it calls.
+"""Show an exception that nobody catches with the frames of the user's program only, without those of this package and of the
+standard library that it calls.
 
 What is shown is a view: exceptions keep their tracebacks, so that code which catches one, `sys.last_traceback` and a debugger after the
 fact see every frame.  `ADJOINT_FULL_TRACEBACK=1` shows all; so does an `InternalError`, and an assertion of the package's own that fails.

@@ -4,12 +4,14 @@
     errors.md         from the pages that `adjoint explain` prints
     settings.md       from the table of settings
     compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json)
+    architecture.md   in part, by architecture.py: packages, their order, and the functions that three calls pass
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import runpy
 import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -250,7 +252,8 @@ def _cell(text: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {"ops.md": ops_page, "errors.md": errors_page, "settings.md": settings_page,
-                                     "compatibility.md": compatibility_page}
+                                     "compatibility.md": compatibility_page,
+                                     "architecture.md": runpy.run_path(str(Path(__file__).with_name("architecture.py")))["page"]}
 
 
 if __name__ == "__main__":

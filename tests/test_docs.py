@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import code
 import contextlib
+import importlib
 import io
 import linecache
+import operator
 import os
 import re
 import runpy
@@ -137,3 +139,25 @@ def test_every_promise_names_a_test_that_exists() -> None:
     assert not missing and len(named) > 40
     rows = [row for row in page.splitlines() if row.startswith("| ") and not row.startswith("| promise |")]
     assert all("::test_" in row for row in rows)
+
+
+_NAMED = re.compile(r"`((?:[\w.]+/)*(?:\w+\.py|\w+/))(?:::([\w.]+))?`")
+"""A file or directory in a page, with a name that is defined there."""
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "glossary.md"])
+def test_the_map_names_what_exists(name: str) -> None:
+    """Paths are relative to `adjoint/` or to the root; a name after `::` is defined in the file, or bound in it when it is loaded."""
+    named = _NAMED.findall((ROOT / "docs" / name).read_text(encoding="utf-8"))
+    missing: list[str] = []
+    for path, symbol in named:
+        file = next((base / path for base in (ROOT / "adjoint", ROOT) if (base / path).exists()), None)
+        if file is None:
+            missing.append(path)
+        elif symbol:
+            module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            try:
+                operator.attrgetter(symbol)(importlib.import_module(module))
+            except AttributeError:
+                missing.append(f"{path}::{symbol}")
+    assert len(named) > 30 and not missing

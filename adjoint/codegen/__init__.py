@@ -1,4 +1,4 @@
-"""From ops to C, from C to functions that can be called.
+"""From an op to C, and from C to a function that can be called: emitter, compiler, cache of kernels.
 
     emit      an op with operand types to the text of a kernel (`adjoint.ir.kernel`)
     c_print   the text of a tree of C

@@ -1,4 +1,4 @@
-"""Pipelines of data: `mindspore.dataset`.  docs/data.md shows them."""
+"""`mindspore.dataset`: pipelines of data (docs/data.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Calls.
+"""Calls of functions, of classes and of Cells.
 
     python_functions  functions of parsed code, for Python to call
     python_calls      calls that are not parsed

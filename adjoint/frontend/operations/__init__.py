@@ -1,4 +1,4 @@
-"""What expressions and statements do with values.
+"""Operations on values: operators, names, attributes, items, iteration, truth.
 
     runner      how parts run code that later parts know
     call_stack  open calls, places in the user's program

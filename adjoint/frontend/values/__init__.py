@@ -1,4 +1,4 @@
-"""What parsed code handles besides Python's own objects.
+"""Values of parsed code that Python does not have: text, ranges and list items that depend on run-time numbers.
 
     text     text with run-time values in it
     numbers  ranges of run-time numbers

@@ -1,4 +1,4 @@
-"""The ops.  Importing this package registers every one of them."""
+"""The ops, one class each; importing this package registers all of them."""
 
 from adjoint.ir.ops import (
     activation,

@@ -1,1 +1,1 @@
-"""What a graph depends on outside of its arguments, and whether that is still so."""
+"""Guards: what a graph depends on besides its arguments, and the check that it is unchanged."""

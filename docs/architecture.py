@@ -1,0 +1,128 @@
+"""Fill in the generated parts of architecture.md: what stands between `<!-- NAME: generated -->` and `<!-- end -->`.
+
+    packages  from the docstrings of the packages, in the order that tests/test_layers.py enforces
+    arrows    that order
+    gates     from the same test
+    journeys  from runs of docs/journeys.py
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "adjoint"
+LAYERS = runpy.run_path(str(ROOT / "tests" / "test_layers.py"))
+_PART = re.compile(r"(<!-- (?P<name>[\w ]+): generated -->\n).*?(<!-- end -->)", re.DOTALL)
+_LISTED = re.compile(r"^ {4}(\w+) {2,}\S", re.MULTILINE)
+"""A line in the docstring of a package that names a package in it."""
+
+
+def page() -> str:
+    """The text of architecture.md, with its generated parts as they should be."""
+    parts = {"packages": packages(), "arrows": arrows(), "gates": gates(), **{f"journey {name}": text for name, text in journeys().items()}}
+    written = Path(__file__).with_name("architecture.md").read_text(encoding="utf-8")
+    return _PART.sub(lambda found: f"{found[1]}\n{parts.pop(found['name'])}\n\n{found[3]}", written)
+
+
+# -- packages -----------------------------------------------------------------------------------------------------------
+def levels() -> Iterator[list[str]]:
+    """The places that the order of the layers names and that are there, the lowest first."""
+    for places in LAYERS["ORDER"]:
+        if found := [place for place in places if _path(place).is_dir() or _path(place).with_suffix(".py").is_file()]:
+            yield found
+
+
+def _path(place: str) -> Path:
+    return PACKAGE / place.replace(".", "/")
+
+
+def arrows() -> str:
+    """The levels on a line each, with `runtime` as one of them."""
+    lines: list[str] = []
+    for places in levels():
+        line = ", ".join(dict.fromkeys(place.partition(".")[0] for place in places))
+        if line not in lines:
+            lines.append(line)
+    return "\n".join(f"    {'   ' if i == 0 else '<- '}{line}" for i, line in enumerate(lines))
+
+
+def gates() -> str:
+    """A list of the places where a large part is loaded with its first use."""
+    rows: dict[tuple[str, str], str] = LAYERS["GATES"]
+    return "\n".join(["| module | loads | what, and when |", "|---|---|---|",
+                      *(f"| `{_shown_place(module)}` | `{_shown_place(loaded)}` | {why} |" for (module, loaded), why in rows.items())])
+
+
+def _shown_place(place: str) -> str:
+    return f"{place.replace('.', '/')}{'/' if _path(place).is_dir() else '.py'}"
+
+
+def packages() -> str:
+    """A table of all packages, and of the modules that stand beside them."""
+    rows = ["| package | holds |", "|---|---|"]
+    runtime = [place for places in levels() for place in places if place.startswith("runtime.")]
+    for place in itertools.chain.from_iterable(levels()):
+        if place not in runtime:
+            rows += [f"| {shown} | {about} |" for shown, about in _rows(_path(place), "")]
+        elif place == runtime[0]:
+            rows.append(f"| `runtime/` | {_about(PACKAGE / 'runtime')} |")
+            for inner in runtime:
+                rows += [f"| {shown} | {about} |" for shown, about in _rows(_path(inner), "&emsp;")]
+    return "\n".join(rows)
+
+
+def _doc(path: Path) -> str:
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+
+
+def _about(path: Path) -> str:
+    """The first sentence of a package's or module's docstring."""
+    paragraph = " ".join(_doc(path).partition("\n\n")[0].split())
+    sentence = re.split(r"(?<=\.) +(?=[A-Z`])", paragraph)[0]
+    return sentence.rstrip(".:").replace("|", "\\|")
+
+
+def _rows(path: Path, indent: str) -> Iterator[tuple[str, str]]:
+    """A row for a package and those in it, or for a module."""
+    name = path.relative_to(PACKAGE).as_posix()
+    yield f"{indent}`{name}{'/' if path.is_dir() else '.py'}`", _about(path)
+    inner = [each.parent.name for each in path.glob("*/__init__.py")]
+    listed = [each for each in _LISTED.findall(_doc(path)) if each in inner]  # in the order of their imports
+    for each in listed or sorted(inner):
+        yield from _rows(path / each, f"{indent}&emsp;")
+
+
+# -- journeys -----------------------------------------------------------------------------------------------------------
+def journeys() -> dict[str, str]:
+    """By its name, the functions that a journey passes: in the order in which each is first entered, by files."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    done = subprocess.run([sys.executable, str(Path(__file__).with_name("journeys.py"))], stdout=subprocess.PIPE, text=True, check=True,
+                          env=environment)
+    return {name: _journey([(file, function) for file, function in calls]) for name, calls in json.loads(done.stdout).items()}
+
+
+def _journey(calls: list[tuple[str, str]]) -> str:
+    count = Counter(calls)
+    lines = [f"{len(calls)} calls of {len(count)} functions in {len({file for file, _ in calls})} files:", "", "```"]
+    by_file = [(file, [_shown(function, count[file, function]) for _, function in group])
+               for file, group in itertools.groupby(count, key=lambda call: call[0])]
+    width = max(len(file) for file, _ in by_file)
+    lines += [f"{file:{width}}  {', '.join(functions)}" for file, functions in by_file]
+    return "\n".join([*lines, "```"])
+
+
+def _shown(function: str, times: int) -> str:
+    name = function.replace(".<locals>", "")
+    return f"{name} (x{times})" if times > 1 else name

@@ -1,0 +1,63 @@
+"""Record which functions of adjoint three warm calls pass: an eager operator, a gradient, a function under `jit`.
+
+`generate.py` runs this as a program of its own, so that what else a process did cannot show.  It prints JSON: for each journey the
+calls in order, each the file below `adjoint/` and the qualified name.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+import adjoint as ms
+from adjoint import Tensor, ops
+
+PACKAGE = Path(ms.__file__).parent
+WARM = 5
+"""Calls before the one that is recorded."""
+
+
+def energy(x: Tensor) -> Tensor:
+    return (ops.tanh(x) * x).sum()
+
+
+def journeys() -> dict[str, Callable[[], Any]]:
+    """The calls that are recorded, by name."""
+    x, y = Tensor(np.ones(3, np.float32)), Tensor(np.ones(3, np.float32))
+    gradient, compiled = ms.grad(energy), ms.jit(energy)
+    return {"eager": lambda: x + y, "gradient": lambda: gradient(x), "jit": lambda: compiled(x)}
+
+
+def recorded(call: Callable[[], Any]) -> list[tuple[str, str]]:
+    """The functions of adjoint that a call passes, in the order in which they are entered."""
+    passed: list[tuple[str, str]] = []
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(PACKAGE) and not frame.f_code.co_name.startswith("<"):
+            passed.append((path.relative_to(PACKAGE).as_posix(), frame.f_code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return passed
+
+
+if __name__ == "__main__":
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, call in journeys().items():
+        for _ in range(WARM):
+            call()
+        gc.disable()  # what a collection finalises belongs to no journey
+        found[name] = recorded(call)
+        gc.enable()
+    print(json.dumps(found))
