@@ -1,15 +1,21 @@
 """From an op to C, and from C to a function that can be called: emitter, compiler, cache of kernels.
 
-    emit      an op with operand types to the text of a kernel (`adjoint.ir.kernel`)
-    c_print   the text of a tree of C
-    toolchain the C compiler and its flags
+Each module imports from those before it.
+
+    errors            the mistakes that codegen finds
+    accuracy          the largest errors of the elementary functions in `c/`
+    c_print           the text of a tree of C (`adjoint.ir.kernel.c_ast`)
+    headers           the C that kernels share; its files are in `c/`
+    emit              an op with operand types to the text of a kernel
+    packs             which kernels are compiled together
+    standalone        functions as one C file that needs nothing else
     compiler_process  a run of the compiler: what it sees, and when it ends
-    probe     whether a compiler can be trusted
-    private_folder    a directory that is this user's alone; `locks` and `scratch`, files that processes share in it
-    cache     compiled libraries, kept between runs
-    loading   from a library to the addresses of its functions
-    workshop  a compiler and a cache that work together, and the run-time library
-    compile   from texts to function pointers
-    packs     which kernels are compiled together
-    headers   the C that kernels share; its files are in `c/`
+    toolchain         the C compiler and its flags
+    private_folder    a directory that is this user's alone
+    locks, scratch    files that processes share in such a directory
+    cache             compiled libraries, kept between runs
+    loading           from a library to the addresses of its functions
+    probe             whether a compiler can be trusted
+    workshop          a compiler and a cache that work together, and the run-time library
+    compile           from texts to function pointers
 """

@@ -11,7 +11,8 @@ Passes that keep what a function computes:
 
     inline            calls become the nodes of their functions
     cse, dce          equal nodes become one; dead code goes
-    simplify          algebra that changes no bit; `simplify_regions`: control flow that is decided
+    simplify_regions  control flow that is decided
+    simplify          algebra that changes no bit
     specialize        named sizes become numbers
     escapes           values used outside of the cell that made them become its results
 

@@ -1,6 +1,6 @@
 """Syntax trees of the user's functions.
 
-    source     from a function object to its tree, with positions in the user's file
     rewritten  code objects whose asserts a tool has rewritten
+    source     from a function object to its tree, with positions in the user's file
     scope      the names that statements assign or read, and whether control can leave them
 """

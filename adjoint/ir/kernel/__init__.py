@@ -30,11 +30,11 @@ of the text.  So the text holds no shapes, and a new shape finds the kernel of t
 
 Elements are loaded in the dtype they are computed in (f16 and bf16 as float, bool as bool) and rounded when stored.
 
-    kernel      Kernel, which records what `lower` describes
-    operands    Buffer and LocalArray
-    c_ast       the tree of C that comes of it; `codegen.c_print` prints it
-    conversion  casts, loads and stores
     names       names that C accepts
+    c_ast       the tree of C that a kernel becomes; `codegen.c_print` prints it
+    conversion  casts, loads and stores
+    operands    Buffer and LocalArray
+    kernel      Kernel, which records what `lower` describes
 """
 
 from adjoint.ir.kernel.c_ast import Expr
