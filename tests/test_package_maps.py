@@ -1,6 +1,6 @@
-"""The `__init__.py` of a package lists its modules in the order of their imports: each imports from those above it alone.
+"""The `__init__.py` of a package is its map: it lists all modules, and each imports only from those above it.
 
-So no circle of imports can arise in these packages, in functions and under TYPE_CHECKING neither, and a module that is added is listed.
+Imports in functions and under TYPE_CHECKING count as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ADJOINT = Path(__file__).parent.parent / "adjoint"
 
 PACKAGES = [
     "codegen", "frontend", "frontend/tree", "frontend/values", "frontend/changes", "frontend/control", "frontend/operations",
-    "frontend/calls", "frontend/code", "ir", "ir/kernel", "passes",
+    "frontend/calls", "frontend/code", "ir", "ir/kernel", "passes", "runtime",
 ]
 
 TOGETHER = {("ir", "op", "core"), ("ir", "op", "build")}
