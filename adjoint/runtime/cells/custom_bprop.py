@@ -30,6 +30,7 @@ class WithBprop(Hooked, Protocol):
     """A Cell, as its own `bprop` sees it."""
 
     bprop: Callable[..., Any] | None
+    takes_absent: bool
 
     @property
     def construct(self) -> Callable[..., Any]: ...

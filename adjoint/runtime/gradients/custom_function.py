@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.gradients.adjoints import zeros
 from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.run_time_checks import called, emitting
 from adjoint.runtime.tensor.structure import leaves, mapped
 from adjoint.runtime.tensor.tensor import Tensor
