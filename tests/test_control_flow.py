@@ -458,7 +458,7 @@ def ran(net: Any, call: Callable[..., Any], numbers: tuple[Any, ...]) -> Outcome
             result = kept(call(x, y, n))
         except Exception as error:  # programs may raise anything
             raised = error
-    assert state.tape is None
+    assert state.tracer is None
     return Outcome(result, printed.getvalue(), raised, kept(dict(net.parameters_and_names())), kept([x, y]))
 
 

@@ -164,8 +164,8 @@ def mistake_of(number: int) -> str | None:
         wrong = wrong and f"{wrong}: {type(error).__name__}: {error}"
     else:
         wrong = None
-    if state.tape is not None:
-        wrong, state.tape = "leaves a tape", None
+    if state.tracer is not None:
+        wrong, state.tracer = "leaves a tape", None
     return wrong and f"call {START + number}{' (gradient)' if derived else ''}: {call.text}, {call.named(place)} = {label}: {wrong}"[:1000]
 
 

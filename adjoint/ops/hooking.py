@@ -74,6 +74,6 @@ class InsertGradientOf(Primitive):
 
 
 def _behind(kind: str, hook_fn: Callable[[Any], Any], operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    if state.tape is None:
+    if state.tracer is None:
         return tuple(wrap(x.type, x.memory) for x in operands)
-    return state.tape.hook(kind, hook_fn, operands, described(hook_fn))
+    return state.tracer.hook(kind, hook_fn, operands, described(hook_fn))

@@ -28,7 +28,7 @@ from adjoint.ops.arguments import (
 from adjoint.ops.picking import gathered, indices_argument
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.memory.plans import pairs_of
-from adjoint.runtime.process.tracer import tapes
+from adjoint.runtime.process.tracer import tracing
 from adjoint.runtime.tensor.tensor import Tensor, apply, binary, promoted
 
 __all__ = [
@@ -73,7 +73,7 @@ def matmul(input: Any, other: Any) -> Tensor:
         plan = None  # one is no tensor, or the types were not multiplied before
     if plan is None:
         return of_any_rank("MatMul", operand("MatMul", input), operand("MatMul", other, "other"))
-    if tapes:
+    if tracing:
         return binary(_PRODUCT, input, other)
     out = _new(Tensor)
     out.type = plan.type

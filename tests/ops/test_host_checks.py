@@ -39,7 +39,7 @@ class Graph:
 def graph(monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
     made = Graph()
     with monkeypatch.context() as patch:
-        patch.setattr(run_time_checks, "state", SimpleNamespace(tape=made))
+        patch.setattr(run_time_checks, "state", SimpleNamespace(tracer=made))
         yield made
 
 
@@ -151,7 +151,7 @@ def test_operators(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = arrays(function(*given))
     graph = Graph()
     with monkeypatch.context() as patch:
-        patch.setattr(run_time_checks, "state", SimpleNamespace(tape=graph))
+        patch.setattr(run_time_checks, "state", SimpleNamespace(tracer=graph))
         found = arrays(emitted(graph, monkeypatch, function, *given))
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype
@@ -174,7 +174,7 @@ def test_errors_are_those_of_running_at_once(
         function(wrong)
     graph = Graph()
     with monkeypatch.context() as patch:
-        patch.setattr(run_time_checks, "state", SimpleNamespace(tape=graph))
+        patch.setattr(run_time_checks, "state", SimpleNamespace(tracer=graph))
         with pytest.raises((IndexError, ValueError)):
             emitted(graph, monkeypatch, function, wrong)
     check, tensors = graph.checks[0]
@@ -207,7 +207,7 @@ def test_optimisers(kind: Any, rate: Any, dtype: Any, monkeypatch: pytest.Monkey
         at_once((gradient,))
         graph = Graph()
         with monkeypatch.context() as patch:
-            patch.setattr(run_time_checks, "state", SimpleNamespace(tape=graph))
+            patch.setattr(run_time_checks, "state", SimpleNamespace(tracer=graph))
             emitted(graph, monkeypatch, in_graph, (gradient,))
         assert p.tolist() == q.tolist() and in_graph.global_step.tolist() == [step + 1]
     if isinstance(rate, list):

@@ -493,7 +493,7 @@ def test_mistakes(expression: str, kind: type[Exception]) -> None:
         eval(expression)
     assert type(caught.value) is kind
     assert any(name in str(caught.value) for name in ("grad", "GradOperation", "has_aux", "sens")), caught.value
-    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.process.tracer.state.tape is None
+    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.process.tracer.state.tracer is None
 
 
 @pytest.mark.parametrize(("call", "kind"), [
@@ -506,7 +506,7 @@ def test_mistakes(expression: str, kind: type[Exception]) -> None:
 def test_mistakes_that_are_pythons(call: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         call()
-    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.process.tracer.state.tape is None
+    assert ms.grad(identity)(X).tolist() == [1.0, 1.0] and ms.runtime.process.tracer.state.tracer is None
 
 
 def test_an_exception_of_the_function_passes_through() -> None:

@@ -21,7 +21,7 @@ from adjoint import Tensor, ops
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process import tracer
-from adjoint.runtime.process.tracer import state, tapes
+from adjoint.runtime.process.tracer import state, tracing
 
 
 def product(n=300):
@@ -60,7 +60,7 @@ def test_a_child_has_no_tape_of_another_thread():
     def in_child(x):
         child = os.fork()
         if not child:
-            os._exit(len(tapes))
+            os._exit(len(tracing))
         found.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         return x * 1.0
 
@@ -71,7 +71,7 @@ def test_a_child_has_no_tape_of_another_thread():
     ms.grad(in_child)(Tensor([1.0]))
     leave.set()
     thread.join()
-    assert found == [0, 1] and not tapes
+    assert found == [0, 1] and not tracing
 
 
 def test_an_interrupt_leaves_no_tape_uncounted(monkeypatch):
@@ -79,14 +79,14 @@ def test_an_interrupt_leaves_no_tape_uncounted(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    state.tape = Tape()
+    state.tracer = Tape()
     with monkeypatch.context() as patched:
         patched.setattr(tracer, "_set", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            state.tape = None
-    assert state.tape is not None and len(tapes) == 1
-    state.tape = None
-    assert not tapes
+            state.tracer = None
+    assert state.tracer is not None and len(tracing) == 1
+    state.tracer = None
+    assert not tracing
 
 
 @ms.jit
@@ -138,8 +138,8 @@ def test_an_interrupt_at_any_call_leaves_no_tape(run):
             break
         finally:
             sys.setprofile(None)
-        assert state.tape is None, f"at call {number}"
-    assert number > 20 and bits(run()) == expected and not tapes
+        assert state.tracer is None, f"at call {number}"
+    assert number > 20 and bits(run()) == expected and not tracing
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
@@ -165,12 +165,12 @@ def test_three_hundred_interrupts_at_any_time():
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except Interrupt:
                 count += 1
-            assert state.tape is None
+            assert state.tracer is None
             if count % 20 == 0:
                 assert work() == expected
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert work() == expected and not tapes
+    assert work() == expected and not tracing
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")

@@ -99,7 +99,7 @@ def test_the_function_runs_once_and_its_adjoint_again_and_again() -> None:
     assert lists(pull(V)) == lists(pull(V)) == ([2.0, 40.0],)
     assert lists(pull(Tensor([1.0, 1.0]))) == ([2.0, 4.0],)
     assert log == ["forward", "backward", "backward", "backward"]
-    assert state.tape is None
+    assert state.tracer is None
 
 
 def test_the_adjoint_sees_the_numbers_as_they_were() -> None:
@@ -120,7 +120,7 @@ def test_an_error_leaves_nothing_behind() -> None:
 
     with pytest.raises(KeyError):
         ms.vjp(wrong, X)
-    assert state.tape is None
+    assert state.tracer is None
     assert lists(ms.grad(square)(X)) == [2.0, 4.0]
 
 
@@ -147,7 +147,7 @@ def test_an_error_leaves_nothing_behind() -> None:
 )
 def test_derivative_along_a_direction(fn: Any, inputs: Any, v: Any, outputs: Any, along: Any) -> None:
     assert lists(ms.jvp(fn, inputs, v)) == (outputs, along)
-    assert state.tape is None
+    assert state.tracer is None
 
 
 def test_jvp_passes_aux_on() -> None:
@@ -189,7 +189,7 @@ def test_second_order(fn: Any) -> None:
     assert lists(ms.grad(fn)(X)) == expected
     assert lists(ms.vjp(fn, X)[1](Tensor([1.0, 1.0]))) == (expected,)
     assert lists(ms.jvp(fn, X, Tensor([1.0, 1.0]))[1]) == expected
-    assert state.tape is None
+    assert state.tracer is None
 
 
 def test_third_order() -> None:
@@ -214,7 +214,7 @@ def test_a_pullback_outlives_the_gradient_it_was_taken_in() -> None:
 
     assert lists(ms.grad(function)(X)) == [3.0 + 2.0, 12.0 + 20.0]
     assert lists(kept[0](V)) == ([2.0, 40.0],)
-    assert state.tape is None
+    assert state.tracer is None
 
 
 def test_a_pullback_taken_in_a_cell_and_called_outside() -> None:
@@ -312,4 +312,4 @@ def test_mistakes(call: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind) as caught:
         call()
     assert text in str(caught.value)
-    assert state.tape is None
+    assert state.tracer is None

@@ -162,13 +162,13 @@ def test_locations_of_branches_on_different_lines():
 
     start = f.__code__.co_firstlineno
     for first, line in ((True, start + 2), (False, start + 4)):
-        running = state.tape = tape.Tape()
+        running = state.tracer = tape.Tape()
         try:
             begun = running.begin("f", None)
             f(running.leaf(T(1)), first)
             assert {step.loc.line for step in running.path(begun) if step.kind == "op"} == {line}
         finally:
-            state.tape = None
+            state.tracer = None
 
 
 def test_a_parameter_assigned_inside():
@@ -228,7 +228,7 @@ def test_an_error_inside_leaves_no_trace():
     with pytest.raises(RuntimeError, match="user"):
         gradient(T(1), True)
     assert gradient(T(1), False).asnumpy() == [2]
-    assert ms.runtime.process.tracer.state.tape is None
+    assert ms.runtime.process.tracer.state.tracer is None
 
 
 def test_an_error_that_is_caught_inside_a_cell():

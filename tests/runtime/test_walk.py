@@ -441,8 +441,8 @@ def test_the_line_of_hooks_and_of_what_they_record(placed):
     def looks(y):
         found.append(str(user_location()))
         y * 2.0
-        found.append(str(state.tape.at.loc))
-        assert state.tape.site is None
+        found.append(str(state.tracer.at.loc))
+        assert state.tracer.site is None
 
     found = []
     hosts["raise"] = looks
@@ -477,12 +477,12 @@ def test_the_line_of_what_has_no_place_is_that_of_the_node_around_it(tmp_path):
         if isinstance(node.loc, Unknown):
             object.__setattr__(node, "loc", UNKNOWN)  # its place in the text is one too
     f = function(graph)
-    running = state.tape = Tape()
+    running = state.tracer = Tape()
     try:
         begun = running.begin("f", None)
         f(running.leaf(T(1, 2)), N(1, np.int64))
         lines = [(step.about.name, str(step.loc)) for step in running.path(begun) if step.kind == "op"]
     finally:
-        state.tape = None
+        state.tracer = None
     assert lines[:2] == [("sin", f"{file}:2:9"), ("cos", f"{file}:3:5")]
     assert len(lines) > 2 and {place for _, place in lines[2:]} == {f"{file}:4:12"}

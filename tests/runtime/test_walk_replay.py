@@ -30,11 +30,11 @@ def tape_steps(run):
     """The kinds of steps that `run` leaves on a new tape, and its result."""
     tape = Tape()
     start = tape.begin("test", None)
-    state.tape = tape
+    state.tracer = tape
     try:
         result = run(tape)
     finally:
-        state.tape = None
+        state.tracer = None
     assert not tape.calls
     return [(step.kind, step.about if step.kind != "begin" else None, step.operands, step.results) for step in tape.path(start)], result
 

@@ -192,13 +192,14 @@ class Cell(CellValues):
         raise AttributeError(f"For 'Cell', the method 'construct' is not defined in '{type(self).__name__}'.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._direct and state.tape is None and not graph_mode.mode:
+        if self._direct and state.tracer is None and not graph_mode.mode:
             return self.construct(*args, **kwargs)
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if state.tape is not None and state.tape.emits:
-            return state.lowering.cell(self, args, kwargs)
+        tracer = state.tracer
+        if tracer is not None and tracer.emits is True:
+            return tracer.cell(self, args, kwargs)
         if not self._called:
             if "_params" not in self.__dict__:
                 raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
@@ -209,9 +210,9 @@ class Cell(CellValues):
         hooks = self._hooks
         if hooks is not None and hooks.forward_pre:
             args, kwargs = fire_forward_pre(self, hooks, args, kwargs)
-        tape = state.tape
+        tape = state.tracer  # asked again: a hook may have switched gradients off
         try:
-            if tape is not None:
+            if tape is not None and tape.emits is False:
                 output = self._recorded(tape, args, kwargs, bool(hooks is not None and hooks.backward))
             elif self._compute is None:
                 output = self.construct(*args, **kwargs)
@@ -225,7 +226,7 @@ class Cell(CellValues):
             return output
         if hooks.forward:
             output = fire_forward(self, hooks, args, kwargs, output)
-        if tape is not None and hooks.backward_pre:
+        if tape is not None and tape.emits is False and hooks.backward_pre:
             tensors = top_level(output)
             output = with_top_level(output, tape.outputs(self, tensors)) if tensors else output
         return output

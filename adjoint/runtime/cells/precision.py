@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import DType
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter, state
 from adjoint.runtime.tensor.structure import leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
@@ -83,7 +83,7 @@ class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
             del state.computing[id(self.cell)]
         else:
             state.computing[id(self.cell)] = self._around
-        if raised is not None and state.tape is not None and state.tape.emits:
+        if raised is not None and emitter() is not None:
             return
         for name, cast in self.parameters.items():
             if _numbers(cast) is not self._numbers[name]:

@@ -25,7 +25,7 @@ from adjoint.runtime.gradients.trie import Step as TapeStep
 from adjoint.runtime.hooks.firing import fire_always, fire_forward, fire_forward_pre
 from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.process.location import called_at
-from adjoint.runtime.process.tracer import check_gradients, set_tape, state
+from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.structure import items, leaves
 from adjoint.runtime.tensor.tensor import Tensor
@@ -285,7 +285,7 @@ def _differentiated(
         tape = opened.tape if opened is not None else outer if outer is not None else Tape()
         depth = tape.depth
         try:
-            state.tape = run.tape = tape
+            state.tracer = run.tape = tape
             if opened is None:
                 opened = _begun(tape, node, site, symbols, [values[i] for i in operands])
                 run.keep(opened)
@@ -300,8 +300,8 @@ def _differentiated(
             values[results.start : results.stop] = made
         finally:
             tape.depth = depth
-            set_tape(outer)
-            state.tape = run.tape = outer
+            set_tracer(outer)
+            state.tracer = run.tape = outer
 
     return differentiated
 
@@ -322,7 +322,7 @@ def gradient(
         wanted = _wanted(opened)
         if tape.depth == 1:
             # Hooks are free while the outermost gradient is computed.
-            state.tape = None
+            state.tracer = None
         found = dict(zip(wanted, gradients(tape, opened.start, slots, wanted, cotangents), strict=True))
         return (*outs, *_by_leaf(op, opened, found))
 

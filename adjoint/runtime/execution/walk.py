@@ -70,7 +70,7 @@ class Walk:
             raise InternalError(f"a graph of {self.types} was run on {[x.type for x in arguments]}")
         values = self.template.copy()
         values[: len(arguments)] = arguments
-        run = Run(state.tape, log, replay)  # pyright: ignore[reportArgumentType] - a Recorder is a Tape
+        run = Run(state.tracer, log, replay)  # pyright: ignore[reportArgumentType] - what records is a Tape
         self.block.run(values, run)
         if run.replaying:
             raise InternalError("the run that is replayed was longer than the graph")
@@ -80,7 +80,7 @@ class Walk:
         """The only result for arguments that are known to be of the right types; nothing is logged."""
         values = self.template.copy()
         values[: len(arguments)] = arguments
-        self.block.run(values, Run(state.tape, None, None))  # pyright: ignore[reportArgumentType] - a Recorder is a Tape
+        self.block.run(values, Run(state.tracer, None, None))  # pyright: ignore[reportArgumentType] - what records is a Tape
         i, literal = self.results[0]
         result = values[i]
         return wrap(result.type, result.memory) if literal else result

@@ -28,7 +28,7 @@ from typing import Any
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter, state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.run_time_checks import called, emitting
 from adjoint.runtime.tensor.structure import leaves, mapped
@@ -95,8 +95,9 @@ class Function:
         self._keep("materialize_grads", value)
 
     def _keep(self, name: str, value: Any) -> None:
-        if emitting():
-            state.lowering.keep_attribute(self, name, value)  # a branch that a tensor decides keeps its own
+        graph = emitter()
+        if graph is not None:
+            graph.keep_attribute(self, name, value)  # a branch that a tensor decides keeps its own
         else:
             setattr(self, name, value)
 
@@ -113,13 +114,14 @@ class Function:
             args = (*bound.args, *bound.kwargs.values())
         elif kwargs:
             raise TypeError("apply() takes no keyword arguments")
-        cell, tape = _cell_of(cls), state.tape
+        cell, tape = _cell_of(cls), state.tracer
         needs = tuple([isinstance(x, Tensor) and x.dtype.is_float and (emitting() or _is_recorded(tape, x)) for x in args])
         if any(_is_recorded(tape, x) for arg in args if not isinstance(arg, Tensor) for x in leaves(arg, Tensor)):
             raise TypeError(f"For '{cls.__name__}.apply', a Tensor inside of another argument would take no gradient: "
                             "give each Tensor as an argument of its own.")
-        if emitting():
-            output, kept = state.lowering.cell(cell, (needs, *args), {})
+        graph = emitter()
+        if graph is not None:
+            output, kept = graph.cell(cell, (needs, *args), {})
         elif any(needs) and isinstance(tape, Tape):
             output, kept = cell._recorded(tape, (needs, *args), {}, False)
         else:
@@ -150,10 +152,11 @@ class CustomFunction(Cell):
     def construct(self, needs: tuple[bool, ...], *args: Any) -> tuple[Any, dict[str, Any]]:
         """Return what `forward` returns, and what the context keeps."""
         context = self.function()
-        if emitting():
-            state.lowering.new_object(context)
-            state.lowering.read_attribute(self.function, "forward")
-            state.lowering.read_attribute(self.function, "setup_context")
+        graph = emitter()
+        if graph is not None:
+            graph.new_object(context)
+            graph.read_attribute(self.function, "forward")
+            graph.read_attribute(self.function, "setup_context")
         context.needs_input_grad = needs
         # Names of their own: what forward writes in place is not the argument of the caller, which is written behind if it is marked.
         own = [copy.copy(x) if isinstance(x, Tensor) else x for x in args]

@@ -22,7 +22,7 @@ from adjoint.runtime.gradients.adjoints import gradients
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.process import graph_mode
-from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tape, state
+from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tracer, state
 from adjoint.runtime.tensor.filled import full, zeros
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.structure import arranged, leaves
@@ -96,28 +96,28 @@ def differentiate(
     sens_of    makes them from the result instead
     """
     check_gradients()
-    if state.tape is not None and state.tape.emits:
-        return state.lowering.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
+    if state.tracer is not None and state.tracer.emits is True:
+        return state.tracer.differentiate(fn, args, kwargs, positions, weights, sens=sens, has_aux=has_aux, sens_of=sens_of)
     fn = graph_mode.of_function(fn)
-    outer: Tape | None = state.tape  # pyright: ignore[reportAssignmentType] - a Recorder is a Tape
+    outer: Tape | None = state.tracer  # pyright: ignore[reportAssignmentType] - what records is a Tape
     tape = outer if outer is not None else Tape()
     depth = tape.depth
     try:
-        state.tape = tape
+        state.tracer = tape
         run = recorded(tape, fn, args, kwargs, positions, weights)
         if sens_of is not None:
             with not_recording():
                 sens = sens_of(run.result)
         outputs, cotangents = _outputs(tape, run.result, sens, has_aux)
         if tape.depth == 1:
-            state.tape = None
+            state.tracer = None
         found = dict(zip(run.wanted, gradients(tape, run.start, outputs, run.wanted, cotangents), strict=True))
         return run.result, *run.structured(found)
     finally:
         tape.depth = depth
-        if state.tape is not outer:
-            set_tape(outer)
-            state.tape = outer
+        if state.tracer is not outer:
+            set_tracer(outer)
+            state.tracer = outer
 
 
 class Recorded:

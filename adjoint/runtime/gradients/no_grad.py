@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import StraightThrough
 from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.process.tracer import set_tape, state
+from adjoint.runtime.process.tracer import set_tracer, state
 from adjoint.runtime.tensor.run_time_checks import called
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
@@ -37,16 +37,16 @@ class no_grad:  # read as a statement: `with no_grad():`
     """
 
     def __enter__(self) -> None:
-        tape: Any = state.tape
+        tape: Any = state.tracer
         state.no_grad.append(tape)
         if isinstance(tape, Tape):
-            state.tape = PausedTape(tape)
+            state.tracer = PausedTape(tape)
 
     def __exit__(self, kind: object, raised: object, traceback: object) -> None:
         tape = state.no_grad.pop()
-        if tape is not state.tape:
-            set_tape(tape)
-            state.tape = tape
+        if tape is not state.tracer:
+            set_tracer(tape)
+            state.tracer = tape
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return `function`, run with gradients switched off; TypeError for what cannot be called."""
@@ -69,7 +69,7 @@ no_grad.__name__ = no_grad.__qualname__ = "_no_grad"
 class PausedTape:
     """Stands for a tape that records nothing: only what happens to the tensors that the tape knows already reaches it."""
 
-    emits = False
+    emits: Literal[False] = False
 
     def __init__(self, tape: Tape):
         self._tape = tape

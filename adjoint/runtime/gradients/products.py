@@ -25,7 +25,7 @@ from adjoint.runtime.gradients.grad import (
 )
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import Step
-from adjoint.runtime.process.tracer import check_gradients, set_tape, state
+from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, wrap
@@ -62,7 +62,7 @@ class Pullback:
             finally:
                 tape.at = at
         given = [ct for ct, slot in zip(cotangents, self._slots, strict=True) if slot is not None]
-        found = self._program.gradients(tape, self._wanted, given, recorded=state.tape is not None)
+        found = self._program.gradients(tape, self._wanted, given, recorded=state.tracer is not None)
         return dict(zip(self._wanted, found, strict=True))
 
 
@@ -104,19 +104,19 @@ def _ran(
 ) -> tuple[Any, list[Tensor], Pull]:
     """What `fn` returns, the tensors of that which are differentiated, and the pullback."""
     check_gradients()
-    if state.tape is not None and state.tape.emits:
-        return state.lowering.record(fn, args, positions, weights, has_aux)
-    outer: Tape | None = state.tape  # pyright: ignore[reportAssignmentType] - a Recorder is a Tape
+    if state.tracer is not None and state.tracer.emits is True:
+        return state.tracer.record(fn, args, positions, weights, has_aux)
+    outer: Tape | None = state.tracer  # pyright: ignore[reportAssignmentType] - what records is a Tape
     tape = outer if outer is not None else Tape()
     depth = tape.depth
     try:
-        state.tape = tape
+        state.tracer = tape
         run = recorded(tape, fn, args, {}, positions, weights)
         outputs = differentiated(run.result, has_aux)
     finally:
         tape.depth = depth
-        set_tape(outer)
-        state.tape = outer
+        set_tracer(outer)
+        state.tracer = outer
     pullback = Pullback(tape, run.start, outputs, run.wanted, own=outer is None)
     return run.result, outputs, lambda cotangents: run.structured(pullback(cotangents))
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 from adjoint.budget import budget
 from adjoint.diagnostics import is_ours
@@ -59,7 +59,7 @@ class Tape:
             none, and while the adjoint runs Python of the user's
     """
 
-    emits: bool = False
+    emits: Literal[False] = False
     """Whether ops are emitted as nodes instead of being computed: so while a function is made into a graph."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import CellCall
 from adjoint.runtime.hooks.handles import CellHooks, TensorHooks, described
 from adjoint.runtime.process.location import definition
-from adjoint.runtime.process.tracer import set_tape, state
+from adjoint.runtime.process.tracer import set_tracer, state
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import leaves, mapped
 from adjoint.runtime.tensor.tensor import Tensor
@@ -71,9 +71,9 @@ class _Tracer:
         self.names = _argument_names(fn, len(arguments))
 
     def run(self) -> Traced:
-        tape, outer = self.tape, state.tape
+        tape, outer = self.tape, state.tracer
         try:
-            state.tape = tape
+            state.tracer = tape
             start = tape.begin(("trace", id(function_identity(self.fn))), function_identity(self.fn))
             given = [self._argument(i, x) for i, x in enumerate(self.arguments)]
             if isinstance(self.fn, Cell):
@@ -86,8 +86,8 @@ class _Tracer:
             slots = [tape.slot_of(x) for x in tensors]
             assembled = tape.assemble(start, [s for s in slots if s is not None], self._outside)
         finally:
-            set_tape(outer)
-            state.tape = outer
+            set_tracer(outer)
+            state.tracer = outer
         results = [assembled.values[s] if s is not None else self._constant(x) for s, x in zip(slots, tensors, strict=True)]
         used = {atom for node in assembled.nodes for atom in node.operands} | set(results) | {
             atom for node in assembled.nodes for region in node.regions for atom in _atoms(region)}

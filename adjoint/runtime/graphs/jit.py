@@ -48,9 +48,9 @@ class Compiled:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tape = state.tape
-        if tape is not None and tape.emits:
-            return state.lowering.call(self.__wrapped__, args, kwargs)
+        tracer = state.tracer
+        if tracer is not None and tracer.emits is True:
+            return tracer.call(self.__wrapped__, args, kwargs)
         if args and isinstance(args[0], Cell):
             cell, rest = args[0], args[1:]
             if cell._inputs and getattr(cell.construct, "__func__", None) is self:
@@ -121,8 +121,8 @@ _functions: weakref.WeakKeyDictionary[Any, Graphs] = weakref.WeakKeyDictionary()
 
 def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A cell called in GRAPH_MODE."""
-    if state.tape is not None and state.tape.emits:
-        return state.lowering.cell(cell, args, kwargs)
+    if state.tracer is not None and state.tracer.emits is True:
+        return state.tracer.cell(cell, args, kwargs)
     _checked_inputs(cell, args, kwargs)
     known = _cells.get(cell)
     if known is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import Any
 
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter
 
 __all__ = ["parsed"]
 
@@ -16,6 +16,7 @@ def parsed(method: MethodType, *args: Any) -> Any:
     In a graph the package's own code runs once, with tensors whose numbers are not known; this method is parsed, so that its branches
     become those of the graph.
     """
-    if state.tape is not None and state.tape.emits:
-        return state.lowering.frontend.run_function(method.__func__, (method.__self__, *args), {})
+    graph = emitter()
+    if graph is not None:
+        return graph.frontend.run_function(method.__func__, (method.__self__, *args), {})
     return method(*args)

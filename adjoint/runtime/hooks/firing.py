@@ -108,8 +108,8 @@ def fire_always(cell: Hooked, hooks: CellHooks, args: tuple[Any, ...], kwargs: d
 # -- on gradients -----------------------------------------------------------------------------------------------------
 def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] | None]:
     """What the gradients are before a hook runs: holding the memory keeps a hook's in-place change out of it."""
-    tape = state.tape
-    if tape is None:
+    tape = state.tracer
+    if tape is None or tape.emits is True:
         return [None if g is None else (g.type, g.memory, None) for g in gradients]
     return [None if g is None else (g.type, g.memory, tape.slots.get(id(g))) for g in gradients]
 
@@ -129,9 +129,10 @@ def _again(changed: Tensor, type_: TensorType, memory: Any, slot: int | None) ->
     """Return another tensor of the class of `changed`, which holds what that one held."""
     gradient = object.__new__(changed.__class__)
     gradient.type, gradient.memory = type_, memory
-    if slot is not None and state.tape is not None:
-        state.tape.slots[id(gradient)] = slot
-        state.tape.keep[id(gradient)] = gradient
+    tape = state.tracer
+    if slot is not None and tape is not None and tape.emits is False:
+        tape.slots[id(gradient)] = slot
+        tape.keep[id(gradient)] = gradient
     return gradient
 
 

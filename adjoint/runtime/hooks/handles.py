@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from adjoint.runtime.process.epoch import epoch
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter
 
 __all__ = [
     "CellHook", "CellHooks", "HookHandle", "Hooked", "TensorHookHandle", "TensorHooks", "check_hook", "described", "ids", "register",
@@ -48,15 +48,17 @@ class HookHandle:
     """Takes a hook out again with `remove()`, which may be called more than once; also a context manager."""
 
     def __init__(self, functions: dict[int, Any]):
-        if state.tape is not None and state.tape.emits:
-            raise state.lowering.registered_inside()
+        graph = emitter()
+        if graph is not None:
+            raise graph.registered_inside()
         self.handle_id = ids.next()
         self._functions = weakref.ref(functions)
 
     def remove(self) -> None:
         """The hook does not run any more: not in the next pass, not in the rest of this one."""
-        if state.tape is not None and state.tape.emits:
-            raise state.lowering.registered_inside()
+        graph = emitter()
+        if graph is not None:
+            raise graph.registered_inside()
         functions = self._functions()
         if functions is not None:
             functions.pop(self.handle_id, None)

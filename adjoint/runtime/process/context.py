@@ -16,7 +16,7 @@ from adjoint.budget import budget
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.threads import default_threads, set_share
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter
 from adjoint.settings import SETTINGS, Setting
 
 __all__ = [
@@ -189,9 +189,9 @@ def get_context(attr_key: str) -> Any:
     if not isinstance(attr_key, str):
         raise TypeError(f"For 'get_context', the argument 'attr_key' must be a str, but got {attr_key!r} "
                         f"of type {type(attr_key).__name__}.")
-    tape = state.tape
-    if tape is not None and tape.emits:
-        state.lowering.read_setting(_setting, attr_key)  # the graph that is being made depends on it
+    graph = emitter()
+    if graph is not None:
+        graph.read_setting(_setting, attr_key)  # the graph that is being made depends on it
     return _setting(attr_key)
 
 

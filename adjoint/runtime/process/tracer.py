@@ -1,7 +1,7 @@
 """The state of a thread: what its ops are recorded on, if anything, and the cells it runs in another float type.
 
-An op that is run asks here.  Nothing traces it: it is computed.  A `Recorder`, the tape of a gradient, is told of it afterwards.  An
-`Emitter`, the making of a graph, gets it in place of its being computed.
+An op that is run asks here for the tracer of its thread.  There is none: the op is computed.  A `Recorder`, the tape of a gradient,
+records it afterwards.  An `Emitter`, a graph that is being made, gets it as a node, and nothing is computed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from adjoint.diagnostics import CompileError, Loc
 from adjoint.ir.op import Op
 
-__all__ = ["Emitter", "Recorder", "check_gradients", "not_recording", "set_tape", "state", "tapes"]
+__all__ = ["Emitter", "Recorder", "check_gradients", "emitter", "not_recording", "set_tracer", "state", "tracing"]
 
 _set = threading.local.__setattr__
 
@@ -25,7 +25,7 @@ _set = threading.local.__setattr__
 class Recorder(Protocol):
     """A tape, as those see it who run ops and cells: `gradients.tape.Tape`.  Tensors and cells are `Any`, as they are defined above."""
 
-    emits: bool
+    emits: Literal[False]
     slots: dict[int, int]
     keep: dict[int, Any]
 
@@ -42,6 +42,7 @@ class Recorder(Protocol):
 class Emitter(Protocol):
     """A graph that is being made, as those see it who run ops and cells: `graphs.lowering.lowering.Lowering`."""
 
+    emits: Literal[True]
     loc: Loc
     frontend: Any
 
@@ -83,35 +84,38 @@ class Computing(Protocol):
 class _State(threading.local):
     """What ops ask before they compute.
 
-    tape      what they are recorded on; None outside of gradients.  While a graph is made it is the lowering, whose
-              `emits` is true
-    lowering  the same, to those who have seen that `tape` emits
+    tracer    a tape while a gradient is being taken, a lowering while a function is made into a graph; else None
     computing cells by their ids that run in another float type: see `precision`
-    no_grad   for each `_no_grad()` that is entered, the tape that was there before; empty where gradients are recorded
+    no_grad   for each `_no_grad()` that is entered, the tracer that was there before; empty where gradients are recorded
     """
 
-    tape: Recorder | None = None
-    lowering: Emitter = None  # pyright: ignore[reportAssignmentType] - asked for where `tape.emits`
+    tracer: Recorder | Emitter | None = None
 
     def __init__(self) -> None:
         self.computing: dict[int, Computing] = {}
         self.no_grad: list[Any] = []
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name != "tape":
+        if name != "tracer":
             _set(self, name, value)
         elif value is None:
             _set(self, name, value)
-            tapes.pop(get_ident(), None)
+            tracing.pop(get_ident(), None)
         else:
-            tapes[get_ident()] = None  # before, as it is taken off behind: where Ctrl-C falls between, there is one too many
+            tracing[get_ident()] = None  # before, as it is taken off behind: where Ctrl-C falls between, there is one too many
             _set(self, name, value)
 
 
-tapes: dict[int, None] = {}
-"""The threads that have a tape. An op that finds none need not ask for its own tape, which costs more."""
+tracing: dict[int, None] = {}
+"""The threads that have a tracer. An op that finds none here need not ask for its own, which costs more."""
 
 state = _State()
+
+
+def emitter() -> Emitter | None:
+    """Return the graph that this thread is making, None where it makes none."""
+    tracer = state.tracer
+    return tracer if tracer is not None and tracer.emits is True else None
 
 
 def check_gradients() -> None:
@@ -121,16 +125,16 @@ def check_gradients() -> None:
                            "and use its result inside")
 
 
-set_tape = functools.partial(_set, state, "tape")
-"""Set the thread's tape in one step: Ctrl-C falls before it or after it.  Said first in a `finally`, where Ctrl-C falls at the first call
-of a Python function at the earliest; `state.tape = ...` follows, for the sake of `tapes`."""
+set_tracer = functools.partial(_set, state, "tracer")
+"""Set the thread's tracer in one step: Ctrl-C falls before it or after it.  Said first in a `finally`, where Ctrl-C falls at the first call
+of a Python function at the earliest; `state.tracer = ...` follows, for the sake of `tracing`."""
 
 
 def _in_child() -> None:
-    """After a fork the other threads are gone, and their tapes."""
-    tapes.clear()
-    if state.tape is not None:
-        tapes[get_ident()] = None
+    """After a fork the other threads are gone, and their tracers."""
+    tracing.clear()
+    if state.tracer is not None:
+        tracing[get_ident()] = None
 
 
 if hasattr(os, "register_at_fork"):
@@ -143,10 +147,10 @@ def not_recording() -> Iterator[None]:
 
     While a function is made into a graph they are nodes of it all the same.
     """
-    before = state.tape
-    if before is None or not before.emits:
-        state.tape = None
+    before = state.tracer
+    if before is None or before.emits is False:
+        state.tracer = None
     try:
         yield
     finally:
-        state.tape = before
+        state.tracer = before

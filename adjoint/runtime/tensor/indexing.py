@@ -421,11 +421,11 @@ def _merged(x: Tensor, value: Tensor, source: Tensor) -> Tensor:
 @contextmanager
 def _at_once() -> Iterator[None]:
     """Ops inside run at once and unseen, even while a graph is made."""
-    before, state.tape = state.tape, None
+    before, state.tracer = state.tracer, None
     try:
         yield
     finally:
-        state.tape = before
+        state.tracer = before
 
 
 def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:

@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter
 
 __all__ = ["get_seed", "key_numbers", "next_generator", "set_seed", "times_seeded"]
 
@@ -75,6 +75,7 @@ def key_numbers(seed: int | None = None) -> tuple[int, int]:
 
 def next_generator() -> np.random.Generator:
     """NumPy's generator of the next draw.  While a graph is made it is one that nothing can be drawn from: each run would draw anew."""
-    if state.tape is not None and state.tape.emits:
-        return state.lowering.undrawn()
+    graph = emitter()
+    if graph is not None:
+        return graph.undrawn()
     return np.random.default_rng(key_numbers())

@@ -6,7 +6,7 @@ import numpy as np
 
 from adjoint.ir.types import U64, tensor
 from adjoint.runtime.memory.machine import memory_of
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter
 from adjoint.runtime.tensor.random import key_numbers
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
@@ -17,6 +17,7 @@ _KEY = tensor(U64, (2,))
 
 def next_key(seed: int | None = None) -> Tensor:
     """Return the key of the next draw, u64[2]: seed and number of the draw; `seed`, if not 0, takes the global seed's place."""
-    if state.tape is not None and state.tape.emits:
-        return state.lowering.draw(seed)
+    graph = emitter()
+    if graph is not None:
+        return graph.draw(seed)
     return wrap(_KEY, memory_of(np.array(key_numbers(seed), np.uint64)))

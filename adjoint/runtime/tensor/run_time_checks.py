@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 def emitting() -> bool:
     """Whether a graph is being made: ops are written down, and their results hold no numbers."""
-    return getattr(state.tape, "emits", False)
+    return getattr(state.tracer, "emits", False)
 
 
 def is_run_time_number(value: object) -> bool:
@@ -30,8 +30,8 @@ def is_run_time_number(value: object) -> bool:
 def checked_on_host(check: Callable[..., None], *tensors: Tensor) -> None:
     """Call `check(*tensors)`, which raises if the numbers do not fit: now, or wherever the graph that is being made runs."""
     if emitting():
-        tape: Any = state.tape
-        tape.check(check, tensors)
+        tracer: Any = state.tracer
+        tracer.check(check, tensors)
     else:
         check(*tensors)
 
@@ -39,8 +39,8 @@ def checked_on_host(check: Callable[..., None], *tensors: Tensor) -> None:
 def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """`function(*arguments, **options)` for a function of the user's: parsed while a graph is made."""
     if emitting():
-        tape: Any = state.tape
-        return tape.call(function, arguments, options)
+        tracer: Any = state.tracer
+        return tracer.call(function, arguments, options)
     return function(*arguments, **options)
 
 

@@ -26,7 +26,7 @@ from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
 from adjoint.runtime.memory.machine import Memory, array_of, ffi, machine, memory_of
 from adjoint.runtime.memory.plans import check_fits, pairs, pairs_of, plan_for, plans
 from adjoint.runtime.process.epoch import epoch
-from adjoint.runtime.process.tracer import state, tapes
+from adjoint.runtime.process.tracer import emitter, state, tracing
 from adjoint.runtime.tensor.conversion import array_from, dtype_argument, dtype_of_array, number_array, numpy_dtype, out_of_range
 from adjoint.runtime.tensor.display import represented, written
 from adjoint.runtime.tensor.initializer import first_values
@@ -178,7 +178,7 @@ class Tensor:
             return to_compute(array, BF16)
         # The references of a memory that only this tensor holds: the tensor, the view's buffer and getrefcount's argument.
         # A tape that is running needs the numbers as they were.
-        return array if state.tape is None and sys.getrefcount(self.memory) <= _VIEWED_ALONE else array.copy()
+        return array if state.tracer is None and sys.getrefcount(self.memory) <= _VIEWED_ALONE else array.copy()
 
     numpy = asnumpy
 
@@ -302,12 +302,12 @@ class Tensor:
         if value.type is not self.type and value.type != self.type:
             raise ValueError(f"For 'Tensor.overwrite', the argument 'value' must be of shape {self.shape} and dtype {self.dtype}, "
                              f"but got shape {value.shape} and dtype {value.dtype}.")
-        tape = state.tape
-        if tape is not None:
-            if tape.emits:
-                state.lowering.write(self, value)
+        tracer = state.tracer
+        if tracer is not None:
+            if tracer.emits is True:
+                tracer.write(self, value)
                 return
-            tape.overwritten(self, value)
+            tracer.overwritten(self, value)
         holders = sys.getrefcount(self.memory)
         if holders <= _HELD_ALONE or (holders == _SHARED_ALONE and self.__dict__.get("_shared") is self.memory):
             ffi.memmove(self.memory, value.memory, self.type.nbytes)
@@ -318,15 +318,15 @@ class Tensor:
         """Take over dtype, shape and numbers of `data`; TypeError when it is no Tensor, ValueError for another type in a graph."""
         if not isinstance(data, Tensor):
             raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {data!r} of type {type(data).__name__}.")
-        tape = state.tape
-        if tape is not None:
-            if tape.emits:
+        tracer = state.tracer
+        if tracer is not None:
+            if tracer.emits is True:
                 if data.type != self.type:
                     raise ValueError(f"For 'Tensor.set_data' in a graph, a tensor from outside keeps its shape {self.shape} and dtype "
                                      f"{self.dtype}, but got shape {data.shape} and dtype {data.dtype}: call it outside of 'jit'.")
-                state.lowering.write(self, data)
+                tracer.write(self, data)
                 return self
-            tape.overwritten(self, data)
+            tracer.overwritten(self, data)
         changed = data.type is not self.type
         self.type, self.memory = data.type, memory_of(array_of(data.memory, data.type))
         if changed:
@@ -348,13 +348,14 @@ class Tensor:
         """
         if not self.requires_grad:
             raise RuntimeError("The tensor requires grad is false, which can not register tensor hook")
-        if state.tape is not None and state.tape.emits:
-            return state.lowering.attach(self, hook_fn)
+        tracer = state.tracer
+        if tracer is not None and tracer.emits is True:
+            return tracer.attach(self, hook_fn)
         if self._hooks is None:
             self._hooks = TensorHooks()
         handle = self._hooks.register(hook_fn)
-        if state.tape is not None:
-            state.tape.attach(self)
+        if tracer is not None:
+            tracer.attach(self)
         return handle
 
     def hooks(self) -> list[Callable[[Tensor], Any]]:
@@ -374,7 +375,7 @@ class Tensor:
 
     # -- operators --------------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Tensor:
-        if not tapes:
+        if not tracing:
             try:
                 plan = _SUMS[self.type][other.type]
             except (KeyError, AttributeError):
@@ -390,7 +391,7 @@ class Tensor:
         return binary(_SUB, self, other)
 
     def __mul__(self, other: Any) -> Tensor:
-        if not tapes:
+        if not tracing:
             try:
                 plan = _PRODUCTS[self.type][other.type]
             except (KeyError, AttributeError):
@@ -529,9 +530,9 @@ def apply(op: Op, *operands: Tensor) -> Any:
 
     While a function is made into a graph, the op becomes a node of it instead, here as in `binary`, `update` and `overwrite`.
     """
-    tape = state.tape if tapes else None
-    if tape is not None and tape.emits:
-        return state.lowering.emit(op, operands)
+    tracer = state.tracer if tracing else None
+    if tracer is not None and tracer.emits is True:
+        return tracer.emit(op, operands)
     plan = plans.get((op, *[x.type for x in operands]))
     if plan is None:
         plan = plan_for(op, [x.type for x in operands])
@@ -539,20 +540,20 @@ def apply(op: Op, *operands: Tensor) -> Any:
     if plan.type is not None:
         result = _new(Tensor)
         result.type, result.memory = plan.type, made
-        if tape is not None:
-            tape.record(op, operands, (result,))
+        if tracer is not None:
+            tracer.record(op, operands, (result,))
         return result
     results = tuple(wrap(t, m) for t, m in zip(plan.types, made, strict=True))
-    if tape is not None:
-        tape.record(op, operands, results)
+    if tracer is not None:
+        tracer.record(op, operands, results)
     return results
 
 
 def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
     """Run an op whose results are the new numbers of `targets`: in place where a target alone holds its memory."""
-    tape = state.tape
-    if tape is not None and tape.emits:
-        made_ = state.lowering.emit(op, operands)
+    tracer = state.tracer
+    if tracer is not None and tracer.emits is True:
+        made_ = tracer.emit(op, operands)
         for target, value in zip(targets, made_ if isinstance(made_, tuple) else (made_,), strict=True):
             target.overwrite(value)
         return
@@ -561,21 +562,21 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
     made: list[Memory] = []
     for target in targets:
         # `given` holds one reference more of each target that is an operand too.
-        alone = tape is None and sys.getrefcount(target.memory) <= _HELD_ALONE + sum(m is target.memory for m in given)
+        alone = tracer is None and sys.getrefcount(target.memory) <= _HELD_ALONE + sum(m is target.memory for m in given)
         made.append(target.memory if alone else machine().allocate(target.type.nbytes))
     plan.into(given, made)
     for target, type_, memory in zip(targets, plan.types, made, strict=True):
         if memory is not target.memory:
-            if tape is not None:
-                tape.overwritten(target, wrap(type_, memory))
+            if tracer is not None:
+                tracer.overwritten(target, wrap(type_, memory))
             target.memory = memory
 
 
 def binary(op: Any, a: Any, b: Any) -> Tensor:
     """An op on two operands, tensors or numbers, brought to their common dtype first; a number goes with an `Elementwise` alone."""
-    tape = state.tape if tapes else None
-    if tape is not None and tape.emits:
-        return combined(op, a, b, lambda first, second: state.lowering.emit(op, (first, second)))
+    tracer = state.tracer if tracing else None
+    if tracer is not None and tracer.emits is True:
+        return combined(op, a, b, lambda first, second: tracer.emit(op, (first, second)))
     try:
         plan = pairs[op][a.type][b.type]
     except (KeyError, AttributeError):
@@ -589,8 +590,8 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
     result = _new(Tensor)
     result.type = plan.type
     result.memory = plan.run(a.memory, b.memory)
-    if tape is not None:
-        tape.record(op, (a, b), (result,))
+    if tracer is not None:
+        tracer.record(op, (a, b), (result,))
     return result
 
 
@@ -756,7 +757,8 @@ def _of_numbers(op: Op, items: Any) -> Tensor:
             raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, "
                             "but got one with a Tensor in it: make one Tensor of it, with `ops.stack(items)`.")
         known = known and not _is_of_the_run(item)
-    return Tensor(items) if known else state.lowering.convert(Tensor, (items,), {})
+    graph = emitter()
+    return graph.convert(Tensor, (items,), {}) if graph is not None and not known else Tensor(items)
 
 
 _constants: dict[tuple[Any, ...], Tensor] = {}
@@ -783,9 +785,9 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
 
 def _seen(x: Tensor) -> None:
     """Python reads the numbers of a tensor: a graph that is being made depends on them."""
-    tape = state.tape
-    if tape is not None and tape.emits:
-        state.lowering.read_numbers(x)
+    tracer = state.tracer
+    if tracer is not None and tracer.emits is True:
+        tracer.read_numbers(x)
 
 
 def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DType = F32) -> Tensor:

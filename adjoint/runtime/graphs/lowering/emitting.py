@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import typing
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,7 +40,7 @@ from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTenso
 from adjoint.runtime.graphs.outline import Slot, filled, outlined, slots_of
 from adjoint.runtime.hooks.handles import check_hook, described
 from adjoint.runtime.process.location import receiver, user_location
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter, state
 from adjoint.runtime.tensor.parameter import Parameter, has_generated_name
 from adjoint.runtime.tensor.promotion import holds, scalar_dtype
 from adjoint.runtime.tensor.tensor import Tensor
@@ -54,7 +55,7 @@ NUMBERS: dict[str, tuple[type, TensorType]] = {
 class Emitting:
     """Nodes, values, regions, state and effects of one function being made into a graph."""
 
-    emits = True
+    emits: typing.Literal[True] = True
 
     def __init__(self, symbol: str, loc: Loc, decisions: dict[Any, Any], asks: bool = False):
         self.symbol, self.start, self.loc = symbol, loc, loc
@@ -134,14 +135,15 @@ class Emitting:
 
     def unknown(self, what: str) -> CompileError:
         """The mistake of needing numbers while parsing, or of a value that is kept longer than that."""
-        if state.lowering is not self:
+        if state.tracer is not self:
             return errors.NOT_IN_GRAPH.at(self.place_of_use(), "this value belongs to a graph that is made already",
                                           help="return it from the function that computes it")
         return errors.VALUE_NEEDED.at(self.loc, what, help="use operations on the tensor, or pass the number as an argument")
 
     def place_of_use(self) -> Loc:
         """Where a value of this graph is used, now: in this graph, in another, or by Python itself."""
-        return state.lowering.loc if state.lowering is not None else user_location()
+        graph = emitter()
+        return graph.loc if graph is not None else user_location()
 
     # -- values -----------------------------------------------------------------------------------------------------------
     def kind(self, x: object) -> Kind | None:

@@ -60,7 +60,7 @@ class Gradients(Cells):
         trace.hint, home, outputs = "t", self.builder, differentiated(result, has_aux)
 
         def pullback(cotangents: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
-            if state.lowering is not self:
+            if state.tracer is not self:
                 raise errors.NOT_IN_GRAPH.at(self.place_of_use(), "this pullback belongs to another graph",
                                              help="call it in the function that calls `vjp`")
             if home not in self.chain:

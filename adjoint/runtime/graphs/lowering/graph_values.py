@@ -191,7 +191,7 @@ class GraphNumber:
 
     def beside(self, op: ew.Elementwise, x: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         """`compute(x, self)` in the dtype that `op` is computed in."""
-        if state.lowering is not self.owner:
+        if state.tracer is not self.owner:
             raise self.owner.unknown("the number is used")
         return beside(op, x, self, compute)
 

@@ -23,7 +23,7 @@ from adjoint.runtime.graphs.lowering.gradients import Gradients
 from adjoint.runtime.graphs.lowering.returned import Returned
 from adjoint.runtime.graphs.outline import outlined
 from adjoint.runtime.graphs.templates import Template
-from adjoint.runtime.process.tracer import set_tape, state
+from adjoint.runtime.process.tracer import set_tracer, state
 
 __all__ = ["Lowered", "Lowering", "lowered"]
 
@@ -58,13 +58,12 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
     decisions  what is known of the results of forward hooks, by site
     names      of the tensors among the arguments
     """
-    outer, around, limit, no_grad = state.tape, state.lowering, sys.getrecursionlimit(), state.no_grad
+    outer, limit, no_grad = state.tracer, sys.getrecursionlimit(), state.no_grad
     sys.setrecursionlimit(max(limit, _DEPTH))
     state.no_grad = []  # a graph is the same wherever it is run
     try:
         for asks in (False, True):
-            state.lowering = lowering = Lowering(symbol, loc, decisions or {}, asks)
-            state.tape = lowering  # pyright: ignore[reportAttributeAccessIssue] - it stands where a tape stands
+            state.tracer = lowering = Lowering(symbol, loc, decisions or {}, asks)
             try:
                 return lowering.run(call, arguments, names)
             except Exception:
@@ -75,8 +74,8 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
                 lowering.end()
         raise AssertionError("a lowering that asks assumes nothing")
     finally:
-        set_tape(outer)
-        state.tape, state.lowering, state.no_grad = outer, around, no_grad
+        set_tracer(outer)
+        state.tracer, state.no_grad = outer, no_grad
         sys.setrecursionlimit(limit)
 
 
