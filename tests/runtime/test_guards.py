@@ -392,6 +392,7 @@ def test_types_of_tensors(net: Net) -> None:
 # -- when the epoch moves -------------------------------------------------------------------------------------------------
 def test_the_epoch_stands_still(net: Net) -> None:
     """A loop that trains, sets the mode that is set, and makes and changes cells no graph depends on, costs no comparison."""
+    net.set_train(False)
     guards = guards_of(lambda g: [g.of_cell(net.dense), g.of_slots(net), g.of_attribute(net, "rate")])
     before = epoch.now
     net.set_train(False)

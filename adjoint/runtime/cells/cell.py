@@ -418,9 +418,11 @@ class Cell(CellValues):
         """Set `training` here and below."""
         if not isinstance(mode, (bool, int)) or mode not in (True, False):
             raise TypeError(f"For 'set_train', the argument 'mode' must be a bool, but got {mode!r} of type {type(mode).__name__}.")
+        phase = "train" if mode else "predict"
         for _, cell in self.cells_and_names():
             cell.training = bool(mode)
-            cell.phase = "train" if mode else "predict"
+            if cell.phase != phase:
+                cell.phase = phase
         return self
 
     @property
