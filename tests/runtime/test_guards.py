@@ -7,6 +7,7 @@ import gc
 import math
 import operator
 import pickle
+import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -101,6 +102,8 @@ SAME = [
     (lambda: 0.1, lambda: float("0.1")), (lambda: math.nan, lambda: float("nan")), (lambda: 10**30, lambda: 10**30),
     (lambda: [1, [2]], lambda: [1, [2]]), (lambda: (1, {"a": {2}}), lambda: (1, {"a": {2}})), (lambda: np.ones(2), lambda: np.ones(2)),
     (lambda: np.float32(1), lambda: np.float32(1)), (lambda: range(3), lambda: range(*(0, 3))), (lambda: slice(1, 2), lambda: slice(1, 2)),
+    (lambda: [math.nan] * 20, lambda: [-math.nan] * 20), (lambda: [0.5] * 20, lambda: [float("0.5")] * 20),
+    (lambda: dict.fromkeys("abcdefghijklmnopqrst", 1), lambda: dict.fromkeys("abcdefghijklmnopqrst", 1)),
     (lambda: [function], lambda: [function]), (lambda: ms.float32, lambda: ms.float32), (lambda: 1j, lambda: complex(0, 1)),
 ]
 
@@ -120,6 +123,9 @@ DIFFERENT = [
     (Tensor([1.0]), Tensor([1.0])), (Parameter(1.0), Parameter(1.0)), (nn.ReLU(), nn.ReLU()), (len, max), (int, float), (math, np),
     ([].append, [].append), (Config().method, Config().method), (lambda: 1, lambda: 1), ((nn.ReLU(),), (nn.ReLU(),)), (1j, -1j),
     (complex(0.0, 0.0), complex(0.0, -0.0)), (ms.float32, ms.float16), (Slotted(), Slotted()),
+    ([1] * 20, [True] * 20), ([1] * 20, [*[1] * 19, 2]), ([0.0] * 20, [*[0.0] * 19, -0.0]), ([1.0] * 20, [*[1.0] * 19, math.nan]),
+    ([Config()] * 20, [Config()] * 20), ([None] * 20, [None] * 21),
+    (dict.fromkeys("abcdefghijklmnopqrst"), dict.fromkeys("abcdefghijklmnopqrts")),
 ]
 
 
@@ -252,6 +258,58 @@ def test_attributes_computed_by_getattr() -> None:
     assert not guards.holds() and guards.broken() == "Late.b was absent, is 1"
 
 
+def test_a_module_that_computes_what_it_lacks() -> None:
+    module: Any = types.ModuleType("lazy")
+    module.rate, module.__getattr__ = 1, lambda name: 1 // 0
+    guards = guards_of(lambda g: g.of_attribute(module, "rate"))
+    del module.rate
+    assert not guards.holds() and guards.broken() == "lazy.rate was 1, is absent"
+
+
+# -- the compiled check ---------------------------------------------------------------------------------------------------
+NAMES = ["x0", "self", "None", "a.b", "", "'", '"""', "\n  return True\n", "x0] is x1 or True #", "{0}", "\u00fc", "\ud800"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_any_kind(name: str) -> None:
+    """Names and values of the user's are never text of the check."""
+    namespace: dict[str, Any] = {name: name}
+    module, kind = types.ModuleType("module"), type("Kind", (), {name: name})
+    setattr(module, name, name)
+    guards = guards_of(lambda g: [g.of_name(namespace, name), g.of_attribute(module, name), g.of_attribute(kind, name)])
+    for write in (lambda value: namespace.update({name: value}), lambda value: setattr(module, name, value),
+                  lambda value: setattr(kind, name, value)):
+        write(1)
+        assert not guards.holds() and guards.broken()
+        write(name)
+        assert guards.holds()
+
+
+def test_a_warm_check_is_one_call() -> None:
+    """While the epoch stands still, only the attributes of classes are compared, once for all cells of a class."""
+    cells = [kind() for kind in (nn.ReLU, nn.Tanh, nn.Sigmoid) for _ in range(4)]
+    guards = guards_of(lambda g: [(g.of_cell(cell), g.of_slots(cell), g.of_attribute(cell, "construct")) for cell in cells])
+    passed: list[str] = []
+    sys.setprofile(lambda frame, event, argument: passed.append(frame.f_code.co_name if event == "call" else argument.__name__)
+                   if event in ("call", "c_call") else None)
+    try:
+        guards.holds()
+    finally:
+        sys.setprofile(None)
+    assert sorted(passed[:-1]) == [*["getattr"] * 3, "holds"]
+    net = cells[0]
+    net.rate = 1
+    assert not guards.holds()
+
+
+def test_graphs_of_one_form_share_code() -> None:
+    first, second = ({"a": 1, "b": None}, {"rate": 2, "scale": len})
+    one, other = (guards_of(lambda g, read=read: [g.of_name(read, name) for name in read]) for read in (first, second))
+    assert one.holds.__code__ is other.holds.__code__
+    first["a"] = 3
+    assert not one.holds() and other.holds()
+
+
 # -- cells ----------------------------------------------------------------------------------------------------------------
 def read(*names: str) -> Callable[[Net], Guards]:
     return lambda net: guards_of(lambda g: [g.of_attribute(net, name, f"self.{name}") for name in names])
@@ -322,6 +380,7 @@ def test_cells_of_the_library(change: Callable[[Any], Any], message: str) -> Non
     guards = guards_of(lambda g: g.of_cell(dense))
     dense.weight.set_data(dense.weight * 2)
     dense.register_forward_hook(print).remove()
+    dense.set_train(False)
     assert guards.holds()
     change(dense)
     assert not guards.holds() and guards.broken().startswith(message)
@@ -392,7 +451,7 @@ def test_types_of_tensors(net: Net) -> None:
 # -- when the epoch moves -------------------------------------------------------------------------------------------------
 def test_the_epoch_stands_still(net: Net) -> None:
     """A loop that trains, sets the mode that is set, and makes and changes cells no graph depends on, costs no comparison."""
-    net.set_train(False)
+    net.set_train(False)  # a new cell is not in training, but its phase is "train"
     guards = guards_of(lambda g: [g.of_cell(net.dense), g.of_slots(net), g.of_attribute(net, "rate")])
     before = epoch.now
     net.set_train(False)
@@ -403,7 +462,7 @@ def test_the_epoch_stands_still(net: Net) -> None:
     optimizer = nn.SGD(net.trainable_params(), 0.1)
     ms.value_and_grad(lambda x: net.dense(x).sum(), None, optimizer.parameters)(Tensor([[1.0, 2.0]]))
     x = Tensor([1.0])
-    x.register_hook(function).remove()
+    x.register_hook(lambda gradient: None).remove()
     assert epoch.now == before and guards.holds()
 
 

@@ -421,7 +421,7 @@ class Cell(CellValues):
         phase = "train" if mode else "predict"
         for _, cell in self.cells_and_names():
             cell.training = bool(mode)
-            if cell.phase != phase:
+            if cell.__dict__.get("_phase") != phase:  # else the epoch would move though nothing changes
                 cell.phase = phase
         return self
 

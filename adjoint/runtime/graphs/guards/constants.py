@@ -1,16 +1,18 @@
-"""When two Python values are the same constant of a graph.
+"""Defines when two Python values are the same constant of a graph.
 
-Numbers, strings and None are the same when type and value are: `1`, `True` and `1.0` are three constants, `0.0` and
-`-0.0` two, all NaNs one.  Containers are the same when their kind and their items are, whichever object they are; a
-container inside itself is marked by how far out it begins.  NumPy arrays are the same to the bit.  A bound method is
-its function and its object.  Everything else, cells, tensors, functions, modules, objects of the user's classes, is
-the same when it is the same object.
+Numbers, strings and None are the same if type and value are: `1`, `True` and `1.0` are three constants, `0.0` and `-0.0` two, all
+NaNs one.  Containers are the same if their class and their items are, whichever object they are; a container that contains
+itself is identified by the level at which it begins.  NumPy arrays are compared bit by bit.  A bound method is the same if its
+function and its object are.  Everything else, cells, tensors, functions, modules, objects of the user's classes, is the same
+only if it is the same object.
 """
 
 from __future__ import annotations
 
 import collections
+import math
 import types
+from array import array
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -21,27 +23,27 @@ from adjoint.runtime.hooks.handles import subject_of
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["described", "is_light", "is_rooted", "is_still", "key"]
+__all__ = ["described", "ignore", "is_light", "is_rooted", "is_still", "key"]
 
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 _ITEMS = (tuple, list, collections.deque)
 _SETS = (set, frozenset)
 _METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
 _BY_VALUE = (float, complex, range, np.dtype, np.generic)
-"""What never changes, beside `_PLAIN`; of float and complex the classes themselves alone: a subclass may hold more."""
+"""Immutable classes besides `_PLAIN`.  Instances of subclasses of float and complex, which may have attributes, are not."""
 _STRUCTURED = (
     *_ITEMS, *_SETS, dict, types.MappingProxyType, slice, bytearray, np.ndarray, types.MethodType, *_METHODS, *_BY_VALUE)
 
 
-def _ignored(value: object) -> None:
-    pass
+def ignore(value: object) -> None:
+    """Keep no reference to an object that a key identifies: for keys that are compared at once."""
 
 
-def key(value: Any, hold: Callable[[object], None] = _ignored, around: tuple[int, ...] = ()) -> Hashable:
-    """What compares equal for two values exactly when they are the same constant.
+def key(value: Any, hold: Callable[[object], None] = ignore, around: tuple[int, ...] = ()) -> Hashable:
+    """Return what is equal for two values exactly if they are the same constant.
 
-    hold    is called with every object that is meant by its identity: while it lives, the key means it
-    around  ids of the containers that `value` is in
+    hold    called with every object that the key identifies by its id: the key is valid only while that object lives
+    around  ids of the containers that contain `value`
     """
     kind = type(value)
     if kind in _PLAIN:
@@ -56,14 +58,42 @@ def key(value: Any, hold: Callable[[object], None] = _ignored, around: tuple[int
     inside = (*around, id(value))
     if issubclass(kind, _ITEMS):
         items = tuple if issubclass(kind, tuple) else list if issubclass(kind, list) else collections.deque
+        if items.__len__(value) > _MANY:
+            return kind, _keys([*items.__iter__(value)], hold, inside)
         return kind, tuple([key(item, hold, inside) for item in items.__iter__(value)])
     if issubclass(kind, dict):
+        if dict.__len__(value) > _MANY:
+            return kind, _keys([*dict.keys(value)], hold, inside), _keys([*dict.values(value)], hold, inside)
         return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in dict.items(value)])
     if issubclass(kind, types.MappingProxyType):
         return kind, tuple([(key(name, hold, inside), key(item, hold, inside)) for name, item in value.items()])
     if issubclass(kind, _SETS):
         return kind, frozenset([key(item, hold, inside) for item in value])
     return _unstructured(kind, value, hold, inside)
+
+
+_MANY = 16
+"""More items than this are worth a look at their classes."""
+
+
+def _keys(items: list[Any], hold: Callable[[object], None], inside: tuple[int, ...]) -> Hashable:
+    """Return the keys of many items: for items of one class in a form that is quick to make and to compare.
+
+    The form depends only on the classes of the items and on whether they are NaN, so equal items have keys of the same form.
+    """
+    kinds = set(map(type, items))
+    kind = kinds.pop()
+    if not kinds:
+        if kind in _PLAIN:
+            return kind, tuple(items)
+        if kind is float and not math.isnan(sum(items)):
+            return kind, array("d", items).tobytes()
+        if not issubclass(kind, _STRUCTURED):
+            if hold is not ignore:
+                for item in items:
+                    hold(item)
+            return object, tuple(map(id, items))
+    return tuple([key(item, hold, inside) for item in items])
 
 
 def _unstructured(kind: type, value: Any, hold: Callable[[object], None], inside: tuple[int, ...]) -> Hashable:
@@ -101,7 +131,7 @@ def _number(value: float) -> Hashable:
 
 
 def is_still(value: Any, around: tuple[int, ...] = ()) -> bool:
-    """Whether the key of `value` stays as long as it is the same object."""
+    """Return whether the key of `value` cannot change while it is the same object."""
     kind = type(value)
     if kind in _PLAIN or not issubclass(kind, _STRUCTURED):
         return True
@@ -116,7 +146,7 @@ _ATOMS = (float, tuple, frozenset, range, np.dtype)
 
 
 def is_light(value: Any) -> bool:
-    """Whether it can be told by its identity, and remembered without keeping anything else alive."""
+    """Return whether `value` can be compared by identity, and remembered without keeping any other object alive."""
     kind = type(value)
     if kind in _PLAIN or kind is float or not issubclass(kind, _STRUCTURED):
         return True
@@ -130,7 +160,7 @@ _ROOTED = (types.ModuleType, type, types.BuiltinFunctionType, types.CodeType)
 
 
 def is_rooted(value: Any) -> bool:
-    """Whether to keep it alive keeps no cell alive: numbers and what stands in modules."""
+    """Return whether a strong reference to `value` cannot keep a Cell alive: it is a number, or is defined in a module."""
     kind = type(value)
     if not is_light(value):
         return False
@@ -139,11 +169,11 @@ def is_rooted(value: Any) -> bool:
 
 
 _MOST = 4
-"""Items of a container that are shown."""
+"""Items of a container that a description lists."""
 
 
 def described(value: Any, depth: int = 0) -> str:
-    """`value` in a few words: numbers and strings as they are written, others by what they are; no user code runs."""
+    """Describe `value` briefly: numbers and strings as literals, other values by their class and name.  Runs no code of the user's."""
     kind = type(value)
     if kind in _PLAIN or kind in (float, complex, range):
         text = repr(value)

@@ -1,7 +1,4 @@
-"""What a graph depends on in an object as a whole: its attributes, the state of a cell, its hook slots, a tensor's type and numbers.
-
-These are places as those of `adjoint.runtime.graphs.guards.places` are, looked at by comparing what the object is made of.
-"""
+"""Guards of an object as a whole: its attributes, the state of a cell, its hook slots, a tensor's type and numbers."""
 
 from __future__ import annotations
 
@@ -12,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.graphs.guards.constants import described, is_light, is_still, key
-from adjoint.runtime.graphs.guards.places import ABSENT, GONE, Life, Missing, OwnAttribute, Place, Reference, Watch, watch_cell, words
+from adjoint.runtime.graphs.guards.constants import described, ignore, is_light, is_still, key
+from adjoint.runtime.graphs.guards.places import ABSENT, GONE, Held, Missing, OwnAttribute, Place, Watch, watch_cell, words
+from adjoint.runtime.graphs.guards.references import Life, Reference
 from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.memory.machine import array_of
 from adjoint.runtime.tensor.tensor import Tensor
@@ -21,22 +19,53 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["CellState", "HookSlots", "Numbers", "Object", "TypeOfTensor"]
 
 
-class Object(Place):
-    """The attributes of an object, and of those in it."""
+class _Whole(Held):
+    """All that an object consists of.
 
-    __slots__ = ("held", "quick")
+    identities  the names and ids of its attributes when the snapshot was taken; None if an attribute can change while it is
+                the same object
+    """
+
+    __slots__ = ("identities",)
 
     def __init__(self, held: Reference, label: str):
-        super().__init__(label)
-        self.held = held
-        self.quick: tuple[Any, ...] | None = None
-
-    def parts(self) -> list[Place]:
-        return [] if self.held() is None else [self]
+        super().__init__(held, label)
+        self.identities: tuple[Any, ...] | None = None
 
     def read(self) -> Any:
         holder = self.held()
         return GONE if holder is None else holder
+
+    def take(self, value: Any, life: Life) -> None:
+        super().take(value, life)
+        self.value, self.value_id = GONE, 0  # the same object may have other attributes
+        self.identities = self.identities_of(value) if self.is_determined(value) else None
+
+    def is_determined(self, holder: Any) -> bool:
+        """Return whether the identities of an object's attributes determine its key."""
+        raise NotImplementedError
+
+    def identities_of(self, holder: Any) -> tuple[Any, ...]:
+        """Return the names and ids of the attributes of an object."""
+        raise NotImplementedError
+
+    def holds(self, life: Life) -> bool:
+        holder = self.held()
+        if holder is None:
+            return False
+        if self.identities is not None and self.identities_of(holder) == self.identities:
+            return True
+        if self.key_of(holder, ignore) != self.key:
+            return False
+        if self.identities is not None:
+            self.take(holder, life)  # the values are equal but other objects: compare with these from now on
+        return True
+
+
+class Object(_Whole):
+    """The attributes of an object, and of the objects in it."""
+
+    __slots__ = ()
 
     def watch(self, value: Any) -> Watch:
         return "value"
@@ -46,31 +75,25 @@ class Object(Place):
 
     def take(self, value: Any, life: Life) -> None:
         super().take(value, life)
-        self.value, self.value_id = None, 0
         self.kept = [held for held in self.kept if held is not value]
-        own = getattr(value, "__dict__", {})
-        told = not _has_slots(type(value)) and all(is_light(item) and not _is_open(item) for item in own.values())
-        self.quick = (type(value), *own, *map(id, own.values())) if told else None
 
-    def holds(self, life: Life) -> bool:
-        holder = self.held()
-        if holder is None:
-            return False
-        if self.quick is not None:
-            own = holder.__dict__
-            if (type(holder), *own, *map(id, own.values())) == self.quick:
-                return True
-        return self.key_of(holder, _ignored) == self.key
+    def is_determined(self, holder: Any) -> bool:
+        own = getattr(holder, "__dict__", {})
+        return not _has_slots(type(holder)) and all(is_light(item) and not _is_open(item) for item in own.values())
+
+    def identities_of(self, holder: Any) -> tuple[Any, ...]:
+        own = holder.__dict__
+        return (type(holder), *own, *map(id, own.values()))
 
     def difference(self) -> str:
         holder = self.held()
         if holder is None:
             return f"{self.label} is gone"
-        return "" if self.key_of(holder, _ignored) == self.key else f"an attribute of {self.label} is another one"
+        return "" if self.key_of(holder, ignore) == self.key else f"an attribute of {self.label} is another one"
 
 
 def _is_open(value: Any) -> bool:
-    """Whether an object in an object is looked into: one of the user's classes, or a record of the library."""
+    """Return whether the attributes of an object in an object belong to the key: it is of a user's class, or a record of the library."""
     kind = type(value)
     return not isinstance(value, (type, Cell, Tensor, BaseException)) and kind.__module__ != "builtins" and (
         isinstance(getattr(value, "__dict__", None), dict) or _has_slots(kind)) and kind is not types.ModuleType
@@ -102,48 +125,19 @@ def _deep_key(item: Any, hold: Callable[[object], None], around: tuple[int, ...]
 
 
 _DEEPEST = 4
-"""How far objects in objects are looked into."""
+"""Levels of objects in objects that the key covers."""
 
 
-class _Held(Place):
-    """A place in an object that may be gone."""
+class CellState(_Whole):
+    """The state of a cell: its class and its `__dict__`.
 
-    __slots__ = ("held",)
+    texts  the values of its attributes in words
+    """
 
-    def __init__(self, held: Reference, label: str):
-        super().__init__(label)
-        self.held = held
-
-    def parts(self) -> list[Place]:
-        return [] if self.held() is None else [self]
-
-
-class Numbers(_Held):
-    """The numbers of a tensor."""
-
-    __slots__ = ()
-
-    def read(self) -> Any:
-        tensor = self.held()
-        return GONE if tensor is None else array_of(tensor.memory, tensor.type)
-
-    def watch(self, value: Any) -> Watch:
-        return "value"
-
-
-_NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix", "_param_prefix"})
-"""Attributes of a cell on which nothing depends that `construct` does; hooks have a guard of their own."""
-
-
-class CellState(Place):
-    """All that a cell is: its class and its `__dict__`."""
-
-    __slots__ = ("held", "quick", "texts")
+    __slots__ = ("texts",)
 
     def __init__(self, held: Reference, label: str):
-        super().__init__(label)
-        self.held = held
-        self.quick: tuple[Any, ...] | None = None
+        super().__init__(held, label)
         self.texts: dict[str, str] = {}
 
     def parts(self) -> list[Place]:
@@ -153,10 +147,6 @@ class CellState(Place):
         watch_cell(cell)
         loose = [name for name, value in _attributes(cell).items() if not is_still(value) and name not in ("_cells", "_params")]
         return [self, *[OwnAttribute(self.held, name, f"{self.label}.{name}") for name in loose]]
-
-    def read(self) -> Any:
-        cell = self.held()
-        return GONE if cell is None else cell
 
     def watch(self, value: Any) -> Watch:
         return "epoch"
@@ -170,21 +160,15 @@ class CellState(Place):
 
     def take(self, value: Any, life: Life) -> None:
         super().take(value, life)
-        attributes = _attributes(value)
-        self.texts = {name: described(item) for name, item in attributes.items()}
-        told = all(is_light(item) for name, item in attributes.items() if name not in ("_cells", "_params"))
-        self.quick = _identities(value) if told else None
+        self.texts = {name: described(item) for name, item in _attributes(value).items()}
 
-    def holds(self, life: Life) -> bool:
-        cell = self.held()
-        if cell is None:
-            return False
-        if self.quick is not None and _identities(cell) == self.quick:
-            return True
-        if self.key_of(cell, _ignored) != self.key:
-            return False
-        self.take(cell, life)
-        return True
+    def is_determined(self, holder: Any) -> bool:
+        return all(is_light(item) for name, item in _attributes(holder).items() if name not in ("_cells", "_params"))
+
+    def identities_of(self, holder: Any) -> tuple[Any, ...]:
+        own = holder.__dict__
+        cells, parameters = own["_cells"], own["_params"]
+        return (type(holder), *own, *map(id, own.values()), *cells, *map(id, cells.values()), *parameters, *map(id, parameters.values()))
 
     def difference(self) -> str:
         cell = self.held()
@@ -202,24 +186,31 @@ class CellState(Place):
         return "" if list(before) == list(attributes) else f"the attributes of {self.label} have another order"
 
 
+_NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix", "_param_prefix", "_phase"})
+"""Attributes of a cell that `construct` does not depend on; hooks have a guard of their own."""
+
+
 def _attributes(cell: Cell) -> dict[str, Any]:
-    """Those of the cell's own; parameters, which `to_float` takes out of the `__dict__`, come last."""
+    """Return the cell's own attributes; parameters, which `to_float` takes out of the `__dict__`, come last."""
     parameters = cell.__dict__.get("_params", {})
     own = {name: x for name, x in cell.__dict__.items() if name not in _NOT_READ and parameters.get(name, ABSENT) is not x}
     return {**own, **{name: x for name, x in parameters.items() if name not in own}}
 
 
-def _identities(cell: Cell) -> tuple[Any, ...]:
-    own = cell.__dict__
-    cells, parameters = own["_cells"], own["_params"]
-    return (type(cell), *own, *map(id, own.values()), *cells, *map(id, cells.values()), *parameters, *map(id, parameters.values()))
+class Numbers(Held):
+    """The numbers of a tensor."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        tensor = self.held()
+        return GONE if tensor is None else array_of(tensor.memory, tensor.type)
+
+    def watch(self, value: Any) -> Watch:
+        return "value"
 
 
-def _ignored(value: object) -> None:
-    pass
-
-
-class HookSlots(_Held):
+class HookSlots(Held):
     """Which slots of a cell have hooks."""
 
     __slots__ = ()
@@ -238,7 +229,7 @@ class HookSlots(_Held):
         return ", ".join(value) if isinstance(value, tuple) and value else "none" if value == () else words(value)
 
 
-class TypeOfTensor(_Held):
+class TypeOfTensor(Held):
     """The type of a tensor."""
 
     __slots__ = ()
@@ -255,7 +246,7 @@ class TypeOfTensor(_Held):
 
     def take(self, value: Any, life: Life) -> None:
         super().take(value, Life())
-        # A type is kept though nothing may be of it for a while: equal types are one object while it is.
+        # The type must live even if no tensor has it for a while: equal types are one object only while it does.
         self.kept = [value]
 
     def shown(self, value: Any) -> str:

@@ -1,7 +1,7 @@
-"""Places where a graph read a constant: a global, a variable of a function around, an attribute, a setting.
+"""Places from which a graph read a constant: a global, a closure, an attribute, a setting.
 
-A place knows how to look at itself, alone or together with others of its kind, and how often that is needed.  It remembers what must stand
-there by a key (`constants`); what is guarded of an object as a whole is in `objects`.
+A place reads itself, says how often it has to be compared, and remembers by a key (`constants`) what it must contain.  If it is
+compared by identity, it gives a condition for the compiled check.  Guards of an object as a whole are in `objects`.
 """
 
 from __future__ import annotations
@@ -9,73 +9,39 @@ from __future__ import annotations
 import builtins
 import types
 import weakref
-from collections.abc import Callable, Hashable, Iterable
-from functools import partial
-from operator import attrgetter, itemgetter
+from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.guards.check import Conditions
 from adjoint.runtime.graphs.guards.constants import described, is_light, is_rooted, is_still, key
+from adjoint.runtime.graphs.guards.references import Life, Reference, address_of, reference
 from adjoint.runtime.tensor.parameter import Parameter
 
-__all__ = ["ABSENT", "GONE", "Absences", "Attribute", "Closure", "Global", "Group", "Life", "Missing", "OwnAttribute", "Place", "Read",
-           "Reference", "Setting", "Watch", "mark", "named", "reference", "watch_cell", "words"]
+__all__ = ["ABSENT", "GONE", "Attribute", "Closure", "Global", "Held", "Missing", "OwnAttribute", "Place", "Setting", "Watch", "named",
+           "watch_cell", "words"]
 
 Watch = Literal["epoch", "identity", "value"]
-"""How often a place is looked at: when the epoch has moved; at each call, by identity; at each call, by value."""
+"""When a place is compared: by its key when the epoch has moved; at each call, by identity; at each call, by its key."""
 
 
-class Life:
-    """Whether all objects that are meant by their identity, and that Python has weak references to, are alive."""
+class Missing:
+    """Stands for a value that is not there."""
 
-    __slots__ = ("ended", "lasts")
-
-    def __init__(self, lasts: bool = True) -> None:
-        self.lasts = lasts
-        self.ended: Callable[[], None] | None = None
-
-    def end(self, gone: object) -> None:
-        self.lasts = False
-        ended, self.ended = self.ended, None
-        if ended is not None:
-            ended()
+    def __init__(self, word: str):
+        self.word = word
 
 
-class _Strong:
-    """A reference to an object of which there are no weak ones."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __call__(self) -> Any:
-        return self.value
+ABSENT, GONE = Missing("absent"), Missing("gone")
 
 
-Reference = Callable[[], Any]
-Read = Callable[[], Iterable[Any]]
-Group = tuple[Read, list["Place"]]
-"""What reads some places at once, and the places in the order in which it gives their values."""
-Absences = tuple[dict[str, Any], frozenset[str]]
-"""A namespace and the names that must not be in it."""
-
-
-def reference(value: Any) -> Reference:
-    """A weak reference if there can be one."""
-    try:
-        return weakref.ref(value)
-    except TypeError:
-        return _Strong(value)
-
-
-def mark(held: Reference) -> int:
-    """The same for two references to one object, while either exists."""
-    return id(held.value) if isinstance(held, _Strong) else id(held)
+def words(value: Any) -> str:
+    """Describe a value, or why there is none, for a message."""
+    return value.word if isinstance(value, Missing) else described(value)
 
 
 def named(holder: Any) -> str:
-    """What people call an object in which there are places."""
+    """Return the display name of a guarded object."""
     match holder:
         case Cell():
             return str(holder.__dict__.get("title") or type(holder).__name__)
@@ -92,43 +58,46 @@ def named(holder: Any) -> str:
 class Place:
     """Where a constant was read.
 
-    label  how people call it
-    key    that of the value there when it was taken (`adjoint.runtime.graphs.guards.constants.key`)
-    was    that value in words
-    kept   references to all objects that the key means by identity
-    value     the value itself, if that can be kept without harm; else None
-    value_id  its id
+    label     its display name
+    key       identifies the value that it contained when the snapshot was taken (`constants.key`)
+    was       describes that value
+    kept      references to all objects that the key identifies by their ids
+    value     the value itself if a strong reference to it cannot keep a cell alive, else GONE
+    value_id  its id if another object with this id cannot come while the snapshot lasts, else 0
     """
 
-    __slots__ = ("key", "kept", "label", "value", "value_id", "was")
+    __slots__ = ("kept", "key", "label", "value", "value_id", "was")
 
     def __init__(self, label: str):
         self.label = label
         self.key: Hashable = None
         self.was = ""
         self.kept: list[object] = []
-        self.value: Any = None
+        self.value: Any = GONE
         self.value_id = 0
 
+    def address(self) -> Hashable:
+        """Return what is equal for two places that are the same one."""
+        raise NotImplementedError
+
     def holder(self) -> Any:
-        """The object in which this is a place, if there is one that lives apart from it."""
-        held = getattr(self, "held", None)
-        return None if held is None else held()
+        """Return the object that contains the place, if there is one with a life of its own."""
+        return None
 
     def parts(self) -> list[Place]:
-        """What has to be looked at for this place; nothing if its holder is gone."""
+        """Return the places to compare in order to compare this one; none if its holder has been freed."""
         return [self]
 
     def read(self) -> Any:
-        """What stands there now; `ABSENT` for nothing, `GONE` when the holder itself is gone."""
+        """Return what the place contains now: `ABSENT` for nothing, `GONE` if the holder has been freed."""
         raise NotImplementedError
 
     def watch(self, value: Any) -> Watch:
-        """How often to look, given what stands there."""
+        """Return when to compare the place if it contains `value`."""
         return "identity" if is_light(value) and value is not ABSENT else "value"
 
     def take(self, value: Any, life: Life) -> None:
-        """Remember `value` as what must stand there."""
+        """Remember `value` as what the place must contain."""
         kept: list[object] = []
 
         def hold(held: object) -> None:
@@ -138,54 +107,45 @@ class Place:
                 kept.append(held)
 
         self.key = self.key_of(value, hold)
-        if is_light(value):
+        light = is_light(value)
+        if light:
             hold(value)
         self.was = self.shown(value)
-        self.kept, self.value, self.value_id = kept, value if is_rooted(value) else None, id(value)
+        self.kept, self.value, self.value_id = kept, value if is_rooted(value) else GONE, id(value) if light else 0
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
+        """Return the key of `value`, and call `hold` with each object that it identifies by its id."""
         return key(value, hold)
 
     def shown(self, value: Any) -> str:
+        """Describe `value` for a message."""
         return words(value)
 
+    def condition(self, conditions: Conditions) -> str:
+        """Return the expression that is true if the place contains the same object; it may raise if it does not.
+
+        Only for places whose `watch` is "identity".
+        """
+        raise NotImplementedError
+
+    def _is_same(self, expression: str, conditions: Conditions) -> str:
+        """Return the expression that is true if another one returns the object that the place contained."""
+        if self.value is GONE:
+            return f"id({expression}) == {conditions.variable(self.value_id)}"
+        return f"{expression} is {conditions.variable(self.value)}"
+
     def holds(self, life: Life) -> bool:
-        return key(self.read()) == self.key
+        """Return whether the place contains what it contained; `life` is that of the snapshot."""
+        value = self.read()
+        return id(value) == self.value_id or key(value) == self.key
 
     def difference(self) -> str:
-        """What is not as it was, in words; "" if all is."""
+        """Describe what has changed; "" if nothing has."""
         value = self.read()
         if key(value) == self.key:
             return ""
         now = self.shown(value)
         return f"{self.label} was {self.was}, is {now if now != self.was else 'another one'}"
-
-    def source(self) -> Hashable:
-        """The same for places that can be read together."""
-        raise NotImplementedError
-
-    def group(self, places: list[Any], groups: list[Group], absent: list[Absences]) -> None:
-        """Add how `places`, of the same source, are read at once."""
-        raise NotImplementedError
-
-
-class Missing:
-    """Stands for a value that is not there."""
-
-    def __init__(self, word: str):
-        self.word = word
-
-
-ABSENT, GONE = Missing("absent"), Missing("gone")
-
-
-def words(value: Any) -> str:
-    return value.word if isinstance(value, Missing) else described(value)
-
-
-def _twice(names: list[Any]) -> list[Any]:
-    """A getter of one name alone does not give a tuple: the first one is asked for twice."""
-    return [*names, names[0]]
 
 
 class Global(Place):
@@ -197,6 +157,9 @@ class Global(Place):
         super().__init__(name)
         self.namespace, self.name = namespace, name
 
+    def address(self) -> Hashable:
+        return Global, id(self.namespace), self.name
+
     def _builtins(self) -> dict[str, Any]:
         found = self.namespace.get("__builtins__", builtins)
         return found if isinstance(found, dict) else vars(found)
@@ -205,24 +168,16 @@ class Global(Place):
         found = self.namespace.get(self.name, ABSENT)
         return found if found is not ABSENT else self._builtins().get(self.name, ABSENT)
 
-    def source(self) -> Hashable:
-        return Global, id(self.namespace)
-
-    def group(self, places: list[Global], groups: list[Group], absent: list[Absences]) -> None:
-        here = [place for place in places if place.name in self.namespace]
-        below = [place for place in places if place.name not in self.namespace]
-        if below:
-            absent.append((self.namespace, frozenset(place.name for place in below)))
-        for found, namespace in ((here, self.namespace), (below, self._builtins())):
-            if found:
-                groups.append((partial(itemgetter(*_twice([place.name for place in found])), namespace), _twice([*found])))
-
-
-_contents = attrgetter("cell_contents")
+    def condition(self, conditions: Conditions) -> str:
+        namespace, name = conditions.variable(self.namespace), conditions.variable(self.name)
+        if self.name in self.namespace:
+            return self._is_same(f"{namespace}[{name}]", conditions)
+        below = conditions.variable(self._builtins())
+        return f"{name} not in {namespace} and {self._is_same(f'{below}[{name}]', conditions)}"
 
 
 class Closure(Place):
-    """A variable of a function around."""
+    """A variable of an enclosing function."""
 
     __slots__ = ("cell",)
 
@@ -230,34 +185,75 @@ class Closure(Place):
         super().__init__(label)
         self.cell = cell
 
+    def address(self) -> Hashable:
+        return Closure, id(self.cell)
+
     def read(self) -> Any:
         try:
             return self.cell.cell_contents
         except ValueError:
             return ABSENT
 
-    def source(self) -> Hashable:
-        return Closure
-
-    def group(self, places: list[Closure], groups: list[Group], absent: list[Absences]) -> None:
-        groups.append((partial(map, _contents, [place.cell for place in places]), [*places]))
+    def condition(self, conditions: Conditions) -> str:
+        return self._is_same(f"{conditions.variable(self.cell)}.cell_contents", conditions)
 
 
-class _Named(Place):
-    """What an object has under a name.
+class Setting(Place):
+    """A setting of the context."""
 
-    held  gives the object; None when it is gone
+    __slots__ = ("get", "name")
+
+    def __init__(self, get: Callable[[str], Any], name: str):
+        super().__init__(f"the setting {name}")
+        self.get, self.name = get, name
+
+    def address(self) -> Hashable:
+        return Setting, self.name
+
+    def read(self) -> Any:
+        return self.get(self.name)
+
+    def watch(self, value: Any) -> Watch:
+        return "epoch"
+
+
+class Held(Place):
+    """A place in an object that may be freed.
+
+    held  returns the object; None once it has been freed
     """
 
-    __slots__ = ("held", "name")
+    __slots__ = ("held",)
+
+    def __init__(self, held: Reference, label: str):
+        super().__init__(label)
+        self.held = held
+
+    def address(self) -> Hashable:
+        return type(self), address_of(self.held)
+
+    def holder(self) -> Any:
+        return self.held()
+
+    def parts(self) -> list[Place]:
+        return [] if self.held() is None else [self]
+
+
+class _Named(Held):
+    """What an object has under a name."""
+
+    __slots__ = ("name",)
 
     def __init__(self, held: Reference, name: str, label: str):
-        super().__init__(label)
-        self.held, self.name = held, name
+        super().__init__(held, label)
+        self.name = name
+
+    def address(self) -> Hashable:
+        return type(self), address_of(self.held), self.name
 
 
 class Attribute(_Named):
-    """What `getattr` gives."""
+    """What `getattr` returns."""
 
     __slots__ = ()
 
@@ -287,7 +283,7 @@ class Attribute(_Named):
     def watch(self, value: Any) -> Watch:
         holder = self.held()
         kind = type(holder)
-        if "." in self.name or value is ABSENT or not is_light(value):
+        if value is ABSENT or not is_light(value):
             return "value"
         if kind is types.ModuleType:
             plain = self.name in vars(holder)
@@ -301,24 +297,16 @@ class Attribute(_Named):
             plain = _is_usual(kind) and (isinstance(static, types.MemberDescriptorType) or (own and not _is_computed(static, own)))
         return "identity" if plain else "value"
 
-    def source(self) -> Hashable:
-        return Attribute, mark(self.held)
-
-    def group(self, places: list[Attribute], groups: list[Group], absent: list[Absences]) -> None:
-        getter = attrgetter(*_twice([place.name for place in places]))
-        groups.append((partial(_all_of, self.held, getter), _twice([*places])))
+    def condition(self, conditions: Conditions) -> str:
+        return self._is_same(f"getattr({conditions.holder(self.held)}, {conditions.variable(self.name)})", conditions)
 
 
 _OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__"})
-"""What stands in a function itself."""
-
-
-def _all_of(held: Reference, getter: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
-    return getter(held())
+"""Attributes that a function itself contains."""
 
 
 def _in_class(kind: type, name: str) -> Any:
-    """What stands under `name` in a class or above it, as it was written there."""
+    """Return what a class or the first of its bases has in its `__dict__` under `name`, else ABSENT."""
     for base in kind.__mro__:
         if name in base.__dict__:
             return base.__dict__[name]
@@ -326,12 +314,16 @@ def _in_class(kind: type, name: str) -> Any:
 
 
 def _is_usual(kind: type) -> bool:
-    """Whether attributes of its instances are found in the usual way."""
+    """Return whether instances of a class look attributes up as `object` does."""
     return kind.__getattribute__ is object.__getattribute__ and getattr(kind, "__getattr__", Cell.__getattr__) is Cell.__getattr__
 
 
 def _is_computed(static: Any, own: bool) -> bool:
-    """Whether reading an attribute runs code, given what the class has, and whether the object has one of its own."""
+    """Return whether reading an attribute runs code.
+
+    static  what the class has under the name
+    own     whether the instance has an attribute of that name too
+    """
     kind = type(static)
     if own:
         return hasattr(kind, "__set__") or hasattr(kind, "__delete__")
@@ -339,13 +331,13 @@ def _is_computed(static: Any, own: bool) -> bool:
 
 
 def watch_cell(cell: Cell) -> None:
-    """From now on a change of the cell moves the epoch."""
+    """Let each change of the cell move the epoch from now on."""
     own: Any = cell.__dict__
     own.watch()
 
 
 class OwnAttribute(_Named):
-    """What stands in a cell's own `__dict__`, or is a parameter of its, where writing moves the epoch."""
+    """An entry of a cell's own `__dict__`, or one of its parameters, where a write moves the epoch."""
 
     __slots__ = ()
 
@@ -358,19 +350,3 @@ class OwnAttribute(_Named):
 
     def watch(self, value: Any) -> Watch:
         return "epoch" if is_still(value) else "value"
-
-
-class Setting(Place):
-    """A setting of the context."""
-
-    __slots__ = ("get", "name")
-
-    def __init__(self, get: Callable[[str], Any], name: str):
-        super().__init__(f"the setting {name}")
-        self.get, self.name = get, name
-
-    def read(self) -> Any:
-        return self.get(self.name)
-
-    def watch(self, value: Any) -> Watch:
-        return "epoch"

@@ -1,0 +1,116 @@
+"""Compiles the check of a graph: one function without arguments that returns whether the guards hold.
+
+Places that are compared by identity contribute a condition each, an expression such as `x3[x4] is x5`.  The text of the
+function contains only numbered variables.  The objects that they refer to, names of attributes among them, are passed as
+arguments, so nothing that the user wrote becomes part of the text, and graphs with conditions of the same form share the code.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from adjoint.runtime.graphs.guards.references import Life, Reference, Strong
+from adjoint.runtime.process.epoch import epoch
+
+__all__ = ["Conditions", "Guarded", "compiled_check"]
+
+
+class Guarded(Protocol):
+    """What is compared by a call."""
+
+    def holds(self, life: Life) -> bool: ...
+
+
+class Conditions:
+    """The conditions of one graph: expressions over numbered variables, and the objects that these stand for."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+        """The values of x0, x1, ..."""
+        self.expressions: list[str] = []
+        self.holders: list[str] = []
+        """The statements that assign h0, h1, ..., each the object of a weak reference."""
+        self._variables: dict[int, str] = {}
+        self._locals: dict[int, str] = {}
+
+    def variable(self, value: Any) -> str:
+        """Return the variable that stands for `value`."""
+        name = self._variables.get(id(value))
+        if name is None:
+            name = self._variables[id(value)] = f"x{len(self.objects)}"
+            self.objects.append(value)  # this also keeps the id from being used again
+        return name
+
+    def holder(self, held: Reference) -> str:
+        """Return the variable that stands for the object of a reference; it is None once the object has been freed."""
+        if isinstance(held, Strong):
+            return self.variable(held.value)
+        name = self._locals.get(id(held))
+        if name is None:
+            name = self._locals[id(held)] = f"h{len(self.holders)}"
+            self.holders.append(f"{name} = {self.variable(held)}()")
+        return name
+
+
+def compiled_check(
+    conditions: Conditions, life: Life, compared: int, by_epoch: Sequence[Guarded], by_value: Sequence[Guarded],
+    renew: Callable[[int], bool],
+) -> Callable[[], bool]:
+    """Return a function that says whether the guards of a graph hold.
+
+    conditions  must be true at every call
+    compared    the epoch for which `by_epoch` is known to hold
+    by_epoch    compared when the epoch has moved since
+    by_value    compared at every call, if everything else holds
+    renew       called with the epoch when a condition is false: it returns whether the places of the conditions contain
+                equal values nevertheless
+    """
+    lines = _BEGIN.copy()
+    if conditions.expressions:
+        lines += ["  try:", *[f"   {statement}" for statement in conditions.holders],
+                  f"   identical = {' and '.join(conditions.expressions)}", *_IDENTICAL]
+    if by_value:
+        lines += _BY_VALUE
+    lines += _END
+    given = "".join([f", x{i}" for i in range(len(conditions.objects))])
+    made = _compiled(f"def made({_GIVEN}{given}):\n" + "\n".join(lines))
+    return made(epoch, getattr, id, life, compared, tuple(by_epoch), tuple(by_value), renew, *conditions.objects)
+
+
+_GIVEN = "epoch, getattr, id, life, compared, by_epoch, by_value, renew"
+_BEGIN = """\
+ def holds():
+  nonlocal compared
+  now = epoch.now
+  if now != compared:
+   for place in by_epoch:
+    if not place.holds(life):
+     return False
+   compared = now""".splitlines()
+# A class of the user's may run code while an attribute is read.  Whatever it raises, lowering meets it again, in the user's line.
+_IDENTICAL = """\
+  except Exception:
+   identical = False
+  if not identical and not renew(now):
+   return False""".splitlines()
+_BY_VALUE = """\
+  for place in by_value:
+   if not place.holds(life):
+    return False""".splitlines()
+# This comes last: ids that were compared mean something only if no object has been freed.
+_END = ["  return life.lasts", " return holds"]
+
+
+_FILE = os.path.join(os.path.dirname(__file__), "<check of a graph>")
+"""Named as a file of the package: `process.location` takes functions of other files for the user's."""
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(text: str) -> Callable[..., Callable[[], bool]]:
+    """Return the function `made` that a text defines; graphs of the same form share it."""
+    namespace: dict[str, Any] = {}
+    exec(compile(text, _FILE, "exec"), namespace)
+    return namespace.pop("made")  # a function that its own namespace contains would be freed only by the garbage collector
