@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from adjoint.runtime.graphs.guards.references import Life, Reference, Strong
+from adjoint.runtime.graphs.guards.references import Life, Reference, Strong, Watched
 from adjoint.runtime.process.epoch import epoch
 
 __all__ = ["Conditions", "Guarded", "compiled_check"]
@@ -21,7 +21,7 @@ __all__ = ["Conditions", "Guarded", "compiled_check"]
 class Guarded(Protocol):
     """What is compared by a call."""
 
-    def holds(self, life: Life) -> bool: ...
+    def holds(self, watched: Watched) -> bool: ...
 
 
 class Conditions:
@@ -56,7 +56,7 @@ class Conditions:
 
 
 def compiled_check(
-    conditions: Conditions, life: Life, compared: int, by_epoch: Sequence[Guarded], by_value: Sequence[Guarded],
+    conditions: Conditions, life: Life, watched: Watched, compared: int, by_epoch: Sequence[Guarded], by_value: Sequence[Guarded],
     renew: Callable[[int], bool],
 ) -> Callable[[], bool]:
     """Return a function that says whether the guards of a graph hold.
@@ -77,17 +77,17 @@ def compiled_check(
     lines += _END
     given = "".join([f", x{i}" for i in range(len(conditions.objects))])
     made = _compiled(f"def made({_GIVEN}{given}):\n" + "\n".join(lines))
-    return made(epoch, getattr, id, life, compared, tuple(by_epoch), tuple(by_value), renew, *conditions.objects)
+    return made(epoch, getattr, id, life, watched, compared, tuple(by_epoch), tuple(by_value), renew, *conditions.objects)
 
 
-_GIVEN = "epoch, getattr, id, life, compared, by_epoch, by_value, renew"
+_GIVEN = "epoch, getattr, id, life, watched, compared, by_epoch, by_value, renew"
 _BEGIN = """\
  def holds():
   nonlocal compared
   now = epoch.now
   if now != compared:
    for place in by_epoch:
-    if not place.holds(life):
+    if not place.holds(watched):
      return False
    compared = now""".splitlines()
 # A class of the user's may run code while an attribute is read.  Whatever it raises, lowering meets it again, in the user's line.
@@ -98,7 +98,7 @@ _IDENTICAL = """\
    return False""".splitlines()
 _BY_VALUE = """\
   for place in by_value:
-   if not place.holds(life):
+   if not place.holds(watched):
     return False""".splitlines()
 # This comes last: ids that were compared mean something only if no object has been freed.
 _END = ["  return life.lasts", " return holds"]

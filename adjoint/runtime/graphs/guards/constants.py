@@ -92,7 +92,7 @@ def _keys(items: list[Any], hold: Callable[[object], None], inside: tuple[int, .
             if hold is not ignore:
                 for item in items:
                     hold(item)
-            return object, tuple(map(id, items))
+            return object, array("Q", map(id, items)).tobytes()
     return tuple([key(item, hold, inside) for item in items])
 
 

@@ -29,7 +29,7 @@ from adjoint.runtime.graphs.guards.check import Conditions, Guarded, compiled_ch
 from adjoint.runtime.graphs.guards.constants import key
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
 from adjoint.runtime.graphs.guards.places import Attribute, Closure, Global, Place, Setting, Watch, named
-from adjoint.runtime.graphs.guards.references import Life, reference
+from adjoint.runtime.graphs.guards.references import Life, Watched, reference
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.structure import items
 from adjoint.runtime.tensor.tensor import Tensor
@@ -52,8 +52,8 @@ class Guards:
         self._places: list[Place] = []
         """What the snapshot covers."""
         self._life = Life(lasts=False)
-        self._holders: list[weakref.ref[Cell]] = []
-        """Cells that contain places: their references report at once when one is freed."""
+        self._watched = Watched(self._life)
+        """Objects compared by identity, and cells that contain places: with one of them the life ends at once."""
         self._by_epoch: list[Place] = []
         self._by_identity: list[Place] = []
         self._by_value: list[Guarded] = []
@@ -121,24 +121,26 @@ class Guards:
         Places in objects that have been freed already are dropped: these were made while lowering, and nothing can change them.
         """
         life, compared = Life(), epoch.now
+        watched = Watched(life)
         parts: dict[Hashable, Place] = {}
         for place in self._recorded.values():
             for part in place.parts():
                 parts.setdefault(part.address(), part)  # cells of one class share the attributes of the class
-        watched: dict[Watch, list[Place]] = {"epoch": [], "identity": [], "value": []}
+        by: dict[Watch, list[Place]] = {"epoch": [], "identity": [], "value": []}
         for part in parts.values():
             value = part.read()
-            part.take(value, life)
-            watched[part.watch(value)].append(part)
+            part.take(value, watched)
+            by[part.watch(value)].append(part)
         self._places = [*parts.values()]
-        self._by_epoch, self._by_identity = watched["epoch"], watched["identity"]
+        self._by_epoch, self._by_identity = by["epoch"], by["identity"]
         if self._themselves:
-            containing = [_SameContainers(part, self._themselves) for part in (*self._by_epoch, *watched["value"])]
+            containing = [_SameContainers(part, self._themselves) for part in (*self._by_epoch, *by["value"])]
             self._containing = [same for same in containing if same.ids]
-        self._by_value = [*watched["value"], *self._containing]
-        holders = {id(holder): holder for part in self._places if isinstance(holder := part.holder(), Cell)}
-        self._holders = [weakref.ref(holder, life.end) for holder in holders.values()]
-        self._life = life
+        self._by_value = [*by["value"], *self._containing]
+        for part in self._places:
+            if isinstance(holder := part.holder(), Cell):
+                watched.add(holder)
+        self._life, self._watched = life, watched
         self._compile(compared)
 
     def _compile(self, compared: int) -> None:
@@ -147,7 +149,7 @@ class Guards:
             conditions.expressions.append(place.condition(conditions))
         # The function must not keep its guards alive: they would be freed only by the garbage collector.
         renew = partial(_renewed, weakref.ref(self))
-        self.holds = compiled_check(conditions, self._life, compared, self._by_epoch, self._by_value, renew)
+        self.holds = compiled_check(conditions, self._life, self._watched, compared, self._by_epoch, self._by_value, renew)
 
     def renew(self, compared: int) -> bool:
         """Return whether all places that are compared by identity contain equal values; if so, compare with these objects from now on.
@@ -162,7 +164,7 @@ class Guards:
             values.append(value)
         for place, value in zip(self._by_identity, values, strict=True):
             if id(value) != place.value_id:
-                place.take(value, self._life)
+                place.take(value, self._watched)
         self._compile(compared)
         return True
 
@@ -217,7 +219,7 @@ class _SameContainers:
                 pending += items(x) or ()
         return found
 
-    def holds(self, life: Life) -> bool:
+    def holds(self, watched: Watched) -> bool:
         return self._found() == self.ids
 
     def difference(self) -> str:

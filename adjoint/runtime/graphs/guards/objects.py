@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.constants import described, ignore, is_light, is_still, key
 from adjoint.runtime.graphs.guards.places import ABSENT, GONE, Held, Missing, OwnAttribute, Place, Watch, watch_cell, words
-from adjoint.runtime.graphs.guards.references import Life, Reference
+from adjoint.runtime.graphs.guards.references import Life, Reference, Watched
 from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.memory.machine import array_of
 from adjoint.runtime.tensor.tensor import Tensor
@@ -36,8 +36,8 @@ class _Whole(Held):
         holder = self.held()
         return GONE if holder is None else holder
 
-    def take(self, value: Any, life: Life) -> None:
-        super().take(value, life)
+    def take(self, value: Any, watched: Watched) -> None:
+        super().take(value, watched)
         self.value, self.value_id = GONE, 0  # the same object may have other attributes
         self.identities = self.identities_of(value) if self.is_determined(value) else None
 
@@ -49,7 +49,7 @@ class _Whole(Held):
         """Return the names and ids of the attributes of an object."""
         raise NotImplementedError
 
-    def holds(self, life: Life) -> bool:
+    def holds(self, watched: Watched) -> bool:
         holder = self.held()
         if holder is None:
             return False
@@ -58,7 +58,7 @@ class _Whole(Held):
         if self.key_of(holder, ignore) != self.key:
             return False
         if self.identities is not None:
-            self.take(holder, life)  # the values are equal but other objects: compare with these from now on
+            self.take(holder, watched)  # the values are equal but other objects: compare with these from now on
         return True
 
 
@@ -73,9 +73,9 @@ class Object(_Whole):
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
         return _attributes_key(value, hold, ())
 
-    def take(self, value: Any, life: Life) -> None:
-        super().take(value, life)
-        self.kept = [held for held in self.kept if held is not value]
+    def take(self, value: Any, watched: Watched) -> None:
+        super().take(value, watched)
+        self.kept = tuple([held for held in self.kept if held is not value])
 
     def is_determined(self, holder: Any) -> bool:
         own = getattr(holder, "__dict__", {})
@@ -158,8 +158,8 @@ class CellState(_Whole):
                 hold(item)
         return type(value), *[(name, key(item, hold)) for name, item in attributes.items()]
 
-    def take(self, value: Any, life: Life) -> None:
-        super().take(value, life)
+    def take(self, value: Any, watched: Watched) -> None:
+        super().take(value, watched)
         self.texts = {name: described(item) for name, item in _attributes(value).items()}
 
     def is_determined(self, holder: Any) -> bool:
@@ -244,10 +244,10 @@ class TypeOfTensor(Held):
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
         return object, id(value)
 
-    def take(self, value: Any, life: Life) -> None:
-        super().take(value, Life())
+    def take(self, value: Any, watched: Watched) -> None:
+        super().take(value, Watched(Life()))
         # The type must live even if no tensor has it for a while: equal types are one object only while it does.
-        self.kept = [value]
+        self.kept = (value,)
 
     def shown(self, value: Any) -> str:
         return value.word if isinstance(value, Missing) else str(value)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import builtins
 import types
-import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.check import Conditions
 from adjoint.runtime.graphs.guards.constants import described, is_light, is_rooted, is_still, key
-from adjoint.runtime.graphs.guards.references import Life, Reference, address_of, reference
+from adjoint.runtime.graphs.guards.references import Reference, Watched, address_of, reference
 from adjoint.runtime.tensor.parameter import Parameter
 
 __all__ = ["ABSENT", "GONE", "Attribute", "Closure", "Global", "Held", "Missing", "OwnAttribute", "Place", "Setting", "Watch", "named",
@@ -61,7 +60,7 @@ class Place:
     label     its display name
     key       identifies the value that it contained when the snapshot was taken (`constants.key`)
     was       describes that value
-    kept      references to all objects that the key identifies by their ids
+    kept      those objects that the key identifies by their ids and that cannot be watched
     value     the value itself if a strong reference to it cannot keep a cell alive, else GONE
     value_id  its id if another object with this id cannot come while the snapshot lasts, else 0
     """
@@ -72,7 +71,7 @@ class Place:
         self.label = label
         self.key: Hashable = None
         self.was = ""
-        self.kept: list[object] = []
+        self.kept: tuple[object, ...] = ()
         self.value: Any = GONE
         self.value_id = 0
 
@@ -96,22 +95,21 @@ class Place:
         """Return when to compare the place if it contains `value`."""
         return "identity" if is_light(value) and value is not ABSENT else "value"
 
-    def take(self, value: Any, life: Life) -> None:
-        """Remember `value` as what the place must contain."""
+    def take(self, value: Any, watched: Watched) -> None:
+        """Remember `value` as what the place must contain; `watched` is that of the snapshot."""
         kept: list[object] = []
 
         def hold(held: object) -> None:
-            try:
-                kept.append(weakref.ref(held, life.end))
-            except TypeError:
+            if not watched.add(held):
                 kept.append(held)
 
         self.key = self.key_of(value, hold)
-        light = is_light(value)
-        if light:
+        light, rooted = is_light(value), is_rooted(value)
+        if light and not rooted:
             hold(value)
         self.was = self.shown(value)
-        self.kept, self.value, self.value_id = kept, value if is_rooted(value) else GONE, id(value) if light else 0
+        # The id first: another thread must not compare with the id of an object that is not kept any more.
+        self.value_id, self.value, self.kept = id(value) if light else 0, value if rooted else GONE, tuple(kept)
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
         """Return the key of `value`, and call `hold` with each object that it identifies by its id."""
@@ -134,8 +132,8 @@ class Place:
             return f"id({expression}) == {conditions.variable(self.value_id)}"
         return f"{expression} is {conditions.variable(self.value)}"
 
-    def holds(self, life: Life) -> bool:
-        """Return whether the place contains what it contained; `life` is that of the snapshot."""
+    def holds(self, watched: Watched) -> bool:
+        """Return whether the place contains what it contained; `watched` is that of the snapshot."""
         value = self.read()
         return id(value) == self.value_id or key(value) == self.key
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Life", "Reference", "Strong", "address_of", "reference"]
+__all__ = ["Life", "Reference", "Strong", "Watched", "address_of", "reference"]
 
 Reference = Callable[[], Any]
 """Returns an object, or None once it has been freed."""
@@ -56,3 +56,23 @@ class Life:
         ended, self.ended = self.ended, None
         if ended is not None:
             ended()
+
+
+class Watched:
+    """Weak references to the objects that a snapshot compares by identity, one for each object."""
+
+    __slots__ = ("_end", "_references")
+
+    def __init__(self, life: Life) -> None:
+        # The life must not refer to this: the references refer to the life.
+        self._end = life.end
+        self._references: dict[int, weakref.ref[Any]] = {}
+
+    def add(self, x: object) -> bool:
+        """End the life when `x` is freed.  Return False if its class does not support weak references."""
+        if id(x) not in self._references:
+            try:
+                self._references[id(x)] = weakref.ref(x, self._end)
+            except TypeError:
+                return False
+        return True
