@@ -6,8 +6,8 @@ from adjoint.ir.errors import MISTAKES, Mistake
 
 __all__ = ["NOT_STANDALONE"]
 
-NOT_STANDALONE = MISTAKES["E160"] = Mistake("E160", "no place in a C file of its own", """
-`dump-ir --standalone` writes C for straight code on tensors of known size. Hooks, prints and other calls of Python, branches and
-loops that depend on tensors, and state that is written have no place in it. Take them out, pass Python numbers for what decides
-a branch (--args "f32[3], 2"), or dump what one run did, with --trace.
+NOT_STANDALONE = MISTAKES["E160"] = Mistake("E160", "cannot be written as standalone C", """
+`dump-ir --standalone` writes C for straight-line code on tensors of known size. It supports no hooks, prints or other calls of Python,
+no branches and loops that depend on tensors, and no writes of state. Remove them, pass Python numbers for the conditions of
+branches (--args "f32[3], 2"), or dump what one run did, with --trace.
 """)

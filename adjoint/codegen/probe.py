@@ -24,7 +24,7 @@ def check_arithmetic(library: Library, command: list[str]) -> None:
     if _bits(_computed(*ARGUMENTS)) != _bits(EXPECTED):  # loading it has changed how this thread computes
         _ffi.cast("void (*)(void)", library.address("adjoint_probe_restore"))()
     if _bits(computed) != _bits(EXPECTED):
-        raise CompilerError(command, f"it does not compute as IEEE 754 says: {computed}, not {EXPECTED}")
+        raise CompilerError(command, f"it does not follow IEEE 754: it computes {computed}, not {EXPECTED}")
 
 
 def _bits(values: list[float]) -> bytes:

@@ -193,7 +193,7 @@ class _FunctionText:
         if isinstance(node.op, Read):
             return
         if not node.op.can_lower or node.regions or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
-            raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is not straight code on tensors of known size")
+            raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is not straight-line code on tensors of known size")
 
     def _node(self, node: Node, places: Container[Value]) -> None:
         lowered = self.kernels.lowered(node)

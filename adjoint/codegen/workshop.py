@@ -286,7 +286,7 @@ def _compiled(
         folder.create(f"{work}/{unit}.c", text.encode())
         toolchain.compile(f"{unit}.c", f"{unit}.so", extra, folder=folder.place(work), limit=limit)
         if folder.status(f"{work}/{unit}.so") is None:
-            raise CompilerError(toolchain.command, "it reports success and has written nothing")
+            raise CompilerError(toolchain.command, "it reports success, but has written nothing")
         library = store.add_library(unit, f"{work}/{unit}.so")
         folder.rename(f"{work}/{unit}.c", f"library/{unit}.c")
     return library

@@ -68,25 +68,25 @@ Every result has its type at its name; a function ends with `return`, a region w
 """)
 
 CHARACTER = _mistake("E101", "unexpected character", """
-The text holds a character that begins no word of the language. Names are letters, digits and `_`, followed by versions
-such as `.1` and by `'` for a cotangent; symbols begin with `@`; strings stand in double quotes; `#` begins a comment.
+The text has a character that no word of the language begins with. Names consist of letters, digits and `_`, followed by versions
+such as `.1` and by `'` for a cotangent; symbols begin with `@`; strings are in double quotes; `#` begins a comment.
 """)
 
 UNKNOWN_OP = _mistake("E102", "unknown op", """
-No op has this name. An op whose effect must keep its place bears a `!`, which is part of its name as written:
+No op has this name. The name of an op whose effect must keep its place ends in `!`, which is part of the name:
 `callback! @log(x)`, `write! @w(x)`. `docs/ir.md` lists all ops.
 """)
 
 UNKNOWN_VALUE = _mistake("E103", "unknown value", """
-A name is used that no earlier line defines where it can be seen. A region sees the values of the regions around it, but
-what is defined inside a region is seen only there: yield it.
+A name is used that no earlier line defines in this region or in one around it. A region sees the values of the regions around it, but
+a value that is defined inside a region is visible only there: yield it.
 
     y: f32 = if c {
       t: f32 = neg(x)
       yield t
     } else {
       yield x
-    }                      # `t` is not seen from here on, `y` is
+    }                      # `t` is not visible from here on, `y` is
 """)
 
 DUPLICATE_NAME = _mistake("E104", "name defined twice", """
@@ -106,16 +106,16 @@ operands as `name=value`; a value is a number, `true`, `false`, a string, a type
 """)
 
 WRONG_COUNT = _mistake("E107", "wrong count", """
-The number of operands, results or carried values is not what the op or the function takes.
+The number of operands, results or carried values is not the one that the op or the function takes.
 """)
 
 WRONG_OPERANDS = _mistake("E108", "operands do not fit", """
-The op does not take operands of these types. Ops never convert: both operands of an `add` have one dtype, and `cast`
-converts. Shapes broadcast as in NumPy.
+The op does not take operands of these types. Ops never convert: both operands of an `add` must have the same dtype; use `cast`
+to convert. Shapes broadcast as in NumPy.
 """)
 
 UNKNOWN_SYMBOL = _mistake("E109", "unknown symbol", """
-An `@symbol` is used that the module does not declare as what it is used for. Parameters, hosts and functions are
+An `@symbol` is used that the module does not declare, or declares as something else. Parameters, hosts and functions are
 declared at the top level:
 
     param @w : f32[4, 3]
@@ -133,7 +133,7 @@ A constant cannot be a value of the dtype it names, or no dtype has that name. L
 """)
 
 TOO_DEEP = _mistake("E112", "nested too deeply", """
-Regions, types or locations are nested more deeply than the parser follows. Move inner regions into functions of their
+Regions, types or locations are nested more deeply than the parser supports. Move inner regions into functions of their
 own, and `call` them.
 """)
 
@@ -152,7 +152,7 @@ take none.
 """)
 
 BROKEN_STRUCTURE = _mistake("E120", "malformed structure", """
-The verifier found a node that is not built as its op demands: wrong number of operands, results or regions, or an
+The verifier found a node that is not built as its op requires: wrong number of operands, results or regions, or an
 effect that is not marked by `!`. Texts are checked when they are parsed; this comes from a pass.
 """)
 
@@ -166,17 +166,17 @@ Two nodes or regions define the same value. A pass that copies a node must make 
 """)
 
 TYPE_DIFFERS = _mistake("E123", "type differs from inference", """
-The type a value bears is not the one its op infers from the operands, or inference refuses the operands.
+The type of a value is not the one that its op infers from the operands, or the op does not accept the operands.
 """)
 
 STACK_REUSED = _mistake("E124", "stack used twice", """
 A value of type `stack<T>` is used at most once on any path, so that it can be updated in place. `push` and `pop` give
-the new stack: go on with that. A loop takes a stack in as a carried value; its body must not use a stack from outside, and the
+the new stack: use that from then on. A loop takes a stack in as a carried value; its body must not use a stack from outside, and the
 test of a `while` must not use one at all.
 """)
 
 REGION_RESULTS = _mistake("E125", "region results do not match", """
-What a region yields does not match what the op around it carries or gives: count and types are the same for both
+The values that a region yields do not match the op around it: count and types must be the same for both
 branches of an `if`, for the carried values of a loop, and for the results of a `cell`; the test of a `while` yields one
 bool.
 """)
@@ -190,12 +190,12 @@ BAD_CONSTANT = _mistake("E127", "bad constant", """
 A literal is not a scalar, or its value is not one of its dtype.
 """)
 
-TRACE_MISUSED = _mistake("E128", "trace used otherwise", """
-A value of type `trace<..>` is what `record` gives, and `pull!` is what uses it, in the same region or in one within. It is no
-argument or result of a function; no region yields it, no loop carries it, no stack or tuple holds it.
+TRACE_MISUSED = _mistake("E128", "misused trace", """
+Only `record` returns a value of type `trace<..>`, and only `pull!` uses it, in the same region or inside of it. It cannot be an
+argument or result of a function, be yielded by a region, be carried by a loop, or be put into a stack or tuple.
 
     y: f32, t: trace<f32 -> f32[3]> = record of=1 carry (x: f32[3] = a) { ... }
     x': f32[3] = pull!(t, 1.0_f32)
 
-What is needed outside of a branch or a loop is the gradient: pull inside, and yield that.
+To use a gradient outside of a branch or a loop, pull inside, and yield the gradient.
 """)

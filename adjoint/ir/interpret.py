@@ -196,7 +196,7 @@ class Interpreter:
             case Draw(seed=seed):
                 return (self.draw(seed),)
             case Differentiated() | Pull():
-                raise ValueError(f"`{node.op.name}` at {node.loc} has no meaning of its own: run the pass `differentiate` first, "
+                raise ValueError(f"`{node.op.name}` at {node.loc} cannot be interpreted: run the pass `differentiate` first, "
                                  "which puts the nodes that compute it in its place")
             case Write(symbol=symbol):
                 self.state[symbol] = operands[0]

@@ -94,7 +94,7 @@ def _parsed(source: SourceText, start: str) -> Tree[Token]:
         raise _unexpected_token(error, source) from None
     except UnexpectedCharacters as error:
         loc = At(source.name, error.line, error.column)
-        label = "this string does not end on its line" if error.char == '"' else f"{error.char!r} begins no word here"
+        label = "this string does not end on its line" if error.char == '"' else f"{error.char!r} cannot start a word here"
         raise errors.CHARACTER.at(loc, label, source) from None
     except UnexpectedInput as error:
         raise errors.SYNTAX.at(At(source.name, 1, 1), str(error), source) from None
@@ -128,7 +128,7 @@ def _unexpected_token(error: Any, source: SourceText) -> CompileError:
         return errors.UNKNOWN_TYPE.at(loc, f"`{token}` is not a type", source, help=help_)
     help_ = ""
     if "NAME" in expected and str(token) in KEYWORDS:
-        help_ = f"`{token}` is a word of the language; call the value `{token}.1`"
+        help_ = f"`{token}` is a keyword; call the value `{token}.1`"
     return errors.SYNTAX.at(loc, wanted, source, help=help_)
 
 
@@ -308,11 +308,11 @@ class _FunctionReader:
         region = self._region(block, params, last="RETURN")
         expected, returned = self._module.signatures[name].results, block.children[-1]
         if len(region.results) != len(expected):
-            label = f"`@{name}` gives {len(expected)} results, {len(region.results)} are returned"
+            label = f"`@{name}` declares {len(expected)} results, but returns {len(region.results)}"
             raise errors.WRONG_COUNT.at(self._place(returned if returned.children else symbol_token), label, self._source)
         for token, atom, type_ in zip(returned.children, region.results, expected, strict=True):
             if atom.type is not type_:
-                label = f"`{token}` is {atom.type}, the function gives {type_}"
+                label = f"`{token}` is {atom.type}, but the function declares {type_}"
                 raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
         return Function(name, region, vjp, loc)
 
@@ -378,11 +378,11 @@ class _FunctionReader:
         condition, taken, other = tree.children
         atom = self._atom(condition)
         if atom.type is not scalar(BOOL):
-            raise errors.WRONG_TYPE.at(self._place(condition), f"a condition is a bool, this is {atom.type}", self._source)
+            raise errors.WRONG_TYPE.at(self._place(condition), f"a condition must be a bool, but this is {atom.type}", self._source)
         regions = self._region(taken, ()), self._region(other, ())
         for token, first, second in zip(other.children[-1].children, regions[0].results, regions[1].results, strict=False):
             if first.type is not second.type:
-                label = f"the other branch yields {first.type} here, this one {second.type}"
+                label = f"the other branch yields {first.type} here, and this one {second.type}"
                 raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
         return _op("if"), (atom,), regions, self._module.location(taken.children[0], tree)
 
@@ -391,7 +391,7 @@ class _FunctionReader:
         bounds = [self._atom(bound) for bound in (start, stop, step)]
         for item, atom in zip((start, stop, step), bounds, strict=True):
             if atom.type is not scalar(I64):
-                raise errors.WRONG_TYPE.at(self._place(item), f"a bound is i64, this is {atom.type}", self._source)
+                raise errors.WRONG_TYPE.at(self._place(item), f"a bound must be i64, but this is {atom.type}", self._source)
         position = self._param(index, scalar(I64))
         params, initial = self._carried(carry)
         region = self._region(block, [position, *params])
@@ -429,7 +429,7 @@ class _FunctionReader:
             raise errors.WRONG_COUNT.at(self._place(sens if sens.children else of), label, self._source)
         for token, ct, y in zip(sens.children if sens is not None else (), cotangents, region.results, strict=False):
             if ct.type is not y.type:
-                label = f"`{token}` is {ct.type}, the value it is the cotangent of is {y.type}"
+                label = f"`{token}` is {ct.type}, but it is the cotangent of a value of type {y.type}"
                 raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
         return _op("gradient", **attributes), [*initial, *cotangents], (region,), loc
 
@@ -462,7 +462,7 @@ class _FunctionReader:
             token, item, _ = binding.children
             type_ = self._module.type(item)
             if atom.type is not type_:
-                label = f"`{token}` is {type_} and begins with a {atom.type}"
+                label = f"`{token}` is {type_}, but its initial value is {atom.type}"
                 raise errors.WRONG_TYPE.at(self._place(binding), label, self._source)
             params.append(self._param(token, type_))
         return params, initial
@@ -475,7 +475,7 @@ class _FunctionReader:
             raise errors.WRONG_COUNT.at(where, label, self._source, help="yield the next value of each carried one")
         for token, param, atom in zip(yielded.children, params, region.results, strict=True):
             if param.type is not atom.type:
-                label = f"`{param.hint}` is carried as {param.type}, this is {atom.type}"
+                label = f"`{param.hint}` is carried as {param.type}, but this is {atom.type}"
                 raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
 
     # Ops, operands and attributes.
@@ -590,7 +590,7 @@ class _FunctionReader:
         name = str(token)
         if is_reserved(name):
             help_ = f"call the value `{name}.1`"
-            raise errors.SYNTAX.at(self._place(token), f"`{name}` is a word of the language", self._source, help=help_)
+            raise errors.SYNTAX.at(self._place(token), f"`{name}` is a keyword", self._source, help=help_)
         if name in self._known:
             first = Note("it is defined here", self._known[name])
             help_ = f"call one of them `{name}.1`"
@@ -613,9 +613,9 @@ class _FunctionReader:
     def _unknown_value(self, token: Token) -> CompileError:
         name = str(token)
         if name in self._known:
-            note = Note(f"`{name}` is defined here, where it cannot be seen from the place of use", self._known[name])
+            note = Note(f"`{name}` is defined here, and visible only in this region", self._known[name])
             return errors.UNKNOWN_VALUE.at(
-                self._place(token), f"`{name}` cannot be seen here", self._source, notes=(note,),
+                self._place(token), f"`{name}` is not visible here", self._source, notes=(note,),
                 help="a value of a region leaves it through `yield`; a value is defined before it is used",
             )
         visible = [known for scope in self._scopes for known in scope]
@@ -630,7 +630,7 @@ class _FunctionReader:
         dtype = DTYPES.get(suffix)
         if dtype is None or dtype is BOOL:
             known = [name for name in DTYPES if name != "bool"]
-            label = f"`{suffix}` is no dtype of numbers"
+            label = f"`{suffix}` is not a dtype of numbers"
             raise errors.BAD_LITERAL.at(self._place(token), label, self._source, help=f"they are {', '.join(known)}")
         return self._number(token, number, dtype)
 
@@ -638,7 +638,7 @@ class _FunctionReader:
         try:
             value = float(number) if dtype.is_float else int(number)
         except ValueError:
-            label = f"`{number}` is no integer" if len(number) < 100 else "the number has too many digits"
+            label = f"`{number}` is not an integer" if len(number) < 100 else "the number has too many digits"
             raise errors.BAD_LITERAL.at(self._place(token), label, self._source) from None
         if dtype.is_float:
             value = rounded(value, dtype)

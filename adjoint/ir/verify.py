@@ -30,7 +30,7 @@ def verify_module(module: Module) -> None:
     for symbol, function in module.functions.items():
         if symbol != function.symbol:
             _Verifier(function, module).fail(
-                errors.BROKEN_STRUCTURE, function, f"the module calls it `@{symbol}`, it calls itself `@{function.symbol}`"
+                errors.BROKEN_STRUCTURE, function, f"the module lists it as `@{symbol}`, but its own name is `@{function.symbol}`"
             )
         verify_function(function, module)
 
@@ -212,14 +212,14 @@ class _Verifier:
         for atom in atoms:
             if isinstance(atom, Value) and isinstance(atom.type, StackType):
                 if atom in used:
-                    self.fail(errors.STACK_REUSED, at, f"`{atom.hint}` was used before; go on with the stack it gave")
+                    self.fail(errors.STACK_REUSED, at, f"`{atom.hint}` was used before; use the stack that `push` or `pop` returned")
                 used.add(atom)
 
     def _check_loop(self, node: Node) -> None:
         for region in node.regions:
             for value in free_of(region):
                 if isinstance(value.type, StackType):
-                    self.fail(errors.STACK_REUSED, node, f"each round uses `{value.hint}` again; carry it")
+                    self.fail(errors.STACK_REUSED, node, f"each iteration uses `{value.hint}` again; carry it")
         if node.op.name == "while":
             test = node.regions[0]
             used = [atom for inner in walk(test) for atom in inner.operands] + list(test.results)

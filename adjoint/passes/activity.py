@@ -162,7 +162,7 @@ class Activity:
                 self._attaches = True
             elif isinstance(op, Write):
                 if op.symbol in active:
-                    raise errors.NoGradient.of(errors.LEAF_WRITTEN, node.loc, f"@{op.symbol}: lift-state comes first")
+                    raise errors.NoGradient.of(errors.LEAF_WRITTEN, node.loc, f"@{op.symbol} is written here: run `lift-state` first")
             elif not op.cuts and any(x in active for x in node.operands):
                 active.update(value for value in node.results if differentiable(value.type))
 

@@ -439,7 +439,7 @@ def _pull_call(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
     assert isinstance(op, Call)
     rule = module.functions[op.symbol].vjp if module is not None else None
     if module is None or rule is None:
-        why = f"@{op.symbol} is called by itself: a call is inlined before its gradient is taken, and recursion has no gradient"
+        why = f"@{op.symbol} calls itself: calls are inlined before the gradient is taken, so recursion has no gradient"
         raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why)
 
     def pull(side: Sweep, cts: Sequence[Atom | None]) -> None:
@@ -453,7 +453,7 @@ def _pull_call(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
 
 def _refuse_pull(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> NoReturn:
-    why = "this trace comes from outside of the function: `record` and `pull!` must stand in one function"
+    why = "this trace comes from outside of the function: `record` and `pull!` must be in the same function"
     raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why)
 
 

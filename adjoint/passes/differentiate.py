@@ -174,7 +174,7 @@ class _Expander(Rewriter):
             op = node.op
             read = isinstance(op, Read) and op.symbol not in self._written
             if op.effect is not Effect.PURE and not read:
-                label = f"it needs the rounds of a loop that runs `{op.name}`, which happens once"
+                label = f"it would run a loop again that contains `{op.name}`, which must run once"
                 raise errors.NoGradient.of(errors.PULLED_IN_LOOP, pull.loc, label)
         return found
 

@@ -41,11 +41,11 @@ NOT_A_PIPELINE = _mistake(
     "E140",
     "not a pipeline",
     """
-A pipeline is written as passes with commas between them, options in braces:
+A pipeline is a list of passes separated by commas, with options in braces:
 
     inline,grad{wrt=[x, @w]},simplify,cse,dce
 
-Names of passes and options are listed in the help of the message. A list stands in brackets; a symbol may bear its `@`;
+The help of the message lists the names of passes or options. A list is in brackets; a symbol may be written with its `@`;
 a size is written `b:4`.
 """,
 )
@@ -61,7 +61,7 @@ symbol, as in `grad{wrt=[x, @w]}`. The function has no such parameter and the mo
 
 STATE_UNDER_PULLBACK = _mistake(
     "E142",
-    "state under a pullback of its own",
+    "state in a function with its own pullback",
     """
 The function names its pullback (`vjp @f.bprop`), and it reads or writes parameters of the module. `lift-state` would turn
 these into arguments and results, for which the given pullback has no cotangents. Pass the parameters as arguments
@@ -73,7 +73,7 @@ TEST_WRITES = _mistake(
     "E143",
     "the test of a loop writes state",
     """
-The test of a `while` runs once more than its body, and a parameter that it writes cannot be carried from round to round.
+The test of a `while` runs once more than its body, and a parameter that it writes cannot be carried from one iteration to the next.
 Move the write into the body.
 """,
 )
@@ -83,9 +83,9 @@ NO_GRADIENT = _mistake(
     "no gradient",
     """
 A gradient was asked for through an op that has none; the message says why. Either the value does not matter for the
-gradient (then `stop_gradient` says so), or the op can be written with others that have gradients, or it gets a pullback of
-its own: a cell with a `bprop`, a function with `vjp`. Where sizes have names, `f32[b, 3]`, some gradients need `specialize`
-before: the pass that puts numbers in their place.
+gradient (then mark it with `stop_gradient`), or the op can be replaced by others that have gradients, or you write its pullback:
+a cell with a `bprop`, a function with `vjp`. If sizes have names, `f32[b, 3]`, some gradients need the pass `specialize`
+first, which replaces the names by numbers.
 """,
 )
 
@@ -94,7 +94,7 @@ LEAF_WRITTEN = _mistake(
     "a parameter is written where its gradient is asked for",
     """
 A gradient with respect to a parameter of the module is one sum over its reads, and a write in between would make them reads
-of different values. Put `lift-state` before `grad`: it makes the parameter an argument, by which you differentiate.
+of different values. Put `lift-state` before `grad`: it turns the parameter into an argument, and you differentiate with respect to that.
 
     lift-state,grad{wrt=[x, w]}
 """,
@@ -104,8 +104,8 @@ ATTACHED_IN_TEST = _mistake(
     "E146",
     "a callback attached in the test of a loop",
     """
-`attach!` in the test of a `while` hangs a callback on a value once more than the loop runs, which is nowhere given a meaning.
-Attach it in the body.
+The test of a `while` runs once more than its body, so `attach!` in it would attach a callback once more than the loop runs.
+That has no defined meaning. Attach the callback in the body.
 """,
 )
 
@@ -113,8 +113,8 @@ PULLED_IN_LOOP = _mistake(
     "E147",
     "a trace pulled in a loop",
     """
-A `pull!` in a loop, of a `record` outside of it, takes apart what the loops of the recorded region have kept, once in every round.
-For that they are run again, and one of these has effects: it writes, draws random numbers or calls the host. Record inside of the
-loop, or pull outside of it.
+A `pull!` is in a loop, and its `record` is outside. In every iteration the `pull!` needs the values that the loops of the recorded region
+have kept, so these loops are run again. One of them has effects that must not be repeated: it writes, draws random numbers or calls
+Python. Record inside of the loop, or pull outside of it.
 """,
 )

@@ -82,7 +82,7 @@ def _lifted(function: Function, module: Module, touched: dict[str, _Touched]) ->
     if not mine.all:
         return function
     if function.vjp is not None:
-        label = f"@{function.symbol} has a pullback of its own and touches {', '.join('@' + s for s in mine.all)}"
+        label = f"@{function.symbol} has its own pullback, and reads or writes {', '.join('@' + s for s in mine.all)}"
         raise errors.STATE_UNDER_PULLBACK.at(function.loc, label)
     params = {symbol: Value(module.params[symbol], symbol) for symbol in mine.all}
     lifter = _Lifter(module, touched, params)
@@ -174,7 +174,7 @@ class _Lifter(Rewriter):
         """Return a loop that carries what is written inside."""
         *tests, body = node.regions
         if self._written(tests):
-            raise errors.TEST_WRITES.at(node.loc, "here", help="move the write into the body")
+            raise errors.TEST_WRITES.at(node.loc, "this write is in the test of a loop", help="move the write into the body")
         start = [became(atom, known) for atom in node.operands] + [self.now[s] for s in written]
         before = dict(self.now)
         state = {symbol: Value(self.now[symbol].type, symbol) for symbol in written}

@@ -265,7 +265,7 @@ class _Reader:
             return int(word)
         if hint is str:
             return word
-        raise _mistake(f"`{word}` does not fit the option {of}", "")
+        raise _mistake(f"`{word}` is not a valid value of the option {of}", "")
 
 
 def _option_text(value: Any) -> str:

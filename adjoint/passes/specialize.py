@@ -55,5 +55,5 @@ class Specialize(Pass):
 def _size(text: str) -> tuple[str, int]:
     name, _, number = text.partition(":")
     if not number.isdecimal():
-        raise errors.NOT_A_PIPELINE.at(UNKNOWN, f"`{text}` is no size: sizes are written `b:4`")
+        raise errors.NOT_A_PIPELINE.at(UNKNOWN, f"`{text}` is not a size: sizes are written `b:4`")
     return name, int(number)

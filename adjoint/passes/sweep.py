@@ -124,7 +124,7 @@ class Sweep:
             except NotDifferentiable as error:
                 raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, str(error)) from error
             except NamedSizes as error:
-                why = f"the gradient of `{node.op.name}` needs numbers for sizes, and {error}: specialize comes first"
+                why = f"the gradient of `{node.op.name}` needs known sizes ({error}): run the pass `specialize` first"
                 raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why) from error
             new = {value for made in side.b.nodes[before:] for value in made.results}
             for atom, ct in zip(node.operands, pulled, strict=True):
@@ -187,7 +187,7 @@ class Sweep:
             case type_:
                 name = hint.removesuffix("'")
                 raise errors.NoGradient.of(
-                    errors.NO_GRADIENT, self.b.loc, f"`{name}` is used more than once, and gradients of a {type_} have no sum")
+                    errors.NO_GRADIENT, self.b.loc, f"`{name}` is used more than once, and gradients of type {type_} cannot be added")
 
     # paths
 

@@ -453,7 +453,7 @@ def test_a_parameter_that_is_written_is_lifted_first() -> None:
       z: f64 = mul(y, w.1)
       return z
     }"""
-    with pytest.raises(NotDifferentiable, match="lift-state comes first"):
+    with pytest.raises(NotDifferentiable, match="run `lift-state` first"):
         gradient(parse_module(text), "grad{wrt=[@w]}")
     module = gradient(parse_module(text), "lift-state,grad{wrt=[x, w]},dce")
     x, w = 1.5, 0.7
@@ -520,7 +520,7 @@ def test_a_cell_with_a_bprop_of_its_own() -> None:
 @pytest.mark.parametrize(("text", "why"), [
     ("func @f(s: stack<f64>) -> f64 {\n  r: stack<f64>, y: f64 = pop(s)\n  q: stack<f64>, z: f64 = pop(s)\n"
      "  p: f64 = mul(y, z)\n  return p\n}",
-     "`s` is used more than once, and gradients of a stack<f64> have no sum"),
+     "`s` is used more than once, and gradients of type stack<f64> cannot be added"),
     ("func @f(t: trace<f64 -> f64>, s: f64) -> f64 {\n  x': f64 = pull!(t, s)\n  return x'\n}", "this trace comes from outside"),
     ("func @f(s: stack<f64>, x: f64) -> tuple<stack<f64>, f64> {\n  t: tuple<stack<f64>, f64> = group(s, x)\n  return t\n}",
      "a tuple of other things than tensors and tuples has no gradient"),

@@ -122,7 +122,7 @@ class Collective(Op):
     def check_parts(self, x: TensorType, ranks: int) -> TensorType:
         """The type of one of so many equal parts of `x` along its first axis."""
         if not x.rank or x.shape[0] % ranks:  # pyright: ignore[reportOperatorIssue] - collectives have static sizes
-            raise mistake(self, "input", f"of a first dimension that is a multiple of the {ranks} processes", x)
+            raise mistake(self, "input", f"of a first dimension that is a multiple of the number of processes, {ranks}", x)
         return x.with_shape((x.shape[0] // ranks, *x.shape[1:]))  # pyright: ignore[reportOperatorIssue] - as above
 
 
@@ -207,7 +207,8 @@ class Reduce(Collective):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         if self.reduction != "sum":
-            raise NotDifferentiable(f"the gradient of {self.name} is that of a sum only: of 'all_reduce!' it is there for others too")
+            raise NotDifferentiable(f"{self.name} has a gradient for the reduction 'sum' only, but got '{self.reduction}'; "
+                                    "'all_reduce!' has one for the others")
         return b.emit_node(Broadcast(self.root, self.group), [ct]).results
 
 
@@ -270,7 +271,7 @@ class ReduceScatter(Collective):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         if self.reduction not in ("sum", "avg"):
-            raise NotDifferentiable(f"the gradient of {self.name} is that of a sum or an average only")
+            raise NotDifferentiable(f"{self.name} has a gradient for the reductions 'sum' and 'avg' only, but got '{self.reduction}'")
         if self.reduction == "avg":
             ct = b.div(ct, b.constant(float(self.ranks), ct.type.dtype))
         return b.emit_node(AllGather(self.ranks, self.group), [ct]).results

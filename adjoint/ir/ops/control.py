@@ -70,7 +70,7 @@ class For(RegionOp):
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
         if len(operands) < 3 or any(bound is not scalar(I64) for bound in operands[:3]):
-            raise mistake(self, "range", "three i64", operands[:3], TypeError)
+            raise mistake(self, "range", "three numbers of type i64", operands[:3], TypeError)
         _expect_regions(self, regions, 1)
         (body,) = regions
         carried = list(operands[3:])
@@ -101,7 +101,7 @@ class While(RegionOp):
         _expect_regions(self, regions, 2)
         test, body = regions
         if test.params != body.params:
-            raise mistake(self, "regions", "over the same carried values", [*test.params, *body.params], TypeError)
+            raise mistake(self, "regions", "of the same carried types", [*test.params, *body.params], TypeError)
         _expect_types(self, "parameters", list(operands), [p.type for p in body.params])
         _expect_types(self, "test", [scalar(BOOL)], [a.type for a in test.results])
         _expect_types(self, "yield", list(operands), [a.type for a in body.results])
@@ -179,7 +179,7 @@ class Differentiated(RegionOp):
         if len(set(self.by)) != len(self.by) or len(self.weights) != len(self.by):
             raise mistake(self, "by", "different symbols, each with its type", f"{self.by} of {_typed(self.weights)}")
         if not all(isinstance(t, TensorType) for t in (*params, *outputs[: self.of])):
-            raise mistake(self, "region", "over tensors", _typed([*params, *outputs[: self.of]]), TypeError)
+            raise mistake(self, "region", "a function of tensors", _typed([*params, *outputs[: self.of]]), TypeError)
         _expect_types(self, "parameters", list(operands[: len(params)]), params)
         return params, outputs
 

@@ -33,7 +33,8 @@ class _HostCall(Op):
     """Python that runs in the middle of a gradient: only the tape that records what it computes can differentiate it."""
 
     def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
-        raise NotDifferentiable(f"{self.name} @{self.symbol} runs Python: it is differentiated on the tape only")
+        raise NotDifferentiable(
+            f"{self.name} @{self.symbol} calls Python, which has no gradient in IR: take the gradient in Python, with `grad`")
 
 
 @operation

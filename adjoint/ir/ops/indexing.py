@@ -104,7 +104,7 @@ def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer,
 
 def _out_of_range(op: Op, axis: int) -> Exception:
     """What status 1 of a kernel means; the reference, run on the same operands, names the index."""
-    return mistake(op, "indices", f"in range along axis {axis}", "an index that is not", IndexError)
+    return mistake(op, "indices", f"in range along axis {axis}", "an index out of range", IndexError)
 
 
 GATHERS: tuple[Sample, ...] = (
@@ -202,7 +202,7 @@ class GatherGradient(Op):
         _check_indices(self, indices)
         check_axis(self, self.axis, self.to.rank)
         if ct is not tensor(self.to.dtype, _gathered(self.to.shape, indices.shape, self.axis)):
-            raise mistake(self, "ct", f"what is gathered from {self.to} by {indices}", ct)
+            raise mistake(self, "ct", f"of the shape that gathering from {self.to} by {indices} gives", ct)
         return self.to
 
     def reference(self, ct: Array, indices: Array) -> Array:
@@ -252,7 +252,7 @@ class ScatterAdd(Op):
         if x.dtype is BOOL:
             raise mistake(self, "x", "a tensor of numbers", x, TypeError)
         if updates is not x.with_shape(_gathered(x.shape, indices.shape, self.axis)):
-            raise mistake(self, "updates", f"what is gathered from {x} by {indices}", updates)
+            raise mistake(self, "updates", f"of the shape that gathering from {x} by {indices} gives", updates)
         return x
 
     def reference(self, x: Array, indices: Array, updates: Array) -> Array:
@@ -304,7 +304,7 @@ class OneHot(Op):
         _check_indices(self, indices)
         check_axis(self, self.axis, indices.rank + 1)
         if self.depth < 0:
-            raise mistake(self, "depth", "not negative", self.depth)
+            raise mistake(self, "depth", "non-negative", self.depth)
         return tensor(self.to, (*indices.shape[: self.axis], self.depth, *indices.shape[self.axis :]))
 
     def reference(self, indices: Array) -> Array:

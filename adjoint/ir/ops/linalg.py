@@ -101,7 +101,8 @@ class MatMul(Op):
         m, inner = (a.shape[-1], a.shape[-2]) if self.ta else (a.shape[-2], a.shape[-1])
         again, n = (b.shape[-1], b.shape[-2]) if self.tb else (b.shape[-2], b.shape[-1])
         if inner != again:
-            raise mistake(self, "b", f"a matrix with {inner} rows{' (transposed)' if self.tb else ''}, to multiply {a}", b)
+            lines, left = "columns" if self.tb else "rows", f"the transpose of {a}" if self.ta else f"{a}"
+            raise mistake(self, "b", f"a matrix with {inner} {lines} to be multiplied by {left}", b)
         try:
             lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])
         except ValueError:
@@ -263,11 +264,12 @@ class _Convolution(Op):
         if x.dtype is not w.dtype:
             raise mistake(self, "w", f"of dtype {x.dtype}, as 'x'", w, TypeError)
         if min(self.stride) < 1 or min(self.dilation) < 1 or self.groups < 1:
-            raise mistake(self, "stride", "positive, as dilation and groups", (self.stride, self.dilation, self.groups))
+            raise mistake(self, "stride", "positive, and so must dilation and groups", (self.stride, self.dilation, self.groups))
         if min(min(side) for side in self.padding) < 0:
-            raise mistake(self, "padding", "not negative", self.padding)
+            raise mistake(self, "padding", "non-negative", self.padding)
         if x.shape[1] != w.shape[1] * self.groups:
-            raise mistake(self, "w", f"[o, {x.shape[1]} / groups={self.groups}, kh, kw] for {x}", w)
+            channels = f"i * groups = {x.shape[1]}, the channels of x, where groups={self.groups}"
+            raise mistake(self, "w", f"of shape [o, i, kh, kw] with {channels}", w)
         if w.sizes[0] % self.groups:
             raise mistake(self, "groups", f"a divisor of the {w.shape[0]} output channels", self.groups)
         sizes: list[Any] = []
@@ -276,7 +278,7 @@ class _Convolution(Op):
         ):
             room = size + before + after - dilation * (kernel - 1) - 1
             if isinstance(room, int) and room < 0:
-                raise mistake(self, "w", f"no larger than the padded {x}", w)
+                raise mistake(self, "w", f"no larger than {x} with its padding", w)
             if stride == 1:
                 sizes.append(room + 1)
             elif isinstance(room, int):
@@ -438,7 +440,7 @@ class ConvolutionInputGradient(_Convolution):
 
     def infer(self, ct: TensorType, w: TensorType) -> TensorType:
         if self.output(self.to, w) is not ct:
-            raise mistake(self, "ct", f"{self.output(self.to, w)}, as the convolution of {self.to} with {w}", ct)
+            raise mistake(self, "ct", f"of type {self.output(self.to, w)}, the result of convolving {self.to} with {w}", ct)
         return self.to
 
     def reference(self, ct: Array, w: Array) -> Array:
@@ -504,7 +506,7 @@ class ConvolutionWeightGradient(_Convolution):
 
     def infer(self, x: TensorType, ct: TensorType) -> TensorType:
         if self.output(x, self.to) is not ct:
-            raise mistake(self, "ct", f"{self.output(x, self.to)}, as the convolution of {x} with {self.to}", ct)
+            raise mistake(self, "ct", f"of type {self.output(x, self.to)}, the result of convolving {x} with {self.to}", ct)
         return self.to
 
     def reference(self, x: Array, ct: Array) -> Array:

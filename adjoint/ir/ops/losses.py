@@ -186,7 +186,7 @@ class _SparseCrossEntropy(_CrossEntropy):
 
     def failure(self, status: int) -> Exception:
         """What the status of a kernel means, which is not zero; the reference, run on the same operands, names the label."""
-        return mistake(self, "labels", "in 0..classes-1", "a label that is not")
+        return mistake(self, "labels", "in 0..classes-1", "a label out of range")
 
     def rows(self, logits: Array, labels: Array) -> tuple[Array, Array]:
         """Labels as indices, 0 for ignored ones, and which rows count; a ValueError for a label out of range."""

@@ -40,7 +40,7 @@ class _Patches(Op):
             if min(sizes) < 1:
                 raise mistake(self, name, "positive", sizes)
         if min(min(side) for side in self.padding) < 0:
-            raise mistake(self, "padding", "not negative", self.padding)
+            raise mistake(self, "padding", "non-negative", self.padding)
         if not isinstance(x, TensorType) or x.dtype.kind == "b":
             raise mistake(self, "x", "a tensor of numbers", x, TypeError)
         if x.rank != 4:
@@ -181,7 +181,7 @@ class Fold(_Patches):
 
     def infer(self, x: Any) -> TensorType:
         if self.patches(self.to) is not x:
-            raise mistake(self, "x", f"{self.patches(self.to)}, as the patches of {self.to}", x)
+            raise mistake(self, "x", f"of type {self.patches(self.to)}, that of the patches of {self.to}", x)
         return self.to
 
     def reference(self, x: Array) -> Array:

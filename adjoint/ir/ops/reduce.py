@@ -443,7 +443,7 @@ class Prod(Reduction):
         (x,) = node.operands
         type_ = tensor_type(x)
         if not type_.is_static:
-            raise NotDifferentiable(f"prod of {type_}: the tree of products needs known dimensions")
+            raise NotDifferentiable(f"the gradient of prod needs known dimensions, but got {type_}")
         if type_.count == 0:
             return (b.zeros(type_),)
         kept = tuple(axis for axis in range(type_.rank) if axis not in self.axes)

@@ -59,7 +59,7 @@ class _Resampling(Op):
             raise mistake(self, "indices", f"-1 or in 0..{length - 1}", int(indices[outside][0]), IndexError)
 
     def failure(self, status: int) -> Exception:
-        return mistake(self, "indices", f"-1 or in range along axis {self.axis}", "an index that is not", IndexError)
+        return mistake(self, "indices", f"-1 or in range along axis {self.axis}", "an index out of range", IndexError)
 
     def resized(self, shape: tuple[Any, ...], length: Any) -> tuple[Any, ...]:
         return (*shape[: self.axis], length, *shape[self.axis + 1 :])
@@ -194,7 +194,7 @@ class ResampleGradient(_Resampling):
         self.check_axis("ct", self.to)
         self.check_tables(self.to.dtype, indices, weights)
         if ct is not self.to.with_shape(self.resized(self.to.shape, indices.shape[0])):
-            raise mistake(self, "ct", f"what is resampled of {self.to} by {indices}", ct)
+            raise mistake(self, "ct", f"of the shape that resampling {self.to} by {indices} gives", ct)
         return self.to
 
     def reference(self, ct: Array, indices: Array, weights: Array) -> Array:

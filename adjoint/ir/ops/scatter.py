@@ -71,7 +71,7 @@ class Scatter(Op):
         if x.dtype is BOOL and self.kind != "update":
             raise mistake(self, "x", "a tensor of numbers", x, TypeError)
         if updates is not x.with_shape((indices.shape[0], *x.shape[1:])):
-            raise mistake(self, "updates", f"a slice of {x} for each index", updates)
+            raise mistake(self, "updates", f"one slice of the shape of {x} for each index", updates)
         return x
 
     def reference(self, x: Array, indices: Array, updates: Array) -> Array:
@@ -129,7 +129,7 @@ class Scatter(Op):
         return k.select(beyond, update, here)
 
     def failure(self, status: int) -> Exception:
-        return mistake(self, "indices", "in range along axis 0", "an index that is not", IndexError)
+        return mistake(self, "indices", "in range along axis 0", "an index out of range", IndexError)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         x, indices, updates = node.operands

@@ -271,7 +271,7 @@ class Concat(Op):
             if type_.dtype is not first.dtype:
                 raise mistake(self, name, f"of the same dtype as the first tensor, {first.dtype}", type_, TypeError)
             if _with(type_.shape, self.axis, 0) != _with(first.shape, self.axis, 0):
-                raise mistake(self, name, f"equal in shape to {first} but for axis {self.axis}", type_)
+                raise mistake(self, name, f"of the same shape as {first}, except along axis {self.axis}", type_)
             length = length + type_.shape[self.axis]
         return first.with_shape(_with(first.shape, self.axis, length))
 
@@ -425,7 +425,7 @@ class Pad(Op):
         for name in ("low", "high", "interior"):
             numbers = getattr(self, name)
             if len(numbers) != x.rank or any(n < 0 for n in numbers):
-                raise mistake(self, name, f"a number not below 0 for each of {x.rank} axes", numbers)
+                raise mistake(self, name, f"one non-negative number for each of {x.rank} axes", numbers)
         return x.with_shape(tuple(
             dim + low + high + (interior * (dim - 1) if dim != 0 else 0)
             for dim, low, high, interior in zip(x.shape, self.low, self.high, self.interior, strict=True)

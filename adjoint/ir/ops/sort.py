@@ -161,7 +161,7 @@ class Sort(Op):
             return (None,)
         type_ = tensor_type(node.results[0])
         if not type_.is_static:
-            raise NotDifferentiable(f"sort of {type_}: the places of its rows need known dimensions")
+            raise NotDifferentiable(f"the gradient of sort needs known dimensions, but got {type_}")
         count, length = type_.count, type_.sizes[-1]
         rows = count // length if length else 0
         places = b.cast(b.reshape(node.results[1], to=tensor(I32, (rows, length))), to=I64)
