@@ -71,6 +71,7 @@ def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest, mo
         os.chdir(here)
         linecache.cache.pop(name, None)
         ms.set_context(mode=ms.PYNATIVE_MODE)
+        ms.communication.release()  # a document may have called `init`
         ms.reset_auto_parallel_context()
         # A document may add an op; the other tests go on without it.
         for name in set(registry()) - set(ops):
