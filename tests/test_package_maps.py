@@ -16,7 +16,8 @@ ADJOINT = Path(__file__).parent.parent / "adjoint"
 
 PACKAGES = [
     "codegen", "frontend", "frontend/tree", "frontend/values", "frontend/changes", "frontend/control", "frontend/operations",
-    "frontend/calls", "frontend/code", "ir", "ir/kernel", "passes", "runtime",
+    "frontend/calls", "frontend/code", "ir", "ir/kernel", "passes", "runtime", "runtime/process", "runtime/memory", "runtime/hooks",
+    "runtime/tensor", "runtime/cells", "runtime/gradients", "runtime/checkpoints",
 ]
 
 TOGETHER = {("ir", "op", "core"), ("ir", "op", "build")}

@@ -1,1 +1,21 @@
-"""The Tensor, its operators and dtypes, Parameters, random numbers, and nested structures of tensors."""
+"""The Tensor, its operators and dtypes, Parameters, random numbers, and nested structures of tensors.
+
+    conversion          data and dtypes of the user's to arrays and dtypes
+    promotion           the dtype in which two operands are computed
+    display             `str` and `repr`
+    structure           nested containers: taken apart, put together, mapped
+    numpy_functions     tensors as operands of NumPy's functions
+    random              seeds, and the streams of draws
+    initializer         initialisers: the numbers of a new tensor
+    tensor              the Tensor, and `apply`, which runs an op
+    description         a tensor with a size of None, for `Cell.set_inputs`
+    filled              tensors with one number in every element
+    kinds               MindSpore's names for kinds of values
+    mutable             `mutable`: numbers and containers that are inputs of a graph
+    parameter           Parameters
+    random_keys         the keys that ops of random numbers draw from
+    run_time_checks     checks of numbers, made at once or when a graph runs
+    run_time_promotion  the dtype beside a number that is known when a graph runs
+    stored_number       a Python number where a tensor stores it
+    indexing            reading and writing parts by index
+"""
