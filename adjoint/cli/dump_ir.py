@@ -1,8 +1,8 @@
 """`adjoint dump-ir FILE.py:NAME` or `FILE.ir`: a program at every stage.
 
 A function, Cell class or instance is parsed for inputs of the types in `--args`, as `jit` does it; a `.ir` text is read as it
-is.  Stages: parsed, optimised, adjoint (the forward copy and the reverse pass, hooks standing in it), c (one kernel for each
-different computation, with the lines it comes from).
+is.  Stages: parsed, optimised, plan (what is run, in order, and where values are held; shown when it is asked for), adjoint (the
+forward copy and the reverse pass, hooks standing in it), c (one kernel for each different computation, with the lines it comes from).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.manager import Changes, Pipeline
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.execution.executor import load_ir
+from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.graphs.entry import parsed, run_instead
 from adjoint.runtime.graphs.jit import jit
-from adjoint.runtime.inspection.stages import OPTIMISING, adjoint_of, expanded, kernels, standalone, wanted
+from adjoint.runtime.inspection.stages import OPTIMISING, adjoint_of, expanded, kernels, plans, standalone, wanted
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -92,7 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = _ABOUT, _MORE
     parser.add_argument("target", help="FILE.py:NAME (a function, Cell class or instance) or FILE.ir[:NAME]")
     parser.add_argument("--args", default="", help='the inputs, types of tensors or Python values: "f32[32, 1, 32, 32], i32[32], 0.5"')
-    parser.add_argument("--stage", choices=["parsed", "optimised", "adjoint", "c", "all", "forward"], default="all")
+    parser.add_argument("--stage", choices=["parsed", "optimised", "plan", "adjoint", "c", "all", "forward"], default="all")
     parser.add_argument("--trace", action="store_true", help="run the function once and show what it did, instead of parsing it")
     parser.add_argument("--passes", default="", help='passes to run first, in the place of the optimised stage: "simplify,cse,dce"')
     parser.add_argument("--diff", action="store_true", help="show what each pass changed, and name those that changed nothing")
@@ -182,6 +182,8 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
             yield from changes or [("optimised", after, [])]
             if chosen.stage == "optimised":
                 shown = after
+    if chosen.stage == "plan":
+        yield "plan", plans(shown), []
     if chosen.run:
         yield "results", program.run(shown, symbol), []
     if chosen.stage not in ("adjoint", "c", "all"):

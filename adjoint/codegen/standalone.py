@@ -1,4 +1,4 @@
-"""A C file that needs nothing else: the kernels of functions of straight code, and for each function one that runs them.
+"""A C file that needs nothing else: the kernels of functions of straight-line code, and for each function one that runs them.
 
     int loss(const float *restrict x, float *restrict s);
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from textwrap import wrap
@@ -26,10 +26,11 @@ from adjoint.codegen.c_print import WIDTH, Printer, comment
 from adjoint.codegen.emit import INCLUDES, KernelText, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
-from adjoint.ir.core import Atom, Literal, Module, Node, Value
+from adjoint.ir.core import Literal, Node
 from adjoint.ir.kernel.c_ast import literal
 from adjoint.ir.kernel.names import KEYWORDS, identifier
 from adjoint.ir.ops.state import Read
+from adjoint.ir.plan import HostCall, Launch, Plan, Straight
 from adjoint.ir.print import Listing, listing
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import TensorType, Type
@@ -56,21 +57,21 @@ _DECLARED: Final = re.compile(
 
 @dataclass(frozen=True)
 class Entry:
-    """A function of the file: where it stands in the IR, and what its results are called."""
+    """A function of the file: its plan, the parameters of the module that it stands in, and what its results are called."""
 
-    module: Module
-    symbol: str
+    plan: Plan
+    state: Mapping[str, TensorType]
     results: Sequence[str]
 
     @property
     def name(self) -> str:
         """What the function is called in C."""
-        name = _free(identifier(self.symbol), _TAKEN)
+        name = _free(identifier(self.plan.function.symbol), _TAKEN)
         return name + "_" if _DECLARED.fullmatch(name) else name
 
 
 def standalone_text(entries: Sequence[Entry]) -> str:
-    """The file with these functions; a CompileError for what is no straight code."""
+    """The file with these functions; a CompileError for what is no straight-line code."""
     kernels = _Kernels([entry.name for entry in entries])
     functions = [_FunctionText(entry, kernels).text() for entry in entries]
     about = (f"{', '.join(entry.name for entry in entries)}: made by adjoint\n"
@@ -115,14 +116,14 @@ class _Kernels:
 
 
 class _FunctionText:
-    """One function of the file."""
+    """One function of the file; `names` are those of its slots."""
 
     def __init__(self, entry: Entry, kernels: _Kernels):
-        self.module, self.function, self.kernels = entry.module, entry.module.functions[entry.symbol], kernels
-        self.wished = entry.results
-        self.listing = listing(self.function)
-        self.names: dict[Value, str] = {}
-        self.name = entry.name
+        self.plan, self.state, self.wished, self.name = entry.plan, entry.state, entry.results, entry.name
+        self.kernels = kernels
+        self.listing = listing(self.plan.function)
+        self.launches = list(_launches(self.plan))
+        self.names: dict[int, str] = {}
         self.taken = {*_TAKEN, self.name}
         self.declared: list[str] = []
         self.body: list[str] = []
@@ -130,42 +131,41 @@ class _FunctionText:
 
     def text(self) -> str:
         """The C function, with the IR of each node over what computes it."""
-        body = self.function.body
-        for node in body.nodes:
-            self._check(node)
-            if not isinstance(node.op, Read):
-                self.taken.update(stage.function for stage in self.kernels.lowered(node).stages)
-        self._name(body.params, self.listing.line_of[self.function])
-        reads = {node.result: node.op.symbol for node in body.nodes if isinstance(node.op, Read)}
-        state = {symbol: self._free(identifier(symbol)) for symbol in self.module.params if symbol in reads.values()}
+        function, yields = self.plan.function, self.plan.body.yields
+        for launch in self.launches:
+            if isinstance(launch, Launch):
+                self.taken.update(stage.function for stage in self.kernels.lowered(launch.node).stages)
+        self._name(self.plan.params, self.listing.line_of[function])
+        reads = {call.results[0]: call.node.op.symbol for call in self.launches if isinstance(call, HostCall)}
+        state = {symbol: self._free(identifier(symbol)) for symbol in self.state if symbol in reads.values()}
         results = [self._free(identifier(name)) for name in self.wished]
-        for node in body.nodes:
-            if isinstance(node.op, Read):
-                self.names[node.result] = state[node.op.symbol]
+        for launch in self.launches:
+            if isinstance(launch, Launch):
+                self._name(launch.results, self.listing.line_of[launch.node])
             else:
-                self._name(node.results, self.listing.line_of[node])
-        made = {value for node in body.nodes if not isinstance(node.op, Read) for value in node.results}
-        places = {x: place for x, place in zip(body.results, results, strict=True) if isinstance(x, Value) and x in made}
+                self.names[launch.results[0]] = state[launch.node.op.symbol]
+        made = {slot for launch in self.launches if isinstance(launch, Launch) for slot in launch.results}
+        places = {slot: place for slot, place in zip(yields, results, strict=True) if slot in made}
         self.names.update(places)
-        for node in body.nodes:
-            if not isinstance(node.op, Read):
-                self._node(node, places)
-        for place, x in zip(results, body.results, strict=True):
-            if not isinstance(x, Value) or self.names[x] != place:
-                self.body.append(f"    memcpy({place}, {self._atom(x)}, {_count(x.type)} * sizeof *{place});")
-        types = {p: self.module.params[symbol] for symbol, p in state.items()}
+        for launch in self.launches:
+            if isinstance(launch, Launch):
+                self._launch(launch, places)
+        for place, slot in zip(results, yields, strict=True):
+            if self.names.get(slot) != place:
+                self.body.append(f"    memcpy({place}, {self._value(slot)}, {_count(self._type(slot))} * sizeof *{place});")
+        types = {p: self.state[symbol] for symbol, p in state.items()}
         parameters = [
-            *(f"const {_element(p.type)} *restrict {self.names[p]}" for p in body.params),
+            *(f"const {_element(self._type(p))} *restrict {self.names[p]}" for p in self.plan.params),
             *(f"const {_element(type_)} *restrict {name}" for name, type_ in types.items()),
-            *(f"{_element(x.type)} *restrict {place}" for place, x in zip(results, body.results, strict=True)),
+            *(f"{_element(self._type(slot))} *restrict {place}" for place, slot in zip(results, yields, strict=True)),
         ]
         return "\n".join([*self._title(types, results), self._heading(parameters), *self._unused(), *self.declared, "", "    int status;",
                           *self.body, "    return 0;", "}\n"])
 
     def _title(self, state: Mapping[str, Type], results: Sequence[str]) -> list[str]:
         """The signature in types: what an array of each argument holds."""
-        operands = [f"{self.names[p]}: {p.type}" for p in self.function.params] + [f"{name}: {type_}" for name, type_ in state.items()]
-        given = [f"{place}: {x.type}" for place, x in zip(results, self.function.body.results, strict=True)]
+        operands = [f"{self.names[p]}: {self._type(p)}" for p in self.plan.params] + [f"{name}: {type_}" for name, type_ in state.items()]
+        given = [f"{place}: {self._type(slot)}" for place, slot in zip(results, self.plan.body.yields, strict=True)]
         signature = f"{self.name}({', '.join(operands)}) -> {', '.join(given)}"
         lines = wrap(signature, WIDTH - 3, break_long_words=False, break_on_hyphens=False)
         return comment("\n".join([*lines, f"{self.bytes} bytes of static memory"]))
@@ -174,40 +174,33 @@ class _FunctionText:
         return f"int {self.name}(" + ",\n    ".join(["", *parameters])[1:] + ") {"
 
     def _unused(self) -> list[str]:
-        seen = {x for node in self.function.body.nodes for x in node.operands} | set(self.function.body.results)
-        return [f"    (void){self.names[p]};" for p in self.function.params if p not in seen]
+        seen = {slot for launch in self.launches for slot in launch.operands} | set(self.plan.body.yields)
+        return [f"    (void){self.names[p]};" for p in self.plan.params if p not in seen]
 
-    def _name(self, values: Sequence[Value], line: int) -> None:
+    def _name(self, slots: Sequence[int], line: int) -> None:
         """Names as the text has them: a line of it begins with what it defines."""
         shown = [token.text for token in self.listing.lines[line] if token.kind == "value"]
-        for value, name in zip(values, shown):
-            self.names[value] = self._free(identifier(name))
+        for slot, name in zip(slots, shown):
+            self.names[slot] = self._free(identifier(name))
 
     def _free(self, name: str) -> str:
         name = _free(name, self.taken)
         self.taken.add(name)
         return name
 
-    def _check(self, node: Node) -> None:
-        atoms = (*node.operands, *node.results)
-        if isinstance(node.op, Read):
-            return
-        if not node.op.can_lower or node.regions or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
-            raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is not straight-line code on tensors of known size")
-
-    def _node(self, node: Node, places: Container[Value]) -> None:
-        lowered = self.kernels.lowered(node)
-        for value in node.results:
-            if value not in places:
-                self.declared.append(f"    static {_element(value.type)} {self.names[value]}[{_room(value.type)}];")
-                self.bytes += _bytes(value.type)
+    def _launch(self, launch: Launch, places: Container[int]) -> None:
+        lowered = self.kernels.lowered(launch.node)
+        for slot in launch.results:
+            if slot not in places:
+                self.declared.append(f"    static {_element(self._type(slot))} {self.names[slot]}[{_room(self._type(slot))}];")
+                self.bytes += _bytes(self._type(slot))
         scratch: list[str] = []
         for size in lowered.scratch:
             scratch.append(self._free("scratch"))
             self.bytes += size
             self.declared.append(f"    static _Alignas(64) unsigned char {scratch[-1]}[{max(size, 1)}];")
-        operands = [f"(void *){self._atom(x)}" for x in node.operands] + [self.names[x] for x in node.results] + scratch
-        self.body += ["", *(f"    {line}" for line in comment(_plain(self.listing, node)))]
+        operands = [f"(void *){self._value(slot)}" for slot in launch.operands] + [self.names[slot] for slot in launch.results] + scratch
+        self.body += ["", *(f"    {line}" for line in comment(_plain(self.listing, launch.node)))]
         for stage in (stage for stage in lowered.stages if stage.units):
             sizes = ", ".join(map(str, stage.sizes))
             arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{sizes}}}, 0, {stage.units}"
@@ -215,10 +208,26 @@ class _FunctionText:
             self.body += [call] if len(call) <= WIDTH else [f"    status = {stage.function}(", f"        {arguments});"]
             self.body += ["    if (status != 0) {", "        return status;", "    }"]
 
-    def _atom(self, x: Atom) -> str:
-        if isinstance(x, Value):
-            return self.names[x]
-        return f"&(const {_element(x.type)}){{{_constant(x)}}}"
+    def _type(self, slot: int) -> Type:
+        return self.plan.slots[slot].type
+
+    def _value(self, slot: int) -> str:
+        literal_ = self.plan.slots[slot].literal
+        return self.names[slot] if literal_ is None else f"&(const {_element(literal_.type)}){{{_constant(literal_)}}}"
+
+
+def _launches(plan: Plan) -> Iterator[Launch | HostCall]:
+    """What a plan runs, in order: launches, and reads of state; a CompileError for what has no place in a file of C."""
+    for piece in plan.body.pieces:
+        for each in piece.launches if isinstance(piece, Straight) else (piece,):
+            node = each.node
+            if isinstance(each, HostCall) and isinstance(node.op, Read):
+                yield each
+                continue
+            known = all(isinstance(x.type, TensorType) and x.type.is_static for x in (*node.operands, *node.results))
+            if not isinstance(each, Launch) or not node.op.can_lower or not known:
+                raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is not straight-line code on tensors of known size")
+            yield each
 
 
 def _free(name: str, taken: Container[str]) -> str:

@@ -16,4 +16,6 @@ Each module imports from those before it; `op`, `core` and `build` name each oth
     print       IR to text
     verify      what makes IR valid
     parse       text to IR
+    plan        what is run for a function: pieces, launches, slots
+    plan_text   a plan as text
 """

@@ -1,4 +1,4 @@
-"""The meaning of the IR, in NumPy; and the skeleton of whatever else runs it.
+"""The meaning of the IR, in NumPy: the reference that the executor is held to.
 
     run(nodes, env)    env[y] = op.reference(env[x], ..)         an ordinary node
                        the regions of if, for, while, cell       walked
@@ -9,8 +9,7 @@ Arrays are stored as `ir.storage` says (bf16 as uint16); an op sees them in the 
 rounded to the result's dtype.  A tuple is a Python tuple.  A stack is a chain of pairs (rest, top), None when empty, so that
 `push` never disturbs a stack that someone holds.
 
-An executor is an `Interpreter` with `execute` replaced, and with `constant`, `truth`, `integer` and `draw` if its arrays are
-not NumPy's.  If the two ever disagree beyond an op's stated error, this one is right.
+If the interpreter and the executor ever disagree beyond an op's stated error, the interpreter is right.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class Interpreter:
         self._sizes: dict[str, int] = {}
         self._draws = 0
 
-    # what an executor replaces
+    # on arrays
 
     def execute(self, node: Node, op: Op, operands: Sequence[Any]) -> Sequence[Any]:
         """The results of a pure node, one for each of `node.results`.

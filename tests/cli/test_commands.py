@@ -15,7 +15,7 @@ from adjoint import nn, ops
 from adjoint.cli import main
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
-from adjoint.runtime.execution.walk import bind
+from adjoint.runtime.graphs.running.binding import bind
 
 NET = '''
 import numpy as np

@@ -13,7 +13,7 @@ from adjoint import Parameter, Tensor, nn, ops
 from adjoint.diagnostics import CompileError
 from adjoint.ir.core import walk
 from adjoint.ir.ops.host import Apply
-from adjoint.runtime.execution.graph import Check
+from adjoint.runtime.graphs.graph import Check
 
 X = [0.5, -1.0, 2.0]
 

@@ -19,7 +19,7 @@ from adjoint.ir.print import print_module
 from adjoint.ir.verify import verify_module
 from adjoint.passes.differentiate import Differentiate
 from adjoint.passes.manager import Pipeline
-from adjoint.runtime.execution.executor import load_ir
+from adjoint.runtime.execution.text import load_ir
 
 STEP = 1e-4
 

@@ -263,6 +263,13 @@ def test_a_pullback_stays_in_its_graph() -> None:
         taken[1](V)
 
 
+def test_a_pullback_from_outside_becomes_nodes_of_a_graph() -> None:
+    _, pull = ms.vjp(lambda x: ops.sin(x) * x, X)
+    compiled = ms.jit(lambda v: pull(v * 2.0))
+    assert lists(compiled(V)) == lists(pull(V * 2.0))
+    assert lists(ms.grad(lambda v: compiled(v)[0])(V)) == lists(ms.grad(lambda v: pull(v * 2.0)[0])(V))
+
+
 def test_a_weight_that_stops_taking_gradients() -> None:
     """The graph is for weights as they are: a frozen one has zeros."""
     net = Net()

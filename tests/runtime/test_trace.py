@@ -18,7 +18,7 @@ from adjoint.ir.print import print_module
 from adjoint.ir.verify import verify_module
 from adjoint.passes.autodiff import Grad
 from adjoint.passes.manager import Pipeline
-from adjoint.runtime.execution.executor import Executor, load_ir
+from adjoint.runtime.execution.text import Loaded, load_ir
 from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.process.location import definition
 
@@ -67,7 +67,7 @@ def test_the_text_gives_eagers_bits(make, shape):
     assert print_module(module) == text
     state = {name: Tensor(p) for name, p in traced.parameters.items()}
     expected = net(x)
-    (found,) = Executor(module, state=state).run(traced.symbol, x, *_constants(net, module))
+    (found,) = Loaded(module, state, {}).run(traced.symbol, [x, *_constants(net, module)])
     assert found.asnumpy().tobytes() == expected.asnumpy().tobytes()
 
     wanted = [p for p in net.trainable_params() if any(q is p for q in traced.parameters.values())]
@@ -79,7 +79,7 @@ def test_the_text_gives_eagers_bits(make, shape):
     again = parse_module(print_module(adjoint))
     assert print_module(again) == print_module(adjoint)
     ones = Tensor(np.ones(value.shape, np.float32))
-    grads = Executor(again, state=state).run(f"{traced.symbol}.grad", x, *_constants(net, module), ones)
+    grads = Loaded(again, state, {}).run(f"{traced.symbol}.grad", [x, *_constants(net, module), ones])
     for got, eager in zip(grads, (by_x, *by_weight), strict=True):
         assert got.asnumpy().tobytes() == eager.asnumpy().tobytes()
 

@@ -1,4 +1,4 @@
-"""What one run of a graph is made of: blocks of steps, the log it keeps, and the note on an exception.
+"""What one run is made of: blocks of steps, the log it keeps, and the note on an exception.
 
 A step is a closure over positions in one list of values.  It holds nothing of a run, so that several threads may run it.
 """
@@ -11,13 +11,108 @@ from typing import Any, TypeVar
 from adjoint.diagnostics import Diagnostic, InternalError, user_place
 from adjoint.ir.core import Node
 from adjoint.ir.ops.host import Apply
-from adjoint.runtime.execution.graph import Deviation
-from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.process.tracer import Emitter, Recorder
 
-__all__ = ["Block", "Entered", "Inline", "Run", "Step", "fits", "mover"]
-
+__all__ = ["Block", "Deviation", "Entered", "Inline", "LoggedRun", "LoggingBlock", "Run", "Step", "fits"]
 
 _Entry = TypeVar("_Entry", bound=tuple[Any, ...])
+
+
+class Deviation(Exception):
+    """Python of the user's gave something else than the graph was made for.
+
+    node      where: an `apply!`, a `cell` whose hooks it were, a `read` or `write!` of a tensor that has another type now
+    observed  what was returned: tensors for `apply!`, or the Unfitting; for a cell what its hooks made of `(args, kwargs)` or of
+              the output
+    slot      for a cell the slot of its hooks: "forward_pre", "forward", "backward_pre"
+
+    The tape is as it was: cells that were entered are still open, so that the run may go on in another graph.  Who does not
+    go on calls `abandon`.
+    """
+
+    def __init__(self, node: Node, observed: Any, slot: str = ""):
+        super().__init__(f"the graph does not fit what was returned at {node.op.name}")
+        self.node, self.observed, self.slot = node, observed, slot
+        self.unwind: list[Callable[[], None]] = []
+
+    def abandon(self) -> None:
+        """End what is open, innermost first, as an exception does."""
+        while self.unwind:
+            self.unwind.pop(0)()
+
+
+class Run:
+    """One run that keeps no log.
+
+    tape   what traces it: the tape that it is recorded on, the graph that it becomes nodes of, or None
+    hosts  what host nodes call, where that is another in each run: in an adjoint, whose hooks note themselves
+    noted  an exception on its way out has its note
+    """
+
+    __slots__ = ("hosts", "noted", "tape")
+
+    plain: bool = True
+    """Whether nothing is logged or replayed."""
+    replaying: bool = False
+
+    def __init__(self, tape: Recorder | Emitter | None, hosts: Sequence[Any] | None = None):
+        self.tape: Any = tape
+        self.hosts: Sequence[Any] = hosts or ()
+        self.noted = hosts is not None
+
+    def taken(self, kind: type[_Entry]) -> _Entry | None:
+        """The next result to replay, kept in the log; None when there is none left.  InternalError for another kind."""
+        return None
+
+    def next_inline(self, slot: str) -> Inline | None:
+        """The next result to replay, if it is that of a cell's hooks in `slot`; taken and kept."""
+        return None
+
+    def keep(self, entry: Any) -> Any:
+        """Append to the log, if one is kept."""
+        return entry
+
+
+class LoggedRun(Run):
+    """One run that keeps a log, or replays one.
+
+    log     takes the results of every node executed, in order; None: nobody asks
+    replay  the log of a run in a graph that begins with the same nodes: its results are taken in place of executing nodes,
+            without events on the tape and without effects, until it is used up; `at` is the next
+    """
+
+    __slots__ = ("at", "log", "replay")
+
+    plain = False
+
+    def __init__(self, tape: Recorder | Emitter | None, log: list[Any] | None = None, replay: Sequence[Any] | None = None):
+        super().__init__(tape)
+        self.log, self.replay, self.at = log, replay or (), 0
+
+    @property
+    def replaying(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - it is only read
+        return self.at < len(self.replay)
+
+    def taken(self, kind: type[_Entry]) -> _Entry | None:
+        if not self.replaying:
+            return None
+        entry = self.replay[self.at]
+        if not isinstance(entry, kind):
+            raise InternalError("the run that is replayed is not one of a graph that begins with the same nodes")
+        self.at += 1
+        return self.keep(entry)
+
+    def next_inline(self, slot: str) -> Inline | None:
+        entry = self.replay[self.at] if self.replaying else None
+        if not isinstance(entry, Inline) or entry.slot != slot:
+            return None
+        self.at += 1
+        return self.keep(entry)
+
+    def keep(self, entry: Any) -> Any:
+        if self.log is not None:
+            self.log.append(entry)
+        return entry
 
 
 class Entered(tuple[Any, ...]):
@@ -32,64 +127,18 @@ class Inline(tuple[Any, ...]):
     slot: str = ""
 
 
-class Run:
-    """One run.
-
-    tape    what it records on, or None
-    log     takes the results of every node executed, in order; None: nobody asks
-    replay  results to take in place of executing; `at` is the next
-    plain   nothing is logged or replayed
-    noted   an exception on its way out has its note
-    """
-
-    __slots__ = ("at", "log", "noted", "plain", "replay", "tape")
-
-    def __init__(self, tape: Tape | None, log: list[Any] | None, replay: Sequence[Any] | None):
-        self.tape, self.log, self.replay, self.at = tape, log, replay or (), 0
-        self.plain = log is None and not self.replay
-        self.noted = False
-
-    @property
-    def replaying(self) -> bool:
-        return self.at < len(self.replay)
-
-    def next_inline(self, slot: str) -> Inline | None:
-        """The next result to replay, if it is that of a cell's hooks in `slot`; taken."""
-        entry = self.replay[self.at] if self.replaying else None
-        if not isinstance(entry, Inline) or entry.slot != slot:
-            return None
-        self.at += 1
-        return self.keep(entry)
-
-    def taken(self, kind: type[_Entry]) -> _Entry | None:
-        """The next result to replay, kept in the log; None when there is none left.  InternalError for another kind."""
-        if not self.replaying:
-            return None
-        entry = self.replay[self.at]
-        if not isinstance(entry, kind):
-            raise InternalError("the run that is replayed is not one of a graph that begins with the same nodes")
-        self.at += 1
-        return self.keep(entry)
-
-    def keep(self, entry: Any) -> Any:
-        """Append to the log, if one is kept."""
-        if self.log is not None:
-            self.log.append(entry)
-        return entry
-
-
 Step = Callable[[list[Any], Run], None]
 
 
 class Block:
-    """The nodes of a region, ready to run.
+    """The steps of a region.
 
     steps  what runs, in order
-    nodes  for each step its node; None where it lets memory go
+    nodes  for each step its node; None where it frees buffers
     made   for each step the positions of its results; None for a step that keeps the log itself
     """
 
-    __slots__ = ("made", "nodes", "steps")
+    __slots__ = ("__weakref__", "made", "nodes", "steps")
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -97,18 +146,43 @@ class Block:
         self.made: list[range | None] = []
 
     def add(self, step: Step, node: Node | None, made: range | None) -> None:
+        """Append a step."""
         self.steps.append(step)
         self.nodes.append(node)
         self.made.append(made)
 
     def run(self, values: list[Any], run: Run) -> None:
-        """Run the nodes; an exception gets a note that shows the line of the one that raised it."""
+        """Run the steps; an exception gets a note that shows the line of the node that raised it."""
         step = None
         try:
-            if run.plain:
-                for step in self.steps:
-                    step(values, run)
-                return
+            for step in self.steps:
+                step(values, run)
+        except Deviation:
+            raise
+        except BaseException as raised:
+            self._failed(raised, step, run)
+            raise
+
+    def _failed(self, raised: BaseException, step: Step | None, run: Run) -> None:
+        if run.tape is not None:
+            run.tape.site = None
+        node = self.nodes[self.steps.index(step)] if step is not None else None
+        if node is not None and not run.noted:
+            run.noted = True
+            _note(raised, node)
+
+
+class LoggingBlock(Block):
+    """A block whose values are tensors: it can keep the log of a run, and replay one."""
+
+    __slots__ = ()
+
+    def run(self, values: list[Any], run: Run) -> None:
+        if run.plain:
+            super().run(values, run)
+            return
+        step = None
+        try:
             for step, node, made in zip(self.steps, self.nodes, self.made, strict=True):
                 if made is None or node is None:
                     step(values, run)
@@ -122,12 +196,7 @@ class Block:
         except Deviation:
             raise
         except BaseException as raised:
-            if run.tape is not None:
-                run.tape.site = None
-            node = self.nodes[self.steps.index(step)] if step is not None else None
-            if node is not None and not run.noted:
-                run.noted = True
-                _note(raised, node)
+            self._failed(raised, step, run)
             raise
 
 
@@ -144,30 +213,3 @@ def _note(raised: BaseException, node: Node) -> None:
         _, _, shown = Diagnostic("", "", loc=node.loc).render().partition("\n")
         what = "when the graph ran" if isinstance(node.op, Apply) else f"by '{node.op.name}' of a graph"
         raised.add_note(f"raised {what}\n{shown}")
-
-
-def mover(sources: Sequence[int], targets: Sequence[int]) -> Callable[[list[Any]], None]:
-    """What moves values from some positions to others, as if at once."""
-    pairs = tuple((s, t) for s, t in zip(sources, targets, strict=True) if s != t)
-    if not pairs:
-        return lambda values: None
-    if len(pairs) == 1:
-        ((source, target),) = pairs
-
-        def one(values: list[Any]) -> None:
-            values[target] = values[source]
-
-        return one
-    if not {s for s, _ in pairs} & {t for _, t in pairs}:
-
-        def apart(values: list[Any]) -> None:
-            for s, t in pairs:
-                values[t] = values[s]
-
-        return apart
-
-    def crossing(values: list[Any]) -> None:
-        for (_, t), value in zip(pairs, [values[s] for s, _ in pairs]):
-            values[t] = value
-
-    return crossing

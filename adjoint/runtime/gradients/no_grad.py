@@ -70,6 +70,8 @@ class PausedTape:
     """Stands for a tape that records nothing: only what happens to the tensors that the tape knows already reaches it."""
 
     emits: Literal[False] = False
+    adjoint_of: int | None = None
+    """As that of a tape: nothing is recorded at it."""
 
     def __init__(self, tape: Tape):
         self._tape = tape
@@ -83,6 +85,10 @@ class PausedTape:
     @site.setter
     def site(self, node: Any) -> None:
         self._tape.site = node
+
+    def instruction_above(self) -> int | None:
+        """Return None: nothing is recorded, so nobody asks where."""
+        return None
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """An op has run: its results are constants."""

@@ -13,15 +13,17 @@ from adjoint.frontend import errors
 from adjoint.ir.core import Module, walk
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.execution.graph import Check, Deviation, Unfitting
-from adjoint.runtime.execution.walk import bind
+from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
 from adjoint.runtime.graphs.cache import Graphs, lowering_lock
+from adjoint.runtime.graphs.graph import Check, Unfitting
 from adjoint.runtime.graphs.lowering.cells import hooked_outline, observed
 from adjoint.runtime.graphs.lowering.lowering import Lowered, lowered
 from adjoint.runtime.graphs.outline import filled, slots_of
+from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.subjects import cell_on, definition_of, function_on, method_on, names_of, symbol_of
 from adjoint.runtime.graphs.templates import Template, flatten
 from adjoint.runtime.process.observers import graph_made
+from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Entry", "make", "parsed", "run_instead"]
@@ -34,15 +36,15 @@ class Entry:
     """A graph that is ready to run.
 
     lowered  what the function was made into
-    walk     the graph, bound
+    sequence the graph, bound
     logs     whether Python of the user's runs in it: hooks may come and go in between, and give what was not foreseen
-    direct   whether its result is one tensor and nothing else happens: then `walk.run_one` is the whole call
+    direct   whether its result is one tensor and nothing else happens: then `sequence.run_fitting` is the whole call
     nbytes   an estimate of the bytes that it takes
     """
 
     def __init__(self, lowered: Lowered):
         self.lowered = lowered
-        self.walk = bind(lowered.graph)
+        self.sequence = bind(lowered.graph)
         hosts = lowered.graph.hosts
         nodes = [*walk(lowered.graph.function.body)]
         self.logs = any(isinstance(node.op, Apply) and not isinstance(hosts[node.op.symbol], Check) for node in nodes)
@@ -53,11 +55,11 @@ class Entry:
     def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
         """Return the result for these tensors; `template` is that of the arguments, None: the tensors are all of them."""
         if self.direct:
-            return self.walk.run_one(tensors)
+            return self.sequence.run_fitting(tensors, Run(state.tracer))[0]
         if self.lowered.written:
             self._check_written(named, tensors)
         if not self.logs:
-            return self.returned(self.walk.run(tensors), tensors)
+            return self.returned(self.sequence.run(tensors, Run(state.tracer)), tensors)
         return _followed(known, self, template if template is not None else flatten((tuple(tensors), {}))[0], named, tensors)
 
     def _check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
@@ -100,7 +102,7 @@ def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tenso
     replay: list[Any] | None = None
     while True:
         try:
-            return entry.returned(entry.walk.run(tensors, log, replay), tensors)
+            return entry.returned(entry.sequence.run(tensors, LoggedRun(state.tracer, log, replay)), tensors)
         except Deviation as deviation:
             decisions = _decided(entry, deviation)
             try:
@@ -159,7 +161,7 @@ def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
     entry = Entry(type(lowered)(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites))
     _, tensors = flatten((tuple(args), {}))
     try:
-        return entry.returned(entry.walk.run(tensors), tensors)
+        return entry.returned(entry.sequence.run(tensors, Run(state.tracer)), tensors)
     except Deviation as deviation:
         deviation.abandon()
         raise RuntimeError(str(deviation)) from None

@@ -19,6 +19,7 @@ from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.inputs import check_call
+from adjoint.runtime.execution.run import Run
 from adjoint.runtime.graphs.cache import Graphs, lowering_lock
 from adjoint.runtime.graphs.options import checked_options
 from adjoint.runtime.graphs.subjects import cell_on, function_on, method_on, weak_function_on
@@ -91,7 +92,7 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             plain = True
             entry = known.find_plain(types_)
             if entry is not None:
-                return entry.walk.run_one(args) if entry.direct else entry.run(known, None, named, args)
+                return entry.sequence.run_fitting(args, Run(state.tracer))[0] if entry.direct else entry.run(known, None, named, args)
     template, tensors = flatten((args, kwargs))
     return _entry(known, template, named, plain).run(known, template, named, tensors)
 

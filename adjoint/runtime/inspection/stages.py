@@ -2,6 +2,7 @@
 
     parsed      the graph as the frontend made it
     optimised   the same after `OPTIMISING`: it computes the same values and has the same effects
+    plan        what is run, in order: launches of kernels, calls of Python, control flow, and the slots of values
     adjoint     the forward copy and the reverse pass, hooks standing in it
     c           one kernel for each different computation, with the lines that it serves
 """
@@ -18,13 +19,15 @@ from adjoint.diagnostics import user_place
 from adjoint.ir.core import Module, Node, Value, walk
 from adjoint.ir.ops.control import Call
 from adjoint.ir.ops.state import Write
+from adjoint.ir.plan_text import plan_text
 from adjoint.ir.types import TensorType
 from adjoint.passes.autodiff import Grad
 from adjoint.passes.differentiate import Differentiate
 from adjoint.passes.lift_state import LiftState
 from adjoint.passes.manager import Observer, Pipeline
+from adjoint.runtime.execution.planning import planned
 
-__all__ = ["OPTIMISING", "Adjoint", "adjoint_of", "expanded", "kernels", "optimised", "standalone", "wanted"]
+__all__ = ["OPTIMISING", "Adjoint", "adjoint_of", "expanded", "kernels", "optimised", "plans", "standalone", "wanted"]
 
 OPTIMISING = "inline,differentiate,inline{plain=true},simplify,cse,dce"
 """Passes that change neither a value nor an effect.  They come last: a gradient of what they leave is summed in another order."""
@@ -33,6 +36,11 @@ OPTIMISING = "inline,differentiate,inline{plain=true},simplify,cse,dce"
 def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
     """The module after the passes of `OPTIMISING`."""
     return Pipeline.parse(OPTIMISING).run(module, observers)
+
+
+def plans(module: Module) -> str:
+    """The plans of a module's functions as text."""
+    return "\n".join(plan_text(planned(function, identities=True)) for function in module.functions.values())
 
 
 def expanded(module: Module) -> Module:
@@ -121,10 +129,14 @@ def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequ
     straight code."""
     results = module.functions[symbol].body.results
     called = [x.hint if isinstance(x, Value) else "result" for x in results]
-    entries = [Entry(_straight(module), symbol, called)]
+    entries = [_entry(_straight(module), symbol, called)]
     if gradient is not None:
-        entries.append(Entry(_straight(gradient), f"{symbol}.grad", [f"{name.removeprefix('@')}'" for name in names]))
+        entries.append(_entry(_straight(gradient), f"{symbol}.grad", [f"{name.removeprefix('@')}'" for name in names]))
     return standalone_text(entries)
+
+
+def _entry(module: Module, symbol: str, results: Sequence[str]) -> Entry:
+    return Entry(planned(module.functions[symbol], identities=False), module.params, results)
 
 
 def _straight(module: Module) -> Module:

@@ -26,7 +26,7 @@ class _Announcement:
 
 
 graph_made = _Announcement()
-"""Called with each graph that a function or cell was made into: an `execution.graph.Graph`."""
+"""Called with each graph that a function or cell was made into: a `graphs.graph.Graph`."""
 
 adjoint_made = _Announcement()
 """Called with each adjoint that is built: the tape, the step where the gradient began, what was recorded since as

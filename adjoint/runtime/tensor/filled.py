@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import TensorType
 from adjoint.runtime.memory.plans import plan_for
@@ -21,5 +23,11 @@ def full(value: Tensor, type_: TensorType) -> Tensor:
     if type_.rank == 0:
         # A tensor of its own: `value` may be a constant that is kept.
         return wrap(type_, value.memory)
-    plan = plan_for(Broadcast(to=type_), (value.type,))
+    plan = plan_for(_broadcast(type_), (value.type,))
     return wrap(type_, plan.run(value.memory))
+
+
+@functools.lru_cache(256)
+def _broadcast(to: TensorType) -> Broadcast:
+    """The op that fills a tensor; making an op takes longer than running it."""
+    return Broadcast(to=to)

@@ -25,7 +25,7 @@ from adjoint.ir.types import F32
 from adjoint.runtime.cells.boundary import held_by, is_nested, top_level, with_top_level
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.precision import cast_floats, computing
-from adjoint.runtime.execution.graph import CellSite, Slots, Unfitting, living, site_key
+from adjoint.runtime.graphs.graph import CellSite, Slots, Unfitting, living, site_key
 from adjoint.runtime.graphs.lowering.emitting import as_python, tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects

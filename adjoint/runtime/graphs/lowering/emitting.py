@@ -32,8 +32,8 @@ from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import BOOL, F64, I64, U64, DType, TensorType, scalar, tensor
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.execution.graph import CellSite, Check, Registration
 from adjoint.runtime.gradients.no_grad import no_grad
+from adjoint.runtime.graphs.graph import CellSite, Check, Registration
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.changes import AtomPlace, CellsPlace
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor

@@ -16,7 +16,7 @@ from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Function, Module, Region, Value, tensor_type
 from adjoint.passes.escapes import with_escapes
-from adjoint.runtime.execution.graph import Graph
+from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.emitting import value_slot
 from adjoint.runtime.graphs.lowering.gradients import Gradients

@@ -1,4 +1,4 @@
-"""The walker runs a graph as eager mode runs the same program: values, gradients to the bit, errors."""
+"""A sequence runs a graph as eager mode runs the same program: values, gradients to the bit, errors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from adjoint.diagnostics import UNKNOWN, Unknown
 from adjoint.ir.core import walk as nodes_of
 from adjoint.ir.ops.random import RandomUniform
 from adjoint.ir.types import F32, tensor
-from adjoint.runtime.execution import walk
-from adjoint.runtime.execution.graph import Deviation
-from adjoint.runtime.gradients import adjoints
+from adjoint.runtime.execution import launches
+from adjoint.runtime.execution.run import Deviation
+from adjoint.runtime.gradients import adjoints as program
 from adjoint.runtime.gradients.grad import GradOperation
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.hooks.firing import fire_forward_pre
@@ -25,7 +25,7 @@ from adjoint.runtime.process.location import user_location
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import apply
-from tests.runtime.walks import N, T, function, made, same
+from tests.runtime.graphs_by_hand import N, T, function, made, same
 
 PURE = """
 func @f(x: f32[2], y: f32[2]) -> (f32[2], f32) {
@@ -147,8 +147,8 @@ def test_control(x):
 
 def test_one_path_of_the_tape_for_one_path_of_the_graph(monkeypatch):
     built = []
-    original = adjoints._built
-    monkeypatch.setattr(adjoints, "_built", lambda *arguments: built.append(1) or original(*arguments))
+    original = program._built
+    monkeypatch.setattr(program, "_built", lambda *arguments: built.append(1) or original(*arguments))
     f = function(made(CONTROL))
     for _ in range(3):
         ms.grad(f)(N(0.3), N(2, np.int64))
@@ -159,8 +159,8 @@ def test_one_path_of_the_tape_for_one_path_of_the_graph(monkeypatch):
 
 def test_a_branch_that_is_never_taken_needs_no_kernel(monkeypatch):
     planned = []
-    original = walk.plan_for
-    monkeypatch.setattr(walk, "plan_for", lambda op, types: planned.append(op.name) or original(op, types))
+    original = launches.plan_for
+    monkeypatch.setattr(launches, "plan_for", lambda op, types: planned.append(op.name) or original(op, types))
     f = function(made("""
 func @f(x: f32) -> f32 {
   c: bool = greater(x, 0.0_f32)
@@ -243,7 +243,7 @@ func @f(x: f32[2000]) -> f32[] {
     assert alive == [[True, False], [False, False]]
 
 
-def test_threads_share_a_walk():
+def test_threads_share_a_sequence():
     f = function(made(CONTROL))
     gradient = ms.grad(f)
     expected = [gradient(N(0.1 * k), N(k, np.int64)).asnumpy() for k in range(8)]

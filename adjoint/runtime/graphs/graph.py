@@ -12,7 +12,7 @@ from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["CellSite", "Check", "Deviation", "Graph", "Registration", "Slots", "Unfitting", "living", "site_key"]
+__all__ = ["CellSite", "Check", "Graph", "Registration", "Slots", "Unfitting", "living", "site_key"]
 
 
 class Slots(NamedTuple):
@@ -121,7 +121,7 @@ class CellSite:
 
 @dataclass(eq=False)
 class Graph:
-    """A function that can be walked.
+    """A function that can be run.
 
     module  the IR; the state's and the hosts' symbols are declared in it
     symbol  the function of it that is run; its parameters are the tensor arguments
@@ -160,26 +160,3 @@ def site_key(node: Node) -> Value | None:
     """
     assert isinstance(node.op, CellOp)
     return next(iter((*node.results, *node.regions[0].params)), None)
-
-
-class Deviation(Exception):
-    """Python of the user's gave something else than the graph was made for.
-
-    node      where: an `apply!`, a `cell` whose hooks it were, a `read` or `write!` of a tensor that has another type now
-    observed  what was returned: tensors for `apply!`, or the Unfitting; for a cell what its hooks made of `(args, kwargs)` or of
-              the output
-    slot      for a cell the slot of its hooks: "forward_pre", "forward", "backward_pre"
-
-    The tape is as it was: cells that were entered are still open, so that the run may go on in another graph.  Who does not
-    go on calls `abandon`.
-    """
-
-    def __init__(self, node: Node, observed: Any, slot: str = ""):
-        super().__init__(f"the graph does not fit what was returned at {node.op.name}")
-        self.node, self.observed, self.slot = node, observed, slot
-        self.unwind: list[Callable[[], None]] = []
-
-    def abandon(self) -> None:
-        """End what is open, innermost first, as an exception does."""
-        while self.unwind:
-            self.unwind.pop(0)()

@@ -6,9 +6,9 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, jit, nn, ops
-from adjoint.runtime.execution.graph import CellSite, Slots
+from adjoint.runtime.graphs.graph import CellSite, Slots
 from adjoint.runtime.hooks.firing import fire_forward
-from tests.runtime.walks import CELL, Square, T, function, logging, made, same, site, squared
+from tests.runtime.graphs_by_hand import CELL, Square, T, function, logging, made, same, site, squared
 
 
 def test_hooks_on_values():

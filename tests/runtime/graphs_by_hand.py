@@ -1,4 +1,4 @@
-"""Graphs made by hand from IR text, for the tests of the walker."""
+"""Graphs made by hand from IR text, for the tests of sequences."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 from adjoint import Tensor, nn, ops
 from adjoint.ir.core import walk as nodes_of
 from adjoint.ir.parse import parse_module
-from adjoint.runtime.execution.graph import CellSite, Graph, Slots, site_key
-from adjoint.runtime.execution.walk import bind
+from adjoint.runtime.execution.run import Run
+from adjoint.runtime.graphs.graph import CellSite, Graph, Slots, site_key
+from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.hooks.firing import fire_forward, fire_forward_pre
+from adjoint.runtime.process.tracer import state
 
 
 def T(*values):  # short, since it stands in every line
@@ -35,7 +37,7 @@ def function(graph):
     bound = bind(graph)
 
     def f(*arguments):
-        results = bound.run(arguments)
+        results = bound.run(arguments, Run(state.tracer))
         return results[0] if len(results) == 1 else tuple(results)
 
     return f

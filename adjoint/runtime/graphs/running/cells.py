@@ -1,4 +1,4 @@
-"""Steps of the walker for cells and for gradients taken within a graph.
+"""Steps of a graph's cells.
 
 A cell's step means what `Cell._call` means.  Hooks that were there when the graph was made have nodes of their own around
 the cell's, except for the backward hooks, which the tape runs.  Hooks that have come since run here, inline, as long as what
@@ -7,51 +7,55 @@ they give back fits the graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from adjoint.ir.core import Node
+from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell as CellOp
-from adjoint.ir.ops.control import Differentiated, Gradient, Record
 from adjoint.runtime.cells.boundary import shown, top_level
 from adjoint.runtime.cells.custom_bprop import Rule
-from adjoint.runtime.execution.graph import CellSite, Deviation
-from adjoint.runtime.execution.run import Block, Entered, Inline, Run, Step, mover
-from adjoint.runtime.gradients.adjoints import gradients
-from adjoint.runtime.gradients.grad import _outputs
-from adjoint.runtime.gradients.products import Pullback
-from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.gradients.trie import Step as TapeStep
+from adjoint.runtime.execution.run import Block, Deviation, Entered, Inline, Run, Step
+from adjoint.runtime.execution.sequence import Bound, Maker
+from adjoint.runtime.graphs.graph import CellSite, Graph
 from adjoint.runtime.hooks.firing import fire_always, fire_forward, fire_forward_pre
 from adjoint.runtime.hooks.handles import CellHooks
 from adjoint.runtime.process.location import called_at
-from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
-from adjoint.runtime.tensor.filled import zeros
+from adjoint.runtime.process.tracer import Recorder
 from adjoint.runtime.tensor.structure import items, leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["cell", "gradient", "pull", "record"]
+__all__ = ["cell_makers"]
 
 
-# -- cells ---------------------------------------------------------------------------------------------------------------
-def cell(
-    node: Node, recorded_at: Node | None, site: CellSite, block: Block, operands: tuple[int, ...], params: tuple[int, ...],
-    yielded: tuple[int, ...], results: range,
-) -> Step:
-    call = _Call(node, recorded_at, site, block, params, yielded)
-    reference, enter, leave = site.reference, mover(operands, params), mover(yielded, results)
+def cell_makers(graph: Graph) -> dict[type[Op], Maker]:
+    """The maker of the steps of a graph's cells; a cell without a site means what its region means."""
 
-    def cell_(values: list[Any], run: Run) -> None:
+    def make(bound: Bound) -> Step | None:
+        site = graph.site(bound.node)
+        return None if site is None else _step(bound, site)
+
+    return {CellOp: make}
+
+
+def _step(bound: Bound, site: CellSite) -> Step:
+    node, results, (block,), (yielded,), params = bound.node, bound.results, bound.blocks, bound.yields, bound.params
+    call = _Call(node, bound.site, site, block, params, yielded)
+    reference, entries, exits = site.reference, tuple(zip(bound.operands, params, strict=True)), tuple(zip(yielded, results, strict=True))
+
+    def cell(values: list[Any], run: Run) -> None:
         owner = reference() or site.cell
         hooks = owner._hooks
         if hooks is None and run.tape is None and run.plain:
-            enter(values)
+            for operand, param in entries:
+                values[param] = values[operand]
             block.run(values, run)
-            leave(values)
+            for result, out in exits:
+                values[out] = values[result]
             return
-        values[results.start : results.stop] = call.run(values, run, [values[i] for i in operands], hooks)
+        values[results.start : results.stop] = call.run(values, run, [values[i] for i in bound.operands], hooks)
 
-    return cell_
+    return cell
 
 
 class _Call:
@@ -125,7 +129,7 @@ class _Call:
                 entered.rule.returned(output)
         return list(left)
 
-    def entered(self, tape: Tape | None, given: list[Tensor], hooks: CellHooks | None) -> Entered:
+    def entered(self, tape: Recorder | None, given: list[Tensor], hooks: CellHooks | None) -> Entered:
         if tape is None:
             return Entered(given)
         # Looked up now: a bprop may be set, a hook registered or removed at any time.
@@ -140,7 +144,7 @@ class _Call:
         entered.rule = rule
         return entered
 
-    def left(self, tape: Tape | None, results: Sequence[Tensor], ruled: bool, output: Any = None) -> Sequence[Tensor]:
+    def left(self, tape: Recorder | None, results: Sequence[Tensor], ruled: bool, output: Any = None) -> Sequence[Tensor]:
         if tape is None:
             return results
         tensors, numbers = _parted(results, self.site.results)
@@ -149,7 +153,7 @@ class _Call:
         tape.site = None
         return _together(outside, numbers)
 
-    def abandoned(self, tape: Tape | None, ruled: bool, hooks: CellHooks | None, given: list[Tensor]) -> None:
+    def abandoned(self, tape: Recorder | None, ruled: bool, hooks: CellHooks | None, given: list[Tensor]) -> None:
         """The region will not be finished."""
         self.left(tape, (), ruled)
         self.always(hooks, given)
@@ -229,130 +233,3 @@ def _alike(a: Any, b: Any) -> bool:
         names = not isinstance(a, dict) or list(a) == list(b)
         return names and len(parts) == len(others) and all(map(_alike, parts, others))
     return isinstance(a, (bool, int, float, complex, str, bytes)) and a == b
-
-
-# -- gradients -----------------------------------------------------------------------------------------------------------
-class _Opened(tuple[Any, ...]):
-    """In a log: a gradient was begun; the tensors are its arguments' names inside.
-
-    tape, start  what it is recorded on, and from where
-    slots        those of the arguments
-    watched      those of the parameters, None for one that takes no gradient
-    """
-
-    tape: Tape
-    start: TapeStep
-    slots: list[int]
-    watched: list[int | None]
-
-
-def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
-    """Begin a gradient by the tensors `given` and the parameters that the node names."""
-    check_gradients()
-    op = node.op
-    assert isinstance(op, Differentiated)
-    tape.site = site
-    start = tape.begin((id(node), len(given)), node)
-    opened = _Opened([tape.leaf(x) for x in given])
-    opened.tape, opened.start = tape, start
-    opened.slots = [tape.slots[id(x)] for x in opened]
-    weights = [symbols[name] for name in op.by]
-    opened.watched = [tape.watch(w) if w.requires_grad else None for w in weights]
-    tape.site = None
-    return opened
-
-
-def _wanted(opened: _Opened) -> list[int]:
-    """The slots of all that is differentiated by."""
-    return list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
-
-
-def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
-    """The gradients of the arguments and the weights, from those by slot."""
-    by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
-    return (*(found[s] for s in opened.slots), *by_weight)
-
-
-def _differentiated(
-    node: Node, site: Node | None, symbols: Mapping[str, Tensor], block: Block, operands: Sequence[int], params: Sequence[int],
-    results: range, closed: Callable[[_Opened, list[Any], bool], tuple[Any, ...]],
-) -> Step:
-    """A region that is recorded; `closed` gives the results, told whether the tape is its own."""
-
-    def differentiated(values: list[Any], run: Run) -> None:
-        outer = run.tape
-        opened = run.taken(_Opened)
-        tape = opened.tape if opened is not None else outer if outer is not None else Tape()
-        depth = tape.depth
-        try:
-            state.tracer = run.tape = tape
-            if opened is None:
-                opened = _begun(tape, node, site, symbols, [values[i] for i in operands])
-                run.keep(opened)
-            else:
-                tape.depth += 1
-            for place, x in zip(params, opened, strict=True):
-                values[place] = x
-            block.run(values, run)
-            made = run.taken(tuple)
-            if made is None:
-                made = run.keep(called_at(site, closed, opened, values, outer is None))
-            values[results.start : results.stop] = made
-        finally:
-            tape.depth = depth
-            set_tracer(outer)
-            state.tracer = run.tape = outer
-
-    return differentiated
-
-
-def gradient(
-    node: Node, site: Node | None, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...],
-    params: tuple[int, ...], yielded: tuple[int, ...], results: range,
-) -> Step:
-    """A region, and its gradient, as `grad.differentiate` takes it; `symbols` are the tensors of the state."""
-    op = node.op
-    assert isinstance(op, Gradient)
-    count = len(params)
-
-    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
-        tape = opened.tape
-        outs, sens = [values[i] for i in yielded], [values[i] for i in operands[count:]]
-        slots, cotangents = _outputs(tape, tuple(outs[: op.of]), tuple(sens) or None, False)
-        wanted = _wanted(opened)
-        if tape.depth == 1:
-            # Hooks are free while the outermost gradient is computed.
-            state.tracer = None
-        found = dict(zip(wanted, gradients(tape, opened.start, slots, wanted, cotangents), strict=True))
-        return (*outs, *_by_leaf(op, opened, found))
-
-    return _differentiated(node, site, symbols, block, operands[:count], params, results, closed)
-
-
-def record(
-    node: Node, site: Node | None, symbols: Mapping[str, Tensor], block: Block, operands: tuple[int, ...],
-    params: tuple[int, ...], yielded: tuple[int, ...], results: range,
-) -> Step:
-    """A region, and what takes its gradient later, as `vjp` does."""
-    op = node.op
-    assert isinstance(op, Record)
-
-    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
-        outs = [values[i] for i in yielded]
-        pullback = Pullback(opened.tape, opened.start, outs[: op.of], _wanted(opened), own)
-        return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
-
-    return _differentiated(node, site, symbols, block, operands, params, results, closed)
-
-
-def pull(site: Node | None, operands: tuple[int, ...], results: range) -> Step:
-    """The gradients of what has been recorded."""
-    trace, *given = operands
-
-    def pull_(values: list[Any], run: Run) -> None:
-        made = run.taken(tuple)
-        if made is None:
-            made = run.keep(tuple(called_at(site, values[trace], [values[i] for i in given])))
-        values[results.start : results.stop] = made
-
-    return pull_

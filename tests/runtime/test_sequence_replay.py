@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from adjoint import Parameter, ops
-from adjoint.runtime.execution.graph import Deviation, Slots, Unfitting
-from adjoint.runtime.execution.walk import bind
+from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
 from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.graphs.graph import Slots, Unfitting
+from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.process.tracer import state
-from tests.runtime.walks import CELL, N, Square, T, function, logging, made, same, site
+from tests.runtime.graphs_by_hand import CELL, N, Square, T, function, logging, made, same, site
 
 
 def continued(graphs, arguments):
@@ -19,7 +20,7 @@ def continued(graphs, arguments):
     for graph in graphs:
         log = []
         try:
-            return bind(graph).run(arguments, log, replay), deviations
+            return bind(graph).run(arguments, LoggedRun(state.tracer, log, replay)), deviations
         except Deviation as deviation:
             deviations.append(deviation)
             replay = log
@@ -116,7 +117,7 @@ def test_a_run_that_does_not_go_on_leaves_the_tape_closed():
         graph = made(DEVIATING.replace(": T", ": f32[2]"), {"w": Parameter(T(1, 1), name="w")},
                      {"count": lambda a: None, "make": lambda q: None}, [site(cell)])
         with pytest.raises(Deviation) as raised:
-            bind(graph).run([x])
+            bind(graph).run([x], Run(state.tracer))
         assert not log and len(tape.calls) == 1
         raised.value.abandon()
         assert len(log) == 1 and not tape.calls and tape.site is None
@@ -237,9 +238,9 @@ def test_going_on_from_anywhere(text, number, recording):
             given, replay = [x, N(3, np.int64)], []
             if stopping:
                 with pytest.raises(Deviation):
-                    bind(first).run(given, replay)
+                    bind(first).run(given, LoggedRun(state.tracer, replay))
                 replay[-1] = (calls[number],)
-            return bind(second).run(given, None, replay), w.asnumpy().tobytes(), log[:]
+            return bind(second).run(given, LoggedRun(state.tracer, None, replay)), w.asnumpy().tobytes(), log[:]
 
         return tape_steps(within) if recording else ([], within(None))
 
@@ -257,6 +258,6 @@ def test_python_that_knows_that_it_does_not_fit():
     graph.hosts["h"] = lambda x: Unfitting((x,), "a list")
     log = []
     with pytest.raises(Deviation) as raised:
-        bind(graph).run([T(1, 2)], log)
+        bind(graph).run([T(1, 2)], LoggedRun(state.tracer, log))
     assert raised.value.observed.outline == "a list"
-    same(bind(graph).run([T(1, 2)], None, log), [T(1, 2)])
+    same(bind(graph).run([T(1, 2)], LoggedRun(state.tracer, None, log)), [T(1, 2)])

@@ -1,7 +1,6 @@
-"""Steps of the walker that touch what is outside of the graph: parameters, the random stream, Python of the user's.
+"""Steps of a graph's nodes that touch what is outside of it: parameters, hooks, Python of the user's.
 
-Every function makes the step of one node; see `walk_run` for what a step is, and `location.site_of` for its `site`.  What a
-symbol stands for is looked up when the step runs.
+Every function makes the step of one node.  What a symbol stands for is looked up when the step runs.
 """
 
 from __future__ import annotations
@@ -10,18 +9,35 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjoint.ir.core import Literal, Node
-from adjoint.runtime.execution.graph import Deviation, Registration, Unfitting
-from adjoint.runtime.execution.run import Run, Step
+from adjoint.ir.core import Literal
+from adjoint.ir.op import Op
+from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
+from adjoint.ir.ops.state import Read, Write
+from adjoint.runtime.execution.run import Deviation, Run, Step
+from adjoint.runtime.execution.sequence import Bound, Maker
+from adjoint.runtime.graphs.graph import Graph, Registration, Unfitting
 from adjoint.runtime.process.location import called_at
-from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["apply", "attach", "draw", "hook", "outputs", "read", "write"]
+__all__ = ["host_makers"]
 
 
-def read(node: Node, state: Mapping[str, Tensor], results: range) -> Step:
-    symbol, type_, out = node.op.symbol, node.result.type, results.start
+def host_makers(graph: Graph) -> dict[type[Op], Maker]:
+    """The makers of the steps by which a graph meets state and Python."""
+    state, hosts = graph.state, graph.hosts
+    return {
+        Read: lambda bound: read(bound, state),
+        Write: lambda bound: write(bound, state),
+        Hook: lambda bound: hook(bound, hosts),
+        Attach: lambda bound: attach(bound, hosts),
+        Outputs: lambda bound: outputs(bound, hosts),
+        Apply: lambda bound: apply(bound, hosts),
+    }
+
+
+def read(bound: Bound, state: Mapping[str, Tensor]) -> Step:
+    node = bound.node
+    symbol, type_, out = node.op.symbol, node.result.type, bound.results.start
 
     def read_(values: list[Any], run: Run) -> None:
         values[out] = x = state[symbol]
@@ -32,9 +48,11 @@ def read(node: Node, state: Mapping[str, Tensor], results: range) -> Step:
     return read_
 
 
-def write(node: Node, state: Mapping[str, Tensor], operands: tuple[int, ...], dies: bool = False) -> Step:
-    """The numbers of a tensor of the state.  `dies`: the value was computed just for this, and is used nowhere else."""
-    symbol, type_, (value,) = node.op.symbol, node.operands[0].type, operands
+def write(bound: Bound, state: Mapping[str, Tensor]) -> Step:
+    """The numbers of a tensor of the state; in place of a copy the value's memory where nothing else holds it."""
+    node = bound.node
+    symbol, type_, (value,) = node.op.symbol, node.operands[0].type, bound.operands
+    dies = value in bound.dying
 
     def write_(values: list[Any], run: Run) -> None:
         target = state[symbol]
@@ -55,17 +73,9 @@ _HELD_ALONE = 2
 """References of an object that one place holds: that, and getrefcount's argument."""
 
 
-def draw(seed: int, results: range) -> Step:
-    out = results.start
-
-    def draw_(values: list[Any], run: Run) -> None:
-        values[out] = next_key(seed or None)
-
-    return draw_
-
-
-def hook(node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
-    symbol = node.op.symbol
+def hook(bound: Bound, hosts: Mapping[str, Any]) -> Step:
+    node, operands, results = bound.node, bound.operands, bound.results
+    symbol, site = node.op.symbol, bound.site
 
     def hook_(values: list[Any], run: Run) -> None:
         given: Sequence[Tensor] = [values[i] for i in operands]
@@ -82,8 +92,9 @@ def hook(node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tupl
     return hook_
 
 
-def attach(node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tuple[int, ...]) -> Step:
-    symbol, (x,) = node.op.symbol, operands
+def attach(bound: Bound, hosts: Mapping[str, Any]) -> Step:
+    node, operands = bound.node, bound.operands
+    symbol, site, (x,) = node.op.symbol, bound.site, operands
 
     def attach_(values: list[Any], run: Run) -> None:
         tape = run.tape
@@ -100,10 +111,9 @@ def attach(node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tu
     return attach_
 
 
-def outputs(
-    node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range
-) -> Step:
-    symbol = node.op.symbol
+def outputs(bound: Bound, hosts: Mapping[str, Any]) -> Step:
+    node, operands, results = bound.node, bound.operands, bound.results
+    symbol, site = node.op.symbol, bound.site
 
     def outputs_(values: list[Any], run: Run) -> None:
         given = [values[i] for i in operands]
@@ -119,8 +129,9 @@ def outputs(
     return outputs_
 
 
-def apply(node: Node, site: Node | None, hosts: Mapping[str, Any], operands: tuple[int, ...], results: range) -> Step:
-    symbol = node.op.symbol
+def apply(bound: Bound, hosts: Mapping[str, Any]) -> Step:
+    node, operands, results = bound.node, bound.operands, bound.results
+    symbol, site = node.op.symbol, bound.site
     types = [v.type for v in node.results]
     literal = [isinstance(atom, Literal) for atom in node.operands]
 

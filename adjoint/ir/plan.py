@@ -1,0 +1,125 @@
+"""The plan of a function: what is run, in which order, and where each value is held.
+
+    Plan      slots, the slots of the parameters, the block of the body
+    Block     the pieces of a region, in order, and the slots that it yields
+    Piece     Straight: launches of kernels with no Python between them
+              HostCall: one node that meets Python or state
+              Control:  one node with regions, and their blocks
+
+A plan refers to slots by number and to hosts and state by symbol.  It holds no memory, no pointer and no Python object, so
+that an executor can bind it, a person can read it, and a C file can be printed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from adjoint.ir.core import Function, Literal, Node
+from adjoint.ir.types import Type
+
+__all__ = ["Block", "Control", "HostCall", "Launch", "Piece", "Plan", "Slot", "Straight"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The place of one value.
+
+    name     the value's, for people
+    literal  the constant that it holds, for a constant
+    shown    whether Python meets the value: it is then held as a tensor, else as memory alone
+    """
+
+    name: str
+    type: Type
+    literal: Literal | None = None
+    shown: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launch:
+    """A node computed by kernels.
+
+    freed  slots that nothing reads after it
+    """
+
+    node: Node
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    freed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostCall:
+    """A node that meets Python of the user's, state, or values that are no tensors.
+
+    dying  its operands that were computed for it alone
+    freed  slots that nothing reads after it
+    """
+
+    node: Node
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    dying: tuple[int, ...] = ()
+    freed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Control:
+    """A node with regions.
+
+    params  the slots of its regions' parameters
+    blocks  its regions
+    freed   slots that nothing reads after it
+    """
+
+    node: Node
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    params: tuple[int, ...]
+    blocks: tuple[Block, ...]
+    freed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Straight:
+    """Launches with no Python between them."""
+
+    launches: tuple[Launch, ...]
+
+
+Piece = Straight | HostCall | Control
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """What a region runs, and the slots that it yields."""
+
+    pieces: tuple[Piece, ...]
+    yields: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The plan of a function; the first slots are those of its parameters."""
+
+    function: Function
+    slots: tuple[Slot, ...]
+    body: Block
+
+    @property
+    def params(self) -> range:
+        """The slots of the parameters."""
+        return range(len(self.function.params))
+
+    def pieces(self) -> Iterator[Piece]:
+        """All pieces, each before those within it."""
+        yield from _pieces(self.body)
+
+
+def _pieces(block: Block) -> Iterator[Piece]:
+    for piece in block.pieces:
+        yield piece
+        if isinstance(piece, Control):
+            for inner in piece.blocks:
+                yield from _pieces(inner)

@@ -1,0 +1,71 @@
+"""A plan as text: the lines of the IR, sorted into pieces, each with the slots that it reads, fills and frees.
+
+    plan @f: 5 slots, 1 of them shown to Python
+    launches
+      a: f32[2] = mul(x, 2.0_f32)          #2 <- #0, #1
+      c: f32[2] = tanh(a)                  #3 <- #2; frees #2
+    host
+      d: f32[2] = apply! @seen(c)          #4 <- #3
+    results #4
+"""
+
+from __future__ import annotations
+
+from adjoint.ir.plan import Block, Control, HostCall, Launch, Plan, Straight
+from adjoint.ir.print import listing
+
+__all__ = ["plan_text"]
+
+
+def plan_text(plan: Plan) -> str:
+    """The text of a plan; it is for reading, and is not parsed."""
+    return _Text(plan).text()
+
+
+class _Text:
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.listing = listing(plan.function, locations=False)
+        self.lines: list[tuple[str, str]] = []
+
+    def text(self) -> str:
+        plan = self.plan
+        shown = sum(slot.shown for slot in plan.slots)
+        heading = f"plan @{plan.function.symbol}: {len(plan.slots)} slots, {shown} of them shown to Python"
+        params = [f"{slot.name}: {slot.type} in #{i}" for i, slot in zip(plan.params, plan.slots)]
+        constants = [f"{slot.name}: {slot.type} in #{i}" for i, slot in enumerate(plan.slots) if slot.literal is not None]
+        for what, places in (("arguments", params), ("constants", constants)):
+            if places:
+                self.lines.append((f"{what} {', '.join(places)}", ""))
+        self.block(plan.body, "")
+        self.lines.append((f"results {_slots(plan.body.yields)}".rstrip(), ""))
+        width = max((len(line) for line, slots in self.lines if slots), default=0)
+        return "\n".join([heading, *(f"{line:{width}}  {slots}" if slots else line for line, slots in self.lines)]) + "\n"
+
+    def block(self, block: Block, indent: str) -> None:
+        for piece in block.pieces:
+            match piece:
+                case Straight(launches=launches):
+                    self.lines.append((f"{indent}launches", ""))
+                    for launch in launches:
+                        self.node(launch, f"{indent}  ")
+                case HostCall():
+                    self.lines.append((f"{indent}host", ""))
+                    self.node(piece, f"{indent}  ")
+                case Control():
+                    self.node(piece, indent)
+                    for inner in piece.blocks:
+                        self.lines.append((f"{indent}  region over {_slots(piece.params)}" if piece.params else f"{indent}  region", ""))
+                        self.block(inner, f"{indent}    ")
+                        self.lines.append((f"{indent}    yields {_slots(inner.yields)}".rstrip(), ""))
+
+    def node(self, piece: Launch | HostCall | Control, indent: str) -> None:
+        """The line of a node in the IR, with its slots."""
+        tokens = self.listing.lines[self.listing.line_of[piece.node]]
+        line = " ".join("".join(token.text for token in tokens).split()).removesuffix("{").rstrip()
+        moved = " <- ".join(slots for slots in (_slots(piece.results), _slots(piece.operands)) if slots)
+        self.lines.append((indent + line, "; ".join(filter(None, (moved, f"frees {_slots(piece.freed)}" if piece.freed else "")))))
+
+
+def _slots(slots: tuple[int, ...] | range) -> str:
+    return ", ".join(f"#{slot}" for slot in slots)

@@ -1,0 +1,176 @@
+"""Steps of nodes with regions: they move values to the parameters of blocks, run these, and move what they yield.
+
+A value that is held as a tensor goes as its memory to where memory is held.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from adjoint.ir.ops.control import Cell, For, If, While
+from adjoint.ir.plan import Control
+from adjoint.ir.types import I64, scalar
+from adjoint.runtime.execution.run import Block, Run, Step
+from adjoint.runtime.memory.machine import Memory, ffi, machine
+from adjoint.runtime.tensor.tensor import Tensor, wrap
+
+__all__ = ["Positions", "control_step", "mover"]
+
+_INDEX = scalar(I64)
+
+
+class Positions(Protocol):
+    """How values are held while a sequence runs."""
+
+    def holds(self, position: int) -> bool:
+        """Whether a position holds a tensor; otherwise it holds memory, or what is no tensor at all."""
+        ...
+
+    def fitting(self, slots: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
+        """Positions of values that move to others: constants are held as their targets are."""
+        ...
+
+    def as_they_are(self, slots: Sequence[int]) -> tuple[int, ...]:
+        """Positions of values that are only read."""
+        ...
+
+
+def control_step(piece: Control, blocks: Sequence[Block], results: range, positions: Positions) -> Step | None:
+    """The step of an `if`, a `for`, a `while` or a cell that means what its region means; None for another node."""
+    match piece.node.op:
+        case If():
+            return _if(piece, blocks, results, positions)
+        case For():
+            return _for(piece, blocks[0], results, positions)
+        case While():
+            return _while(piece, blocks, results, positions)
+        case Cell():
+            return _inlined(piece, blocks[0], results, positions)
+        case _:
+            return None
+
+
+def mover(slots: Sequence[int], targets: Sequence[int], positions: Positions) -> Callable[[list[Any]], None]:
+    """What moves values from some slots to others, as if at once."""
+    holds = positions.holds
+    pairs = tuple((s, t) for s, t in zip(positions.fitting(slots, targets), targets, strict=True) if s != t)
+    if not pairs:
+        return lambda values: None
+    if any(holds(s) and not holds(t) for s, t in pairs):
+        taken = tuple((s, t, holds(s) and not holds(t)) for s, t in pairs)
+
+        def taking(values: list[Any]) -> None:
+            moved = [_memory(values[s]) if takes else values[s] for s, _, takes in taken]
+            for (_, t, _), value in zip(taken, moved):
+                values[t] = value
+
+        return taking
+    if len(pairs) == 1:
+        ((source, target),) = pairs
+
+        def one(values: list[Any]) -> None:
+            values[target] = values[source]
+
+        return one
+    if not {s for s, _ in pairs} & {t for _, t in pairs}:
+
+        def apart(values: list[Any]) -> None:
+            for s, t in pairs:
+                values[t] = values[s]
+
+        return apart
+
+    def crossing(values: list[Any]) -> None:
+        for (_, t), value in zip(pairs, [values[s] for s, _ in pairs]):
+            values[t] = value
+
+    return crossing
+
+
+def _memory(x: Any) -> Any:
+    """The memory of a tensor; another value as it is."""
+    return x.memory if isinstance(x, Tensor) else x
+
+
+def _reader(slot: int, positions: Positions) -> Callable[[list[Any]], Memory]:
+    """What gives the memory of the value in a slot."""
+    (position,) = positions.as_they_are((slot,))
+    return (lambda values: values[position].memory) if positions.holds(position) else (lambda values: values[position])
+
+
+def _integer(memory: Memory) -> int:
+    """An i64 of the IR as Python's."""
+    return int.from_bytes(ffi.buffer(memory, 8), sys.byteorder, signed=True)
+
+
+def _index(value: int) -> Memory:
+    """A Python integer as an i64 of the IR, in memory of its own: hooks may write to it."""
+    memory: Memory = machine().allocate(8)
+    ffi.buffer(memory, 8)[:] = value.to_bytes(8, sys.byteorder, signed=True)
+    return memory
+
+
+def _inlined(piece: Control, block: Block, results: range, positions: Positions) -> Step:
+    enter, leave = mover(piece.operands, piece.params, positions), mover(piece.blocks[0].yields, results, positions)
+
+    def inlined(values: list[Any], run: Run) -> None:
+        enter(values)
+        block.run(values, run)
+        leave(values)
+
+    return inlined
+
+
+def _if(piece: Control, blocks: Sequence[Block], results: range, positions: Positions) -> Step:
+    then, otherwise = blocks
+    then_leave, otherwise_leave = (mover(planned.yields, results, positions) for planned in piece.blocks)
+    truth = _reader(piece.operands[0], positions)
+
+    def branch(values: list[Any], run: Run) -> None:
+        if truth(values)[0] != b"\0":
+            then.run(values, run)
+            then_leave(values)
+        else:
+            otherwise.run(values, run)
+            otherwise_leave(values)
+
+    return branch
+
+
+def _for(piece: Control, block: Block, results: range, positions: Positions) -> Step:
+    start, stop, step = (_reader(slot, positions) for slot in piece.operands[:3])
+    index, *carried = piece.params
+    shown = positions.holds(index)
+    enter, turn = mover(piece.operands[3:], carried, positions), mover(piece.blocks[0].yields, carried, positions)
+    leave = mover(carried, results, positions)
+
+    def rounds(values: list[Any], run: Run) -> None:
+        enter(values)
+        for i in range(_integer(start(values)), _integer(stop(values)), _integer(step(values))):
+            values[index] = wrap(_INDEX, _index(i)) if shown else _index(i)
+            block.run(values, run)
+            turn(values)
+        leave(values)
+
+    return rounds
+
+
+def _while(piece: Control, blocks: Sequence[Block], results: range, positions: Positions) -> Step:
+    (test, body), params = blocks, piece.params
+    enter, turn = mover(piece.operands, params, positions), mover(piece.blocks[1].yields, params, positions)
+    leave = mover(params, results, positions)
+    truth = _reader(piece.blocks[0].yields[0], positions)
+
+    def loop(values: list[Any], run: Run) -> None:
+        enter(values)
+        while True:
+            test.run(values, run)
+            if truth(values)[0] == b"\0":
+                break
+            body.run(values, run)
+            turn(values)
+        leave(values)
+
+    return loop

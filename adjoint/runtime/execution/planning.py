@@ -1,0 +1,185 @@
+"""Planning: the plan of a function.
+
+Values are given slots, nodes are sorted into launches, host calls and control, and it is decided which values Python meets:
+
+    identities=True   tensors keep their identity: what is passed in and given back is the same object, and a host sees
+                      the tensor that another host has given.  So graphs are run.
+    identities=False  a tensor that Python meets is made for that occasion.  So adjoints are run: a hook that writes to the
+                      gradient it is given changes nobody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_of
+from adjoint.ir.op import Effect
+from adjoint.ir.ops.collective import Collective
+from adjoint.ir.ops.control import Cell, Differentiated, For, If, RegionOp, While
+from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
+from adjoint.ir.ops.tuples import Group, Item
+from adjoint.ir.plan import Block, Control, HostCall, Launch, Piece, Plan, Slot, Straight
+from adjoint.ir.types import TensorType, Type
+
+__all__ = ["planned"]
+
+_KEPT = 4096
+"""Bytes: a smaller buffer is not worth freeing before the run ends."""
+
+
+def planned(function: Function, *, identities: bool) -> Plan:
+    """The plan of a function; see the module's docstring for `identities`."""
+    planner = _Planner(identities)
+    params = [planner.define(p) for p in function.params]
+    body = planner.block(function.body, own_params=True)
+    if identities:
+        seen: set[int] = set()
+        for slot in body.yields:
+            if slot in seen or slot in params:
+                planner.show(slot)
+            seen.add(slot)
+    planner.spread()
+    slots = tuple(Slot(name, type_, literal, i in planner.shown) for i, (name, type_, literal) in enumerate(planner.slots))
+    return Plan(function, slots, body)
+
+
+class _Planner:
+    """The slots of a function's values.
+
+    shown      the slots whose values Python meets
+    undefined  the slots that an `undef` may reach: what they hold may be no tensor, so no memory can be taken of it
+    flows      by slot those whose values move to it, by control flow; a value is shown where its target is
+    """
+
+    def __init__(self, identities: bool):
+        self.identities = identities
+        self.slots: list[tuple[str, Type, Literal | None]] = []
+        self.slot_of: dict[Value, int] = {}
+        self.constants: dict[tuple[str, Type], int] = {}
+        self.shown: set[int] = set()
+        self.undefined: set[int] = set()
+        self.flows: dict[int, set[int]] = {}
+
+    # -- slots ------------------------------------------------------------------------------------------------------
+    def define(self, value: Value) -> int:
+        slot = self.slot_of[value] = len(self.slots)
+        self.slots.append((value.hint, value.type, None))
+        return slot
+
+    def slot(self, atom: Atom) -> int:
+        if isinstance(atom, Value):
+            return self.slot_of[atom]
+        # By the text of its number: 0.0 and -0.0 are equal.
+        key = (repr(atom.value), atom.type)
+        if key not in self.constants:
+            self.constants[key] = len(self.slots)
+            self.slots.append((repr(atom.value), atom.type, atom))
+        return self.constants[key]
+
+    def show(self, *slots: int) -> None:
+        self.shown.update(slots)
+
+    def flow(self, sources: Iterable[int], targets: Iterable[int]) -> None:
+        for source, target in zip(sources, targets, strict=True):
+            self.flows.setdefault(target, set()).add(source)
+
+    def spread(self) -> None:
+        """Show what may be undefined, and all that flows to where it is shown."""
+        while reached := [t for t, sources in self.flows.items() if t not in self.undefined and sources & self.undefined]:
+            self.undefined.update(reached)
+        self.show(*self.undefined)
+        left = list(self.shown)
+        while left:
+            for source in self.flows.get(left.pop(), ()):
+                if source not in self.shown:
+                    self.shown.add(source)
+                    left.append(source)
+
+    # -- nodes ------------------------------------------------------------------------------------------------------
+    def block(self, region: Region, own_params: bool = False) -> Block:
+        """The block of a region whose parameters have their slots.
+
+        own_params  its parameters may be freed: nothing outside of it reads them
+        """
+        pieces: list[Piece] = []
+        straight: list[Launch] = []
+        dying = _last_uses(region, own_params)
+        computed: set[Value] = set()
+        for index, node in enumerate(region.nodes):
+            operands = tuple(self.slot(atom) for atom in node.operands)
+            results = tuple(self.define(value) for value in node.results)
+            last = dying.get(index, ())
+            freed = tuple(self.slot_of[value] for value in last)
+            if isinstance(node.op, RegionOp):
+                piece: Piece | None = self.control(node, operands, results, freed)
+            elif _meets_python(node):
+                own = tuple(self.slot_of[x] for x in node.operands if isinstance(x, Value) and x in computed and x in last)
+                piece = HostCall(node, operands, results, own, freed)
+                if self.identities or _holds_others(node):
+                    self.show(*operands, *results)
+                if isinstance(node.op, Undef):
+                    self.undefined.update(results)
+            else:
+                piece = None
+                straight.append(Launch(node, operands, results, freed))
+                computed.update(node.results)
+            if piece is not None:
+                if straight:
+                    pieces.append(Straight(tuple(straight)))
+                    straight = []
+                pieces.append(piece)
+        if straight:
+            pieces.append(Straight(tuple(straight)))
+        return Block(tuple(pieces), tuple(self.slot(atom) for atom in region.results))
+
+    def control(self, node: Node, operands: tuple[int, ...], results: tuple[int, ...], freed: tuple[int, ...]) -> Control:
+        params = tuple(self.define(p) for region in node.regions[-1:] for p in region.params)
+        whole = isinstance(node.op, (Cell, Differentiated))
+        blocks = tuple(self.block(region, own_params=whole) for region in node.regions)
+        match node.op:
+            case If():
+                for block in blocks:
+                    self.flow(block.yields, results)
+            case For():
+                self.loop(operands[3:], params[1:], blocks[0], results)
+            case While():
+                self.loop(operands, params, blocks[1], results)
+            case Cell():
+                self.flow(operands, params)
+                self.flow(blocks[0].yields, results)
+                if self.identities and node.op.title:
+                    self.show(*operands, *params, *blocks[0].yields, *results)
+            case _:
+                # The region is run on tensors.
+                free = [self.slot_of[value] for region in node.regions for value in free_of(region)]
+                self.show(*operands, *results, *params, *free)
+        return Control(node, operands, results, params, blocks, freed)
+
+    def loop(self, initial: Sequence[int], params: Sequence[int], body: Block, results: Sequence[int]) -> None:
+        self.flow(initial, params)
+        self.flow(body.yields, params)
+        self.flow(params, results)
+
+
+def _meets_python(node: Node) -> bool:
+    return _holds_others(node) or (node.op.effect is not Effect.PURE and not isinstance(node.op, Collective))
+
+
+def _holds_others(node: Node) -> bool:
+    """Whether a node is about values that are no tensors."""
+    return isinstance(node.op, (Stack, Push, Pop, Undef, Group, Item))
+
+
+def _last_uses(region: Region, own_params: bool) -> dict[int, list[Value]]:
+    """By the index of a node, the large values of this region that are used there for the last time."""
+    last: dict[Value, int] = dict.fromkeys(region.params, 0) if own_params and region.nodes else {}
+    for index, node in enumerate(region.nodes):
+        last.update(dict.fromkeys(node.results, index))
+        for atom in (*node.operands, *(value for inner in node.regions for value in free_of(inner))):
+            if atom in last:
+                last[atom] = index
+    dying: dict[int, list[Value]] = {}
+    for value, index in last.items():
+        if isinstance(value.type, TensorType) and value.type.nbytes > _KEPT and value not in region.results:
+            dying.setdefault(index, []).append(value)
+    return dying

@@ -1,0 +1,345 @@
+"""Sequences: the plan of a function bound to memory, ready to run.
+
+    sequence = Sequence(planned(function, identities=True), makers)
+    sequence.run([x, y], Run(tape))          as often as you like, from several threads
+
+It has two forms, each made when it is first needed.  Where nothing is recorded or logged, values that Python does not meet are held as
+memory.  Otherwise every value is a tensor, and every node is recorded on the tape as in eager mode: so gradients, hooks and gradients of
+gradients are those of eager mode.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Listed
+from dataclasses import dataclass
+from typing import Any
+
+from adjoint.diagnostics import InternalError
+from adjoint.ir.core import Node
+from adjoint.ir.interpret import UNDEFINED
+from adjoint.ir.op import Op
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.random import Draw
+from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
+from adjoint.ir.ops.tuples import Group, Item
+from adjoint.ir.plan import Block as PlannedBlock
+from adjoint.ir.plan import Control, HostCall, Launch, Plan, Straight
+from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.control import control_step
+from adjoint.runtime.execution.launches import add_launch, emitted, launch, recorded_launch
+from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
+from adjoint.runtime.process.location import site_of
+from adjoint.runtime.tensor.random_keys import next_key
+from adjoint.runtime.tensor.tensor import Tensor, constant
+
+_new = object.__new__
+
+__all__ = ["Bound", "Form", "Maker", "Sequence"]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A node with the positions of its values: what a step is made from.
+
+    site     the node that events of it are recorded at: see `location.site_of`
+    tensors  whether its operands and results are held as tensors; otherwise as memory
+    params   the positions of its regions' parameters
+    blocks   its regions
+    yields   for each of them the positions of what it yields
+    dying    operands that were computed for this node alone
+    """
+
+    node: Node
+    site: Node | None
+    operands: tuple[int, ...]
+    results: range
+    tensors: bool = True
+    params: tuple[int, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    yields: tuple[tuple[int, ...], ...] = ()
+    dying: tuple[int, ...] = ()
+
+
+Maker = Callable[[Bound], Step | None]
+"""Makes the step of a node that meets Python; None where the node means what its region means."""
+
+
+class Sequence:
+    """A plan that is ready to run.
+
+    makers  by the class of an op the maker of its steps: for host calls, and for nodes with regions that are more than control flow
+    sited   events are recorded at the nodes, otherwise at the line that runs the sequence
+    """
+
+    def __init__(self, plan: Plan, makers: Mapping[type[Op], Maker], *, sited: bool = True):
+        self.plan, self.makers, self.sited = plan, makers, sited
+        self._types = [p.type for p in plan.function.params]
+        self._quiet: Form | None = None
+        self._emitting: Form | None = None
+        self._recording: Form | None = None
+
+    def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
+        """The results for these arguments, which must have the types of the function's parameters.
+
+        Deviation when Python gives something else than the graph was made for; a log then ends with what it gave.  Other
+        exceptions are those of the nodes, with a note that shows the line.
+        """
+        if [x.type for x in arguments] != self._types:
+            raise InternalError(f"a function of {self._types} was run on {[x.type for x in arguments]}")
+        return self.run_fitting(arguments, run)
+
+    def run_fitting(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
+        """The same for arguments that are known to be of the right types."""
+        tape = run.tape
+        if tape is None and run.plain:
+            form = self._quiet or self.quiet
+        else:
+            form = self.emitting if tape is not None and tape.emits else self.recording
+        if form.takes is None:
+            return form.run(arguments, run)
+        if not form.takes:
+            return form.run([x.memory for x in arguments], run)
+        return form.run([x if i in form.takes else x.memory for i, x in enumerate(arguments)], run)
+
+    @property
+    def quiet(self) -> Form:
+        """The form in which nothing is recorded or logged."""
+        return self._quiet or self._form("_quiet", recording=False)
+
+    @property
+    def emitting(self) -> Form:
+        """The form whose nodes become nodes of the graph that is being made."""
+        return self._emitting or self._form("_emitting", recording=True, emitting=True)
+
+    @property
+    def recording(self) -> Form:
+        """The form in which every value is a tensor."""
+        return self._recording or self._form("_recording", recording=True)
+
+    def _form(self, name: str, **kind: bool) -> Form:
+        # Without a lock: two threads may both make a form, of which one stays; a lock could be held by another thread at a fork.
+        form = _Binder(self, **kind).form()
+        setattr(self, name, form)
+        return form
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A sequence's steps, with what they run on.
+
+    block     the steps
+    template  the list of values as it is at the start: constants in their places
+    takes     the arguments that are held as tensors, others as memory; None: all of them
+    results   the positions of the results, with the type of one that is memory; a constant is given out anew each time
+    """
+
+    block: Block
+    template: list[Any]
+    takes: frozenset[int] | None
+    results: tuple[tuple[int, TensorType | None], ...]
+
+    def run(self, arguments: Listed[Any], run: Run) -> list[Tensor]:
+        """The results for arguments that are held as `takes` says."""
+        values = self.template.copy()
+        values[: len(arguments)] = arguments
+        self.block.run(values, run)
+        if run.replaying:
+            raise InternalError("the run that is replayed was longer than the graph")
+        results: list[Tensor] = []
+        for i, type_ in self.results:
+            if type_ is None:
+                results.append(values[i])
+            else:
+                result = _new(Tensor)
+                result.type, result.memory = type_, values[i]
+                results.append(result)
+        return results
+
+
+class _Binder:
+    """Makes a form of a sequence; nothing that it makes keeps it alive.
+
+    tensors    the positions that hold tensors
+    recording  whether all of them do, in the block that is being bound
+    """
+
+    def __init__(self, sequence: Sequence, *, recording: bool, emitting: bool = False):
+        self.plan, self.makers, self.sited = sequence.plan, sequence.makers, sequence.sited
+        self.slots, self.recording, self.emitting = sequence.plan.slots, recording, emitting
+        self.template: list[Any] = [None] * len(self.slots)
+        self.tensors: set[int] = set()
+        self.constants: dict[int, int] = {}
+
+    def form(self) -> Form:
+        """The steps of the plan."""
+        params = self.plan.params
+        for i, slot in enumerate(self.slots):
+            if slot.literal is not None:
+                self.template[i] = constant(slot.literal.value, slot.literal.type.dtype)
+        self.define(params)
+        takes = None if len(params) == len(self.tensors) else frozenset(self.tensors)
+        block = self.bound(self.plan.body, None)
+        return Form(block, self.template, takes, tuple(self.result(i) for i in self.plan.body.yields))
+
+    # -- positions --------------------------------------------------------------------------------------------------
+    def define(self, slots: Listed[int]) -> None:
+        """Decide how the values that these slots will get are held."""
+        self.tensors.update(i for i in slots if self.recording or self.slots[i].shown)
+
+    def holds(self, position: int) -> bool:
+        return position in self.tensors
+
+    def as_tensors(self, slots: Listed[int]) -> tuple[int, ...]:
+        """Positions that hold tensors: those of slots that do, and of constants as tensors."""
+        return tuple(self.constant(i, tensor=True) if self.is_constant(i) else i for i in slots)
+
+    def as_they_are(self, slots: Listed[int]) -> tuple[int, ...]:
+        return tuple(self.constant(i, tensor=self.recording) if self.is_constant(i) else i for i in slots)
+
+    def fitting(self, slots: Listed[int], targets: Listed[int]) -> tuple[int, ...]:
+        """Positions of values that move to others, constants in the way that their targets are held."""
+        return tuple(
+            self.constant(i, tensor=self.holds(target)) if self.is_constant(i) else i for i, target in zip(slots, targets, strict=True))
+
+    def is_constant(self, slot: int) -> bool:
+        return self.slots[slot].literal is not None
+
+    def constant(self, slot: int, *, tensor: bool) -> int:
+        """The position of a constant, as a tensor or as its memory."""
+        if tensor:
+            self.tensors.add(slot)
+            return slot
+        if slot not in self.constants:
+            self.constants[slot] = len(self.template)
+            self.template.append(self.template[slot].memory)
+        return self.constants[slot]
+
+    def result(self, slot: int) -> tuple[int, TensorType | None]:
+        type_ = self.slots[slot].type
+        if self.is_constant(slot):
+            assert isinstance(type_, TensorType)
+            return self.constant(slot, tensor=False), type_
+        return (slot, None) if self.holds(slot) or not isinstance(type_, TensorType) else (slot, type_)
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+    def bound(self, planned: PlannedBlock, around: Node | None) -> Block:
+        """The steps of a block; `around` is the site of the node whose region it is."""
+        block = LoggingBlock() if self.recording else Block()
+        for piece in planned.pieces:
+            match piece:
+                case Straight(launches=launches):
+                    for each in launches:
+                        self.launch(block, each, around)
+                        _free(block, each.freed)
+                case HostCall():
+                    self.host(block, piece, around)
+                    _free(block, piece.freed)
+                case Control():
+                    self.control(block, piece, around)
+                    _free(block, piece.freed)
+        return block
+
+    def site(self, node: Node, around: Node | None) -> Node | None:
+        return site_of(node, around) if self.sited else None
+
+    def launch(self, block: Block, each: Launch, around: Node | None) -> None:
+        self.define(each.results)
+        node, operands, results = each.node, self.as_they_are(each.operands), _range(each.results)
+        if self.emitting:
+            block.add(emitted(node, operands, results), node, results)
+        elif self.recording:
+            add_launch(block, node, results, functools.partial(recorded_launch, node, operands, results, self.site(node, around)))
+        else:
+            given, shown = tuple(map(self.holds, operands)), tuple(map(self.holds, results))
+            add_launch(block, node, results, functools.partial(launch, node, operands, results, given, shown))
+
+    def host(self, block: Block, call: HostCall, around: Node | None) -> None:
+        node, results = call.node, _range(call.results)
+        self.define(call.results)
+        kind = type(node.op)
+        tensors = all(self.holds(i) or self.is_constant(i) for i in call.operands) and all(map(self.holds, call.results))
+        operands = self.as_tensors(call.operands) if tensors else self.as_they_are(call.operands)
+        bound = Bound(node, self.site(node, around), operands, results, tensors, dying=call.dying)
+        if kind in _VALUES:
+            step: Step | None = _moving(_VALUES[kind](node.op), bound)
+        elif isinstance(node.op, Draw):
+            step = _moving(_drawing(node.op), bound)
+        elif kind in self.makers:
+            step = self.makers[kind](bound)
+        else:
+            step = None
+        if step is None:
+            raise InternalError(f"{node.op.name} has no place in what is run")
+        block.add(step, node, results)
+
+    def control(self, block: Block, piece: Control, around: Node | None) -> None:
+        node, results, site = piece.node, _range(piece.results), self.site(piece.node, around)
+        differentiated = isinstance(node.op, Differentiated)
+        outer, self.recording = self.recording, self.recording or differentiated
+        self.define(piece.params)
+        blocks = tuple(self.bound(inner, site) for inner in piece.blocks)
+        self.recording = outer
+        self.define(piece.results)
+        bound = Bound(node, site, self.as_tensors(piece.operands), results, True, piece.params, blocks,
+                      tuple(self.as_tensors(inner.yields) for inner in piece.blocks))
+        maker = self.makers.get(type(node.op))
+        step = maker(bound) if maker is not None else None
+        if step is None:
+            step = self.region(piece, blocks, results)
+        block.add(step, node, None)
+
+    def region(self, piece: Control, blocks: tuple[Block, ...], results: range) -> Step:
+        """The step of control flow."""
+        step = control_step(piece, blocks, results, self)
+        if step is None:
+            raise InternalError(f"{piece.node.op.name} has no place in what is run")
+        return step
+
+
+def _range(slots: Listed[int]) -> range:
+    """The positions of results, which are next to each other."""
+    return range(slots[0], slots[-1] + 1) if slots else range(0)
+
+
+def _free(block: Block, slots: tuple[int, ...]) -> None:
+    if not slots:
+        return
+
+    def free(values: list[Any], run: Run) -> None:
+        for i in slots:
+            values[i] = None
+
+    block.add(free, None, None)
+
+
+def _drawing(op: Draw) -> Callable[..., Listed[Any]]:
+    seed = op.seed or None
+    return lambda: (next_key(seed),)
+
+
+# -- values that are no tensors ---------------------------------------------------------------------------------------------
+def _item(op: Any) -> Callable[..., Listed[Any]]:
+    index = op.index
+    return lambda items: (items[index],)
+
+
+_VALUES: dict[type[Op], Callable[[Any], Callable[..., Listed[Any]]]] = {
+    Undef: lambda op: lambda: (UNDEFINED,),
+    Group: lambda op: lambda *items: (items,),
+    Item: _item,
+    Stack: lambda op: lambda: (None,),
+    Push: lambda op: lambda below, top: ((below, top),),
+    Pop: lambda op: lambda stack: stack,
+}
+"""By the class of an op, what it does with values."""
+
+
+def _moving(function: Callable[..., Listed[Any]], bound: Bound) -> Step:
+    operands, results = bound.operands, bound.results
+
+    def move(values: list[Any], run: Run) -> None:
+        values[results.start : results.stop] = function(*[values[i] for i in operands])
+
+    return move

@@ -1,0 +1,180 @@
+"""IR text as something to call: `load_ir` turns it into functions on tensors, run by kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Sequence as Listed
+from pathlib import Path
+from typing import Any
+
+from adjoint.ir.core import Module, Node, walk
+from adjoint.ir.interpret import Interpreter, sizes_of
+from adjoint.ir.op import Op
+from adjoint.ir.ops.control import Call, Differentiated
+from adjoint.ir.ops.host import Apply, Attach, Callback, CellCallback, Hook, Outputs, Pullback
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.parse import parse_module
+from adjoint.ir.types import TensorType
+from adjoint.ir.verify import verify_module
+from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.execution.run import Run, Step
+from adjoint.runtime.execution.sequence import Bound, Maker, Sequence
+from adjoint.runtime.process.tracer import state as thread
+from adjoint.runtime.tensor.filled import zeros
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor
+
+__all__ = ["Loaded", "load_ir"]
+
+
+class Loaded:
+    """A module of the IR that can be called: `loaded(x, y)` runs its first function, `loaded["f"](x)` the one of that name.
+
+    module  the IR
+    state   parameters by symbol, Tensors; `write!` sets them
+    hosts   Python callables by symbol
+    """
+
+    def __init__(self, module: Module, state: MutableMapping[str, Tensor], hosts: Mapping[str, Callable[..., Any]]):
+        self.module, self.state, self.hosts = module, state, hosts
+        self._makers = _makers(self)
+        self._sequences: dict[tuple[str, tuple[tuple[str, int], ...]], Sequence] = {}
+
+    def __getitem__(self, symbol: str) -> Callable[..., Any]:
+        if symbol not in self.module.functions:
+            raise KeyError(f"the module has no function @{symbol}; it has {', '.join('@' + s for s in self.module.functions)}")
+
+        def run(*arguments: Any) -> Any:
+            for name in self.module.hosts:
+                if name not in self.hosts:
+                    raise ValueError(f"the module names the host @{name}, for which no function was given: hosts={{'{name}': ...}}")
+            results = self.run(symbol, arguments)
+            return results[0] if len(results) == 1 else tuple(results)
+
+        return run
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not self.module.functions:
+            raise ValueError("the module has no function")
+        return self[next(iter(self.module.functions))](*arguments)
+
+    def run(self, symbol: str, arguments: Listed[Any]) -> list[Tensor]:
+        """Return the results of a function; TypeError when the arguments are not of its parameters' types."""
+        function = self.module.functions[symbol]
+        types = [p.type for p in function.params]
+        if len(arguments) != len(types):
+            raise TypeError(f"@{symbol} takes {len(types)} arguments, but got {len(arguments)}")
+        given = [as_tensor(x, getattr(t, "dtype", None)) if not isinstance(x, Tensor) else x for x, t in zip(arguments, types, strict=True)]
+        sizes = sizes_of(types, given)
+        sequence = self._sequence(symbol, sizes)
+        for x, param in zip(given, sequence.plan.function.params, strict=True):
+            if x.type is not param.type:
+                raise TypeError(f"an argument of type {x.type} where {param.type} is expected")
+        return sequence.run_fitting(given, Run(thread.tracer))
+
+    def _sequence(self, symbol: str, sizes: Mapping[str, int]) -> Sequence:
+        key = symbol, tuple(sorted(sizes.items()))
+        sequence = self._sequences.get(key)
+        if sequence is None:
+            function = self.module.functions[symbol]
+            if sizes:
+                # Loaded for a text with named sizes, not with the package.
+                from adjoint.passes.specialize import specialized
+
+                function = specialized(function, sizes)
+            # Two threads may both make it: what they make is the same.
+            sequence = self._sequences[key] = Sequence(planned(function, identities=True), self._makers)
+        return sequence
+
+
+class _Hosts(Interpreter):
+    """Calls Python as the interpreter does, with tensors."""
+
+    def zeros(self, type_: TensorType) -> Tensor:
+        return zeros(type_)
+
+
+def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
+    """The makers of the steps by which a module meets Python, state and its other functions."""
+    hosts = _Hosts(loaded.module, hosts=loaded.hosts)
+    call = _each(lambda node, given: _of_types(node, hosts.host(node, given)))
+    unchanged = _each(lambda node, given: given)
+
+    def read(bound: Bound) -> Step:
+        symbol, out = bound.node.op.symbol, bound.results.start
+
+        def step(values: list[Any], run: Run) -> None:
+            values[out] = loaded.state[symbol]
+
+        return step
+
+    def write(bound: Bound) -> Step:
+        symbol, (value,) = bound.node.op.symbol, bound.operands
+
+        def step(values: list[Any], run: Run) -> None:
+            loaded.state[symbol] = values[value]
+
+        return step
+
+    return {
+        Read: read, Write: write, Hook: unchanged, Outputs: unchanged, Attach: _each(lambda node, given: ()),
+        Callback: call, CellCallback: call, Pullback: call, Apply: call,
+        Call: _each(lambda node, given: loaded.run(node.op.symbol, given)),
+    }
+
+
+def _each(function: Callable[[Node, list[Tensor]], Listed[Any]]) -> Maker:
+    """The maker of steps that give the results of a node from its operands."""
+
+    def make(bound: Bound) -> Step:
+        node, operands, results = bound.node, bound.operands, bound.results
+
+        def step(values: list[Any], run: Run) -> None:
+            values[results.start : results.stop] = function(node, [values[i] for i in operands])
+
+        return step
+
+    return make
+
+
+def _of_types(node: Node, made: Listed[Any]) -> list[Tensor]:
+    """What a host has returned as tensors; TypeError where they are not of the types of the node's results."""
+    types = [value.type for value in node.results]
+    tensors = [x if isinstance(x, Tensor) else as_tensor(x, getattr(t, "dtype", None)) for x, t in zip(made, types, strict=False)]
+    if len(made) != len(types) or any(x.type is not t for x, t in zip(tensors, types, strict=True)):
+        got = ", ".join(str(x.type) for x in tensors) if len(made) == len(types) else f"{len(made)} values"
+        raise TypeError(f"the host @{node.op.symbol} must return {', '.join(map(str, types)) or 'nothing'}, but returned {got}")
+    return tensors
+
+
+def load_ir(
+    source: str | Path, *, hosts: Mapping[str, Callable[..., Any]] | None = None, state: Mapping[str, Any] | None = None
+) -> Loaded:
+    """IR text, or the path of a file of it, as something to call.
+
+    hosts  Python callables by symbol, as the interpreter calls them
+    state  first values of the module's parameters by symbol; zeros where none is given
+
+    Gradients that the text takes inside of functions, `gradient` and `record` nodes, are expanded by the pass `differentiate`.
+
+    CompileError for a text with a mistake; ValueError for state of another type than its parameter.
+    """
+    path = Path(source) if isinstance(source, Path) or (len(str(source)) < 4096 and "\n" not in str(source)) else None
+    text = path.read_text(encoding="utf-8") if path is not None else str(source)
+    module = parse_module(text, str(path) if path is not None else "<text>")
+    verify_module(module)
+    if any(isinstance(node.op, Differentiated) for function in module.functions.values() for node in walk(function.body)):
+        # Loaded for a text that takes gradients, not with the package.
+        from adjoint.passes.differentiate import Differentiate
+
+        module = Differentiate().on_module(module)
+    values: dict[str, Tensor] = {}
+    given = state or {}
+    for symbol, type_ in module.params.items():
+        value = as_tensor(given[symbol], type_.dtype) if symbol in given else zeros(type_)
+        if value.type is not type_:
+            raise ValueError(f"the parameter @{symbol} is {type_}, but its value has the type {value.type}")
+        values[symbol] = value
+    for symbol in given:
+        if symbol not in module.params:
+            raise ValueError(f"the module has no parameter @{symbol}; it has {', '.join('@' + s for s in module.params) or 'none'}")
+    return Loaded(module, values, dict(hosts or {}))

@@ -1,0 +1,18 @@
+"""A graph as a sequence, with the steps by which it meets Python, state and gradients."""
+
+from __future__ import annotations
+
+from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.execution.sequence import Sequence
+from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.running.cells import cell_makers
+from adjoint.runtime.graphs.running.gradients import gradient_makers
+from adjoint.runtime.graphs.running.hosts import host_makers
+
+__all__ = ["bind"]
+
+
+def bind(graph: Graph) -> Sequence:
+    """Make a graph ready to run.  Nothing is compiled: kernels are found when their nodes are reached."""
+    makers = {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state)}
+    return Sequence(planned(graph.function, identities=True), makers)

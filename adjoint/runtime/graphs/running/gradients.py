@@ -1,0 +1,153 @@
+"""Steps of the gradients that a graph takes of its own regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from adjoint.ir.core import Node
+from adjoint.ir.op import Op
+from adjoint.ir.ops.control import Differentiated, Gradient, Pull, Record
+from adjoint.runtime.execution.run import Run, Step
+from adjoint.runtime.execution.sequence import Bound, Maker
+from adjoint.runtime.gradients.adjoints import gradients
+from adjoint.runtime.gradients.grad import _outputs
+from adjoint.runtime.gradients.products import Pullback
+from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.trie import Step as TapeStep
+from adjoint.runtime.process.location import called_at
+from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
+from adjoint.runtime.tensor.filled import zeros
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["gradient_makers"]
+
+
+def gradient_makers(symbols: Mapping[str, Tensor]) -> dict[type[Op], Maker]:
+    """The makers of the steps of a graph's gradients; `symbols` are the tensors of its state."""
+    return {
+        Gradient: lambda bound: _gradient(bound, symbols),
+        Record: lambda bound: _record(bound, symbols),
+        Pull: _pull,
+    }
+
+
+class _Opened(tuple[Any, ...]):
+    """In a log: a gradient was begun; the tensors are its arguments' names inside.
+
+    tape, start  what it is recorded on, and from where
+    slots        those of the arguments
+    watched      those of the parameters, None for one that takes no gradient
+    """
+
+    tape: Tape
+    start: TapeStep
+    slots: list[int]
+    watched: list[int | None]
+
+
+def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tensor], given: Sequence[Tensor]) -> _Opened:
+    """Begin a gradient by the tensors `given` and the parameters that the node names."""
+    check_gradients()
+    op = node.op
+    assert isinstance(op, Differentiated)
+    tape.site = site
+    start = tape.begin((id(node), len(given)), node)
+    opened = _Opened([tape.leaf(x) for x in given])
+    opened.tape, opened.start = tape, start
+    opened.slots = [tape.slots[id(x)] for x in opened]
+    weights = [symbols[name] for name in op.by]
+    opened.watched = [tape.watch(w) if w.requires_grad else None for w in weights]
+    tape.site = None
+    return opened
+
+
+def _wanted(opened: _Opened) -> list[int]:
+    """The slots of all that is differentiated by."""
+    return list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
+
+
+def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
+    """The gradients of the arguments and the weights, from those by slot."""
+    by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
+    return (*(found[s] for s in opened.slots), *by_weight)
+
+
+def _differentiated(
+    bound: Bound, symbols: Mapping[str, Tensor], closed: Callable[[_Opened, list[Any], bool], tuple[Any, ...]]
+) -> Step:
+    """A region that is recorded; `closed` gives the results, told whether the tape is its own."""
+    node, site, params, results, (block,) = bound.node, bound.site, bound.params, bound.results, bound.blocks
+    operands = bound.operands[: len(params)]
+
+    def differentiated(values: list[Any], run: Run) -> None:
+        outer: Any = run.tape  # a Tape, or None
+        opened = run.taken(_Opened)
+        tape = opened.tape if opened is not None else outer if outer is not None else Tape()
+        depth = tape.depth
+        try:
+            state.tracer = run.tape = tape
+            if opened is None:
+                opened = _begun(tape, node, site, symbols, [values[i] for i in operands])
+                run.keep(opened)
+            else:
+                tape.depth += 1
+            for place, x in zip(params, opened, strict=True):
+                values[place] = x
+            block.run(values, run)
+            made = run.taken(tuple)
+            if made is None:
+                made = run.keep(called_at(site, closed, opened, values, outer is None))
+            values[results.start : results.stop] = made
+        finally:
+            tape.depth = depth
+            set_tracer(outer)
+            state.tracer = run.tape = outer
+
+    return differentiated
+
+
+def _gradient(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
+    """A region, and its gradient, as `grad.differentiate` takes it."""
+    op, operands, (yielded,) = bound.node.op, bound.operands, bound.yields
+    assert isinstance(op, Gradient)
+    count = len(bound.params)
+
+    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
+        tape = opened.tape
+        outs, sens = [values[i] for i in yielded], [values[i] for i in operands[count:]]
+        slots, cotangents = _outputs(tape, tuple(outs[: op.of]), tuple(sens) or None, False)
+        wanted = _wanted(opened)
+        if tape.depth == 1:
+            # Hooks are free while the outermost gradient is computed.
+            state.tracer = None
+        found = dict(zip(wanted, gradients(tape, opened.start, slots, wanted, cotangents), strict=True))
+        return (*outs, *_by_leaf(op, opened, found))
+
+    return _differentiated(bound, symbols, closed)
+
+
+def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
+    """A region, and what takes its gradient later, as `vjp` does."""
+    op, (yielded,) = bound.node.op, bound.yields
+    assert isinstance(op, Record)
+
+    def closed(opened: _Opened, values: list[Any], own: bool) -> tuple[Any, ...]:
+        outs = [values[i] for i in yielded]
+        pullback = Pullback(opened.tape, opened.start, outs[: op.of], _wanted(opened), own)
+        return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
+
+    return _differentiated(bound, symbols, closed)
+
+
+def _pull(bound: Bound) -> Step:
+    """The gradients of what has been recorded."""
+    (trace, *given), results, site = bound.operands, bound.results, bound.site
+
+    def pull_(values: list[Any], run: Run) -> None:
+        made = run.taken(tuple)
+        if made is None:
+            made = run.keep(tuple(called_at(site, values[trace], [values[i] for i in given])))
+        values[results.start : results.stop] = made
+
+    return pull_
