@@ -28,7 +28,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Entry", "make", "parsed", "run_instead"]
 
-_GRAPH, _NODE, _GUARD = 6000, 1200, 1200
+_GRAPH, _NODE, _GUARD = 6000, 1200, 1800
 """Bytes of a graph, and of each of its nodes and of the places that it depends on."""
 
 
