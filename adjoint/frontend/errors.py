@@ -63,27 +63,27 @@ def _mistake(code: str, title: str, explanation: str, *kinds: type[Exception]) -
 
 NO_SOURCE = _mistake("E200", "no source", """
 A function under `jit` or in GRAPH_MODE is parsed from its source text, where Python keeps it: in a file, in a cell of a notebook or
-of IPython, at the prompt of Python 3.13. What is typed at the prompt of an older Python, made by `exec`, or written in another
-language has none.
+of IPython, at the prompt of Python 3.13. There is no source for code that is typed at the prompt of an older Python, made by `exec`,
+or written in another language.
 
-Write it as a `def` or a lambda in a file. Who makes functions of text enters that in `linecache.cache`, under the name that it
-is compiled with.
+Write it as a `def` or a lambda in a file. If you make functions from text, put the text into `linecache.cache`, under the name that
+you pass to `compile`.
 """)
 
 SOURCE_CHANGED = _mistake("E201", "the source has changed", """
 The file was edited after the function was imported: the text that would be parsed is not what Python runs. Import the
-module anew, or start the program again.
+module again, or restart the program.
 """)
 
 UNSUPPORTED = _mistake("E202", "not part of the language of graphs", """
-`docs/language.md` lists what is parsed. Outside of it are, among others: `try`, `with` but for `_no_grad()`, `yield`, `async`,
-`class` inside of a function, `del` of an attribute. The message says what to write instead. Code that only prepares data belongs outside of
-the function under `jit`; what must run in Python at each call can be a hook.
+`docs/language.md` lists what is parsed. Not supported are, among others: `try`, `with` except for `_no_grad()`, `yield`, `async`,
+`class` inside of a function, `del` of an attribute. The message says what to write instead. Put code that only prepares data outside of
+the function under `jit`. Code that must run in Python at each call can be a hook.
 """, RuntimeError)
 
 VALUE_NEEDED = _mistake("E203", "the number in a tensor is not known while parsing", """
-Under `jit` a tensor has a dtype and a shape while its function is parsed, but no numbers: these are there when the graph runs.
-So Python cannot use them to decide what the graph is: as the size of a list, as a key of a dict, in NumPy.
+Under `jit` a tensor has a dtype and a shape while its function is parsed, but no numbers: these exist only when the graph runs.
+So they cannot determine the graph: as the size of a list, as a key of a dict, in NumPy.
 
     n = int(x.sum())          # fine: a number that is known at run time
     zeros = [0] * n           # E203: how long is the list?
@@ -93,19 +93,19 @@ the number outside and pass it as an argument: Python numbers among the argument
 """)
 
 BRANCHES_DIFFER = _mistake("E204", "the branches of an `if` differ", """
-When a tensor decides an `if`, both branches become part of the graph, and a name that both assign must have one type after it.
+If the condition of an `if` is a tensor, both branches become part of the graph, and a name that both assign must have one type after it.
 
     if x.sum() > 0:
         y = x                 # f32[3]
     else:
         y = x.sum()           # f32: E204
 
-Bring both to one shape and dtype, or use different names. A graph chooses between tensors and between numbers, not between other
+Convert both to one shape and dtype, or use different names. A graph can choose between tensors and between numbers, not between other
 Python objects: strings, functions, lists of different lengths.
 """, TypeError)
 
 LOOP_CHANGES = _mistake("E205", "a value changes its type in a loop", """
-When a tensor decides how often a loop runs, each name that the loop assigns has one type before, in and after it.
+If the number of iterations depends on a tensor, each name that the loop assigns must have one type before, in and after it.
 
     y = 0
     while y.sum() < limit:
@@ -116,26 +116,26 @@ Begin with a value of the final type: `y = ops.zeros_like(x)`. A list cannot bec
 """, TypeError)
 
 RETURNS_DIFFER = _mistake("E206", "a function returns values of different types", """
-When a tensor decides which `return` is reached, all of them must return the same structure, dtypes and shapes: the graph has one
-type of result. A function that falls off its end returns None. Only what Python is given, by the function under `jit` itself, may be
+If it depends on a tensor which `return` is reached, all of them must return the same structure, dtypes and shapes: the graph has one
+type of result. A function without a `return` on some path returns None there. Only the function under `jit` itself may return
 a value on some paths and None on the others.
 """, TypeError)
 
 MAYBE_UNASSIGNED = _mistake("E207", "a name may have no value", """
-The name is assigned in only one branch of an `if`, or only in the body of a loop, that a tensor decides, and is used afterwards.
+The name is assigned in only one branch of an `if` on a tensor, or only in the body of a loop on a tensor, and is used afterwards.
 Python would raise UnboundLocalError on the other path; a graph cannot. Give it a value before.
 """, UnboundLocalError)
 
 FROZEN_CALL = _mistake("E208", "a call that a graph would freeze", """
 Parsed code calls functions of this library, your own functions, and functions of Python and NumPy whose result depends on their
-arguments alone. Others (`time.time`, `random.random`, `open`, `input`, a C extension's) would be called once, while the graph is
-built, and their first answer would stand in the graph for ever.
+arguments only. Others (`time.time`, `random.random`, `open`, `input`, those of a C extension) would be called once, while the graph is
+built, and the graph would use that first result at every call.
 
 Call it outside and pass the result as an argument; a Tensor or `mutable(number)` does not make a new graph for each value.
 """)
 
 STORED_TENSOR = _mistake("E209", "a tensor of a graph is stored where Python would see it", """
-`self.y = x` in parsed code, where `y` is no Parameter: the tensor has no numbers while the function is parsed, and the assignment
+`self.y = x` in parsed code, where `y` is not a Parameter: the tensor has no numbers while the function is parsed, and the assignment
 would not happen at each call. Make it a Parameter (`self.y = Parameter(..., requires_grad=False)` in `__init__`; then `self.y = x` and
 `self.y += 1` write it at each call), or return the tensor. The same holds for lists, dicts and objects from outside, and for global names.
 
@@ -143,38 +143,37 @@ MindSpore's graphs also write attributes that hold a plain tensor; gradients of 
 """, TypeError)
 
 REGISTERED_INSIDE = _mistake("E210", "a hook is registered on something that outlives the graph", """
-`x.register_hook(f)` on a tensor that the parsed function computes, or on its argument, has eager's meaning. Registering on a Cell, a
-Parameter or a tensor from outside would happen at each call: it belongs outside of the function.
+`x.register_hook(f)` on a tensor that the parsed function computes, or on its argument, means the same as in eager mode. Registering on a
+Cell, a Parameter or a tensor from outside would add a hook at each call: do it outside of the function.
 """, RuntimeError, ValueError)
 
 TOO_DEEP = _mistake("E211", "calls are nested too deep", """
-A function calls itself without end while it is parsed, or deeper than `set_context(max_call_depth=...)` allows. The depth of a
-recursion must be decided by Python values; where a tensor decides, write a loop.
+A function calls itself infinitely while it is parsed, or more deeply than `set_context(max_call_depth=...)` allows. The depth of a
+recursion must depend on Python values only; if it depends on a tensor, write a loop.
 """, RecursionError)
 
 NOT_IN_GRAPH = _mistake("E212", "a value is used where it does not exist", """
-A tensor that was made inside a branch or a loop that a tensor decides was kept (in an object, a list of the outer program) and is
-used outside, where it may not exist. Assign it to a name instead, on every path. A tensor that was kept from the parsing of one
-graph does not exist in another, nor in Python: return it.
+A tensor that was made inside a branch or a loop on a tensor was stored in an object or a list of the outer program, and is
+used outside, where it may not exist. Assign it to a name instead, on every path. A tensor that was stored while one graph was
+made does not exist in another graph, nor in Python: return it.
 """)
 
 NOT_A_CONSTANT = _mistake("E213", "not a constant", """
-This place needs a value that is known while the function is parsed: a Python number, a string, a list of known length. Such are
-the step of a range that is left by `break`, the name in `getattr`, the `sep` of a `print`.
+This value must be known while the function is parsed: a Python number, a string, a list of known length. Examples are
+the step of a range with a `break`, the name in `getattr`, the `sep` of a `print`.
 """)
 
 NUMBER_RANGE = _mistake("E214", "a run-time number is not of the kind that its graph has", """
-A number that is known when the graph runs is an int of 64 bits, a double or a bool, and which of them is known while parsing. Python's
-ints have no end, and the type of `2 ** n` depends on the sign of `n`: where the numbers of a run lead out of what the graph
-has, it ends here, and not in another number. So does a number of one branch, where the other one has a tensor of a dtype that
-lacks it: 300 and a tensor of uint8.
+A run-time number is an int of 64 bits, a double or a bool, and its kind is fixed while parsing. Python's ints are unlimited, and the type
+of `2 ** n` depends on the sign of `n`. If the result does not fit the kind, this error is raised in place of a wrong number. It is also
+raised if one branch has a number, the other a tensor, and the tensor's dtype cannot hold the number: 300 and a tensor of uint8.
 
 Compute the number outside and pass it as an argument, or compute with floats (`2.0 ** n`); give both branches a tensor of a wider dtype.
 """)
 
 ONE_OR_ANOTHER = _mistake("E215", "it is not known which object is written", """
-Where a tensor decides, a name may stand for one object or another. Writing in place to it (`y[0] = ..`, `y += ..` of a list,
-`y.append(..)`) would change either, and everything else that the object is called by.
+A name may refer to one of several objects, selected by a tensor. Writing in place to it (`y[0] = ..`, `y += ..` of a list,
+`y.append(..)`) would change one of them, and all other names of that object.
 
     y = a if x.sum() > 0 else b
     y[0] = 1                  # E215: is `a` written, or `b`?
@@ -183,22 +182,22 @@ Write into a copy (`y = y.copy()`), or write in both branches.
 """)
 
 SAME_NAME = _mistake("E216", "two parameters of a net have one name", """
-The Parameters of a net are known by their names, in checkpoints and in optimisers, and two that the net reads have the same one:
+Checkpoints and optimisers identify the Parameters of a net by name, and two that the net reads have the same name:
 
     self.a, self.b = Parameter(x, name="w"), Parameter(y, name="w")
 
-Give them other names; `net.check_names_and_refresh_name()` names all of a net by their paths of attributes. One Parameter may be read in
-many places, and Parameters of two nets may have one name.
+Give them different names; `net.check_names_and_refresh_name()` names all Parameters of a net after their attributes. One Parameter may be
+read in many places, and Parameters of different nets may have the same name.
 """, RuntimeError)
 
 CHANGED_OUTSIDE = _mistake("E217", "something outside of the function is changed", """
-A graph is made once and runs at each call, so what the body does to Python's objects would happen once. What it makes itself, it may
-change; what was there before, it may not: attributes of `self` and of other objects and classes, lists and dicts that a name, an object or
-an argument leads to, global names and names of a function around.
+A graph is made once and runs at each call, so a change of a Python object in the body would happen only once. The body may change
+objects that it makes. It may not change what existed before: attributes of `self` and of other objects and classes, lists and
+dicts that are reached from a name, an object or an argument, global names and names of an enclosing function.
 
     self.calls += 1           # E217, where `calls` is a Python number
     history.append(2)         # E217, where `history` is a global name
 
-Let the value be a Parameter (`self.calls = Parameter(Tensor(0), requires_grad=False)`): a graph reads and writes it at each call. Or
-return the new value, and change the object outside of the function. A change that is taken back before the function returns is none.
+Make the value a Parameter (`self.calls = Parameter(Tensor(0), requires_grad=False)`): a graph reads and writes it at each call. Or
+return the new value, and change the object outside of the function. A change that is undone before the function returns is allowed.
 """, TypeError)
