@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "adjoint"
 LAYERS = runpy.run_path(str(ROOT / "tests" / "test_layers.py"))
 _PART = re.compile(r"(<!-- (?P<name>[\w ]+): generated -->\n).*?(<!-- end -->)", re.DOTALL)
-_LISTED = re.compile(r"^ {4}(\w+) {2,}\S", re.MULTILINE)
-"""A line in the docstring of a package that names a package in it."""
+_LISTED = re.compile(r"^ {4}(\w+(?:, \w+)*) {2,}\S", re.MULTILINE)
+"""A line in the docstring of a package that names what is in it."""
 
 
 def page() -> str:
@@ -99,7 +99,7 @@ def _rows(path: Path, indent: str) -> Iterator[tuple[str, str]]:
     name = path.relative_to(PACKAGE).as_posix()
     yield f"{indent}`{name}{'/' if path.is_dir() else '.py'}`", _about(path)
     inner = [each.parent.name for each in path.glob("*/__init__.py")]
-    listed = [each for each in _LISTED.findall(_doc(path)) if each in inner]  # in the order of their imports
+    listed = [each for row in _LISTED.findall(_doc(path)) for each in row.split(", ") if each in inner]  # in the order of their imports
     for each in listed or sorted(inner):
         yield from _rows(path / each, f"{indent}&emsp;")
 
