@@ -16,9 +16,9 @@ from adjoint.diagnostics import missing_name
 from adjoint.ir.types import F32, I32
 from adjoint.ops.arguments import integer, number, operand, wrong
 from adjoint.ops.arithmetic import isfinite, logical_and, maximum, reciprocal, where
-from adjoint.ops.composite import HyperMap
 from adjoint.ops.state import assign
 from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["DynamicLossScaler", "LossScaler", "StaticLossScaler", "all_finite"]
@@ -61,7 +61,7 @@ class LossScaler:
     def _times(self, factor: Tensor, inputs: Any) -> Any:
         name = type(self).__name__
         multiplied = lambda x: operand(name, x, "inputs") * factor.astype(x.dtype)  # noqa: E731
-        return HyperMap(multiplied)(inputs) if isinstance(inputs, (tuple, list)) else multiplied(inputs)
+        return mapped(inputs, multiplied) if isinstance(inputs, (tuple, list)) else multiplied(inputs)
 
 
 class StaticLossScaler(LossScaler):
