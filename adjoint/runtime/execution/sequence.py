@@ -3,9 +3,9 @@
     sequence = Sequence(planned(function, identities=True), makers)
     sequence.run([x, y], Run(tape))          as often as you like, from several threads
 
-It has two forms, each made when it is first needed.  Where nothing is recorded or logged, values that Python does not meet are held as
-memory.  Otherwise every value is a tensor, and every node is recorded on the tape as in eager mode: so gradients, hooks and gradients of
-gradients are those of eager mode.
+It has three forms, each made when it is first needed.  In the quiet form nothing is recorded or logged, and values that Python does not
+meet are held as memory.  In the recording form every value is a tensor, and every node is recorded on the tape as in eager mode: so
+gradients, hooks and gradients of gradients are those of eager mode.  In the emitting form nodes become nodes of another graph.
 """
 
 from __future__ import annotations
