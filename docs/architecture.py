@@ -29,15 +29,17 @@ _LISTED = re.compile(r"^ {4}(\w+(?:, \w+)*) {2,}\S", re.MULTILINE)
 
 
 def page() -> str:
-    """The text of architecture.md, with its generated parts as they should be."""
+    """Return the text of architecture.md with its generated parts as they should be; AssertionError if the page lacks one."""
     parts = {"packages": packages(), "arrows": arrows(), "gates": gates(), **{f"journey {name}": text for name, text in journeys().items()}}
     written = Path(__file__).with_name("architecture.md").read_text(encoding="utf-8")
-    return _PART.sub(lambda found: f"{found[1]}\n{parts.pop(found['name'])}\n\n{found[3]}", written)
+    text = _PART.sub(lambda found: f"{found[1]}\n{parts.pop(found['name'])}\n\n{found[3]}", written)
+    assert not parts, f"architecture.md has no place for {', '.join(parts)}"
+    return text
 
 
 # -- packages -----------------------------------------------------------------------------------------------------------
 def levels() -> Iterator[list[str]]:
-    """The places that the order of the layers names and that are there, the lowest first."""
+    """Yield the places that the order of the layers names and that are there, the lowest first."""
     for places in LAYERS["ORDER"]:
         if found := [place for place in places if _path(place).is_dir() or _path(place).with_suffix(".py").is_file()]:
             yield found
@@ -48,7 +50,7 @@ def _path(place: str) -> Path:
 
 
 def arrows() -> str:
-    """The levels on a line each, with `runtime` as one of them."""
+    """Return the levels on a line each, with `runtime` as one of them."""
     lines: list[str] = []
     for places in levels():
         line = ", ".join(dict.fromkeys(place.partition(".")[0] for place in places))
@@ -58,7 +60,7 @@ def arrows() -> str:
 
 
 def gates() -> str:
-    """A list of the places where a large part is loaded with its first use."""
+    """Return a table of the modules that load a large part with its first use."""
     rows: dict[tuple[str, str], str] = LAYERS["GATES"]
     return "\n".join(["| module | loads | what, and when |", "|---|---|---|",
                       *(f"| `{_shown_place(module)}` | `{_shown_place(loaded)}` | {why} |" for (module, loaded), why in rows.items())])
@@ -69,7 +71,7 @@ def _shown_place(place: str) -> str:
 
 
 def packages() -> str:
-    """A table of all packages, and of the modules that stand beside them."""
+    """Return a table of all packages, and of the modules next to them."""
     rows = ["| package | holds |", "|---|---|"]
     runtime = [place for places in levels() for place in places if place.startswith("runtime.")]
     for place in itertools.chain.from_iterable(levels()):
@@ -88,14 +90,14 @@ def _doc(path: Path) -> str:
 
 
 def _about(path: Path) -> str:
-    """The first sentence of a package's or module's docstring."""
+    """Return the first sentence of a package's or module's docstring."""
     paragraph = " ".join(_doc(path).partition("\n\n")[0].split())
     sentence = re.split(r"(?<=\.) +(?=[A-Z`])", paragraph)[0]
     return sentence.rstrip(".:").replace("|", "\\|")
 
 
 def _rows(path: Path, indent: str) -> Iterator[tuple[str, str]]:
-    """A row for a package and those in it, or for a module."""
+    """Yield a row for a package and those in it, or for a module."""
     name = path.relative_to(PACKAGE).as_posix()
     yield f"{indent}`{name}{'/' if path.is_dir() else '.py'}`", _about(path)
     inner = [each.parent.name for each in path.glob("*/__init__.py")]
@@ -106,7 +108,7 @@ def _rows(path: Path, indent: str) -> Iterator[tuple[str, str]]:
 
 # -- journeys -----------------------------------------------------------------------------------------------------------
 def journeys() -> dict[str, str]:
-    """By its name, the functions that a journey passes: in the order in which each is first entered, by files."""
+    """Return for each journey the functions that it passes, in the order in which each is first entered, by files."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
     done = subprocess.run([sys.executable, str(Path(__file__).with_name("journeys.py"))], stdout=subprocess.PIPE, text=True, check=True,
                           env=environment)

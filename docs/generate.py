@@ -74,8 +74,8 @@ channels times taps, for the filters images times places. How the places are cut
 **Determinants, inverses and singular values** are computed in float64, also of float32, and rounded once. An inverse in float64 is off by
 a few times u times the condition number times its largest element; a singular value by a few times max(m, n) * u times the largest
 one, small ones of columns of different sizes by less. `det` overflows only where the determinant does, `logdet` only where elements
-are next to the largest number. A matrix is singular if elimination ends with a pivot that is exactly 0: one that rounding keeps from
-it has an inverse of very large numbers.
+are close to the largest number. A matrix is singular if elimination ends with a pivot of exactly 0. If rounding leaves a tiny pivot in
+place of 0, the inverse has very large numbers.
 
 Without a C compiler NumPy computes: sums in float64, rounded once, functions with its own errors.
 """
@@ -87,8 +87,8 @@ def ops_page() -> str:
         "# The ops",
         "",
         "Generated from the ops' docstrings by `make docs`; `T` is an element type, `T[s]` a tensor of it of shape `s`,",
-        "`ct` the cotangent of the result. How they are written in text is said in [ir.md](ir.md), how to add one in",
-        "[adding-an-op.md](adding-an-op.md).",
+        "`ct` the cotangent of the result. [ir.md](ir.md) describes the text of the IR, and [adding-an-op.md](adding-an-op.md) how to",
+        "add an op.",
         "",
         float_errors(),
     ]

@@ -1,7 +1,7 @@
 """Record which functions of adjoint three warm calls pass: an eager operator, a gradient, a function under `jit`.
 
-`generate.py` runs this as a program of its own, so that what else a process did cannot show.  It prints JSON: for each journey the
-calls in order, each the file below `adjoint/` and the qualified name.
+`generate.py` runs this in a new process, so that the lists do not depend on what a process did before.  It prints JSON: for each journey
+the calls in order, each as the file below `adjoint/` and the qualified name.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def energy(x: Tensor) -> Tensor:
 
 
 def journeys() -> dict[str, Callable[[], Any]]:
-    """The calls that are recorded, by name."""
+    """Return the calls that are recorded, by name."""
     x, y = Tensor(np.ones(3, np.float32)), Tensor(np.ones(3, np.float32))
     gradient, compiled = ms.grad(energy), ms.jit(energy)
     return {"eager": lambda: x + y, "gradient": lambda: gradient(x), "jit": lambda: compiled(x)}
 
 
 def recorded(call: Callable[[], Any]) -> list[tuple[str, str]]:
-    """The functions of adjoint that a call passes, in the order in which they are entered."""
+    """Return the functions of adjoint that a call enters, in order."""
     passed: list[tuple[str, str]] = []
 
     def note(frame: FrameType, event: str, argument: object) -> None:
@@ -57,7 +57,7 @@ if __name__ == "__main__":
     for name, call in journeys().items():
         for _ in range(WARM):
             call()
-        gc.disable()  # what a collection finalises belongs to no journey
+        gc.disable()  # a collection may call finalisers in the middle
         found[name] = recorded(call)
         gc.enable()
     print(json.dumps(found))
