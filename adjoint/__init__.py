@@ -106,7 +106,7 @@ INSTEAD = {
     "jacfwd": _DERIVATIVES, "jacrev": _DERIVATIVES, "vmap": "write the axis of the batch out, as in `ops.bmm`",
     "export": "`adjoint dump-ir FILE.py:NAME --stage c --standalone` writes C",
 }
-"""What to write for names of MindSpore's that scripts use often and that are not here."""
+"""For each missing MindSpore name that scripts often use: what to write instead."""
 
 
 tracebacks.install()

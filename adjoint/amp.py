@@ -1,4 +1,5 @@
-"""Mixed precision: `auto_mixed_precision` and its like, and loss scales: gradients in half precision neither vanish nor overflow.
+"""Mixed precision: `auto_mixed_precision` and related functions, and loss scales, which keep half-precision gradients from
+vanishing or overflowing.
 
     loss, grads = value_and_grad(lambda x: scaler.scale(forward(x)), None, optimizer.parameters)(x)
     grads, finite = scaler.unscale(grads), all_finite(grads)
@@ -25,7 +26,7 @@ __all__ = ["DynamicLossScaler", "LossScaler", "StaticLossScaler", "all_finite"]
 
 
 def all_finite(inputs: Any) -> Tensor:
-    """Whether every number is finite, a bool Tensor: of one tensor, or of those in a tuple or list."""
+    """Return a bool Tensor: whether every number is finite, in a tensor or in all tensors of a tuple or list."""
     given = [inputs] if isinstance(inputs, Tensor) else inputs
     if not isinstance(given, (tuple, list)) or not given:
         raise wrong("all_finite", "inputs", "a Tensor, or a tuple or list of them", inputs, TypeError)
@@ -38,7 +39,7 @@ def all_finite(inputs: Any) -> Tensor:
 
 
 class LossScaler:
-    """The base: `scale_value`, a Parameter, is what losses are multiplied with and gradients divided by."""
+    """Base class of loss scalers: losses are multiplied by the Parameter `scale_value`, and gradients divided by it."""
 
     def __init__(self, scale_value: float):
         name = type(self).__name__
@@ -47,15 +48,15 @@ class LossScaler:
         self.scale_value = Parameter(Tensor(scale_value, F32), name="scale_value")
 
     def scale(self, inputs: Any) -> Any:
-        """The tensor, or those in a tuple or list, times the scale, each in its dtype."""
+        """Multiply a tensor, or each tensor of a tuple or list, by the scale; each keeps its dtype."""
         return self._times(self.scale_value, inputs)
 
     def unscale(self, inputs: Any) -> Any:
-        """The tensor, or those in a tuple or list, divided by the scale, each in its dtype."""
+        """Divide a tensor, or each tensor of a tuple or list, by the scale; each keeps its dtype."""
         return self._times(reciprocal(self.scale_value), inputs)
 
     def adjust(self, grads_finite: Any) -> bool:
-        """Choose the next scale; returns whether scales change at all."""
+        """Choose the next scale; return whether this scaler changes its scale at all."""
         raise NotImplementedError(f"{type(self).__name__} has no 'adjust'.")
 
     def _times(self, factor: Tensor, inputs: Any) -> Any:
@@ -65,15 +66,15 @@ class LossScaler:
 
 
 class StaticLossScaler(LossScaler):
-    """One scale for all steps."""
+    """Use one scale for all steps."""
 
     def adjust(self, grads_finite: Any) -> bool:
         return False
 
 
 class DynamicLossScaler(LossScaler):
-    """A scale that is divided by `scale_factor`, to 1 at least, when gradients are not finite, and multiplied with it after
-    `scale_window` steps in which they were."""
+    """Divide the scale by `scale_factor`, down to 1, after a step whose gradients are not finite; multiply it by the factor after
+    `scale_window` finite steps."""
 
     def __init__(self, scale_value: float, scale_factor: int, scale_window: int):
         super().__init__(scale_value)
@@ -84,7 +85,7 @@ class DynamicLossScaler(LossScaler):
         self.counter = Parameter(Tensor(0, I32), name="counter")
 
     def adjust(self, grads_finite: Any) -> bool:
-        """Choose the next scale; `grads_finite` is a bool Tensor, as `all_finite` gives it, or a bool."""
+        """Choose the next scale; `grads_finite` is a bool, or a bool Tensor such as `all_finite` returns."""
         finite = Tensor(grads_finite) if isinstance(grads_finite, bool) else operand("DynamicLossScaler", grads_finite, "grads_finite")
         larger, smaller = self.scale_value * self.scale_factor, maximum(self.scale_value / self.scale_factor, 1.0)
         due = logical_and(self.counter == self.scale_window - 1, isfinite(larger))
@@ -96,7 +97,7 @@ class DynamicLossScaler(LossScaler):
 LOADED_WHEN_USED = dict.fromkeys(
     ("DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "auto_mixed_precision", "build_train_network",
      "custom_mixed_precision", "get_black_list", "get_white_list"), "adjoint.train.amp")
-"""Names that load their module when they are first used."""
+"""Names whose modules are loaded at first use."""
 
 
 def __getattr__(name: str) -> Any:

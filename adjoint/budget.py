@@ -1,4 +1,4 @@
-"""The budget: the bytes that the caches of a process may take together.  What was used least recently is evicted first.
+"""The budget: a limit in bytes on all caches of a process together.  What was used least recently is evicted first.
 
 A cache derives from `Cache`, or is a `Table` or a `Refillable`; it calls `budget.charge` with the bytes of what it adds
 and marks what is used with `budget.period`:
@@ -7,11 +7,11 @@ and marks what is used with `budget.period`:
                                            beyond the limit: entries of the earliest periods are evicted, in all caches,
                                            until three quarters of the limit are left
 
-So a hit costs one attribute at most.  A cache with a path that marks nothing clears that path when a period begins
-(`begin_period`); the next use then goes the long way and marks the entry.
+So a hit costs at most one attribute write.  A cache whose fast path marks nothing clears that path when a period begins
+(`begin_period`); the next use then takes the slow path and marks the entry.
 
-Bytes are estimates: an entry's parts are counted and multiplied by what such a part takes, as `tracemalloc` measured it.
-Evicting an entry never makes a running program wrong: whoever uses one holds it.
+Bytes are estimates: the parts of an entry are counted and multiplied by the size of such a part, as measured by `tracemalloc`. Evicting an
+entry never makes a running program wrong: whoever uses an entry holds a reference to it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ DEFAULT_LIMIT = 100_000_000
 VARIABLE = "ADJOINT_PROGRAM_CACHE_BYTES"
 
 _PERIODS = 16
-"""Periods in which a limit's worth of bytes is charged."""
+"""Number of periods in which as many bytes are charged as the limit allows."""
 
 
 class Cache:
-    """What keeps things that can be made again; it registers itself.  The methods are called from any thread, without a lock.
+    """Base class of caches whose entries can be made again; a cache registers itself.
 
     name  as `budget.usage` shows it
     """
@@ -48,11 +48,11 @@ class Cache:
         raise NotImplementedError
 
     def evict(self, until: int) -> None:
-        """Drop what was last used in the period `until` or before."""
+        """Drop the entries that were last used in period `until` or earlier."""
         raise NotImplementedError
 
     def begin_period(self) -> None:
-        """A period begins: what is used from now on must be marked with it."""
+        """Begin a period: what is used from now on must be marked with it."""
 
 
 class Budget:
@@ -69,16 +69,17 @@ class Budget:
         """Bytes until the next period begins."""
         self._share = 0
         self._held = 0
-        """Bytes charged and not known to be evicted."""
+        """Bytes that were charged and are not known to be evicted."""
         self.forget_threads()
 
     def forget_threads(self) -> None:
-        """Begin without a thread that evicts; in a child process there is none."""
+        """Begin without an eviction thread; a forked child process has none."""
         self._turning = threading.Lock()
 
     @property
     def limit(self) -> int:
-        """Bytes; ADJOINT_PROGRAM_CACHE_BYTES or 100 MB until it is set.  ValueError when the variable holds no such number."""
+        """Return the limit in bytes: as it was set, else ADJOINT_PROGRAM_CACHE_BYTES, else 100 MB.  Raise ValueError if the variable is not
+        such a number."""
         if self._limit is None:
             text = os.environ.get(VARIABLE, "")
             if text and not text.isdecimal():
@@ -105,7 +106,7 @@ class Budget:
         return dict(usage)
 
     def _turn(self) -> None:
-        """Begin a period, and evict if that is due; one thread does, others go on."""
+        """Begin a period, and evict if it is time; one thread evicts, the others go on."""
         if self._turning.locked():
             return
         with self._turning:
@@ -118,7 +119,7 @@ class Budget:
                 self._evict()
 
     def _evict(self) -> None:
-        """Evict by period until three quarters of the limit are left; the bytes of what went by itself are forgotten."""
+        """Evict period by period until three quarters of the limit are left; correct the count for entries that were freed without us."""
         sizes: Counter[int] = Counter()
         for cache in self.caches:
             for period, nbytes in cache.sizes():
@@ -143,7 +144,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Entry(Protocol):
-    """What a `Table` holds: `used` is the period of its last use."""
+    """An entry of a `Table`: `used` is the period of its last use."""
 
     used: int
     nbytes: int
@@ -179,7 +180,7 @@ class Table(Cache, dict[Key, AnyEntry]):
 
 
 class Refillable(Cache):
-    """A cache of what is made again in no time: it is cleared as a whole, before anything else is evicted.
+    """A cache whose content is cheap to make again: it is cleared as a whole, before anything else is evicted.
 
     nbytes  gives the bytes it holds
     clear   empties it

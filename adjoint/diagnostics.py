@@ -29,7 +29,7 @@ _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class _Files(dict[str, bool]):
-    """By the name of a file, whether its code is this package's or Python's import system, and not the user's program."""
+    """Return whether a file, by its name, is part of this package or of Python's import system, rather than of the user's program."""
 
     def __missing__(self, name: str) -> bool:
         ours = self[name] = name.startswith((_PACKAGE, "<frozen "))
@@ -54,7 +54,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """Made from other places: `grad[sum](net.py:24:16)` is the gradient of the `sum` at that place.
+    """A location derived from others: `grad[sum](net.py:24:16)` is the gradient of the `sum` at that place.
 
     kind     `grad`, `inline`, ...
     of       the places it was made from
@@ -72,7 +72,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No place is known, or none is told by the text of the IR that a node was read from.
+    """An unknown location: of code that has none, or of a node that was read from an IR text without locations.
 
     written  where in that text it stands; it does not make two places different, and is not printed
     source   the text
@@ -90,13 +90,13 @@ UNKNOWN = Unknown()
 
 
 def user_place(loc: Loc) -> At | None:
-    """The innermost place that `loc` leads back to, in a file or in a text of the IR; or None."""
+    """Return the innermost place that `loc` leads back to, in a file or in an IR text, or None."""
     found = innermost(loc)
     return found.written if isinstance(found, Unknown) else found
 
 
 def innermost(loc: Loc) -> At | Unknown:
-    """The innermost location that `loc` leads back to, one with a place if there is any."""
+    """Return the innermost location that `loc` leads back to, preferably one with a place."""
     if not isinstance(loc, Derived):
         return loc
     return next((found for found in map(innermost, loc.of) if user_place(found) is not None), UNKNOWN)
@@ -104,7 +104,7 @@ def innermost(loc: Loc) -> At | Unknown:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Text that is not a file on disk (an IR text given as a string), so that its lines can be shown."""
+    """Register text that is not a file on disk (such as an IR text in a string), so that its lines can be shown."""
 
     name: str
     text: str
@@ -116,7 +116,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A further remark, with a place of its own if it has one."""
+    """A further remark, optionally with a place."""
 
     text: str
     loc: Loc = UNKNOWN
@@ -128,11 +128,11 @@ class Diagnostic:
 
     code    stable, `E101`; explained by `adjoint explain CODE`
     title   what is wrong, in a few words
-    label   what is said beside the caret
+    label   the remark next to the caret
     loc     where
     notes   further places and remarks
     help    the way out
-    source  the text it was found in, when it is not a file on disk
+    source  the text it was found in, when that is not a file on disk
     """
 
     code: str
@@ -144,7 +144,7 @@ class Diagnostic:
     source: SourceText | None = field(default=None, compare=False)
 
     def render(self) -> str:
-        """The diagnostic as text, with the source line and a caret where there is one."""
+        """Return the diagnostic as text, with the source line and a caret if the place is known."""
         lines = [f"error[{self.code}]: {self.title}"]
         place = user_place(self.loc)
         if place is not None:
@@ -175,19 +175,19 @@ class Diagnostic:
 
 
 def placed(loc: Loc) -> str:
-    """A place with its source line and a caret, as it stands in a diagnostic; empty where no place is known."""
+    """Return a place with its source line and a caret, as diagnostics show it; empty if the place is not known."""
     return Diagnostic("", "", "", loc).render().partition("\n")[2]
 
 
 def noted(raised: BaseException, loc: Loc) -> None:
-    """Show the user's line with an exception that is passing through, once: the innermost place is the one to see."""
+    """Add the user's line to an exception that is passing through, once: the innermost place is shown."""
     text = placed(loc)
     if text and not any(note.startswith("  --> ") for note in getattr(raised, "__notes__", ())):
         raised.add_note(text)
 
 
 class CompileError(Exception):
-    """A mistake of the user's in a text or a program; `diagnostic` holds it as data.
+    """A mistake in the user's program or text; `diagnostic` holds it as data.
 
     kinds  the exceptions of Python's that it is too, so that an `except` written for them catches it
     """
@@ -203,7 +203,7 @@ class CompileError(Exception):
 
 
 class InternalError(Exception):
-    """A fault of the compiler's own: never the user's.  The message asks for a report and carries what is needed."""
+    """An error in the compiler itself, never the user's.  The message asks for a report and holds what the report needs."""
 
     def __init__(self, message: str):
         super().__init__(f"{message}\nThis is a fault in adjoint, please report it.")
@@ -218,7 +218,7 @@ _of_kinds: dict[tuple[type[Exception], ...], type[CompileError]] = {(): CompileE
 
 
 def compile_error(kinds: tuple[type[Exception], ...]) -> type[CompileError]:
-    """CompileError as an exception of these types too, under its own name."""
+    """Return a CompileError class that also derives from these exception types, and keeps its own name."""
     known = _of_kinds.get(kinds)
     if known is None:
         known = _of_kinds[kinds] = printed_as(CompileError)(type(CompileError.__name__, (CompileError, *kinds), {"kinds": kinds}))
@@ -239,7 +239,7 @@ _Raised = TypeVar("_Raised", bound=type[BaseException])
 
 
 def printed_as(kind: type[BaseException]) -> Callable[[_Raised], _Raised]:
-    """A decorator: an exception of several types is printed by the name of one, and pickled by its own place."""
+    """Return a decorator for exceptions with several base types: printed under the given name, pickled under their own."""
 
     def named(own: _Raised) -> _Raised:
         if not issubclass(own, CompileError | InternalError):
@@ -256,19 +256,19 @@ def _exception_again(module: str, name: str, args: tuple[Any, ...]) -> BaseExcep
 
 
 def _source_line(place: At) -> str:
-    """The line of a file, or of a notebook's cell; empty where there is none.  `linecache` alone would also look along `sys.path`."""
+    """Return a line of a file or notebook cell, or "".  `linecache` alone would also search `sys.path`."""
     there = place.file.startswith("<") or place.file in linecache.cache or os.path.exists(place.file)
     return linecache.getline(place.file, place.line) if there else ""
 
 
 def beginning(file: str, line: int) -> At:
-    """The place where a line's text begins, behind its indentation; column 1 where the text is not known."""
+    """Return the place after a line's indentation; column 1 if the text is not known."""
     text = linecache.getline(file, line).rstrip()
     return At(file, line, len(text) - len(text.lstrip()) + 1)
 
 
 def warn(message: str) -> None:
-    """A UserWarning at the line of the user's program that is running: the innermost one outside of this package."""
+    """Issue a UserWarning at the innermost running line outside of this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and is_ours[frame.f_code.co_filename]:
         frame, level = frame.f_back, level + 1
@@ -276,13 +276,13 @@ def warn(message: str) -> None:
 
 
 def check_flag(entry: str, argument: str, value: object) -> None:
-    """TypeError for what is no bool, naming the public entry and its argument."""
+    """Raise TypeError if a value is not a bool, naming the public function and its argument."""
     if not isinstance(value, bool):
         raise TypeError(f"For '{entry}', the argument '{argument}' must be a bool, but got {value!r} of type {type(value).__name__}.")
 
 
 def float_of(entry: str, argument: str, value: Any) -> float:
-    """A number as a float; ValueError for an int beyond what a float can hold, naming the public entry and its argument."""
+    """Return a number as a float; raise ValueError for an int too large for a float, naming the public function and its argument."""
     try:
         return float(value)
     except OverflowError:
@@ -291,22 +291,22 @@ def float_of(entry: str, argument: str, value: Any) -> float:
 
 
 def integer_text(number: int) -> str:
-    """An int as it stands in a message: one that is very long by its bits, since Python writes none beyond some thousand digits."""
+    """Format an int for a message: a very long one by its number of bits, since Python refuses to print thousands of digits."""
     return str(number) if abs(number) < 2**128 else f"of {number.bit_length()} bits"
 
 
 def missing_name(module: str, name: str, present: Mapping[str, Any]) -> Exception:
-    """What a module raises for a name it lacks: an AttributeError, or an ImportError inside `from module import name`.
+    """Return the exception for a name that a module lacks: AttributeError, or ImportError inside `from module import name`.
 
-    To be called by the module's `__getattr__` with its globals.  The message says that the name is not part of adjoint, and what to write
-    instead: what the module's `INSTEAD` says of the name, else what is close among the names in `__all__`.
+    The module's `__getattr__` calls it with the module's globals.  The message says that the name is not part of adjoint, and what to write
+    instead: the entry of the module's `INSTEAD`, else similar names from `__all__`.
     """
     message = missing_text(module, name, present["__all__"], present.get("INSTEAD", {}).get(name))
     return name_error(message, name, sys._getframe(2))
 
 
 def missing_text(module: str, name: str, names: Iterable[str], instead: str | None) -> str:
-    """Return the message for a name that `module` lacks, with what to write instead, or what is close among `names`."""
+    """Return the message for a name that `module` lacks: what to write instead, or similar names among `names`."""
     if instead is not None:
         return f"adjoint has no {name!r} in {module!r}. Instead: {instead}."
     folded: dict[str, list[str]] = {}

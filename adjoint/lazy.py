@@ -1,4 +1,4 @@
-"""Load what is behind the names of a public module when they are first used, so that `import adjoint` stays quick.
+"""Load the names of a public module when they are first used, so that `import adjoint` stays quick.
 
 The module has a table `LOADED_WHEN_USED`, name to the module that defines it (a module stands for itself), and a `__getattr__` that asks
 `load` for the names in it.
@@ -13,7 +13,7 @@ __all__ = ["load"]
 
 
 def load(present: dict[str, Any], name: str) -> Any:
-    """Return what `name` stands for by the table `LOADED_WHEN_USED` of a module with the globals `present`, and keep it there."""
+    """Return the object for `name`, loaded by the `LOADED_WHEN_USED` of the module with globals `present`, and keep it there."""
     home = present["LOADED_WHEN_USED"][name]
     module = importlib.import_module(home)
     value = module if home == f"{present['__name__']}.{name}" else getattr(module, name)

@@ -19,7 +19,7 @@ _LEVELS = {"0": logging.DEBUG, "1": logging.INFO, "2": logging.WARNING, "3": log
 
 
 class _Lines(logging.Formatter):
-    """`[WARNING] ME(process:thread,MainProcess):2026-01-31-23:59:59.123.000 [file:line] message`, as MindSpore writes them."""
+    """Format records as MindSpore does: `[WARNING] ME(process:thread,MainProcess):2026-01-31-23:59:59.123.000 [file:line] message`."""
 
     def __init__(self) -> None:
         super().__init__("[%(levelname)s] ME(%(process)d:%(thread)d,%(processName)s):%(asctime)s [%(pathname)s:%(lineno)d] %(message)s")
@@ -29,7 +29,7 @@ class _Lines(logging.Formatter):
 
 
 class _Stderr(logging.StreamHandler[Any]):
-    """Writes to what `sys.stderr` is at the time."""
+    """Write to the current `sys.stderr`."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr
@@ -78,7 +78,7 @@ def critical(msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def get_level() -> str:
-    """Return the level from which on messages are written, "0" to "4"; ValueError when GLOG_v is none of them."""
+    """Return the lowest level that is written, "0" to "4"; raise ValueError if GLOG_v is none of them."""
     level = os.environ.get("GLOG_v", "").strip() or "2"  # noqa: SIM112 - MindSpore's spelling
     if level not in _LEVELS:
         raise ValueError(f"The environment variable GLOG_v must be one of {', '.join(_LEVELS)}, but it is {level!r}.")

@@ -1,7 +1,7 @@
 """All settings: the environment variables that are read, and what `set_context` accepts.
 
-`adjoint doctor` shows them with what is in force, `docs/settings.md` is generated from them, and a test holds that nothing reads a
-variable that is not listed here.
+`adjoint doctor` shows them with their current values, `docs/settings.md` is generated from them, and a test checks that no variable is read
+that is not listed here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["SETTINGS", "Setting"]
 
 
 class Setting(NamedTuple):
-    """One setting; what `set_context` says counts before the environment.
+    """One setting; a value given to `set_context` takes precedence over the environment.
 
     context   its name in `set_context` and `get_context`; "" for none
     variable  the environment variable that sets it; "" for none
@@ -29,7 +29,7 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called: in `set_context`, else in the environment."""
+        """Return its name: that in `set_context`, else the environment variable."""
         return self.context or self.variable
 
 

@@ -1,8 +1,8 @@
-"""Show an exception that nobody catches with the frames of the user's program only, without those of this package and of the
-standard library that it calls.
+"""Show uncaught exceptions with the frames of the user's program only, without those of this package and of the standard library that it
+calls.
 
-What is shown is a view: exceptions keep their tracebacks, so that code which catches one, `sys.last_traceback` and a debugger after the
-fact see every frame.  `ADJOINT_FULL_TRACEBACK=1` shows all; so does an `InternalError`, and an assertion of the package's own that fails.
+Only the display changes: exceptions keep their tracebacks, so that code which catches one, `sys.last_traceback` and a debugger after the
+fact see every frame.  `ADJOINT_FULL_TRACEBACK=1` shows all frames; so do an `InternalError` and a failing assertion of the package.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SOME_LEFT_OUT = "raised within adjoint: ADJOINT_FULL_TRACEBACK=1 shows its fram
 
 
 def install() -> None:
-    """From now on Python, threads and IPython show the user's frames of what nobody catches."""
+    """From now on, Python, threads and IPython show only the user's frames of uncaught exceptions."""
     sys.excepthook = _for_python(sys.excepthook)
     threading.excepthook = _for_threads(threading.excepthook)
     interactive = sys.modules.get("IPython")
@@ -39,7 +39,7 @@ def install() -> None:
 def users_frames(frames: TracebackType | None) -> TracebackType | None:
     """Return a traceback without the frames of this package, and of the standard library where this package calls it.
 
-    Where there are no other frames it is returned as it is.
+    If no frame would be left, the traceback is returned unchanged.
     """
     kept: list[TracebackType] = []
     at, called_by_us = frames, False
@@ -58,15 +58,15 @@ def users_frames(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _is_of_python(file: str) -> bool:
-    """Return whether a file is of the standard library; on some systems packages are installed in its directory."""
+    """Return whether a file belongs to the standard library; on some systems packages are installed in its directory."""
     return file.startswith(_STANDARD_LIBRARY) and f"-packages{os.sep}" not in file
 
 
 @contextlib.contextmanager
 def _shortened(raised: BaseException) -> Iterator[None]:
-    """While an exception is shown: it, and those that led to it, with the user's frames alone.
+    """While an exception is shown, reduce it and the exceptions that led to it to the user's frames.
 
-    What led to it within this package alone, as a table that was looked into first, is no news to the user.
+    A cause that was raised and caught within this package, such as a failed table lookup, is left out.
     """
     whole: dict[int, tuple[BaseException, TracebackType | None, bool]] = {}
     left: list[BaseException | None] = [raised]
@@ -88,7 +88,7 @@ def _shortened(raised: BaseException) -> Iterator[None]:
 
 
 def _is_inner(error: BaseException) -> bool:
-    """Whether an exception was raised and caught within this package."""
+    """Return whether an exception was raised and caught within this package."""
     at = error.__traceback__
     while at is not None:
         if not is_ours[at.tb_frame.f_code.co_filename]:
@@ -112,7 +112,7 @@ def _innermost(raised: BaseException) -> TracebackType | None:
 
 
 def _hint(raised: BaseException) -> str:
-    """What is said below an exception that this package has not raised on purpose; empty for others."""
+    """Return the note below an exception that this package did not raise on purpose; empty for other exceptions."""
     last, shown = _innermost(raised), users_frames(raised.__traceback__)
     if last is None or _is_shown_whole(raised) or shown is raised.__traceback__:
         return ""
@@ -147,7 +147,7 @@ def _for_threads(shown: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _in_ipython(shell: Any, kind: type[BaseException], raised: BaseException, frames: TracebackType, tb_offset: int | None = None) -> None:
-    """Called by IPython in the place of its own `showtraceback`; `%debug` finds all frames."""
+    """Replace IPython's `showtraceback`; `%debug` still finds all frames."""
     with _shortened(raised):
         shell.showtraceback((kind, raised, raised.__traceback__), tb_offset=tb_offset)
     sys.last_traceback = frames

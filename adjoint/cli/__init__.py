@@ -1,7 +1,7 @@
-"""The commands: `adjoint run | dump-ir | doctor | cache | explain`.  Each stands in a file of its own, loaded when it is called.
+"""The commands: `adjoint run | dump-ir | doctor | cache | explain`.  Each has a file of its own, which is loaded when it is called.
 
-Exit codes, of every command: 0 done; 1 what was asked for failed (a script that raised, a text with a mistake, a self
-test); 2 the command line is wrong; 130 interrupted.
+Exit codes of every command: 0 done; 1 the task failed (a script that raised, a text with a mistake, a failed self test); 2 the command line
+is wrong; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its exit code."""
+    """Run one command and return its exit code."""
     parser = argparse.ArgumentParser(prog="adjoint", description="An autodiff compiler you can see through.")
     parser.add_argument("--version", action="version", version=f"adjoint {adjoint.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
@@ -46,6 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Who reads has read enough.  What is left in the buffer has nowhere to go when Python ends.
+        # The reader has closed the pipe (`| head`).  What is left in the buffer cannot be written when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(chosen: argparse.Namespace) -> int:
-    """Do it for the directory that kernels are kept in; the exit code."""
+    """Run the command on the kernel cache directory; return the exit code."""
     refused: list[str] = []
     try:
         limit = size_limit()

@@ -1,4 +1,4 @@
-"""Where commands write: colour on a terminal alone, and a reader who has read enough is no mistake."""
+"""Output of the commands: colour only on a terminal; a closed pipe is not an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Output"]
 
 
 class Output(Console):
-    """Standard output.  A closed pipe is the BrokenPipeError that it is, where rich would end the process."""
+    """Standard output.  A closed pipe raises BrokenPipeError, where rich would end the process."""
 
     def on_broken_pipe(self) -> NoReturn:
         raise

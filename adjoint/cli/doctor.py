@@ -1,4 +1,4 @@
-"""`adjoint doctor`: what adjoint runs with here, and whether a kernel compiles and runs."""
+"""`adjoint doctor`: report the environment that adjoint runs in, and whether a kernel compiles and runs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _settings() -> dict[str, Any]:
 
 
 def _self_test() -> dict[str, Any]:
-    """Compile an addition in an empty cache, run it, and compare with NumPy; in a process of its own state."""
+    """Compile an addition into an empty cache, run it, and compare with NumPy, with process state of its own."""
     with tempfile.TemporaryDirectory() as empty:
         begin = time.perf_counter()
         done = subprocess.run(
@@ -107,7 +107,7 @@ def _self_test() -> dict[str, Any]:
 
 
 def _check() -> int:
-    """What the self test runs."""
+    """Return the function that the self test runs."""
     x = np.linspace(-3, 3, 1000, dtype=np.float32)
     result = (adjoint.Tensor(x) + adjoint.Tensor(x)).asnumpy()
     return 0 if np.array_equal(result, x + x) else 1

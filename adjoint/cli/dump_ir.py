@@ -1,8 +1,8 @@
 """`adjoint dump-ir FILE.py:NAME` or `FILE.ir`: a program at every stage.
 
-A function, Cell class or instance is parsed for inputs of the types in `--args`, as `jit` does it; a `.ir` text is read as it
-is.  Stages: parsed, optimised, plan (what is run, in order, and where values are held; shown when it is asked for), adjoint (the
-forward copy and the reverse pass, hooks standing in it), c (one kernel for each different computation, with the lines it comes from).
+A function, Cell class or instance is parsed for inputs of the types in `--args`, as `jit` does it; a `.ir` text is read unchanged.
+Stages: parsed, optimised, plan (what runs, in order, and where values are held; shown on request), adjoint (the
+forward copy and the reverse pass, with hooks as nodes), c (one kernel for each different computation, with the lines it comes from).
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _STYLES = {
 
 
 class Wrong(Exception):
-    """What the user asked for cannot be done; the message says why and what would work."""
+    """The request cannot be fulfilled; the message says why and what would work."""
 
 
 class Raised(Exception):
-    """Python raised while the program was parsed or traced; holds the text of it."""
+    """Python raised while the program was parsed or traced; holds its traceback as text."""
 
 
 _ABOUT = f"""\
@@ -83,7 +83,7 @@ Examples:
 Exit codes: 0 shown, 1 a mistake in what is shown, 2 a wrong command line."""
 
 _OF_THE_COMMAND_LINE = ("E140", "E141")
-"""Mistakes in --passes and --wrt."""
+"""Check --passes and --wrt."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -160,7 +160,7 @@ def _show(console: Output, part: Any, locations: bool, notes: list[str]) -> None
 
 
 def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
-    """The stages that were asked for, as (name, what it is, notes on it)."""
+    """Return the requested stages, as (name, description, notes)."""
     program = _program(chosen)
     module, symbol = program.module, program.symbol
     first = "forward" if chosen.trace else "parsed"
@@ -218,29 +218,29 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
 
 
 def _after(pipeline: Pipeline, module: Module, chosen: argparse.Namespace) -> tuple[Module, list[tuple[str, Any, list[str]]]]:
-    """The module after the passes; with --diff also what each of them changed."""
+    """Return the module after the passes; with --diff also the changes of each pass."""
     changes = Changes(locations=not chosen.no_locations)
     after = pipeline.run(module, [changes] if chosen.diff else [])
     return after, _told(changes)
 
 
 def _told(changes: Changes) -> list[tuple[str, str, list[str]]]:
-    """What each pass changed, as stages; the last one names the passes that changed nothing."""
+    """Return the changes of each pass, as stages; the last one names the passes that changed nothing."""
     idle = [name for name, text in changes.texts if not text]
     told: list[tuple[str, str, list[str]]] = [(f"after {name}", text, []) for name, text in changes.texts if text]
     return [*told, ("no change", f"by {', '.join(idle)}\n", [])] if idle else told
 
 
-# what is dumped
+# the program to dump
 
 
 @dataclass(frozen=True)
 class _Program:
-    """What is dumped.
+    """The program to dump.
 
-    symbol   of the function that is meant
-    run      runs a module that passes have made of it on the example inputs; what its function of that symbol prints and gives, as text
-    trained  of each parameter of the module, whether it is trained
+    symbol   of its function
+    run      runs a module that passes have made of it on the example inputs; returns as text what its function prints and returns
+    trained  for each parameter of the module, whether it is trained
     """
 
     module: Module
@@ -326,7 +326,7 @@ def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:
 
 @contextlib.contextmanager
 def _raising() -> Iterator[None]:
-    """What Python raises, other than our diagnostics, as `Raised`."""
+    """Turn any exception but our diagnostics into `Raised`."""
     try:
         yield
     except (CompileError, Wrong):
@@ -336,7 +336,7 @@ def _raising() -> Iterator[None]:
 
 
 def _printed(function: Callable[..., Any], inputs: list[Any]) -> str:
-    """What a call prints and gives."""
+    """Return what a call prints and returns, as text."""
     stream = io.StringIO()
     try:
         with contextlib.redirect_stdout(stream), _raising():
@@ -347,7 +347,7 @@ def _printed(function: Callable[..., Any], inputs: list[Any]) -> str:
 
 
 def _named(path: str, name: str) -> Any:
-    """The object called `name` in a Python file; a Cell class is made into an instance."""
+    """Return the object called `name` in a Python file; a Cell class is instantiated."""
     compat.install()
     sys.path.insert(0, str(Path(path).resolve().parent))
     space = _loaded(path)
@@ -371,7 +371,7 @@ def _named(path: str, name: str) -> Any:
 
 
 def _loaded(path: str) -> dict[str, Any]:
-    """What stands in a Python file, once it has run; what it prints goes to stderr."""
+    """Run a Python file and return its globals; what it prints goes to stderr."""
     with contextlib.redirect_stdout(sys.stderr), _own_frames(path):
         try:
             return runpy.run_path(path, run_name="__adjoint__")
@@ -382,7 +382,7 @@ def _loaded(path: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _own_frames(path: str) -> Iterator[None]:
-    """What Python raises in a file, as `Raised`, with the traceback from that file on."""
+    """Turn an exception in a file into `Raised`, with the traceback from that file on."""
     try:
         yield
     except (Raised, Wrong):
@@ -400,7 +400,7 @@ def _check_count(target: Any, name: str, inputs: list[Any]) -> None:
 
 
 def _inputs(text: str, seed: int) -> list[Any]:
-    """Example inputs from a text of types and Python values, with commas between them."""
+    """Make example inputs from a comma-separated text of types and Python values."""
     generator = np.random.default_rng(seed)
     inputs: list[Any] = []
     for item in _items(text):
@@ -420,7 +420,7 @@ def _type(text: str) -> Any:
 
 
 def _items(text: str) -> list[str]:
-    """The parts of a text between the commas that stand in no bracket."""
+    """Split a text at the commas outside of brackets."""
     items, depth = [""], 0
     for character in text:
         depth += (character in "[(<{") - (character in "])>}")
@@ -432,7 +432,7 @@ def _items(text: str) -> list[str]:
 
 
 def _example(type_: Any, generator: np.random.Generator) -> Tensor:
-    """A tensor: standard normal numbers, integers 0, bools true."""
+    """Return a tensor of standard normal numbers, zeros for integers, or True for bools."""
     if not isinstance(type_, TensorType) or not type_.is_static:
         raise Wrong(f"an example input needs a tensor type with numbers as dimensions, not {type_}; give them with --args")
     if type_.dtype.is_float:

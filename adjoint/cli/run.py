@@ -16,12 +16,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Run a script written for mindspore, unchanged: `import mindspore` gives adjoint. Its exit code is the script's."
     parser.add_argument("script", help="the script")
     arguments = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
-    arguments.required = False  # argparse would name them among what is missing
+    arguments.required = False  # otherwise argparse would list them among the missing arguments
     parser.set_defaults(act=act)
 
 
 def act(chosen: argparse.Namespace) -> int:
-    """Run the script; exceptions leave as they are, and Python shows the frames that are the script's."""
+    """Run the script; exceptions propagate, and Python shows only the script's frames."""
     if not Path(chosen.script).is_file():
         print(f"adjoint run: there is no file {chosen.script!r}", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""From an op to C, and from C to a function that can be called: emitter, compiler, cache of kernels.
+"""From an op to C, and from C to a callable function: emitter, compiler, cache of kernels.
 
 Each module imports from those before it.
 

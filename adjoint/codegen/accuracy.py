@@ -1,8 +1,8 @@
 """The largest errors of the elementary functions in `c/math_f32.h` and `c/math_f64.h`.
 
-They are those that stand in the comments of these files, and the tolerance of tests. Each is the largest error that was found,
-rounded up to a multiple of 0.05, in units in the last place of the exact result (for a subnormal result, of the smallest
-subnormal number), compiled with and without fused multiply-add:
+The comments in these files and the tolerances of tests state the same numbers. Each is the largest error that was found, rounded up to a
+multiple of 0.05, in units in the last place of the exact result (for a subnormal result, of the smallest subnormal number), compiled with
+and without fused multiply-add:
 
     f32   over every seventh float, 6 * 10^8 of them, against the C library's functions of double;
           `pow` and `atan2`: 2 * 10^8 pairs

@@ -1,12 +1,11 @@
-"""The tree of `ir.kernel.c_ast` as C text that a person likes to read: one printer, one table of precedences.
+"""Print the tree of `ir.kernel.c_ast` as readable C: one printer, one table of precedences.
 
-Parentheses are those that C needs, and a few more where compilers warn because people err: around sums in shifts, around
-anything mixed into `&`, `^`, `|`, around comparisons in comparisons and `&&` in `||`.  A line is broken before its 120th
-column, at its loosest operators.  The printer remembers which names it has printed; what a function declares but does not
-use is left out with their help.
+Parentheses are those that C needs, and a few more where compilers warn: around sums in shifts, around anything mixed
+into `&`, `^`, `|`, around comparisons in comparisons and `&&` in `||`.  A line is broken before its 120th column, at its
+loosest operators.  The printer remembers which names it has printed, so that unused declarations are left out.
 
-Text that comes from elsewhere (names of variables, places in source files) passes through `identifier`, `comment` or
-`string`, after which it cannot end the comment, the string or the statement it stands in.
+Text from elsewhere (variable names, paths of source files) passes through `identifier`, `comment` or `string`, after which it cannot end
+the comment, the string or the statement that contains it.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ BINARY: Final = {
     "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
     "==": 9, "!=": 9, "&": 8, "^": 7, "|": 6, "&&": 5, "||": 4,
 }  # fmt: skip
-"""How tightly an operator binds; all associate to the left."""
+"""How tightly an operator binds; all are left-associative."""
 PRIMARY: Final = 16
 POSTFIX: Final = 15
 PREFIX: Final = 14
@@ -71,7 +70,7 @@ COMPOUND: Final = frozenset({"*", "/", "+", "-", "&", "|", "^"})
 
 
 def _operands_in_parentheses(operator: str) -> frozenset[int]:
-    """Precedences of operands that would bind more tightly than `operator` and are put in parentheses all the same."""
+    """For each operator, precedences of operands that bind more tightly but are parenthesised all the same."""
     if operator in ("<<", ">>"):
         return frozenset({12, 13})
     if operator in BITWISE:
@@ -88,7 +87,7 @@ _CLEARER: Final = {operator: _operands_in_parentheses(operator) for operator in 
 
 
 def comment(text: str) -> list[str]:
-    """The lines of a comment with this text, which cannot end it early, whatever it is."""
+    """Return the lines of a comment with this text; no text can end the comment early."""
     lines = [_harmless(line) for line in text.splitlines()] or [""]
     if len(lines) == 1:
         return [f"/* {lines[0]} */"]
@@ -105,7 +104,7 @@ _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\
 
 
 def string(text: str) -> str:
-    """`text` as a C string literal in UTF-8."""
+    """Return `text` as a C string literal in UTF-8."""
     escaped = "".join(
         _ESCAPES.get(c) or (c if " " <= c <= "~" else "".join(f"\\{byte:03o}" for byte in c.encode("utf-8", "replace")))
         for c in text
@@ -118,7 +117,7 @@ def string(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _real(value: float, sign: float, single: bool) -> str:
-    """Shortest decimal that reads back as `value`; `sign` tells 0.0 from -0.0 to the cache."""
+    """Return the shortest decimal that reads back as `value`; `sign` tells 0.0 from -0.0 in the cache."""
     if isnan(value):
         return "NAN"
     if single:
@@ -149,7 +148,7 @@ def _integer(value: int, dtype: DType) -> str:
 
 
 def _sized(value: int, dtype: DType) -> str:
-    """An integer literal of the very type of its dtype, for where C looks at it: left of a shift, beyond `int`."""
+    """Return an integer literal whose C type is exactly that of the dtype, where that matters: left of a shift, beyond `int`."""
     if dtype is I64 or dtype is U32 or dtype is U64:
         sign = "-" if value < 0 else ""
         return f"{sign}{dtype.c_name.removesuffix('_t').upper()}_C({abs(value)})"
@@ -157,7 +156,7 @@ def _sized(value: int, dtype: DType) -> str:
 
 
 def value_type(dtype: DType) -> str:
-    """The C type of a value of `dtype` outside of memory."""
+    """Return the C type of a value of `dtype` in a variable, not in memory."""
     return "bool" if dtype is BOOL else dtype.c_name
 
 
@@ -211,7 +210,7 @@ class Printer:
             left = f"({left})"
         elif operator == "<<" and isinstance(e.left, Integer):
             left = _sized(e.left.value, e.left.dtype)
-        together = operator == "+" and e.dtype is I64 and right_precedence == precedence  # integers: the order of a sum is all one
+        together = operator == "+" and e.dtype is I64 and right_precedence == precedence  # integers: the order of a sum makes no difference
         if (right_precedence <= precedence and not together) or right_precedence in clearer or (right[0] == "-" and operator in "+-"):
             right = f"({right})"
         return left, right
@@ -235,10 +234,10 @@ class Printer:
     def _cast(self, e: CastTo) -> tuple[str, int]:
         return f"({value_type(e.dtype)}){self._operand(e.operand, PREFIX)}", PREFIX
 
-    # Expressions that are too long for their line.
+    # Expressions that are too long for one line.
 
     def _broken(self, e: Expr, column: int, tail: int) -> str:
-        """`e`, starting at `column` with `tail` columns to follow, over several lines if one does not hold it."""
+        """Print `e` from `column` on, followed by `tail` more columns, over several lines if needed."""
         flat, _ = self.expression(e)
         if column + len(flat) + tail <= WIDTH:
             return flat
@@ -286,7 +285,7 @@ class Printer:
         return self._broken(e, column, 1)
 
     def _arguments(self, arguments: Iterable[Expr], inner: int) -> str:
-        """Arguments over as few lines as hold them."""
+        """Print arguments over as few lines as possible."""
         text, line = "", ""
         for argument in arguments:
             part = self._broken(argument, inner, 2)
@@ -303,7 +302,7 @@ class Printer:
         self.lines.append(" " * self.indent + text)
 
     def _value(self, start: str, e: Expr, end: str) -> None:
-        """A line that is `start`, an expression and `end`."""
+        """Print a line made of `start`, an expression and `end`."""
         text, _ = self.expression(e)
         if self.indent + len(start) + len(text) + len(end) > WIDTH:
             text = self._broken(e, self.indent + len(start), len(end))
@@ -414,12 +413,12 @@ _STATEMENTS: Final[dict[type, Callable[[Printer, Any], None]]] = {
 
 
 def pointer_type(s: DeclarePointer) -> str:
-    """The type of a pointer, up to where its name begins."""
+    """Return the type of a pointer, up to where its name begins."""
     return f"{'const ' if s.constant else ''}{s.dtype.c_name} *{'restrict ' if s.alone else ''}"
 
 
 def function_text(function: Function, *, private: bool = False) -> tuple[str, set[str]]:
-    """The text of a function, `private` to its file or not, and the names that it uses, functions included.
+    """Return the text of a function, `private` to its file or not, and the names that it uses, functions included.
 
     The body is printed first: then it is known which declarations of the prologue it needs, and which parameters nobody uses.
     The pointers of the prologue become parameters of an inner function, because gcc believes `restrict` of parameters only
@@ -459,11 +458,11 @@ def function_text(function: Function, *, private: bool = False) -> tuple[str, se
 
 
 INNER: Final = "_units"
-"""What the name of an inner function ends in."""
+"""Suffix of the name of an inner function."""
 
 
 def _heading(start: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """`start` with parameters, over as few lines as hold them."""
+    """Print `start` with parameters, over as few lines as possible."""
     parts = [f"{declaration}{'' if declaration.endswith(('*', ' ')) else ' '}{name}" for declaration, name in parameters]
     flat = f"{start}({', '.join(parts)})"
     if len(flat) + 2 <= WIDTH:

@@ -7,19 +7,19 @@
     report/<name>.txt            what the compiler said when it refused a unit
     work/                        temporary files, see `scratch`
 
-A key is a sha256 of all that matters: text, headers, flags, identity of the compiler.  Nothing is believed for its name
-alone.  An entry repeats its key and ends with a checksum of itself; a library has its checksum in its name, and lists the keys
-of its kernels in a table of its own (`loading`).  What is missing, cut short, altered or exchanged is not found, and is made
+A key is a sha256 of everything that matters: text, headers, flags, identity of the compiler.  A file name alone is never
+trusted.  An entry repeats its key and ends with its own checksum; a library has its checksum in its name, and lists the keys
+of its kernels in a table (`loading`).  What is missing, truncated, altered or swapped counts as not found, and is made
 again.  Entries are lines of text; nothing is ever unpickled or evaluated.
 
 Everything is written in `work` and renamed, libraries before the entries that name them, so any number of processes can use
-one cache and be killed at any time.  Those that want the same unit take turns, so that one compiles and the others find it;
-nothing but time depends on that.
+one cache and be killed at any time.  Processes that want the same unit take turns: one compiles and the others find the result.
+This saves time only; results do not depend on it.
 
 Candidates for the directory, in order: `kernels` in $ADJOINT_CACHE_DIR, in $XDG_CACHE_HOME/adjoint, in ~/.cache/adjoint
-(~/Library/Caches/adjoint on a Mac), and at last temporary directories, which go when the process ends.  One that cannot be
-trusted or written to is passed over, and `refused` says why; one that is mounted `noexec` comes after the others that are
-kept, and its libraries are loaded from memory.
+(~/Library/Caches/adjoint on a Mac), and at last temporary directories, which are removed when the process ends.  A directory that
+cannot be trusted or written to is skipped, and `refused` says why.  One that is mounted `noexec` comes after the other
+persistent ones, and its libraries are loaded from memory.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ FOLDERS: Final = ("library", "kernel", "toolchain", "report")
 SIZE_LIMIT: Final = 500_000_000
 """Bytes that a cache may hold, unless ADJOINT_CACHE_BYTES says otherwise."""
 KEPT_AFTER_TRIMMING: Final = 0.8
-"""Share of the limit that is kept when it was exceeded, so that trimming is rare."""
+"""Share of the limit that trimming keeps, so that trimming is rare."""
 HOUR: Final = 3600.0
 EARLIER: Final = {"kernel": re.compile(rb"[^\n/]+\.so\n(\w+\n)*"), "toolchain": re.compile(rb"works\n(-[^\n]*\n)*")}
-"""By folder, entries as earlier versions wrote them, without key and checksum."""
+"""For each folder, the pattern of entries that earlier versions wrote without key and checksum."""
 ROOM: Final = 2**22
-"""Bytes that a directory must be able to take before a compiler is blamed for what fails in it."""
+"""Bytes that a directory must have room for before a failure in it is blamed on the compiler."""
 FILES: Final = 8
-"""Files that it must be able to take then: those that a compiler and its linker have open at once."""
+"""Number of files that must fit as well: those that a compiler and its linker have open at once."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a cache holds: numbers of libraries and kernels, and bytes on disk."""
+    """Size of a cache: numbers of libraries and kernels, and bytes on disk."""
 
     libraries: int
     kernels: int
@@ -85,12 +85,12 @@ class Store:
 
     @property
     def root(self) -> Path:
-        """Where the directory was found."""
+        """Path of the directory."""
         return self.folder.path
 
     @classmethod
     def candidates(cls, refused: list[str] | None = None) -> Iterator[Store]:
-        """The directories that can be used, best first; appends to `refused` those that cannot, with the reason."""
+        """Return the usable directories, best first; append the others to `refused`, with the reason."""
         refused = [] if refused is None else refused
         for opened in (_kept(refused), _temporary(refused)):
             not_executable: list[Store] = []
@@ -105,25 +105,25 @@ class Store:
     # Entries.
 
     def entry(self, key: str) -> str | None:
-        """The name of the library that holds the kernel with this key, if that is known."""
+        """Return the name of the library that holds the kernel with this key, or None."""
         lines = self._lines("kernel", key)
         return lines[0] if lines is not None and len(lines) == 1 and _is_plain(lines[0]) else None
 
     def add_entry(self, key: str, library: str) -> None:
-        """Note where a kernel is; its library must be there already."""
+        """Record which library holds a kernel; the library must exist already."""
         self._write_lines("kernel", key, (library,))
 
     def accepted_flags(self, key: str) -> tuple[str, ...] | None:
-        """The -m flags that a toolchain is known to accept here, if it was tried."""
+        """Return the -m flags that a toolchain is known to accept here, or None if it was not tried."""
         lines = self._lines("toolchain", key)
         return None if lines is None else tuple(lines)
 
     def accept_flags(self, key: str, flags: Sequence[str]) -> None:
-        """Note that a toolchain makes libraries that can be loaded from here, with these -m flags."""
+        """Record that a toolchain makes libraries that can be loaded from here, with these -m flags."""
         self._write_lines("toolchain", key, flags)
 
     def _lines(self, folder: str, key: str) -> list[str] | None:
-        """What was noted under a key; None unless it is whole and was noted under this key."""
+        """Return the record under a key; None unless it is complete and was written under this key."""
         content = self.folder.read(f"{folder}/{key}")
         if content is None:
             return None
@@ -138,14 +138,14 @@ class Store:
     # Libraries.
 
     def library(self, name: str) -> bytes | None:
-        """The content of a library, if it is what its name says; None if it is missing or altered."""
+        """Return the content of a library if its checksum agrees with its name; None if it is missing or altered."""
         content = self.folder.read(f"library/{name}")
         if content is None or _checksum(content) != name.removesuffix(".so").rpartition(".")[2]:
             return None
         return content
 
     def add_library(self, unit: str, made: str) -> str:
-        """Take over a file that the compiler made for `unit`; return the library's name."""
+        """Move a compiled file for `unit` into the cache; return the library's name."""
         content = self.folder.read(made)
         if content is None:
             raise OSError(f"the compiler has not written {made}")
@@ -154,7 +154,7 @@ class Store:
         return name
 
     def used(self, name: str) -> None:
-        """Note that a library is in use; which were used last is known to the hour."""
+        """Mark a library as used, to the hour, for eviction by last use."""
         status = self.folder.status(f"library/{name}")
         if status is not None and status.st_mtime < time.time() - HOUR:
             self.folder.touch(f"library/{name}")
@@ -162,20 +162,20 @@ class Store:
     # Files.
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file whole, or not at all; return where it is, for messages."""
+        """Write a file completely or not at all; return its path, for messages."""
         with self.scratch.new_folder() as work:
             self.folder.create(f"{work}/text", text.encode())
             self.folder.rename(f"{work}/text", name)
         return self.root / name
 
     def check_room(self) -> None:
-        """OSError unless ROOM bytes in FILES files can be written: then the compiler is not to blame for having written none."""
+        """Raise OSError unless ROOM bytes in FILES files can be written: then a missing output is not the compiler's fault."""
         with self.scratch.new_folder() as work:
             for number in range(FILES):
                 self.folder.create(f"{work}/room{number}", os.urandom(ROOM // FILES))
 
     def clear(self) -> None:
-        """Remove all that is kept, and what killed processes left.  What is loaded stays loaded."""
+        """Remove all kept files, and leftovers of killed processes.  What is loaded stays loaded."""
         for folder in FOLDERS:
             for name in self.folder.names(folder):
                 self.folder.remove(f"{folder}/{name}")
@@ -184,7 +184,7 @@ class Store:
     # How much it holds.
 
     def usage(self) -> Usage:
-        """What the cache holds."""
+        """Return the size of the cache."""
         sizes = self._statuses()
         return Usage(
             sum(name.endswith(".so") for name in sizes),
@@ -193,12 +193,12 @@ class Store:
         )
 
     def _statuses(self) -> dict[str, os.stat_result]:
-        """All files that are kept; one that another process has just removed is left out."""
+        """Iterate over all kept files; skip one that another process has just removed."""
         names = [f"{folder}/{name}" for folder in FOLDERS for name in self.folder.names(folder)]
         return {name: status for name in names if (status := self.folder.status(name)) is not None}
 
     def tidy(self, limit: int) -> None:
-        """Remove what killed processes left and, when more than `limit` bytes are kept, what was not used for longest."""
+        """Remove leftovers of killed processes; if more than `limit` bytes are kept, evict what was not used for longest."""
         self.scratch.sweep()
         files = self._statuses()
         total = sum(status.st_size for status in files.values())
@@ -217,13 +217,14 @@ class Store:
                 total -= files[name].st_size
 
     def _unit(self, name: str) -> str:
-        """What a file is kept or removed with: the unit of a library, of its text, or of an entry that names the library."""
+        """Return the name under which a file is kept or removed: the unit of a library, of its text, or of an entry that names the library.
+        """
         folder, _, file = name.partition("/")
         library = (self.entry(file) or "") if folder == "kernel" else file
         return library.removesuffix(".c") if library.endswith(".c") else library.rsplit(".", 2)[0]
 
     def damaged(self) -> list[str]:
-        """The names of files that are not what they should be: altered, cut short, or exchanged with others."""
+        """Return the names of files that are altered, truncated or swapped with others."""
         names, earlier = self.folder.names, {*self.of_earlier_versions()}
         libraries = {name: self.library(name) is not None for name in names("library") if name.endswith(".so")}
         found = [
@@ -234,20 +235,20 @@ class Store:
         return [name for name in found if name not in earlier]
 
     def of_earlier_versions(self) -> list[str]:
-        """The names of entries that an earlier version wrote: never read, and removed by `clear` or when the cache is full."""
+        """Return the names of entries that an earlier version wrote: never read, and removed by `clear` or when the cache is full."""
         names = [f"{folder}/{key}" for folder in EARLIER for key in self.folder.names(folder)]
         return [name for name in names if EARLIER[name.partition("/")[0]].fullmatch(self.folder.read(name) or b"")]
 
 
 class Stores:
-    """The directories that can be used, opened as they are needed; `refused` gets those that cannot, with the reason."""
+    """The usable directories, opened on demand; the others are appended to `refused`, with the reason."""
 
     def __init__(self, refused: list[str]):
         self._found: list[Store] = []
         self._more = Store.candidates(refused)
 
     def after(self, store: Store | None) -> Store | None:
-        """The next one, the first after None; None if there is none."""
+        """Return the next directory (the first after None), or None at the end."""
         position = 0 if store is None else self._found.index(store) + 1
         if position == len(self._found):
             self._found += [following] if (following := next(self._more, None)) is not None else []
@@ -255,7 +256,7 @@ class Stores:
 
 
 def _bases() -> Iterator[Path]:
-    """Where caches may live, in order."""
+    """Return the candidates for cache directories, in order."""
     chosen = os.environ.get("ADJOINT_CACHE_DIR")
     if chosen:
         yield Path(chosen).absolute()
@@ -268,7 +269,7 @@ def _bases() -> Iterator[Path]:
 
 
 def size_limit() -> int:
-    """The bytes that a cache may hold; ValueError if ADJOINT_CACHE_BYTES is no positive number."""
+    """Return the bytes that a cache may hold; raise ValueError if ADJOINT_CACHE_BYTES is not a positive number."""
     text = os.environ.get("ADJOINT_CACHE_BYTES", "")
     if not text:
         return SIZE_LIMIT
@@ -278,7 +279,8 @@ def size_limit() -> int:
 
 
 def existing(refused: list[str]) -> Store | None:
-    """The kept directory that is in use, and None if there is none yet; nothing is made.  Appends to `refused` as `candidates` does."""
+    """Return the persistent directory in use, or None if there is none yet; nothing is created.  Append to `refused` as `candidates` does.
+    """
     for base in _bases():
         try:
             return Store(PrivateFolder(base / "kernels")) if (base / "kernels").exists() else None
@@ -300,7 +302,7 @@ def _kept(refused: list[str]) -> Iterator[Store]:
 
 
 def _temporary(refused: list[str]) -> Iterator[Store]:
-    """Directories that are removed when the process ends: where Python puts them, or in memory."""
+    """Iterate over temporary directories, removed when the process ends: where Python puts them, or in memory."""
     named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP", "XDG_RUNTIME_DIR")]
     for parent in dict.fromkeys([*named, "/tmp", "/var/tmp", "/dev/shm"]):
         if not os.path.isabs(parent) or not os.path.isdir(parent):
@@ -311,7 +313,7 @@ def _temporary(refused: list[str]) -> Iterator[Store]:
             path.mkdir(mode=0o700)
             atexit.register(_remove_at_end, path, os.getpid())
             folder = PrivateFolder(path)
-            with suppress(OSError):  # where files cannot be locked
+            with suppress(OSError):  # the file system has no file locks
                 lock(folder, "owner")
             yield Store(folder, temporary=True)
         except OSError as problem:
@@ -321,7 +323,7 @@ def _temporary(refused: list[str]) -> Iterator[Store]:
 
 
 def _sweep_temporary(parent: str) -> None:
-    """Remove the directories of processes that were killed: those that are locked no more."""
+    """Remove the directories of killed processes: those that are no longer locked."""
     with suppress(OSError):
         for name in filter(re.compile("adjoint-[0-9a-f]{16}").fullmatch, os.listdir(parent)):
             with suppress(OSError, UntrustedError):
@@ -333,7 +335,7 @@ def _sweep_temporary(parent: str) -> None:
 
 
 def _remove_at_end(path: Path, owner: int) -> None:
-    if os.getpid() == owner:  # a child that was forked runs this as well
+    if os.getpid() == owner:  # a forked child runs this as well
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -342,5 +344,5 @@ def _checksum(content: bytes) -> str:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a word from an entry is a name and no path."""
+    """Return whether a word from an entry is a plain name, not a path."""
     return bool(name) and "/" not in name and "\\" not in name and "\0" not in name and not name.startswith(".")

@@ -1,12 +1,12 @@
-"""From kernels as text to functions that can be called.
+"""Compile kernels from text to callable functions.
 
-A kernel is identified by a key: the sha256 of its text, of the headers that it uses, of the compiler and its flags.  In turn
-it is looked for among the functions of this process, in the store of libraries on disk, among the units that are being
-compiled just now, and at last it is compiled, in a *unit* (one C file, one library) together with others of its pack.
-Units are compiled by as many compilers at once as there are processors; one that somebody waits for goes first.
+A kernel is identified by a key: the sha256 of its text, of the headers that it uses, of the compiler and its flags.  It is
+looked up, in this order, among the functions of this process, in the cache on disk, and among the units being compiled; at
+last it is compiled, in a *unit* (one C file, one library) together with others of its pack.  As many compilers run at once
+as there are processors; a unit that somebody waits for goes first.
 
-What the compiler refuses in company is tried alone, so that one bad kernel does not take others with it; what it
-refuses alone is a fault of ours, or of a compiler that has stopped working: the `CompilerFailure` says which.
+If the compiler rejects a unit, its kernels are compiled one by one, so that one bad kernel does not fail the others. A kernel that it
+rejects alone is an error in this package, or the compiler has stopped working: the `CompilerFailure` says which.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from adjoint.ir.types import DType
 __all__ = ["KernelCache", "stop_compiling"]
 
 UNIT_SIZE: Final = 6000
-"""Characters of kernels in one unit, about twelve of the simple ones: the more, the less the compiler's start counts; the
-fewer, the sooner the first is there."""
+"""Characters of kernels in one unit, about twelve simple ones: larger units spread the compiler's start-up time, smaller units are ready
+sooner."""
 
 
 # ---- units ---------------------------------------------------------------------------------------------------------------
@@ -43,8 +43,8 @@ fewer, the sooner the first is there."""
 class _Unit:
     """Kernels that are compiled together.
 
-    done      set when it is compiled, or has failed
-    problem   why it has failed
+    done      set when compiled or failed
+    problem   why it failed
     """
 
     name: str
@@ -53,7 +53,7 @@ class _Unit:
     problem: Exception | None = None
 
     def source(self) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
-        """The C file, and for each kernel its key and what its functions are called in that file.
+        """Return the C file, and for each kernel its key and the names of its functions in that file.
 
         Two kernels may have given a function the same name: the later one's gets a number.
         """
@@ -180,7 +180,7 @@ class KernelCache:
         self._crew = _Crew(self._perform)
 
     def get(self, kernel: KernelText) -> tuple[Any, ...]:
-        """One function for each stage of the kernel.  A CompilerFailure if the compiler refuses it."""
+        """One function for each stage of the kernel.  Raise CompilerFailure if the compiler refuses it."""
         functions = self._functions.get(kernel.text)
         if functions is not None:
             return functions
@@ -224,7 +224,7 @@ class KernelCache:
                 return CompilerFailure(f"The C of {unit.name} could not be compiled: {problem}.")
 
     def _unit_with(self, kernel: KernelText, key: str) -> _Unit:
-        """The unit that is or will be compiling this kernel, before all that nobody waits for."""
+        """Return the unit that is or will be compiling this kernel, before all that nobody waits for."""
         with self._lock:
             if key in self._failures:
                 raise self._failures[key]
@@ -246,7 +246,7 @@ class KernelCache:
             return self._pending.get(key) or self._submitted(kernel, key)
 
     def _submitted(self, kernel: KernelText, key: str) -> _Unit:
-        """A unit of one kernel, queued first.  Needs the lock."""
+        """Return a unit of one kernel, queued first.  Needs the lock."""
         unit = self._pending[key] = _Unit(kernel.name, {key: kernel})
         self._crew.add([unit], first=True)
         return unit

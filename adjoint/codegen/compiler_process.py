@@ -96,7 +96,7 @@ stopping: Final = threading.Event()
 
 
 def run(command: Sequence[str], folder: str, limit: Limit) -> None:
-    """Run a compiler in a folder, where it also keeps its temporary files; a CompilerError if that fails or takes too long."""
+    """Run a compiler in a folder, where it also keeps its temporary files; raise CompilerError if that fails or takes too long."""
     try:
         reading, pipe = os.pipe()
     except OSError as problem:

@@ -77,7 +77,7 @@ def _parameters(cls: type[Op]) -> tuple[tuple[str, ...], str]:
 
 
 def _names(op: Op, operands: int, results: int) -> list[str]:
-    """A name for each operand, then for each result: those of the parameters of `lower`.
+    """Return a name for each operand, then for each result: those of the parameters of `lower`.
 
     Where it takes any number of buffers, operands are called as the op's `takes` says, if it has one, or else `x_0`, `x_1`,
     ..., and results `out`.
@@ -97,10 +97,10 @@ def _names(op: Op, operands: int, results: int) -> list[str]:
 def lower(
     op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False, name: str = "", private: bool = False
 ) -> KernelText:
-    """The kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
+    """Return the kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
 
     `specialized` writes the sizes into the text, for a kernel that serves these shapes alone.  `name` is what it is called
-    in the place of its op and dtypes; a `private` one is seen in its file alone, and has only the stages that these types need.
+    in place of its op and dtypes; a `private` one is seen in its file alone, and has only the stages that these types need.
     """
     kernel = Kernel(specialized=specialized)
     names = _names(op, len(operands), len(results))
@@ -152,7 +152,7 @@ INCLUDES: Final = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\
 
 
 def unit_text(title: str, needed: Iterable[str], texts: Iterable[str], includes: str = INCLUDES) -> str:
-    """A C file: headers pasted in, of which a unit uses what it uses, then kernels."""
+    """Return a C file: headers pasted in, of which a unit uses what it uses, then kernels."""
     pasted = [f"{_banner(header)}\n{headers.text(header)}" for header in needed]
     if pasted:
         pasted = [_QUIET, *pasted, "#pragma GCC diagnostic pop\n", _banner("kernels")]

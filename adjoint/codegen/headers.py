@@ -36,7 +36,7 @@ _DEFINITION: Final = re.compile(r"^(?:#define )?(?!typedef)[A-Za-z][^;={\n]*?(?:
 
 
 def header_of(function: str) -> str:
-    """The header that defines a function of ours; a LookupError when none does."""
+    """Return the header that defines a function of ours; raise LookupError when none does."""
     header = _definitions().get(function)
     if header is None:
         raise LookupError(f"no header in {DIRECTORY.name}/ defines {function}")
@@ -44,7 +44,7 @@ def header_of(function: str) -> str:
 
 
 def needed(names: Iterable[str]) -> tuple[str, ...]:
-    """The headers for a kernel that uses `names`, with those they build on, in order."""
+    """Return the headers for a kernel that uses `names`, with those they build on, in order."""
     wanted: set[str] = set()
     for name in names:
         if name.startswith("adjoint_"):
@@ -79,7 +79,7 @@ def digest(header: str) -> bytes:
 
 @cache
 def defined(file: str) -> dict[str, str]:
-    """The functions that a file defines, each with the header it then stands in."""
+    """Return the functions that a file defines, each with the header it then stands in."""
     found: dict[str, str] = {}
     # What a template defines for no element type in particular stands in it whichever it is pasted for.
     alone = f"{file}({next(iter(ELEMENTS))})" if "TYPED(" in text(file) else file

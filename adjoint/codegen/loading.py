@@ -48,21 +48,21 @@ class Library:
         self.table = {key: tuple(names) for key, *names in map(str.split, lines)}
 
     def address(self, name: str) -> Any:
-        """The address of a function or a variable."""
+        """Return the address of a function or a variable."""
         address = _find(self.handle, name.encode())
         if address == _dynamic.NULL:
             raise LoadError(f"{name} is missing")
         return address
 
     def functions(self, key: str) -> list[Any]:
-        """The addresses of a kernel's functions; a LoadError if this library does not hold it."""
+        """Return the addresses of a kernel's functions; raise LoadError if this library does not hold it."""
         if key not in self.table:
             raise LoadError(f"there is no kernel {key}")
         return [self.address(name) for name in self.table[key]]
 
 
 def table_text(kernels: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """The C of the table for kernels, (key, functions) each."""
+    """Return the C of the table for kernels, (key, functions) each."""
     lines = "".join(f'\n    "{" ".join((key, *functions))}\\n"' for key, functions in kernels) or ' ""'
     return f"\n/* What this library holds: keys of kernels, each with its functions. */\nconst char {TABLE}[] ={lines};\n"
 

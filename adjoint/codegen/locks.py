@@ -28,7 +28,7 @@ _guard = threading.Lock()
 def lock(folder: PrivateFolder, name: str) -> tuple[int, int]:
     """Lock a file, made now if it is missing, and return what `unlock` needs.
 
-    BlockingIOError if it is locked already, here or by another process; OSError if files cannot be made or locked here.
+    BlockingIOError if it is locked already, here or by another process; raise OSError if files cannot be made or locked here.
     """
     if fcntl is None:
         raise OSError("this system has no locks")

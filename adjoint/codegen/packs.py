@@ -26,7 +26,7 @@ order, which begins with those that take the compiler longest."""
 
 
 def followers(pack: str, dtype: DType) -> tuple[str, ...]:
-    """The packs to compile in the background once `pack` was needed: none for integers, which programs meet singly."""
+    """Return the packs to compile in the background once `pack` was needed: none for integers, which programs meet singly."""
     if not dtype.is_float:
         return ()
     named = {op.pack for op in registry().values()}
@@ -34,7 +34,7 @@ def followers(pack: str, dtype: DType) -> tuple[str, ...]:
 
 
 def pack_sources(pack: str, dtype: DType, *, strict: bool = False) -> list[KernelText]:
-    """The kernels of a pack for `dtype`, each once.
+    """Return the kernels of a pack for `dtype`, each once.
 
     A sample that cannot be lowered is left out, as it must not keep others from being compiled; `strict` raises instead.
     """

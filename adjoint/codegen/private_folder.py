@@ -39,7 +39,7 @@ class PrivateFolder:
     """
 
     def __init__(self, path: Path):
-        """Open an existing directory; UntrustedError if it is not ours alone, OSError if it cannot be opened."""
+        """Open an existing directory; raise UntrustedError if it is not ours alone, OSError if it cannot be opened."""
         self.path = path
         if not DESCRIPTORS:
             _check_parents(path)
@@ -68,7 +68,7 @@ class PrivateFolder:
         self._opened = os.fstat(descriptor)
 
     def descriptor(self) -> int:
-        """The open directory.
+        """Return the open directory.
 
         A program that becomes a daemon closes all descriptors, and the number may stand for another file by now: then the
         directory is opened, and checked, again.
@@ -89,13 +89,13 @@ class PrivateFolder:
                 os.close(self._descriptor)
 
     def place(self, name: str = "") -> str:
-        """A path to `name` for compilers and the loader: through the descriptor where the system has names for these."""
+        """Return a path to `name` for compilers and the loader: through the descriptor where the system has names for these."""
         return f"{DESCRIPTORS}/{self.descriptor()}/{name}" if DESCRIPTORS else os.path.join(self.path, name)
 
     # Files.
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file of ours; None unless it is a real file that can be read."""
+        """Return the content of a file of ours; None unless it is a real file that can be read."""
         try:
             descriptor = self.open(name, os.O_RDONLY | os.O_NONBLOCK)
         except (OSError, UntrustedError):
@@ -112,12 +112,12 @@ class PrivateFolder:
             os.close(descriptor)
 
     def create(self, name: str, content: bytes) -> None:
-        """Write a new file; FileExistsError if there is one."""
+        """Write a new file; raise FileExistsError if there is one."""
         with open(self.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             file.write(content)
 
     def open(self, name: str, flags: int) -> int:
-        """A descriptor of a file; links are not followed."""
+        """Return a descriptor of a file; links are not followed."""
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self.descriptor())
 
     def rename(self, old: str, new: str) -> None:
@@ -145,7 +145,7 @@ class PrivateFolder:
     # Folders.
 
     def make_folder(self, name: str) -> None:
-        """Make a folder if it is missing; UntrustedError if something else has its name."""
+        """Make a folder if it is missing; raise UntrustedError if something else has its name."""
         with suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=self.descriptor())
         status = self.status(name)
@@ -154,7 +154,7 @@ class PrivateFolder:
             raise UntrustedError(self.path / name, kind)
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, in order; none if it is missing."""
+        """Return the names in a folder, in order; none if it is missing."""
         try:
             descriptor = self.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except (OSError, UntrustedError):
@@ -171,7 +171,7 @@ class PrivateFolder:
 
 
 def _check(path: Path, status: os.stat_result) -> None:
-    """UntrustedError unless this is the status of a directory that nobody else can use."""
+    """Raise UntrustedError unless this is the status of a directory that nobody else can use."""
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid != os.geteuid():
         raise UntrustedError(path, "belongs to another user")
@@ -180,7 +180,7 @@ def _check(path: Path, status: os.stat_result) -> None:
 
 
 def _check_parents(path: Path) -> None:
-    """UntrustedError if somebody else can exchange a directory above `path`."""
+    """Raise UntrustedError if somebody else can exchange a directory above `path`."""
     for parent in Path(os.path.realpath(path)).parents:
         status = os.stat(parent)
         mode = stat.S_IMODE(status.st_mode)

@@ -33,7 +33,7 @@ def _bits(values: list[float]) -> bytes:
 
 
 def _computed(one: float, three: float, tiny: float, more: float, less: float, infinity: float, smallest: float) -> list[float]:
-    """The expressions of probe.c."""
+    """Return the expressions of probe.c."""
     nan = infinity - infinity
     return [
         float(nan != nan),
@@ -49,7 +49,7 @@ def _computed(one: float, three: float, tiny: float, more: float, less: float, i
 
 
 def _single(value: float) -> float:
-    """The nearest number of single precision; also of a quotient or product of two such, as doubles are twice as precise."""
+    """Return the nearest number of single precision; also of a quotient or product of two such, as doubles are twice as precise."""
     return struct.unpack("f", struct.pack("f", value))[0]
 
 

@@ -50,7 +50,7 @@ class Scratch:
                 self._folder.remove(f"{name}.owner")
 
     def _owned(self) -> tuple[str, tuple[int, int] | None]:
-        """A new name, and the lock that goes with it, if there can be one."""
+        """Return a new name, and the lock that goes with it, if there can be one."""
         while True:
             name = f"{WORK}/{os.urandom(8).hex()}"
             try:

@@ -71,7 +71,7 @@ class Entry:
 
 
 def standalone_text(entries: Sequence[Entry]) -> str:
-    """The file with these functions; a CompileError for what is no straight-line code."""
+    """Return the file with these functions; raise CompileError for what is no straight-line code."""
     kernels = _Kernels([entry.name for entry in entries])
     functions = [_FunctionText(entry, kernels).text() for entry in entries]
     about = (f"{', '.join(entry.name for entry in entries)}: made by adjoint\n"
@@ -92,7 +92,7 @@ class _Kernels:
     used: set[str] = field(default_factory=set)
 
     def lowered(self, node: Node) -> KernelText:
-        """The kernel of a node, under a name that no other text has."""
+        """Return the kernel of a node, under a name that no other text has."""
         operands, results = [x.type for x in node.operands], [x.type for x in node.results]
         plain = lower(node.op, operands, results)
         key = plain.text, tuple(stage.units > 0 for stage in plain.stages)
@@ -105,7 +105,7 @@ class _Kernels:
         return plain if name == plain.name else lower(node.op, operands, results, name=name)
 
     def _free(self, plain: str) -> str:
-        """A name for a kernel; what its parts are called begins with it."""
+        """Return a name for a kernel; what its parts are called begins with it."""
         for name in chain([plain], (f"{plain}_v{variant}" for variant in count(2))):
             if name not in self.names.values() and not any(f"{function}_".startswith(f"{name}_") for function in self.functions):
                 return name
@@ -130,7 +130,7 @@ class _FunctionText:
         self.bytes = 0
 
     def text(self) -> str:
-        """The C function, with the IR of each node over what computes it."""
+        """Return the C function, with the IR of each node over what computes it."""
         function, yields = self.plan.function, self.plan.body.yields
         for launch in self.launches:
             if isinstance(launch, Launch):
@@ -163,7 +163,7 @@ class _FunctionText:
                           *self.body, "    return 0;", "}\n"])
 
     def _title(self, state: Mapping[str, Type], results: Sequence[str]) -> list[str]:
-        """The signature in types: what an array of each argument holds."""
+        """Return the signature in types: what an array of each argument holds."""
         operands = [f"{self.names[p]}: {self._type(p)}" for p in self.plan.params] + [f"{name}: {type_}" for name, type_ in state.items()]
         given = [f"{place}: {self._type(slot)}" for place, slot in zip(results, self.plan.body.yields, strict=True)]
         signature = f"{self.name}({', '.join(operands)}) -> {', '.join(given)}"
@@ -217,7 +217,7 @@ class _FunctionText:
 
 
 def _launches(plan: Plan) -> Iterator[Launch | HostCall]:
-    """What a plan runs, in order: launches, and reads of state; a CompileError for what has no place in a file of C."""
+    """What a plan runs, in order: launches, and reads of state; raise CompileError for what has no place in a file of C."""
     for piece in plan.body.pieces:
         for each in piece.launches if isinstance(piece, Straight) else (piece,):
             node = each.node
@@ -231,14 +231,14 @@ def _launches(plan: Plan) -> Iterator[Launch | HostCall]:
 
 
 def _free(name: str, taken: Container[str]) -> str:
-    """A name like this one that means nothing else."""
+    """Return a name like this one that means nothing else."""
     while name in taken or _MACROS.fullmatch(name):
         name += "_"
     return name
 
 
 def _plain(shown: Listing, node: Node) -> str:
-    """A node's line of the text, without the space that aligns it."""
+    """Return a node's line of the text, without the space that aligns it."""
     return " ".join("".join(token.text for token in shown.lines[shown.line_of[node]]).split())
 
 

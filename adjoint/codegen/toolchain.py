@@ -103,7 +103,7 @@ class NoCompiler(Exception):
 
 @cache
 def machine_flags() -> tuple[str, ...]:
-    """The -m flags for this processor; none where its features cannot be read, or with ADJOINT_CPU=baseline."""
+    """Return the -m flags for this processor; none where its features cannot be read, or with ADJOINT_CPU=baseline."""
     if os.environ.get("ADJOINT_CPU") == "baseline" or os.uname().machine != "x86_64":
         return ()
     try:
@@ -116,7 +116,7 @@ def machine_flags() -> tuple[str, ...]:
 
 
 def flags_for(features: list[str]) -> tuple[str, ...]:
-    """The -m flags for a list of processor features."""
+    """Return the -m flags for a list of processor features."""
     flags = tuple(flag for feature, flag in _FEATURES.items() if feature in features)
     return (*flags, "-mprefer-vector-width=512") if "-mavx512f" in flags else flags
 
@@ -168,7 +168,7 @@ class Toolchain:
 
     @classmethod
     def find(cls, tried: list[str] | None = None) -> Toolchain | None:
-        """The first compiler that exists; None if there is none, with what was looked for appended to `tried`."""
+        """Return the first compiler that exists; None if there is none, with what was looked for appended to `tried`."""
         return next(cls.candidates(tried), None)
 
     def without_machine(self) -> Toolchain:
@@ -176,7 +176,7 @@ class Toolchain:
         return replace(self, machine=())
 
     def version(self) -> str:
-        """The first line of what the compiler says of itself."""
+        """Return the first line of what the compiler says of itself."""
         try:
             said = subprocess.run([*self.command, "--version"], capture_output=True, text=True, timeout=20, check=False, env=environment())
         except (OSError, subprocess.TimeoutExpired) as problem:
@@ -184,13 +184,13 @@ class Toolchain:
         return (said.stdout or said.stderr).strip().partition("\n")[0]
 
     def arguments(self, source: str, library: str, extra: Sequence[str] = ()) -> list[str]:
-        """The command line that makes a shared library of one C file."""
+        """Return the command line that makes a shared library of one C file."""
         return [*self.command, *self.flags, *extra, "-o", library, "-x", "c", source, "-x", "none", "-lm"]
 
     def compile(
         self, source: str | Path, library: str | Path, extra: Sequence[str] = (), *, folder: str = "", limit: Limit = LIMIT
     ) -> None:
-        """Compile; a CompilerError if that fails or takes longer than `limit`.
+        """Compile; raise CompilerError if that fails or takes longer than `limit`.
 
         The compiler runs in `folder`, by default in that of the source, and keeps its temporary files there.
         """

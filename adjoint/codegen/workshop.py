@@ -48,7 +48,7 @@ class CompilerFailure(InternalError):
 
 
 class Workshop:
-    """A compiler that works, and a store that its libraries can be loaded from; another one takes its place when it is full.
+    """A compiler that works, and a store that its libraries can be loaded from; another one takes its index when it is full.
 
     tried    compilers that were not there or did not work, with the reason
     refused  directories that could not be used, with the reason
@@ -100,7 +100,7 @@ class Workshop:
 
     @classmethod
     def open(cls, *, with_runtime: bool = False) -> Workshop:
-        """The first that works, also for the run-time library if that is asked for; NoCompiler if there is none."""
+        """Return the first that works, also for the run-time library if that is asked for; raise NoCompiler if there is none."""
         tried: list[str] = []
         refused: list[str] = []
         for workshop in cls.candidates(tried, refused):
@@ -143,7 +143,7 @@ class Workshop:
         self._lock = threading.Lock()
 
     def key(self, text: str, needed: Iterable[str] = ()) -> str:
-        """The identity of a text that stands on these headers, for this compiler."""
+        """Return the identity of a text that stands on these headers, for this compiler."""
         digest = sha256(self._base)
         digest.update(text.encode())
         for header in needed:
@@ -151,12 +151,12 @@ class Workshop:
         return digest.hexdigest()
 
     def has(self, key: str) -> bool:
-        """Whether the store has the kernel `key`, in a library that is whole."""
+        """Return whether the store has the kernel `key`, in a library that is whole."""
         library = self.store.entry(key)
         return library is not None and self.store.library(library) is not None
 
     def library(self, key: str) -> Library | None:
-        """The library with the kernel `key`, loaded; None if it is not there, cannot be loaded, or is another one."""
+        """Return the library with the kernel `key`, loaded; None if it is not there, cannot be loaded, or is another one."""
         store = self.store
         name = store.entry(key)
         if name is None:
@@ -174,7 +174,7 @@ class Workshop:
         return library if key in library.table else None
 
     def functions(self, key: str, count: int) -> list[Any] | None:
-        """The addresses of a kernel's functions, if the store has it and it can be loaded, and has `count` of them."""
+        """Return the addresses of a kernel's functions, if the store has it and it can be loaded, and has `count` of them."""
         library = self.library(key)
         if library is None:
             return None
@@ -185,7 +185,7 @@ class Workshop:
         return found if len(found) == count else None
 
     def make(self, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...] = ()) -> None:
-        """Compile a unit and note its kernels, (key, functions) each; a CompilerError if the compiler refuses.
+        """Compile a unit and note its kernels, (key, functions) each; raise CompilerError if the compiler refuses.
 
         A directory that turns out to be full or read-only is given up for the next one.
         """
@@ -231,7 +231,7 @@ class Workshop:
             self._moved = True
 
     def failure(self, name: str, source: str, problem: CompilerError) -> CompilerFailure:
-        """The exception for C that was refused; writes the report.
+        """Return the exception for C that was refused; writes the report.
 
         If the compiler refuses the probe as well by now, the fault is the compiler's, and it is not tried again.  That is looked into
         at the first failure, and when the compiler hangs.
@@ -264,7 +264,7 @@ class Workshop:
     # The run-time library.
 
     def runtime(self) -> Library:
-        """The run-time library, compiled if need be; CompilerError, CompilerFailure."""
+        """Return the run-time library, compiled if need be; CompilerError, CompilerFailure."""
         source = headers.text(RUNTIME)
         key = self.key(source)
         library = self.library(key)
@@ -302,9 +302,9 @@ def _try_out(toolchain: Toolchain, store: Store) -> None:
 
 
 def _accepted(candidate: Toolchain, store: Store) -> Toolchain:
-    """The toolchain with the -m flags that it understands.
+    """Return the toolchain with the -m flags that it understands.
 
-    Tried once for each compiler and directory.  A CompilerError if it does not compile or computes wrongly, a LoadError
+    Tried once for each compiler and directory.  Raise CompilerError if it does not compile or computes wrongly, a LoadError
     if libraries cannot be loaded, an OSError if they cannot be written.
     """
     key = sha256("\0".join((candidate.identity, *candidate.flags, headers.text(PROBE))).encode()).hexdigest()
@@ -363,7 +363,7 @@ _opened: Workshop | None = None
 
 
 def open_workshop() -> Workshop:
-    """The workshop of this process, opened at its first use; NoCompiler if there is none."""
+    """Return the workshop of this process, opened at its first use; raise NoCompiler if there is none."""
     global _opened
     with _opening:
         if _opened is None:
@@ -372,7 +372,7 @@ def open_workshop() -> Workshop:
 
 
 def runtime_interface() -> str:
-    """The declarations of the run-time library, as cffi reads them."""
+    """Return the declarations of the run-time library, as cffi reads them."""
     found = _INTERFACE.search(headers.text(RUNTIME))
     if found is None:
         raise InternalError(f"{RUNTIME} does not mark its interface")
@@ -391,7 +391,7 @@ def declare(ffi: Any) -> None:
 
 
 def load_runtime(ffi: Any, workshop: Workshop | None = None) -> Any:
-    """The run-time library, its functions as attributes.  NoCompiler, CompilerError, CompilerFailure."""
+    """Return the run-time library, its functions as attributes.  NoCompiler, CompilerError, CompilerFailure."""
     workshop = workshop or open_workshop()
     declare(ffi)
     library = workshop.runtime()

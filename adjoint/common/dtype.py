@@ -34,21 +34,21 @@ __all__ = [
 
 
 def dtype_to_nptype(type_: DType) -> Any:
-    """The NumPy scalar type of a dtype; TypeError for bfloat16, which NumPy lacks."""
+    """Return the NumPy scalar type of a dtype; raise TypeError for bfloat16, which NumPy lacks."""
     if not isinstance(type_, DType) or type_ is BF16:
         raise TypeError(f"For 'dtype_to_nptype', there is no NumPy type for {type_!r}.")
     return type_.array.type
 
 
 def dtype_to_pytype(type_: DType) -> type:
-    """The Python type of a dtype's numbers."""
+    """Return the Python type of a dtype's numbers."""
     if not isinstance(type_, DType):
         raise TypeError(f"For 'dtype_to_pytype', a dtype such as float32 is expected, but got {type_!r}.")
     return float if type_.is_float else bool if type_ is BOOL else int
 
 
 def pytype_to_dtype(obj: Any) -> DType:
-    """The dtype of a Python type, a NumPy type or a NumPy dtype."""
+    """Return the dtype of a Python type, a NumPy type or a NumPy dtype."""
     if isinstance(obj, np.dtype):
         return dtype_of_array(np.empty(0, obj))
     return dtype_argument(obj)

@@ -15,5 +15,5 @@ def tensor(
     input_data: Any = None, dtype: DType | None = None, shape: Sequence[Any] | int | None = None, init: Any = None, const_arg: bool = False,
     device: str | None = None,
 ) -> Tensor:
-    """A Tensor: `tensor([1.0, 2.0], float16)`; arguments and errors as for `Tensor`."""
+    """Return a Tensor: `tensor([1.0, 2.0], float16)`; arguments and errors as for `Tensor`."""
     return Tensor(input_data, dtype, shape, init, const_arg, device)

@@ -1,12 +1,13 @@
-"""Collectives of several processes: the same number of processes gives the same bits, run after run.
+"""Collectives over several processes: with the same number of processes, every run gives the same bits.
 
 A reduction is computed in the order of the ranks, element by element:
 
     ((x of rank 0) + (x of rank 1)) + (x of rank 2) + ..
 
-Each process gets the same part of the numbers from all others, reduces it, and sends the result to all: twice the bytes of the numbers go
-out from each process, whatever their count.  Of few numbers everybody gets all and reduces all, in the same order: one message in place
-of two.  Tensors are put together into buckets of one dtype; this changes no bits, since each number is reduced on its own.
+Each process receives the same part of the numbers from all others, reduces it, and sends the result to all: every process sends
+twice the bytes of the numbers, whatever the number of processes.  A small tensor is sent whole to every process, and each reduces
+it in the same order: one message instead of two.  Tensors of one dtype are put together into buckets; this changes no bits, since
+each number is reduced on its own.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ __all__ = ["BUCKET", "Processes", "described"]
 Array = np.ndarray[Any, Any]
 
 BUCKET = 2**25
-"""Bytes that are reduced at once: so much memory a reduction takes beside its operands and results, times three."""
+"""Bytes that are reduced at once: besides its operands and results, a reduction takes three times as much memory."""
 _FEW = 2**14
-"""Bytes up to which everybody gets all numbers."""
+"""Bytes up to which every process receives all numbers."""
 _SHOWN = 160
-"""Characters of the types of operands that stand in a message; of the rest a digest."""
+"""Characters of operand types in a message; the rest is replaced by a digest."""
 
 _COMBINED: dict[str, Callable[..., Any]] = {"sum": np.add, "avg": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
 
 
 class Processes:
-    """The exchange of several processes.
+    """Collectives over several processes.
 
     messages  the connection to them
     rank      this process
@@ -108,7 +109,7 @@ class Processes:
         self._messages.swap(call, {}, {})
 
     def _exchanged(self, array: Array, call: str, group: str) -> Array:
-        """From each process of the group in order the part along the first axis that is this process's."""
+        """Return this process's part along the first axis, from each process of the group in order."""
         ranks = self._ranks_of(group)
         parts = np.ascontiguousarray(array).reshape(len(ranks), array.shape[0] // len(ranks), *array.shape[1:])
         given = np.empty_like(parts)
@@ -138,7 +139,7 @@ class Processes:
 
 
 def _reduced(given: Sequence[Array], reduction: str) -> Array:
-    """What the arrays of the processes, in the order of their ranks, are together."""
+    """Combine the arrays of the processes, which are in the order of their ranks."""
     combined = _COMBINED[reduction]
     with np.errstate(all="ignore"):
         result = combined(given[0], given[1])
@@ -148,7 +149,7 @@ def _reduced(given: Sequence[Array], reduction: str) -> Array:
 
 
 def _buckets(arrays: Sequence[Array]) -> Iterator[list[int]]:
-    """The places of arrays that are reduced together: of one dtype, in their order, up to BUCKET bytes."""
+    """Yield the indices of arrays that are reduced together: of one dtype, in order, up to BUCKET bytes."""
     for dtype in dict.fromkeys(x.dtype for x in arrays):
         bucket: list[int] = []
         room = BUCKET
@@ -169,7 +170,7 @@ def _types(arrays: Sequence[Array]) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 @functools.lru_cache(maxsize=256)
 def described(operator: str, attributes: str, group: str, types: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
-    """Return a call for people, such that two calls are the same if their texts are."""
+    """Format a call for messages, such that two calls are equal if their texts are."""
     text = ", ".join(f"{name}{list(shape)}" for name, shape in types)
     if len(text) > _SHOWN:
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]

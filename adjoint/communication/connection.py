@@ -1,4 +1,4 @@
-"""The start of MPI: the processes there are, and how they compute together."""
+"""Start MPI: find the processes, and connect them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["connect"]
 
 
 def connect(launched: int, ranks_of: Callable[[str], tuple[int, ...]]) -> tuple[tuple[Process, ...], int, Exchange] | None:
-    """Start MPI and return all processes, the rank of this one, and how they compute together; None if it is alone.
+    """Start MPI; return all processes, the rank of this one and their collectives, or None if it is alone.
 
-    launched  how many processes the launcher says there are
+    launched  how many processes the launcher reports
     ranks_of  the ranks of a group by its name
     """
     try:
@@ -47,7 +47,7 @@ def connect(launched: int, ranks_of: Callable[[str], tuple[int, ...]]) -> tuple[
 
 
 def _patience() -> float:
-    """Seconds that a process waits for another one."""
+    """Return the seconds that a process waits for another one."""
     text = os.environ.get("ADJOINT_MPI_TIMEOUT", "") or "600"
     try:
         seconds = float(text)

@@ -1,9 +1,9 @@
-"""When one process fails, all end, and somebody says which one it was.
+"""When one process fails, end all of them, and report which one failed.
 
     an exception that nobody catches   its traceback, a line that names the rank, and MPI ends all processes
-    the program of a rank ends early   it says so to the others; who waits for it raises a RuntimeError that names it
+    the program of a rank ends early   it notifies the others; a process that waits for it raises a RuntimeError that names it
     killed, or crashed                 MPI's launcher ends the others; a small process on each host, see `watcher`, names the rank
-    a rank that hangs                  who waits for it raises a RuntimeError that names it, after ADJOINT_MPI_TIMEOUT seconds
+    a rank that hangs                  a process that waits for it raises a RuntimeError that names it, after ADJOINT_MPI_TIMEOUT seconds
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ __all__ = ["Guard"]
 
 
 class Guard:
-    """Watches over this process on behalf of all.
+    """Report failures of this process to all others.
 
     comm       the communicator of all processes
     processes  all of them
     messages   the connection to the others
-    token      a text that this run alone has
+    token      a text that is unique to this run
     """
 
     def __init__(self, comm: Any, processes: Sequence[Process], messages: Messages, token: str):
@@ -52,13 +52,13 @@ class Guard:
         self._connection = _connected(place, self._title)
         comm.Barrier()
         if own is here[0]:
-            shutil.rmtree(place, ignore_errors=True)  # everybody has found it
+            shutil.rmtree(place, ignore_errors=True)  # all processes have found it
         self._shown = sys.excepthook
         sys.excepthook = self._failed
         atexit.register(self._leave)
 
     def _failed(self, kind: type[BaseException], raised: BaseException, frames: TracebackType | None) -> None:
-        """`sys.excepthook`: show the exception, name this rank, end all."""
+        """Replace `sys.excepthook`: show the exception, name this rank, end all processes."""
         self._shown(kind, raised, frames)
         print(f"adjoint: {self._title} raised {kind.__name__}, and all others are ended.", file=sys.stderr)
         self._say("raised")
@@ -68,7 +68,7 @@ class Guard:
         self._comm.Abort(1)
 
     def _leave(self) -> None:
-        """At the end of the program: whoever waits for this process shall know."""
+        """At the end of the program, notify the processes that wait for this one."""
         self._messages.leave()
         self._say("end")
 
@@ -79,16 +79,16 @@ class Guard:
 
 
 def _await_reader(stream: Any, seconds: float = 5.0) -> None:
-    """Wait until the launcher has read what was written to it: it drops the rest when it is told to end all."""
+    """Wait until the launcher has read the output: it drops the rest when it is told to end all processes."""
     left = array("i", [0])
     until = time.monotonic() + seconds
-    with contextlib.suppress(OSError, ValueError):  # no pipe
+    with contextlib.suppress(OSError, ValueError):  # not a pipe
         while time.monotonic() < until and not fcntl.ioctl(stream.fileno(), termios.FIONREAD, left) and left[0]:
             time.sleep(0.01)
 
 
 def _start_watcher(place: str, count: int) -> None:
-    """Start the watcher of this host, in a session of its own: what ends the processes does not end it."""
+    """Start the watcher of this host, in a session of its own, so that it outlives the processes when they are ended."""
     with contextlib.suppress(OSError):
         os.mkdir(place, 0o700)
         with socket.socket(socket.AF_UNIX) as listening:
@@ -99,7 +99,7 @@ def _start_watcher(place: str, count: int) -> None:
 
 
 def _connected(place: str, title: str) -> socket.socket | None:
-    """A connection to the watcher of this host; None where there is none, and nobody will name a process that is killed."""
+    """Return a connection to the watcher of this host, or None; without one a killed process is not named."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(os.path.join(place, "watcher"))

@@ -1,6 +1,6 @@
 """The processes of a program and their groups, in MindSpore's names.
 
-One process is a world of its own: rank 0 of 1.  That is so until `init` finds out from MPI how many the launcher has started.
+A single process is rank 0 of 1, until `init` asks MPI how many processes the launcher has started.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = [
 ]
 
 HCCL_WORLD_COMM_GROUP, NCCL_WORLD_COMM_GROUP, MCCL_WORLD_COMM_GROUP = WORLD, "nccl_world_group", "mccl_world_group"
-"""Names of the group of all processes; they mean the same."""
+"""Names of the group of all processes; they are synonyms."""
 _WORLDS = (HCCL_WORLD_COMM_GROUP, NCCL_WORLD_COMM_GROUP, MCCL_WORLD_COMM_GROUP)
 _BACKENDS = ("hccl", "nccl", "mccl")
 
 
 class GlobalComm:
-    """What is known of the communication of this process.
+    """The state of this process's communication.
 
     BACKEND           the name given to `init`, "mccl" by default
     WORLD_COMM_GROUP  the group of all processes
@@ -45,7 +45,7 @@ class GlobalComm:
 
 @dataclass
 class _World:
-    """The processes and their groups: the ranks by name, in the order of the group."""
+    """The processes and their groups: for each group its ranks, in order."""
 
     rank: int = 0
     processes: tuple[Process, ...] = ()
@@ -59,7 +59,7 @@ class _World:
 _alone = _World(groups=dict.fromkeys(_WORLDS, (0,)))
 _world = _alone
 _connected: tuple[_World, Exchange] | None = None
-"""The world that MPI has started, once `init` has been called: MPI cannot be started twice."""
+"""Return the world that MPI has started, once `init` has been called: MPI cannot be started twice."""
 
 
 def init(backend_name: str | None = None) -> None:
@@ -67,9 +67,9 @@ def init(backend_name: str | None = None) -> None:
 
     backend_name  "hccl", "nccl" or "mccl": all mean MPI here
 
-    From now on an exception that nobody catches ends all processes, and the processors of this machine are divided among the processes
-    on it, unless the number of threads has been set.  RuntimeError when there is a launcher and mpi4py is not installed, or belongs to
-    another MPI than the launcher; TypeError or ValueError for another name, as MindSpore has them.
+    From now on an uncaught exception ends all processes, and the processors of this machine are divided among its processes, unless
+    the number of threads has been set.  Raise RuntimeError when there is a launcher and mpi4py is not installed, or belongs to
+    another MPI than the launcher; TypeError or ValueError for another name, as MindSpore does.
     """
     global _world, _connected
     if backend_name is not None and not isinstance(backend_name, str):
@@ -81,7 +81,7 @@ def init(backend_name: str | None = None) -> None:
         return
     launched = count_of_launcher()
     if launched and _connected is None:
-        # Loaded here alone: it starts MPI, which a program of one process does not need.
+        # Imported only here: it starts MPI, which a program of one process does not need.
         from adjoint.communication.connection import connect
 
         found = connect(launched, lambda group: _ranks("a collective", group))
@@ -97,7 +97,7 @@ def init(backend_name: str | None = None) -> None:
 
 
 def release() -> None:
-    """End the communication of this process: it is alone again.  All processes call it, or end."""
+    """End the communication of this process; afterwards it is alone.  All processes must call it."""
     global _world
     if not GlobalComm.INITED:
         return
@@ -109,14 +109,14 @@ def release() -> None:
 
 
 def is_initialized() -> bool:
-    """Return whether `init` has been called, and not `release` since."""
+    """Return whether `init` has been called, and `release` has not been called since."""
     return GlobalComm.INITED
 
 
 def members(operator: str, group: str) -> tuple[int, ...]:
-    """Return the ranks of the processes in a group, of which this must be one, for an operator of theirs.
+    """Return the ranks of a group's processes, of which this must be one, for an operator on them.
 
-    RuntimeError when a launcher has started several processes and `init` has not been called: each would compute as if it were alone.
+    Raise RuntimeError when a launcher has started several processes and `init` has not been called: each would compute alone.
     """
     if not GlobalComm.INITED and (launched := count_of_launcher()) > 1 and _connected is None:
         raise RuntimeError(f"For '{operator}', this is one of {launched} processes: `communication.init()` must be called first.")
@@ -158,7 +158,7 @@ def get_group_size(group: str = WORLD) -> int:
 
 
 def _here(owner: str, group: str) -> list[int]:
-    """The ranks of a group on this host."""
+    """Return the ranks of a group on this host."""
     ranks = members(owner, group)
     return [rank for rank in ranks if _world.size == 1 or _world.processes[rank].host == _world.processes[_world.rank].host]
 
@@ -176,7 +176,7 @@ def get_local_rank_size(group: str = WORLD) -> int:
 
 
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
-    """Return the number among all processes of the process that has a number in a group."""
+    """Return the rank among all processes of a process, from its rank in a group."""
     _checked("get_world_rank_from_group_rank", group)
     _needs_init()
     ranks = _ranks("get_world_rank_from_group_rank", group)
@@ -185,7 +185,7 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
 
 
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
-    """Return the number in a group of the process that has a number among all processes."""
+    """Return the rank in a group of a process, from its rank among all processes."""
     _checked("get_group_rank_from_world_rank", group)
     _needs_init()
     ranks = _ranks("get_group_rank_from_world_rank", group)
@@ -211,7 +211,7 @@ def get_process_group_ranks(group: str = WORLD) -> list[int]:
 
 
 def get_comm_name(group: str = WORLD) -> str:
-    """Return the name of a group's communicator: the group's."""
+    """Return the name of a group's communicator, which is the group's name."""
     _checked("get_comm_name", group)
     _needs_init()
     _ranks("get_comm_name", group)
@@ -222,10 +222,10 @@ def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
     """Make a group of processes.
 
     group     its name
-    rank_ids  the numbers of its processes among all, in their order in the group
-    options   accepted
+    rank_ids  ranks of its processes among all, in their order in the group
+    options   accepted and ignored
 
-    All processes of the group call it alike.  Nothing is sent.
+    All processes of the group must make the same call.  Nothing is sent.
     """
     _checked("create_group", group)
     _needs_init()
@@ -245,7 +245,7 @@ def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
 
 
 def destroy_group(group: str) -> None:
-    """Forget a group; ValueError for that of all processes."""
+    """Destroy a group; raise ValueError for the group of all processes."""
     _checked("destroy_group", group)
     _needs_init()
     if group in _WORLDS:

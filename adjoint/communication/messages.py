@@ -1,7 +1,7 @@
-"""Messages between processes, with a limit of time and a check that all make the same call.
+"""Messages between processes, with a timeout and a check that all make the same call.
 
-MPI carries bytes from one process to another here, nothing else: what is computed of them is computed by `collectives`, in an order that
-no MPI library decides.  A process waits without keeping its processor busy for long, and knows whom it waits for.
+MPI only carries bytes from one process to another here; `collectives` computes with them, in an order that does not depend on
+the MPI library.  A waiting process soon stops keeping its processor busy, and knows which process it waits for.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ __all__ = ["Messages"]
 Array = np.ndarray[Any, Any]
 
 _CALL, _DATA = 1, 2
-"""Tags: what a process calls, and its numbers."""
+"""Message tags: of the call that a process makes, and of its numbers."""
 _LETTER = 320
-"""Bytes of the message that says what a process calls."""
+"""Bytes of the message that announces a call."""
 _BUSY, _NAP = 2e-4, 1e-3
-"""Seconds: how long to look for messages without a pause, and the longest pause then."""
+"""Seconds: how long to poll without a pause, and the longest pause after that."""
 _LEFT = b"\0left"
-"""What a process says in place of a call when its program has ended."""
+"""Message that a process sends in place of a call when its program has ended."""
 
 
 class Messages:
@@ -34,7 +34,7 @@ class Messages:
     mpi        the module `mpi4py.MPI`
     comm       a communicator of its own
     processes  all processes, by their ranks
-    patience   how many seconds to wait for another process; 0: for ever
+    patience   seconds to wait for another process; 0: no limit
     """
 
     def __init__(self, mpi: Any, comm: Any, processes: Sequence[Process], patience: float):
@@ -43,9 +43,9 @@ class Messages:
         self._farewells: list[Any] = []
 
     def agree(self, call: str, ranks: Sequence[int], meanwhile: Mapping[int, Array]) -> None:
-        """Make sure that the processes `ranks` make the same call, and send `meanwhile`, numbers by rank, to be received by `swap`.
+        """Check that the processes `ranks` make the same call, and send `meanwhile`, numbers by rank, which `swap` receives.
 
-        RuntimeError when one of them makes another call, has ended, or does not come in time.
+        Raise RuntimeError when one of them makes another call, has ended, or does not come in time.
         """
         mine = call.encode()[:_LETTER]
         letter = np.zeros(_LETTER, np.uint8)
@@ -59,7 +59,7 @@ class Messages:
         self._check(call, mine, letters, arriving)
 
     def swap(self, call: str, outgoing: Mapping[int, Array], incoming: Mapping[int, Array]) -> None:
-        """Send numbers by rank, and receive others into arrays; all is done when it returns."""
+        """Send numbers by rank, and receive others into arrays; return when all is done."""
         arriving = {rank: self._comm.Irecv(_bytes(x), rank, _DATA) for rank, x in incoming.items()}
         self._sending += [self._comm.Isend(_bytes(x), rank, _DATA) for rank, x in outgoing.items()]
         self._wait(arriving, call)
@@ -67,13 +67,13 @@ class Messages:
         self._sending = []
 
     def leave(self) -> None:
-        """Tell all others that this process makes no call any more."""
+        """Notify all others that this process makes no more calls."""
         letter = np.zeros(_LETTER, np.uint8)
         letter[: len(_LEFT)] = np.frombuffer(_LEFT, np.uint8)
         self._farewells = [self._comm.Isend(letter, rank, _CALL) for rank in range(self._comm.size) if rank != self._comm.rank]
 
     def _check(self, call: str, mine: bytes, letters: Mapping[int, Array], arriving: Mapping[int, Any]) -> None:
-        """RuntimeError for a letter that has come and says something else."""
+        """Raise RuntimeError if a received announcement differs from the expected one."""
         for rank, letter in letters.items():
             if not arriving[rank].Test():
                 continue
@@ -86,7 +86,7 @@ class Messages:
                                    f"rank {self._comm.rank} calls {call}, and rank {rank} {theirs.decode(errors='replace')}.")
 
     def _wait(self, requests: Mapping[Any, Any], call: str, look: Callable[[], None] | None = None) -> None:
-        """Return when all requests are done; `look` is called now and then; RuntimeError when it takes too long."""
+        """Return when all requests are done, calling `look` now and then; raise RuntimeError after too long a wait."""
         every = list(requests.values())
         test = self._mpi.Request.Testall
         begin = time.monotonic()
@@ -110,10 +110,10 @@ class Messages:
 
 
 def _operator(call: str) -> str:
-    """The name of the operator of a call."""
+    """Return the name of the operator of a call."""
     return call.partition("(")[0].partition(" ")[0]
 
 
 def _bytes(array: Array) -> Array:
-    """A contiguous array as bytes, not copied."""
+    """Return the bytes of a contiguous array, not copied."""
     return array.reshape(-1).view(np.uint8)

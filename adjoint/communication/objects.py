@@ -1,6 +1,6 @@
-"""Python values as bytes that carry no code: what processes send each other beside tensors.
+"""Encode Python values as bytes that carry no code: what processes send each other besides tensors.
 
-None, bool, int, float, str, bytes, list, tuple, dict and NumPy arrays of numbers, also inside each other.
+None, bool, int, float, str, bytes, list, tuple, dict and NumPy arrays of numbers, nested in any way.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ Array = np.ndarray[Any, Any]
 
 
 def bytes_of(value: Any) -> bytes:
-    """Return the bytes of a value; TypeError for one of another type."""
+    """Return a value encoded as bytes; raise TypeError for a value of another type."""
     return json.dumps(_written(value)).encode()
 
 
 def object_of(given: bytes) -> Any:
-    """Return the value whose bytes these are."""
+    """Return the value that was encoded as these bytes."""
     return _read(json.loads(given))
 
 
 def _written(value: Any) -> Any:
-    """The value in JSON's types: what JSON lacks is a dict of one item that names the type."""
+    """Return the value in JSON's types: what JSON lacks becomes a dict of one item that names the type."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) is list:

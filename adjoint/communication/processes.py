@@ -1,4 +1,4 @@
-"""The processes of a program: what each says of itself, and how they divide a machine."""
+"""The processes of a program: how each describes itself, and how they divide a machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["Process", "cpus_of_own", "introduced"]
 
 _CARD = 2048
-"""Bytes in which a process introduces itself."""
+"""Bytes of the message in which a process describes itself."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Process:
 
 
 def introduced(comm: Any) -> tuple[Process, ...]:
-    """Return all processes of an MPI communicator, which each introduce themselves; a collective."""
+    """Return all processes of an MPI communicator; a collective, in which each describes itself."""
     cpus = sum(1 << cpu for cpu in os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (1 << (os.cpu_count() or 1)) - 1
     card = json.dumps([socket.gethostname(), os.getpid(), f"{cpus:x}"]).encode().ljust(_CARD)
     cards = bytearray(_CARD * comm.size)
@@ -49,7 +49,7 @@ def introduced(comm: Any) -> tuple[Process, ...]:
 
 
 def cpus_of_own(processes: Sequence[Process], rank: int) -> int:
-    """Return how many processors are a process's own when each is divided among those on the host that may use it; at least 1."""
+    """Return a process's share of the processors when each is divided among the processes on the host that may use it; at least 1."""
     own = processes[rank]
     here = [other for other in processes if other.host == own.host]
     return max(1, int(sum(1 / sum(cpu in other.cpus for other in here) for cpu in own.cpus) + 1e-6))

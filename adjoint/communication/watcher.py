@@ -1,10 +1,10 @@
-"""A program of its own: it waits until the processes of a host end, and reports the first one that was killed or crashed.
+"""A separate program: wait until the processes of a host end, and report the first one that was killed or crashed.
 
     python watcher.py DESCRIPTOR COUNT
 
 DESCRIPTOR is a listening socket that it inherits, COUNT how many processes connect to it.  Each sends its name in a line, and `end` or
-`raised` before it ends by itself.  The system closes the connection of one that is gone, and tells in which order that happened: what is
-ended for the sake of the first one comes later.
+`raised` before it ends by itself.  The system closes the connections of dead processes in the order in which they died: those
+that were ended because of the first one come later.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def watch(listening: socket.socket, count: int) -> None:
 
 
 def _received(connection: Any) -> bytes:
-    """What has come; nothing at the end.  BlockingIOError when there is nothing yet."""
+    """Return the received bytes; b"" at the end.  Raise BlockingIOError if there are none yet."""
     try:
         return connection.recv(4096)
     except ConnectionError:

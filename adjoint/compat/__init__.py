@@ -1,9 +1,9 @@
-"""Programs written for `mindspore`: `import mindspore` gives this package, and a script is run with it.
+"""Programs written for `mindspore`: make `import mindspore` import this package, and run scripts with it.
 
-    paths         the table: for each module of MindSpore 2.10, its names and where they stand here
-    out_of_scope  names that are importable, and say at their first use that they are not here
+    paths         the table: for each module of MindSpore 2.10, its names and where they are defined here
+    out_of_scope  names that can be imported, and raise at their first use, since they are not implemented
     modules       `mindspore` and its modules, made from the table when they are imported
-    running       a script as `__main__`
+    running       runs a script as `__main__`
 """
 
 from adjoint.compat.modules import install

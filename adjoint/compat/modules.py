@@ -18,7 +18,7 @@ __all__ = ["install"]
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `mindspore` and its modules in the table."""
+    """Import finder for `mindspore` and its modules, by the table."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         top, _, rest = fullname.partition(".")
@@ -29,7 +29,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """A module as Python makes them."""
+        """Return a module as Python makes them."""
 
     def exec_module(self, module: ModuleType) -> None:
         path = _path(module.__name__)
@@ -37,7 +37,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         vars(module).update(__getattr__=_getter(module, path), __dir__=lambda: sorted({*vars(module), *paths.names_here(path)}))
         if path == "mindspore":
             vars(module)["__version__"] = paths.VERSION
-        # A submodule with the name of a function here would hide it when it is imported: it is imported first.
+        # Importing a submodule later would overwrite the function of the same name, so it is imported first.
         for name in paths.place(path).names:
             child = _child(path, name)
             if paths.is_theirs(child) and paths.is_here(path, name):
@@ -46,7 +46,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install() -> None:
-    """From now on `import mindspore` gives this package."""
+    """From now on `import mindspore` imports this package."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
@@ -60,7 +60,7 @@ def _child(path: str, name: str) -> str:
 
 
 def _is_here(path: str) -> bool:
-    """Whether a module of MindSpore's has a name that is here, or all of it is out of scope."""
+    """Return whether a MindSpore module has a name that exists here, or is out of scope as a whole."""
     if not paths.is_theirs(path):
         return False
     row = paths.place(path)
@@ -70,7 +70,7 @@ def _is_here(path: str) -> bool:
 
 
 def _getter(module: ModuleType, path: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module: what it finds becomes an attribute."""
+    """Return the `__getattr__` of a module: what it finds becomes an attribute."""
 
     def get(name: str) -> Any:
         if name == "__all__":
@@ -97,7 +97,7 @@ def _missing(path: str, name: str) -> str:
 
 
 def _unknown(path: str) -> ModuleNotFoundError:
-    """The exception for a module of MindSpore's that we lack, with what to write instead or what is close."""
+    """Return the exception for a MindSpore module that is missing here, with what to write instead or similar names."""
     near = difflib.get_close_matches(paths.full(path), map(paths.full, paths.places()), 10)
     close = [other for other in near if _is_here(_path(other))]
     instead = paths.way_out("mindspore", path.partition(".")[0])

@@ -1,4 +1,4 @@
-"""Names of MindSpore's that programs import and seldom use: importable, and an error at the first use that names the way out."""
+"""MindSpore names that programs import but seldom use: they can be imported, and raise at the first use an error that names the way out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLACES = {
     "nn.grad": _DERIVATIVES, "dataset.audio": "a library for sound, in the function of a `dataset.GeneratorDataset`",
     "ops": _OPERATOR,
 }
-"""Packages and modules by their paths, each with what is below it: what to do instead."""
+"""What to do instead, for packages and modules with everything below them, by path."""
 
 NAMES = {
     **dict.fromkeys(("Custom", "CustomOpBuilder", "CustomRegOp", "DataType", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
@@ -48,11 +48,11 @@ NAMES = {
     **dict.fromkeys(("Event", "Stream", "StreamCtx", "MemPool"), _DEVICES),
     **dict.fromkeys(("Layout", "shard", "parameter_broadcast"), _SHARDING),
 }
-"""Names, wherever they stand."""
+"""What to do instead, for single names wherever they are defined."""
 
 
 def reason(path: str, name: str = "") -> str | None:
-    """What to do instead of a name of MindSpore's, or of a module; None if it is in scope."""
+    """Return what to do instead of a MindSpore name or module; None if it is in scope."""
     if name in NAMES:
         return NAMES[name]
     parts = path.split(".")
@@ -64,7 +64,7 @@ def reason(path: str, name: str = "") -> str | None:
 
 
 class OutOfScope:
-    """Stands for a name that is not here: what programs do with it, but for importing it, is a NotImplementedError."""
+    """Placeholder for a name that is not implemented: any use but importing it raises NotImplementedError."""
 
     def __init__(self, name: str, instead: str):
         vars(self).update(__name__=name, __doc__=f"Not here. Instead: {instead}.", _instead=instead)
@@ -82,12 +82,12 @@ class OutOfScope:
         self._used()
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
-        """Return a base whose objects cannot be made: programs define classes on such names in modules imported for something else."""
+        """Return a base class that cannot be instantiated: programs define subclasses in modules that they import for something else."""
         name: str = vars(self)["__name__"].rpartition(".")[2]
         return (type(name, (), {"__new__": lambda kind, *arguments, **named: self._used(), "__doc__": self.__doc__}),)
 
     def __instancecheck__(self, value: object) -> bool:
-        return False  # there can be none
+        return False  # no instance can exist
 
     def __repr__(self) -> str:
         return f"<{vars(self)['__name__']}, which is not here>"

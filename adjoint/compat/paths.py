@@ -1,8 +1,8 @@
-"""The table of paths: for each module of MindSpore 2.10, its names and where they stand here.
+"""The table of paths: for each module of MindSpore 2.10, its names and where they are defined here.
 
-`names.json` is recorded from MindSpore (tests/oracle/record_names.py).  For each module it has the names by the public places that have
-the same object: `nn.layer.conv.Conv2d` is `nn.Conv2d`, `nn.Accuracy` is `train.Accuracy`.  A place `nn` of MindSpore's is `adjoint.nn`
-here, if there is such a module: what it has under the name is what the name means.  Nothing has to be listed for a new name of ours.
+`names.json` is recorded from MindSpore (tests/oracle/record_names.py).  For each module it lists its names with the public places of
+the same object: `nn.layer.conv.Conv2d` is `nn.Conv2d`, `nn.Accuracy` is `train.Accuracy`.  MindSpore's place `nn` is `adjoint.nn`
+here, if that module exists, and the name is looked up there.  A new public name needs no entry.
 
 Paths are written without `mindspore.`; the package itself has the path `mindspore`.
 """
@@ -21,30 +21,30 @@ from typing import Any
 __all__ = ["ABSENT", "OLDER", "Place", "VERSION", "full", "is_here", "is_theirs", "look_up", "names_here", "place", "places", "way_out"]
 
 VERSION = "2.10.0"
-"""MindSpore's version that the table is of."""
+"""The MindSpore version that the table describes."""
 
 ABSENT = object()
-"""What `look_up` returns for a name that is not here."""
+"""Returned by `look_up` for a name that does not exist here."""
 
 OURS_TOO = frozenset({
     "mindspore", "amp", "common", "common.dtype", "common.initializer", "common.parameter", "common.tensor", "communication", "context",
     "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "mint", "mint.nn", "mint.nn.functional", "mint.optim", "nn",
     "numpy", "ops", "ops.composite", "ops.functional", "ops.operations", "parallel", "train",
 })
-"""Places that also have the names that ours has beyond MindSpore's 2.10: those of its other versions, and our own."""
+"""Places that also have names which our module has and MindSpore 2.10 lacks: those of its other versions, and our own."""
 
 INNER = {"runtime"}
-"""Paths of MindSpore's that are here something else."""
+"""MindSpore paths that are something else here."""
 
 ELSEWHERE = {"communication.comm_func": "ops.comm_func"}
-"""Paths of MindSpore's that are ours under another path: collectives are operators, which stand above communication."""
+"""MindSpore paths that have another path here: collectives are operators, which are in a layer above communication."""
 
 OLDER = {
     "common._grad_function": "common",
     "dataset.transforms.c_transforms": "dataset.transforms", "dataset.transforms.py_transforms": "dataset.transforms",
     "dataset.vision.c_transforms": "dataset.vision", "dataset.vision.py_transforms": "dataset.vision",
 }
-"""Modules of earlier versions, which are ours of the same path, or stand for another one."""
+"""Modules of earlier versions: ours of the same path, or another name for a module."""
 
 PRIVATE = {
     "common.api": {"_no_grad": "_no_grad", "_pynative_executor": "compat.private.executor"},
@@ -61,16 +61,16 @@ PRIVATE = {
         "_get_enable_parallel_optimizer": "compat.private.enable_parallel_optimizer",
     },
 }
-"""Private names that programs import, and the public ones that they stand for."""
+"""Private names that programs import, with the public names that replace them."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A module of MindSpore's.
+    """One module of MindSpore's.
 
     path      without `mindspore.`
-    names     for each name the places and names to look it up at, the first one that is here counts
-    unlisted  the names that `import *` does not give
+    names     for each name the places and names to look it up at; the first one that exists here is used
+    unlisted  the names that `import *` does not import
     modules   names that mean another module, by its path
     """
 
@@ -91,13 +91,13 @@ def places() -> Iterator[str]:
 
 
 def is_theirs(path: str) -> bool:
-    """Whether MindSpore, this or an earlier version, has the module."""
+    """Return whether any version of MindSpore has the module, this one or an earlier one."""
     return path in _table() or path in OLDER
 
 
 @functools.cache
 def place(path: str) -> Place:
-    """Return the row of a module; KeyError if there is none."""
+    """Return the row of a module; raise KeyError if there is none."""
     if path in OLDER:
         base = place(OLDER[path])
         return Place(path, {name: ((path, name), *at) for name, at in base.names.items()}, base.unlisted, base.modules)
@@ -116,23 +116,23 @@ def place(path: str) -> Place:
 
 
 def look_up(path: str, name: str) -> Any:
-    """Return what `name` means in a module of MindSpore's, or ABSENT if it is not here."""
+    """Return the object that `name` denotes in a MindSpore module, or ABSENT."""
     found = _found(path, name)
     return ABSENT if found is None else getattr(*found)
 
 
 def is_here(path: str, name: str) -> bool:
-    """Whether a name of a module of MindSpore's is here; nothing is loaded for it."""
+    """Return whether a name of a MindSpore module exists here, without loading it."""
     return _found(path, name) is not None
 
 
 def names_here(path: str) -> list[str]:
-    """Return the names of a module that are here, in order."""
+    """Return the names of a module that exist here, in order."""
     return sorted(name for name in {*place(path).names, *_beyond(path)} if is_here(path, name))
 
 
 def _found(path: str, name: str) -> tuple[ModuleType, str] | None:
-    """Our module that has what a name means, and the name there."""
+    """Return our module that defines the name, and its name there."""
     at = place(path).names.get(name)
     if at is None:
         at = ((path, name),) if name in _beyond(path) else ()
@@ -144,12 +144,12 @@ def _found(path: str, name: str) -> tuple[ModuleType, str] | None:
 
 
 def _lazy(module: ModuleType) -> dict[str, str]:
-    """The names that a module of ours loads when they are used."""
+    """Return the names that a module of ours loads at first use."""
     return vars(module).get("LOADED_WHEN_USED", {})
 
 
 def way_out(path: str, name: str) -> str | None:
-    """Return what to write instead of a name that is not here, if something is known."""
+    """Return what to write instead of a missing name, or None if nothing is known."""
     for home, called in (*place(path).names.get(name, ()), (path, name), ("mindspore", name)):
         module = _ours(home)
         if module is not None and called in (instead := vars(module).get("INSTEAD", {})):
@@ -158,7 +158,7 @@ def way_out(path: str, name: str) -> str | None:
 
 
 def full(path: str) -> str:
-    """The name of a module as programs write it."""
+    """Return the name of a module as programs write it."""
     return path if path == "mindspore" else f"mindspore.{path}"
 
 
@@ -169,7 +169,7 @@ def _beyond(path: str) -> set[str]:
 
 @functools.cache
 def _ours(path: str) -> ModuleType | None:
-    """Our module of the same path, if there is one."""
+    """Return our module of the same path, or None."""
     if path in INNER:
         return None
     name = "adjoint" if path == "mindspore" else f"adjoint.{ELSEWHERE.get(path, path)}"

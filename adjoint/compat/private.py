@@ -1,4 +1,4 @@
-"""Private names of MindSpore's that programs import, over what is public here; `paths.PRIVATE` says where they stand."""
+"""Private MindSpore names that programs import, implemented with the public API; `paths.PRIVATE` lists their paths."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = [
 
 
 class _Executor:
-    """MindSpore's eager executor, of which programs ask one thing."""
+    """MindSpore's eager executor, reduced to the one method that programs call."""
 
     def sync(self) -> None:
-        """Wait until everything has been computed: operators have run when they return."""
+        """Do nothing: operators have finished when they return."""
 
 
 executor = _Executor()
@@ -45,12 +45,12 @@ enable_parallel_optimizer = getter("enable_parallel_optimizer")
 
 
 def is_parallel() -> bool:
-    """Whether the program asks for more than one process."""
+    """Return whether the program uses more than one process."""
     return get_auto_parallel_context("parallel_mode") != ParallelMode.STAND_ALONE
 
 
 class _ParallelContext:
-    """The settings of `set_auto_parallel_context` by methods, `get_device_num()` and `set_device_num(2)`."""
+    """Access to the settings of `set_auto_parallel_context` by methods: `get_device_num()`, `set_device_num(2)`."""
 
     def __getattr__(self, name: str) -> Any:
         action, _, setting = name.partition("_")
@@ -70,12 +70,12 @@ _parallel = _ParallelContext()
 
 
 def auto_parallel_context() -> _ParallelContext:
-    """Return the one context of parallel programs."""
+    """Return the shared context of parallel programs."""
     return _parallel
 
 
 def cached_primitive(kind: type) -> Callable[..., Any]:
-    """Return what makes a primitive of a class by the arguments of its constructor."""
+    """Return a function that makes a primitive of a class from its constructor's arguments."""
     return lambda *arguments, **named: kind(*arguments, **named)
 
 

@@ -1,4 +1,4 @@
-"""Scripts written for `mindspore`, run as Python runs them."""
+"""Run scripts written for `mindspore` as Python runs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["own_frames", "run"]
 
 
 def run(script: str, arguments: Sequence[str]) -> None:
-    """Run a script as `__main__`, with `mindspore` standing for adjoint; the arguments are its `sys.argv[1:]`."""
+    """Run a script as `__main__`, with `mindspore` imported as adjoint; the arguments become its `sys.argv[1:]`."""
     install()
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
@@ -24,7 +24,7 @@ def run(script: str, arguments: Sequence[str]) -> None:
 
 
 def own_frames(raised: BaseException, script: str) -> BaseException:
-    """The exception with the frames of the script and of what it called: not those of what ran the script."""
+    """Return the exception with the frames of the script and what it called, without those that started the script."""
     frames = raised.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != script:
         frames = frames.tb_next
@@ -32,7 +32,7 @@ def own_frames(raised: BaseException, script: str) -> BaseException:
 
 
 def _without_runner(script: str, shown: Callable[..., Any]) -> Callable[..., None]:
-    """A `sys.excepthook` for a script: as if Python itself ran it."""
+    """Act as `sys.excepthook` of a script, as if Python itself ran it."""
 
     def hook(kind: type[BaseException], raised: BaseException, _: TracebackType | None) -> None:
         own_frames(raised, script)

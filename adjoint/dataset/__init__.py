@@ -43,7 +43,7 @@ INSTEAD = {
                      "SVHNDataset", "STL10Dataset", "CLUEDataset", "WikiTextDataset", "Multi30kDataset", "Caltech101Dataset",
                      "CityscapesDataset", "USPSDataset", "PennTreebankDataset", "AGNewsDataset"), _FILES),
 }
-"""What to write for names of MindSpore's that are not here."""
+"""What to write instead of names of MindSpore's that are missing here."""
 
 
 def __getattr__(name: str) -> Any:

@@ -21,27 +21,27 @@ LARGEST_FLOAT_INTEGER = 2**24
 
 
 def check_type(value: Any, types: tuple[type, ...], name: str) -> None:
-    """TypeError for a value of another type; a bool counts as an int only where bool is listed."""
+    """Raise TypeError for a value of another type; a bool counts as an int only where bool is listed."""
     if not isinstance(value, types) or (isinstance(value, bool) and int in types and bool not in types):
         shown = '""' if repr(value) == repr("") else value
         raise TypeError(f"Argument {name} with value {shown} is not of type {list(types)}, but got {type(value)}.")
 
 
 def check_interval(value: Any, low: Any, high: Any, name: str, *, above_low: bool = False, below_high: bool = False) -> None:
-    """ValueError for a number outside of [low, high]; `above_low` and `below_high` leave the bound itself out."""
+    """Raise ValueError for a number outside of [low, high]; `above_low` and `below_high` leave the bound itself out."""
     if value < low or value > high or (above_low and value == low) or (below_high and value == high) or value != value:
         left, right = "(" if above_low else "[", ")" if below_high else "]"
         raise ValueError(f"Input {name} is not within the required interval of {left}{low}, {high}{right}.")
 
 
 def check_int(value: Any, low: int, high: int, name: str) -> None:
-    """TypeError for no int, ValueError for one outside of [low, high]."""
+    """Raise TypeError for no int, ValueError for one outside of [low, high]."""
     check_type(value, (int,), name)
     check_interval(value, low, high, name)
 
 
 def check_number(value: Any, low: float, high: float, name: str, *, above_low: bool = False) -> None:
-    """TypeError for what is neither int nor float, ValueError for one outside of [low, high]."""
+    """Raise TypeError for what is neither int nor float, ValueError for one outside of [low, high]."""
     check_type(value, (int, float), name)
     check_interval(value, low, high, name, above_low=above_low)
 
@@ -58,7 +58,7 @@ def check_pair(value: Any, low: float, high: float, name: str) -> None:
 
 
 def check_word(value: Any, words: Sequence[str], name: str) -> None:
-    """ValueError for a string that is none of `words`."""
+    """Raise ValueError for a string that is none of `words`."""
     check_type(value, (str,), name)
     if value not in words:
         raise ValueError(f"Input {name} is not within the valid set of {list(words)}.")
@@ -121,7 +121,7 @@ def check_source(num_samples: Any, num_parallel_workers: Any, shuffle: Any, samp
 
 
 def workers_of(num_parallel_workers: Any) -> int | None:
-    """A number of workers as it was asked for, at most one for each processor; None where nothing was said."""
+    """Return a number of workers as it was asked for, at most one for each processor; None where nothing was said."""
     if num_parallel_workers is None:
         return None
     check_type(num_parallel_workers, (int,), "num_parallel_workers")
@@ -141,7 +141,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """A function's name and place, as `scale (train.py:12)`; the class of another callable."""
+    """Return a function's name and place, as `scale (train.py:12)`; the class of another callable."""
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name

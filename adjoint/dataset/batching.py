@@ -27,11 +27,11 @@ class BatchInfo:
         self._batch, self._epoch = batch, epoch
 
     def get_batch_num(self) -> int:
-        """The number of the batch in its epoch, from 0."""
+        """Return the number of the batch in its epoch, from 0."""
         return self._batch
 
     def get_epoch_num(self) -> int:
-        """The number of the epoch, from 0."""
+        """Return the number of the epoch, from 0."""
         return self._epoch
 
 
@@ -113,7 +113,7 @@ class Batch(Node):
         return self._begun(run, epoch, places)()
 
     def batched(self, run: Run, epoch: int, places: Places, lengths: Sequence[int], block: Block) -> Block:
-        """The rows of a block as batches of these lengths, batch i being number `places[i]` of the epoch."""
+        """Return the rows of a block as batches of these lengths, batch i being number `places[i]` of the epoch."""
         batches: list[list[Any]] = []
         first = 0
         for place, length in zip(places.tolist(), lengths):
@@ -163,7 +163,7 @@ class Batch(Node):
         return int(size)
 
     def _batch(self, run: Run, epoch: int, place: int, rows: Block) -> list[Any]:
-        """The columns of one batch."""
+        """Return the columns of one batch."""
         columns = dict(zip(self.child.columns, rows.columns))
         if self.mapping is not None:
             columns = self._mapped(run, epoch, place, columns, self.mapping)
@@ -202,7 +202,7 @@ class Batch(Node):
 
 
 def _as_batch(column: Any, index: int, name: str) -> Any:
-    """A column's rows as one array; RuntimeError where they differ in shape or dtype."""
+    """Return a column's rows as one array; raise RuntimeError where they differ in shape or dtype."""
     if isinstance(column, np.ndarray):
         return column
     first = column[0]
@@ -227,7 +227,7 @@ def _shape(array: np.ndarray[Any, Any]) -> str:
 def padded(rows: Sequence[np.ndarray[Any, Any]], shape: Sequence[int | None] | None, value: Any, name: str) -> list[Any]:
     """Rows of one rank, each filled up behind its end, or cut, to `shape`.
 
-    None in the shape, or in its place, stands for the greatest size of the rows; the value is 0 or "" unless it is given.
+    None in the shape, or in its index, stands for the greatest size of the rows; the value is 0 or "" unless it is given.
     """
     rank = rows[0].ndim
     if any(row.ndim != rank for row in rows):
@@ -240,7 +240,7 @@ def padded(rows: Sequence[np.ndarray[Any, Any]], shape: Sequence[int | None] | N
 
 
 def filled(row: np.ndarray[Any, Any], target: tuple[int, ...], value: Any) -> np.ndarray[Any, Any]:
-    """An array filled up with a value behind its end, or cut, to a shape."""
+    """Return an array filled up with a value behind its end, or cut, to a shape."""
     if row.shape == target:
         return row
     text = row.dtype.kind in "US"

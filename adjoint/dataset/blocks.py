@@ -36,22 +36,22 @@ class Block:
         return Block([column[start:stop] for column in self.columns], stop - start)
 
     def reordered(self, order: np.ndarray[Any, Any]) -> Block:
-        """The rows at these places, in this order."""
+        """Return the rows at these places, in this order."""
         return Block([column[order] if isinstance(column, np.ndarray) else [column[i] for i in order] for column in self.columns],
                      len(order))
 
     def rows(self) -> Iterable[tuple[Any, ...]]:
-        """The rows as tuples of arrays."""
+        """Return the rows as tuples of arrays."""
         return zip(*map(items, self.columns))
 
 
 def items(column: Column) -> list[Any]:
-    """The rows of a column, each an array of its own shape; those of an array are views of it."""
+    """Return the rows of a column, each an array of its own shape; those of an array are views of it."""
     return column if isinstance(column, list) else [column[i, ...] for i in range(len(column))]
 
 
 def is_uniform(arrays: Sequence[Any]) -> bool:
-    """Whether all are arrays of numbers of one shape and dtype."""
+    """Return whether all are arrays of numbers of one shape and dtype."""
     first = arrays[0]
     if not isinstance(first, np.ndarray) or first.dtype.kind in _TEXT:
         return False
@@ -60,7 +60,7 @@ def is_uniform(arrays: Sequence[Any]) -> bool:
 
 
 def stacked(rows: list[Any]) -> Column:
-    """A column of rows: one array where they are uniform."""
+    """Return a column of rows: one array where they are uniform."""
     return together(rows) if rows and is_uniform(rows) else rows
 
 
@@ -89,7 +89,7 @@ def joined(blocks: Sequence[Block]) -> Block:
 def as_item(value: Any) -> Any:
     """What a user's function or source gave for one column, as an array of its own memory, or as a dict of such.
 
-    TypeError for what is no number, string, array, tensor or list of numbers.
+    TypeError for what is not a number, string, array, tensor or list of numbers.
     """
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "O":

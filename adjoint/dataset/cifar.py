@@ -92,7 +92,8 @@ class Cifar10Dataset(_Cifar):
     shuffle, sampler, num_samples, num_shards, shard_id
                  which samples an epoch has, in which order; shuffled unless something else is said
 
-    Errors: ValueError for no directory; RuntimeError for a file that is missing or damaged, with its path and what was expected there.
+    Errors: ValueError for no directory; raise RuntimeError for a file that is missing or damaged, with its path and what was expected
+    there.
     """
 
     _train = tuple(f"data_batch_{number}.bin" for number in range(1, 6))

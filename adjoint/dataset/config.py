@@ -67,7 +67,7 @@ def set_seed(seed: int) -> None:
 
 
 def chosen_seed() -> int | None:
-    """The seed that `config.set_seed` or `adjoint.set_seed` set last; None when neither was called."""
+    """Return the seed that `config.set_seed` or `adjoint.set_seed` set last; None when neither was called."""
     if times_seeded() > _settings["seeded_at"]:
         return get_global_seed()
     return _settings["seed"]
@@ -79,7 +79,7 @@ def times_chosen() -> tuple[int, int]:
 
 
 def get_seed() -> int:
-    """The seed of pipelines; 5489 when none was set."""
+    """Return the seed of pipelines; 5489 when none was set."""
     seed = chosen_seed()
     return DEFAULT_SEED if seed is None else seed
 
@@ -239,7 +239,7 @@ def get_fast_recovery() -> bool:
 def set_debug_mode(debug_mode_flag: bool, debug_hook_list: list[Any] | None = None) -> None:
     """With True all operations run in the main thread, one sample at a time, so that a debugger can step into them.
 
-    TypeError for no bool; NotImplementedError for hooks, which `map(print, ...)` stands for.
+    TypeError for no bool; raise NotImplementedError for hooks, which `map(print, ...)` stands for.
     """
     _set_flag("debug_mode", debug_mode_flag, "debug_mode_flag isn't of type boolean.")
     if debug_hook_list:

@@ -49,8 +49,8 @@ class Dataset:
         output_columns        names of what the last one returns; default: those of the input
         num_parallel_workers  so many rows are worked on at once; by threads, or with `python_multiprocessing` by processes
 
-        Errors: ValueError for what cannot be called; RuntimeError for a column that is not there; while iterating a RuntimeError with the
-        traceback of the operation that raised.
+        Errors: ValueError for what cannot be called; raise RuntimeError for a column that is not there; while iterating a RuntimeError with
+        the traceback of the operation that raised.
         """
         listed = list(operations) if isinstance(operations, (list, tuple)) else [operations]
         if not listed:
@@ -192,12 +192,12 @@ class Dataset:
         return Dataset(Rename(self.node, as_list(input_columns), as_list(output_columns)))
 
     def zip(self, datasets: Any) -> Dataset:
-        """The columns of this and other pipelines side by side, as long as the shortest."""
+        """Return the columns of this and other pipelines side by side, as long as the shortest."""
         check_type(datasets, (tuple, Dataset), "datasets")
         return zip_datasets((self, *(datasets if isinstance(datasets, tuple) else (datasets,))))
 
     def concat(self, datasets: Any) -> Dataset:
-        """The rows of this and other pipelines one after the other."""
+        """Return the rows of this and other pipelines one after the other."""
         check_type(datasets, (list, Dataset), "datasets")
         others = datasets if isinstance(datasets, list) else [datasets]
         for index, dataset in enumerate(others):
@@ -259,7 +259,7 @@ class Dataset:
         return absolute
 
     def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What a function of the pipeline returns; TypeError if that is none."""
+        """What a function of the pipeline returns; raise TypeError if that is none."""
         if not callable(apply_func):
             raise TypeError("apply_func must be a function.")
         made = apply_func(self)
@@ -268,7 +268,7 @@ class Dataset:
         return made
 
     def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
-        """The pipelines that a function makes of each row, one after the other."""
+        """Return the pipelines that a function makes of each row, one after the other."""
         if not callable(func):
             raise TypeError("func must be a function.")
         made = [func(*row) for row in self.create_tuple_iterator(num_epochs=1, output_numpy=True)]
@@ -279,13 +279,13 @@ class Dataset:
     # -- iterators ----------------------------------------------------------------------------------------------------------------------
 
     def create_dict_iterator(self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> DictIterator:
-        """An iterator over rows as dicts of tensors by column, or with `output_numpy` of arrays."""
+        """Return an iterator over rows as dicts of tensors by column, or with `output_numpy` of arrays."""
         epochs = check_iterator(num_epochs, output_numpy, do_copy)
         return self._begun(DictIterator(self.node, epochs, bool(output_numpy), self._next_state))
 
     def create_tuple_iterator(self, columns: Any = None, num_epochs: int = -1, output_numpy: bool = False,
                               do_copy: bool = False) -> TupleIterator:
-        """An iterator over rows as lists of tensors, or with `output_numpy` of arrays, of all columns or of `columns`."""
+        """Return an iterator over rows as lists of tensors, or with `output_numpy` of arrays, of all columns or of `columns`."""
         epochs = check_iterator(num_epochs, output_numpy, do_copy)
         if columns is not None:
             check_columns(columns, "column_names")
@@ -327,7 +327,7 @@ class Dataset:
         return list(self.node.columns)
 
     def get_dataset_size(self) -> int:
-        """The rows of an epoch; a generator or a `filter` is read to the end to count them.  RuntimeError if it never ends."""
+        """Return the rows of an epoch; a generator or a `filter` is read to the end to count them.  Raise RuntimeError if it never ends."""
         if self._size is None:
             run = Run(fresh_seed())
             size = self.node.known_length(run)
@@ -351,15 +351,15 @@ class Dataset:
         return self.node.repeats()
 
     def num_classes(self) -> int | None:
-        """The number of classes of the source, None where it has none."""
+        """Return the number of classes of the source, None where it has none."""
         return self.node.classes()
 
     def get_class_indexing(self) -> dict[str, int]:
-        """The number of each class by its name, of an ImageFolderDataset."""
+        """Return the number of each class by its name, of an ImageFolderDataset."""
         return self.node.class_indexing()
 
     def output_shapes(self, estimate: bool = False) -> list[list[int | None]]:
-        """The shape of each column in the first row; with `estimate` None for each size that differs between rows of the epoch."""
+        """Return the shape of each column in the first row; with `estimate` None for each size that differs between rows of the epoch."""
         check_type(estimate, (bool,), "estimate")
         shapes: list[list[int | None]] | None = None
         for row in TupleIterator(self.node, 1, True):
@@ -372,7 +372,7 @@ class Dataset:
         return shapes or []
 
     def output_types(self) -> list[Any]:
-        """The NumPy dtype of each column in the first row."""
+        """Return the NumPy dtype of each column in the first row."""
         for row in TupleIterator(self.node, 1, True):
             return [np.dtype(value.dtype.kind) if getattr(value, "dtype", np.dtype("O")).kind in "US" else getattr(value, "dtype", dict)
                     for value in row]
@@ -410,7 +410,7 @@ class Dataset:
 
 
 def zip_datasets(datasets: tuple[Dataset, ...]) -> Dataset:
-    """The columns of several pipelines side by side, as long as the shortest."""
+    """Return the columns of several pipelines side by side, as long as the shortest."""
     check_type(datasets, (tuple,), "datasets")
     if len(datasets) <= 1:
         raise ValueError("Can't zip empty or just one dataset!")

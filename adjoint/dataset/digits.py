@@ -24,7 +24,7 @@ _FILES = {
 
 
 def _read(path: str, magic: int, rank: int) -> np.ndarray[Any, Any]:
-    """The numbers of an idx file, uint8, of `rank` dimensions."""
+    """Return the numbers of an idx file, uint8, of `rank` dimensions."""
     size = os.path.getsize(path)
     head = 4 * (1 + rank)
     with open(path, "rb") as file:
@@ -101,7 +101,8 @@ class MnistDataset(MappableDataset):
     shuffle, sampler, num_samples, num_shards, shard_id
                  which samples an epoch has, in which order; shuffled unless something else is said
 
-    Errors: ValueError for no directory; RuntimeError for a file that is missing or damaged, with its path and what was expected there.
+    Errors: ValueError for no directory; raise RuntimeError for a file that is missing or damaged, with its path and what was expected
+    there.
     """
 
     def __init__(self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,

@@ -28,12 +28,12 @@ class UserError(RuntimeError):
 
     @classmethod
     def again(cls, message: str) -> UserError:
-        """The error with the message that `parts` gave."""
+        """Return the error with the message that `parts` gave."""
         return cls(message)
 
 
 def user_error(where: str, error: BaseException) -> UserError:
-    """The exception for `error`, which came out of the user's code at `where`.
+    """Return the exception for `error`, which came out of the user's code at `where`.
 
     where  what was running, as "operation 'crop' of map, row 3 of epoch 0"
     """
@@ -47,7 +47,7 @@ def user_error(where: str, error: BaseException) -> UserError:
 
 
 def wrong_result(where: str, message: str) -> UserError:
-    """The exception for user's code that returned what is no row."""
+    """Return the exception for user's code that returned what is no row."""
     return UserError(f"{_HEAD}\nInvalid result of {where}: {message}")
 
 

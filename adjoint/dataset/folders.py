@@ -86,7 +86,7 @@ class ImageFolderDataset(MappableDataset):
     shuffle, sampler, num_samples, num_shards, shard_id
                     which samples an epoch has, in which order; shuffled unless something else is said
 
-    Errors: ValueError for no directory; RuntimeError where no image is found, and for a file that is no image, with its path.
+    Errors: ValueError for no directory; raise RuntimeError where no image is found, and for a file that is no image, with its path.
     """
 
     def __init__(self, dataset_dir: str, num_samples: int | None = None, num_parallel_workers: int | None = None,
@@ -173,7 +173,7 @@ def _lines(path: str, expected: str) -> list[str]:
 
 
 def _attributes(path: str) -> tuple[list[str], np.ndarray[Any, Any]]:
-    """The files that a list names, and 1 or 0 for each of their attributes."""
+    """Return the files that a list names, and 1 or 0 for each of their attributes."""
     lines = _lines(path, "a list of files with their attributes, 1 or -1")
     if len(lines) < 2 or not lines[0].strip().isdigit():
         raise RuntimeError(f"Invalid file, {path} is damaged: expected the number of images in its first line, and the attributes' "

@@ -299,7 +299,7 @@ class NumpySlicesDataset(MappableDataset):
     data          an array or list, whose entries are the rows; a tuple of such, one for each column; or a dict of them by column
     column_names  default: the keys of the dict, else column_0, column_1, ...
 
-    Errors: TypeError for other data; ValueError for columns of different lengths.
+    Errors: TypeError for other data; raise ValueError for columns of different lengths.
     """
 
     def __init__(self, data: Any, column_names: Any = None, num_samples: int | None = None, num_parallel_workers: int = 1,

@@ -21,7 +21,7 @@ State = dict[str, int]
 
 
 def check_state(state: Any) -> State:
-    """A state as `state_dict` returns it; TypeError or ValueError for anything else."""
+    """Return a state as `state_dict` returns it; TypeError or ValueError for anything else."""
     check_type(state, (dict,), "state")
     if set(state) != {"epoch", "position", "seed"}:
         raise ValueError(f"The state of a pipeline has 'epoch', 'position' and 'seed', but got {sorted(map(str, state))}.")
@@ -34,7 +34,7 @@ class RowIterator:
     """Gives the rows of one epoch, raises StopIteration, and gives those of the next one when it is asked again.
 
     num_epochs    after so many it is a RuntimeError to ask for more; -1 for any number
-    output_numpy  whether rows hold arrays in the place of tensors; strings are always arrays
+    output_numpy  whether rows hold arrays in place of tensors; strings are always arrays
     state         where to begin, as `state_dict` returned it; None for the beginning
     """
 

@@ -31,7 +31,7 @@ class MappableDataset(Dataset):
         self._resample(new_sampler.on_top_of(self._sampled().sampler))
 
     def use_sampler(self, new_sampler: BuiltinSampler) -> None:
-        """Choose by another sampler; TypeError for what is none."""
+        """Choose by another sampler; raise TypeError for what is none."""
         if new_sampler is None:
             raise TypeError("Input sampler can not be None.")
         if not isinstance(new_sampler, BuiltinSampler):

@@ -118,11 +118,11 @@ class Node:
             yield from child.walk()
 
     def length(self, run: Run, epoch: int) -> int:
-        """The rows of an epoch of an addressable node; `ENDLESS` if it never ends."""
+        """Return the rows of an epoch of an addressable node; `ENDLESS` if it never ends."""
         raise NotImplementedError
 
     def known_length(self, run: Run) -> int | None:
-        """The rows of the first epoch, None where only reading them tells."""
+        """Return the rows of the first epoch, None where only reading them tells."""
         return self.length(run, 0) if self.addressable else None
 
     def begin(self, run: Run, epoch: int, places: Places) -> Pending:
@@ -151,11 +151,11 @@ class Node:
         return self.children[0].batch_size() if self.children else 1
 
     def repeats(self) -> int:
-        """The factor by which `repeat` makes an epoch longer; -1 for ever."""
+        """Return the factor by which `repeat` makes an epoch longer; -1 for ever."""
         return self.children[0].repeats() if self.children else 1
 
     def classes(self) -> int | None:
-        """The number of classes where the source knows it."""
+        """Return the number of classes where the source knows it."""
         return self.children[0].classes() if self.children else None
 
     def class_indexing(self) -> dict[str, int]:
@@ -163,7 +163,7 @@ class Node:
 
 
 def columns_after(columns: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
-    """The columns behind a step that makes `outputs` of `inputs`: as many in their places, else in front of the others."""
+    """Return the columns behind a step that makes `outputs` of `inputs`: as many in their places, else in front of the others."""
     if len(outputs) == len(inputs):
         renamed = dict(zip(inputs, outputs))
         return tuple(renamed.get(column, column) for column in columns)

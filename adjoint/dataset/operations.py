@@ -106,7 +106,7 @@ class Map(_Unary):
             yield result()
 
     def applied(self, run: Run, epoch: int, places: Places, block: Block) -> Block:
-        """A block with the operations done, row i being row `places[i]` of the epoch."""
+        """Return a block with the operations done, row i being row `places[i]` of the epoch."""
         columns = [block.columns[index] for index in self._taken]
         key = key_of(run.seed, self._depth, epoch)
         done_until = 0
@@ -140,7 +140,7 @@ class Map(_Unary):
 
     def _each(self, operation: Callable[..., Any], number: int, key: int, epoch: int, places: Places, columns: list[Any],
               length: int) -> list[Any]:
-        """The columns with an operation called for each row; of its draws each row has its own."""
+        """Return the columns with an operation called for each row; of its draws each row has its own."""
         rows: list[tuple[Any, ...]] = []
         own = isinstance(operation, Operation)
         last = number == len(self.operations) - 1
@@ -364,7 +364,7 @@ class ShuffleRows(_Unary):
         return np.random.Generator(np.random.Philox(key=key_of(run.seed, epoch, self._depth) if self.seed is None else self.seed))
 
     def _order(self, length: int, random: np.random.Generator) -> Places:
-        """The order of `length` rows.  A buffer that holds all of them is a permutation."""
+        """Return the order of `length` rows.  A buffer that holds all of them is a permutation."""
         if self.buffer >= length:
             return random.permutation(length)
         order = np.empty(length, np.int64)
@@ -493,7 +493,7 @@ class Concat(Node):
         return lambda: self._checked(run, below())
 
     def _checked(self, run: Run, block: Block) -> Block:
-        """The block; RuntimeError if a column changes its dtype, which would change that of batches."""
+        """Return the block; raise RuntimeError if a column changes its dtype, which would change that of batches."""
         for column, name in zip(block.columns, self.columns):
             for item in column if isinstance(column, list) else [column]:
                 dtype = _dtype(item)

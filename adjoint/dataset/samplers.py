@@ -69,7 +69,7 @@ class BuiltinSampler:
         self.num_samples = num_samples
 
     def add_child(self, sampler: BuiltinSampler | None) -> None:
-        """Choose among what `sampler` chose; RuntimeError if this one has a child already."""
+        """Choose among what `sampler` chose; raise RuntimeError if this one has a child already."""
         if self.child_sampler is not None:
             raise RuntimeError("Cannot add child sampler, this sampler already has a child.")
         self.child_sampler = sampler
@@ -98,7 +98,8 @@ class BuiltinSampler:
         return new
 
     def epoch_of(self, length: int, seed: int, epoch: int, labels: Any = None) -> Indices:
-        """The indices of an epoch over a source of `length` samples, int64.  `labels()` gives the class of each, for samplers that ask."""
+        """Return the indices of an epoch over a source of `length` samples, int64.  `labels()` gives the class of each, for samplers that
+        ask."""
         child = self.child_sampler
         below = np.arange(length) if child is None else child.epoch_of(length, seed, epoch, labels)
         chosen = self.chosen(len(below), np.random.Generator(np.random.Philox(key=key_of(seed, epoch))), labels)
@@ -359,7 +360,7 @@ class Sampler(BuiltinSampler):
         return self.num_samples if self.num_samples is not None else sum(1 for _ in iter(copy.deepcopy(self)))
 
     def lists(self, length: int) -> list[list[int]]:
-        """The indices of an epoch, each entry of `__iter__` as a list: a batch sampler gives several at a time."""
+        """Return the indices of an epoch, each entry of `__iter__` as a list: a batch sampler gives several at a time."""
         self.dataset_size = length
         found: list[list[int]] = []
         for entry in self:
@@ -384,7 +385,7 @@ class IterSampler(Sampler):
 
 
 def _within(indices: Indices, length: int) -> Indices:
-    """The indices themselves; RuntimeError for one that is no sample."""
+    """Return the indices themselves; raise RuntimeError for one that is no sample."""
     wrong = indices[(indices < 0) | (indices >= length)]
     if len(wrong):
         raise RuntimeError(f"Sample ID ({wrong[0]}) is out of bound, expected range [0, {length - 1}]")
@@ -392,7 +393,7 @@ def _within(indices: Indices, length: int) -> Indices:
 
 
 def select_sampler(num_samples: int | None, sampler: Any, shuffle: Any, num_shards: int | None, shard_id: int | None) -> BuiltinSampler:
-    """The sampler that the arguments of a source ask for."""
+    """Return the sampler that the arguments of a source ask for."""
     if isinstance(sampler, BuiltinSampler):
         return sampler
     if isinstance(sampler, int):

@@ -32,15 +32,15 @@ class Samples:
         raise NotImplementedError
 
     def block(self, indices: Places) -> Block:
-        """The samples of these indices, in memory of their own."""
+        """Return the samples of these indices, in memory of their own."""
         raise NotImplementedError
 
     def labels(self) -> np.ndarray[Any, Any] | None:
-        """The class of each sample, int64; None where the samples have none."""
+        """Return the class of each sample, int64; None where the samples have none."""
         return None
 
     def classes(self) -> int | None:
-        """The number of classes."""
+        """Return the number of classes."""
         return None
 
     def class_indexing(self) -> dict[str, int]:
@@ -74,7 +74,7 @@ class Sampled(Node):
         return not self.epochs_differ and (self.samples.portable or self.samples.workers > 1)
 
     def order(self, run: Run, epoch: int) -> Places:
-        """The indices of an epoch."""
+        """Return the indices of an epoch."""
         return run.order_of(self, epoch, lambda: self.sampler.epoch_of(len(self.samples), run.seed, epoch, self.samples.labels))
 
     def length(self, run: Run, epoch: int) -> int:

@@ -36,7 +36,7 @@ def _mix(number: int) -> int:
 
 
 def key_of(*words: int) -> int:
-    """A key of 64 bits for a sequence of ints."""
+    """Return a key of 64 bits for a sequence of ints."""
     key = 0
     for word in words:
         key = with_word(key, word)
@@ -44,7 +44,7 @@ def key_of(*words: int) -> int:
 
 
 def with_word(key: int, word: int) -> int:
-    """The key of the sequence that has one more word."""
+    """Return the key of the sequence that has one more word."""
     return _mix((key ^ _mix((word + _GOLDEN) & _MASK)) + _GOLDEN & _MASK)
 
 
@@ -66,7 +66,7 @@ def _words_of(keys: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
 
 
 def uniform_of(keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The first `Draws(key).uniform()` of each key of an array."""
+    """Return the first `Draws(key).uniform()` of each key of an array."""
     return (_words_of(keys, 1) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -92,19 +92,19 @@ class Draws:
         return _mix((self._key + self._count * _GOLDEN) & _MASK)
 
     def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
-        """A float in [low, high), of 53 random bits."""
+        """Return a float in [low, high), of 53 random bits."""
         return low + (high - low) * ((self.word() >> 11) * 2.0**-53)
 
     def integer(self, low: int, high: int) -> int:
-        """An int in [low, high]; every one has the same probability within 2**-64."""
+        """Return an int in [low, high]; every one has the same probability within 2**-64."""
         return low + (self.word() * (high - low + 1) >> 64)
 
     def normal(self) -> float:
-        """A float of the standard normal distribution (Box, Muller)."""
+        """Return a float of the standard normal distribution (Box, Muller)."""
         return math.sqrt(-2.0 * math.log(1.0 - self.uniform())) * math.cos(2.0 * math.pi * self.uniform())
 
     def order(self, length: int) -> list[int]:
-        """The numbers 0 to length - 1 in random order (Fisher, Yates)."""
+        """Return the numbers 0 to length - 1 in random order (Fisher, Yates)."""
         numbers = list(range(length))
         for last in range(length - 1, 0, -1):
             other = self.integer(0, last)
@@ -160,6 +160,6 @@ def draws() -> Draws:
 
 
 def fresh_seed() -> int:
-    """The seed of an iterator: the one that was set, or one of the system's."""
+    """Return the seed of an iterator: the one that was set, or one of the system's."""
     seed = chosen_seed()
     return int.from_bytes(os.urandom(8), "little") >> 1 if seed is None else seed

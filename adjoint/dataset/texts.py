@@ -20,7 +20,7 @@ __all__ = ["CSVDataset", "TextFileDataset"]
 
 
 def _find(patterns: Any) -> list[str]:
-    """The files that patterns match, in order; ValueError for a pattern that matches none."""
+    """Return the files that patterns match, in order; raise ValueError for a pattern that matches none."""
     check_type(patterns, (str, list), "dataset files")
     if not patterns:
         raise ValueError(f"Input dataset_files can not be empty, but got '{patterns}'.")
@@ -49,7 +49,7 @@ class _FileShuffle(BuiltinSampler):
 
 
 def _sampler(samples: Any, num_samples: int | None, shuffle: Any, num_shards: int | None, shard_id: int | None) -> BuiltinSampler:
-    """The sampler that the arguments of a source of files ask for."""
+    """Return the sampler that the arguments of a source of files ask for."""
     if shuffle is not Shuffle.FILES:
         if isinstance(shuffle, Shuffle) and shuffle not in (Shuffle.GLOBAL, Shuffle.FALSE):
             raise ValueError(f"Invalid shuffle mode, only Shuffle.GLOBAL, Shuffle.FILES and bools are supported here, but got {shuffle!r}.")
@@ -110,7 +110,7 @@ class TextFileDataset(MappableDataset):
     num_samples, num_shards, shard_id
                    which lines an epoch has
 
-    Errors: ValueError where a pattern matches no file; RuntimeError for a file that is no UTF-8.
+    Errors: ValueError where a pattern matches no file; raise RuntimeError for a file that is no UTF-8.
     """
 
     def __init__(self, dataset_files: Any, num_samples: int | None = None, num_parallel_workers: int | None = None,
@@ -177,7 +177,7 @@ class _Table(Samples):
 
 
 def rows_of(path: str, delimiter: str, header: bool) -> Any:
-    """The rows of a file that are not empty, each with its line, counted from 1."""
+    """Return the rows of a file that are not empty, each with its line, counted from 1."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
@@ -201,7 +201,8 @@ class CSVDataset(MappableDataset):
     column_names     names of the columns; default: the first row of each file
     shuffle          True or Shuffle.GLOBAL: all rows; Shuffle.FILES: the order of files; False: none
 
-    Errors: ValueError where a pattern matches no file; RuntimeError for a row with other columns or a value of another type, with its line.
+    Errors: ValueError where a pattern matches no file; raise RuntimeError for a row with other columns or a value of another type, with its
+    line.
     """
 
     def __init__(self, dataset_files: Any, field_delim: str = ",", column_defaults: list[Any] | None = None,

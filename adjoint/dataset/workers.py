@@ -69,7 +69,7 @@ class Workers:
 
 
 def wanted(node: Node, run: Run) -> bool:
-    """Whether a node's work goes to workers of its own."""
+    """Return whether a node's work goes to workers of its own."""
     return run.workers is not None and node.workers > 1 and not get_debug_mode()
 
 
@@ -194,7 +194,7 @@ class _Processes(_Pool):
         self._send_next(worker)
 
     def _lost(self, worker: int) -> RuntimeError:
-        """The exception for a worker that is gone; all others end."""
+        """Return the exception for a worker that is gone; all others end."""
         process = self._processes[worker]
         process.join(1)
         code = process.exitcode

@@ -112,12 +112,12 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 def sqrt(input: Any) -> Tensor:
-    """The square root; of integers in Float32."""
+    """Return the square root; of integers in Float32."""
     return arithmetic.sqrt(operand("Sqrt", input))
 
 
 def clone(input: Any) -> Tensor:
-    """A new tensor of the same numbers; gradients flow through it."""
+    """Return a new tensor of the same numbers; gradients flow through it."""
     return operand("Clone", input).copy()
 
 
@@ -141,17 +141,17 @@ def sinc(input: Any) -> Tensor:
 
 
 def asinh(input: Any) -> Tensor:
-    """The number whose hyperbolic sine this is; of integers in Float32."""
+    """Return the number whose hyperbolic sine this is; of integers in Float32."""
     return inverse_sinh(floating(operand("Asinh", input)))
 
 
 def acosh(input: Any) -> Tensor:
-    """The number that is not negative whose hyperbolic cosine this is, NaN below 1; of integers in Float32."""
+    """Return the number that is not negative whose hyperbolic cosine this is, NaN below 1; of integers in Float32."""
     return inverse_cosh(floating(operand("Acosh", input)))
 
 
 def atanh(input: Any) -> Tensor:
-    """The number whose hyperbolic tangent this is, NaN beyond -1..1; of integers in Float32."""
+    """Return the number whose hyperbolic tangent this is, NaN beyond -1..1; of integers in Float32."""
     return inverse_tanh(floating(operand("Atanh", input)))
 
 
@@ -166,33 +166,33 @@ def logaddexp2(input: Any, other: Any) -> Tensor:
 
 
 def gcd(input: Any, other: Any) -> Tensor:
-    """The greatest common divisor of integers, 0 of two zeros."""
+    """Return the greatest common divisor of integers, 0 of two zeros."""
     return elementwise.gcd(operand("Gcd", input), operand("Gcd", other, "other"))
 
 
 def bitwise_not(input: Any) -> Tensor:
-    """The other bits, of integers or bools."""
+    """Return the other bits, of integers or bools."""
     return arithmetic.invert(input)
 
 
 def isnan(tensor: Any) -> Tensor:
-    """Whether it is NaN."""
+    """Return whether it is NaN."""
     return arithmetic.isnan(tensor)
 
 
 def isneginf(input: Any) -> Tensor:
-    """Whether it is negative infinity."""
+    """Return whether it is negative infinity."""
     return arithmetic.equal(operand("IsNegInf", input), -math.inf)
 
 
 def equal(input: Any, other: Any) -> bool:
-    """Whether two tensors have one shape and the same elements; a Python bool, so that a graph cannot have it."""
+    """Return whether two tensors have one shape and the same elements; a Python bool, so that a graph cannot have it."""
     x, y = operand("Equal", input), operand("Equal", other, "other")
     return x.shape == y.shape and bool(reduction.all(arithmetic.equal(x, y)))
 
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close: see `isclose`; a Python bool, so that a graph cannot have it."""
+    """Return whether all elements are close: see `isclose`; a Python bool, so that a graph cannot have it."""
     return bool(reduction.all(isclose(input, as_tensor(other), rtol, atol, equal_nan)))
 
 

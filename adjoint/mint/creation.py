@@ -98,7 +98,7 @@ def randint_like(input: Any, *args: Any, dtype: DType | None = None, device: str
 
 
 def randperm(n: Any, *, generator: Any = None, dtype: DType = I64) -> Tensor:
-    """The numbers 0 to n - 1 in random order."""
+    """Return the numbers 0 to n - 1 in random order."""
     _own("RandPerm", generator)
     return random_numbers.randperm(n, dtype=dtype)
 

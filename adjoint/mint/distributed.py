@@ -56,8 +56,8 @@ def init_process_group(
     """Find the other processes that MPI's launcher has started, as `communication.init`; without a launcher this process is alone.
 
     backend      "hccl", which means MPI here
-    world_size   -1, or the number of processes; ValueError for another one
-    rank         -1, or the number of this process; ValueError for another one
+    world_size   -1, or the number of processes; raise ValueError for another one
+    rank         -1, or the number of this process; raise ValueError for another one
     timeout, group_name, pg_options, device_id
                  accepted; ADJOINT_MPI_TIMEOUT says how long to wait for another process
 
@@ -118,7 +118,7 @@ def new_group(
     ranks    their numbers among all, which are sorted; None for all processes
     backend  None, "hccl" or "mccl", which mean MPI here
 
-    The other arguments are accepted.  TypeError for no list of ranks or another backend; RuntimeError before `init_process_group`.
+    The other arguments are accepted.  Raise TypeError for no list of ranks or another backend; RuntimeError before `init_process_group`.
     """
     if ranks is None:
         return WORLD
@@ -169,7 +169,7 @@ def _tensor(name: str, argument: str, value: Any) -> Tensor:
 
 
 def _tensors(name: str, argument: str, values: Any) -> Sequence[Tensor]:
-    """A list of tensors of one dtype, at least one."""
+    """Return a list of tensors of one dtype, at least one."""
     if not isinstance(values, (list, tuple)) or not values or not all(isinstance(value, Tensor) for value in values):
         raise wrong(name, argument, "a list of Tensors", values, TypeError)
     if any(value.dtype is not values[0].dtype for value in values):
@@ -178,7 +178,7 @@ def _tensors(name: str, argument: str, values: Any) -> Sequence[Tensor]:
 
 
 def _one_for_each(name: str, argument: str, values: Any, like: Tensor, ranks: Sequence[int]) -> Sequence[Tensor]:
-    """A list of tensors of the type of `like`, one for each process."""
+    """Return a list of tensors of the type of `like`, one for each process."""
     if len(_tensors(name, argument, values)) != len(ranks) or any(value.type != like.type for value in values):
         raise wrong(name, argument, f"a list of {len(ranks)} Tensors, one for each process, of shape {like.shape} and dtype {like.dtype}",
                     [(value.shape, str(value.dtype)) for value in values], TypeError)
@@ -192,7 +192,7 @@ def _rank(name: str, argument: str, value: Any) -> int:
 
 
 def _place(name: str, argument: str, rank: Any, ranks: Sequence[int]) -> int:
-    """The number in a group of the process with a rank among all."""
+    """Return the number in a group of the process with a rank among all."""
     if _rank(name, argument, rank) not in ranks:
         raise wrong(name, argument, f"a rank of the group, {list(ranks)}", rank)
     return ranks.index(rank)
@@ -205,7 +205,7 @@ def _reduction(name: str, op: Any) -> str:
 
 
 def _own(group: str) -> int:
-    """The number of this process in a group."""
+    """Return the number of this process in a group."""
     return management.get_rank(group)
 
 
@@ -405,7 +405,7 @@ def scatter(tensor: Any, scatter_list: Any, src: int = 0, group: str | None = No
 
 # -- from one process to another --------------------------------------------------------------------------------------------
 def _between(name: str, source: int, target: int, group: str, tag: Any) -> tuple[str, int]:
-    """The group of two processes of a group, and the number of the first one in it."""
+    """Return the group of two processes of a group, and the number of the first one in it."""
     ranks = members(name, group)
     for rank in (source, target):
         if rank not in ranks:
@@ -437,12 +437,12 @@ def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> i
 
 
 def isend(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
-    """Name a sending in a `P2POp`; NotImplementedError where it is called."""
+    """Name a sending in a `P2POp`; raise NotImplementedError where it is called."""
     raise _not_alone("isend", "send")
 
 
 def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
-    """Name a receiving in a `P2POp`; NotImplementedError where it is called."""
+    """Name a receiving in a `P2POp`; raise NotImplementedError where it is called."""
     raise _not_alone("irecv", "recv")
 
 
@@ -460,7 +460,7 @@ class P2POp:
     group   a group that has both
     tag     0
 
-    TypeError for arguments of other types; NotImplementedError for another tag.
+    TypeError for arguments of other types; raise NotImplementedError for another tag.
     """
 
     def __init__(self, op: Any, tensor: Any, peer: int, group: str | None = None, tag: int = 0):
@@ -477,8 +477,8 @@ class P2POp:
 def batch_isend_irecv(p2p_op_list: Any) -> list[CommHandle]:
     """Do several sendings and receivings, each of which has its other side in such a list of the other process.
 
-    Several from one process to the same other one are done in the order of the list.  All processes do them in the order of the ranks
-    that send and receive, so none waits for one that waits for it.  TypeError for an empty list, another type, or different groups.
+    Several from one process to the same other one are done in the order of the list.  All processes do them in the order of the ranks that
+    send and receive, so none waits for one that waits for it.  Raise TypeError for an empty list, another type, or different groups.
     """
     name = "batch_isend_irecv"
     if not isinstance(p2p_op_list, (list, tuple)) or not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
@@ -520,7 +520,7 @@ def _gathered_objects(value: Any, group: str, count: int) -> list[Any]:
 
 
 def _broadcast_object(value: Any, root: int, group: str) -> Any:
-    """The value of the process that has the number `root` in a group."""
+    """Return the value of the process that has the number `root` in a group."""
     own = _as_tensor(value if _own(group) == root else None)
     size = int(apply(made(nodes.Broadcast, root, group), Tensor(np.array(own.size))).asnumpy())
     return _as_object(apply(made(nodes.Broadcast, root, group), own if _own(group) == root else zeros((size,), own.dtype)))

@@ -15,16 +15,16 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["inv", "matrix_norm", "norm", "vector_norm"]
 
 INSTEAD = {"qr": "compute it with NumPy on `x.asnumpy()` where no gradient is needed"}
-"""What to write for functions of MindSpore's that are not here."""
+"""What to write instead of functions of MindSpore's that are missing here."""
 
 
 def inv(input: Any) -> Tensor:
-    """The inverses of square matrices: see `ops.inverse`."""
+    """Return the inverses of square matrices: see `ops.inverse`."""
     return matrices.inverse(input)
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The norm over axes, all if none are named, of the elements there as one vector: see `ops.norm`."""
+    """Return the norm over axes, all if none are named, of the elements there as one vector: see `ops.norm`."""
     given = floating(operand("VectorNorm", x, "x"))
     given = given.astype(dtype_or("VectorNorm", dtype, given.dtype), copy=False)
     axes = axes_argument("VectorNorm", dim, given.ndim, "dim")
@@ -38,12 +38,13 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
 
 
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The norm of the matrices in two axes: see `ops.norm`."""
+    """Return the norm of the matrices in two axes: see `ops.norm`."""
     return reduction.norm(A, ord, dim, keepdim, dtype=dtype)
 
 
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The norm of vectors along one axis or matrices in two; without `ord` and `dim`, of all elements as one vector: see `ops.norm`."""
+    """Return the norm of vectors along one axis or matrices in two; without `ord` and `dim`, of all elements as one vector: see `ops.norm`.
+    """
     return reduction.norm(A, ord, dim, keepdim, dtype=dtype)
 
 

@@ -23,7 +23,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Adam", "AdamW", "SGD"]
 
 INSTEAD = {"FusedAdamW": "`mint.optim.AdamW`, which has the same arguments"}
-"""What to write for optimisers of MindSpore's that are not here."""
+"""What to write instead of optimisers of MindSpore's that are missing here."""
 
 
 def _grouped(params: Any) -> Any:

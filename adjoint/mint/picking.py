@@ -41,7 +41,7 @@ def gather(input: Any, dim: int, index: Any) -> Tensor:
 
 
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
-    """The slices along an axis that a tensor of indices names."""
+    """Return the slices along an axis that a tensor of indices names."""
     return picking.index_select(input, dim, index)
 
 
@@ -111,19 +111,19 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
 
 
 def sort(input: Any, *, dim: int = -1, descending: bool = False, stable: bool = False) -> tuple[Tensor, Tensor]:
-    """The elements in order along an axis, and their places; equal ones always stay in the order in which they stand."""
+    """Return the elements in order along an axis, and their places; equal ones always stay in the order in which they stand."""
     flag("Sort", "stable", stable)
     values, places = ordering.sort(input, dim, descending)
     return values, places.astype(I64)
 
 
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The places of the elements in order along an axis."""
+    """Return the places of the elements in order along an axis."""
     return sort(input, dim=dim, descending=descending, stable=stable)[1]
 
 
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The `k` largest (or smallest) elements along an axis, in order, and their places."""
+    """Return the `k` largest (or smallest) elements along an axis, in order, and their indices."""
     values, places = ordering.topk(input, k, dim, largest, sorted)
     return values, places.astype(I64)
 
@@ -153,7 +153,7 @@ def searchsorted(
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """The elements, or slices along an axis, without those equal to the one before.
+    """Return the elements, or slices along an axis, without those equal to the one before.
 
     return_inverse  whether for each element the place of its like in the result is returned too
     return_counts   whether it is returned how many were equal one behind the other

@@ -16,7 +16,7 @@ __all__ = ["addbmm", "addmm", "addmv", "baddbmm", "bmm", "cdist", "cross", "dot"
 
 
 def bmm(input: Any, mat2: Any) -> Tensor:
-    """The products of two stacks of matrices, [b, n, k] and [b, k, m]."""
+    """Return the products of two stacks of matrices, [b, n, k] and [b, k, m]."""
     return linear.bmm(input, mat2)
 
 
@@ -26,12 +26,12 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 
 
 def mv(input: Any, vec: Any) -> Tensor:
-    """The product of a matrix and a vector."""
+    """Return the product of a matrix and a vector."""
     return linear.mv(input, vec)
 
 
 def dot(input: Any, other: Any) -> Tensor:
-    """The sum of products of two vectors of one length."""
+    """Return the sum of products of two vectors of one length."""
     a, b = operand("Dot", input), operand("Dot", other, "other")
     if a.ndim != 1 or a.shape != b.shape:
         raise wrong("Dot", "other", f"of one dimension and the size of 'input', {a.shape}", b)
@@ -44,7 +44,7 @@ def vdot(input: Any, other: Any) -> Tensor:
 
 
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
-    """The vector products of vectors of 3 along an axis; without one, along the first axis of 3."""
+    """Return the vector products of vectors of 3 along an axis; without one, along the first axis of 3."""
     a, b = operand("Cross", input), operand("Cross", other, "other")
     if dim is None:
         found = [axis for axis, size in enumerate(a.shape) if size == 3]
@@ -57,7 +57,8 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """The distance of each row of [..., n, k] from each of [..., m, k]: (sum |d|**p)**(1/p); the largest size for inf, the count for 0.
+    """Return the distance of each row of [..., n, k] from each of [..., m, k]: (sum |d|**p)**(1/p); the largest size for inf, the count for
+    0.
 
     compute_mode  how it is computed elsewhere; here always from the differences, which loses no digits.  The gradient of no distance is 0.
     """

@@ -25,22 +25,22 @@ __all__ = [
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over axes; of bools and integers in Int64, unless `dtype` is given."""
+    """Return the sum over axes; of bools and integers in Int64, unless `dtype` is given."""
     return reduction.sum(input, dim, keepdim, dtype=dtype)
 
 
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over axes of what is not NaN."""
+    """Return the sum over axes of what is not NaN."""
     return reduction.nansum(input, dim, keepdim, dtype=dtype)
 
 
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The product over axes; of bools and integers in Int64, unless `dtype` is given."""
+    """Return the product over axes; of bools and integers in Int64, unless `dtype` is given."""
     return reduction.prod(input, dim, keepdim, dtype)
 
 
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The mean over axes; TypeError for integers and bools, unless `dtype` is a floating point type."""
+    """Return the mean over axes; raise TypeError for integers and bools, unless `dtype` is a floating point type."""
     x = operand("Mean", input)
     x = x if dtype is None else x.astype(dtype_or("Mean", dtype, x.dtype), copy=False)
     if not x.dtype.is_float:
@@ -49,12 +49,12 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | N
 
 
 def all(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements over axes are true; numbers are true unless 0."""
+    """Return whether all elements over axes are true; numbers are true unless 0."""
     return reduction.all(input, dim, keepdim)
 
 
 def any(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Whether an element over axes is true; numbers are true unless 0."""
+    """Return whether an element over axes is true; numbers are true unless 0."""
     return reduction.any(input, dim, keepdim)
 
 
@@ -64,12 +64,12 @@ def count_nonzero(input: Any, dim: Any = None) -> Tensor:
 
 
 def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """The largest element over axes; equal ones share the gradient."""
+    """Return the largest element over axes; equal ones share the gradient."""
     return reduction.amax(input, dim, keepdim)
 
 
 def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """The smallest element over axes; equal ones share the gradient."""
+    """Return the smallest element over axes; equal ones share the gradient."""
     return reduction.amin(input, dim, keepdim)
 
 
@@ -92,24 +92,24 @@ def min(input: Any, other: Any = None, keepdim: bool = False, *, dim: Any = None
 
 
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The place of the largest element, the first of equal ones; without `dim`, in the tensor read row by row."""
+    """Return the index of the largest element, the first of equal ones; without `dim`, in the flattened tensor."""
     return reduction.argmax(input, dim, keepdim)
 
 
 def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The place of the smallest element, the first of equal ones; without `dim`, in the tensor read row by row."""
+    """Return the index of the smallest element, the first of equal ones; without `dim`, in the flattened tensor."""
     return reduction.argmin(input, dim, keepdim).astype(I64)
 
 
 def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The middle element, the smaller of two; along an axis with its place."""
+    """Return the middle element, the smaller of two; along an axis with its index."""
     if dim is None:
         return ordering.median(reshape(operand("Median", input), (-1,)), 0)[0]
     return ordering.median(input, dim, keepdim)
 
 
 def kthvalue(input: Any, k: Any, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th smallest element along an axis, counted from 1, and its place."""
+    """Return the k-th smallest element along an axis, counted from 1, and its index."""
     x = operand("KthValue", input)
     along, count = axis_argument("KthValue", dim, x.ndim, "dim"), integer("KthValue", "k", k)
     length = x.shape[along] if x.ndim else 1
@@ -127,22 +127,22 @@ def kthvalue(input: Any, k: Any, dim: int = -1, keepdim: bool = False) -> tuple[
 
 
 def var(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
-    """The variance over axes, the square distances divided by the count less `correction`."""
+    """Return the variance over axes, the square distances divided by the count less `correction`."""
     return reduction.var(input, dim, correction, keepdim)
 
 
 def std(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
-    """The standard deviation over axes, the root of `var`."""
+    """Return the standard deviation over axes, the root of `var`."""
     return reduction.std(input, dim, correction, keepdim)
 
 
 def var_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The variance and the mean over axes."""
+    """Return the variance and the mean over axes."""
     return reduction.var_mean(input, dim, correction, keepdim)
 
 
 def std_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean over axes."""
+    """Return the standard deviation and the mean over axes."""
     return reduction.std_mean(input, dim, correction, keepdim)
 
 
@@ -150,13 +150,13 @@ def std_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool 
 
 
 def cumsum(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
-    """The running sum along an axis; of bools and integers in Int64, unless `dtype` is given."""
+    """Return the running sum along an axis; of bools and integers in Int64, unless `dtype` is given."""
     x = operand("CumSum", input)
     return reduction.cumsum(x, dim, dtype if dtype is not None else x.dtype if x.dtype.is_float else I64)
 
 
 def _running(op: str, input: Any, dim: Any, *, largest: bool) -> tuple[Tensor, Tensor]:
-    """The running extreme along an axis, the last of equal ones, with places; the reach doubles in each step."""
+    """Return the running extreme along an axis, the last of equal ones, with places; the reach doubles in each step."""
     x = operand(op, input)
     along = axis_argument(op, dim, x.ndim, "dim")
     if x.ndim == 0:
@@ -178,17 +178,17 @@ def _running(op: str, input: Any, dim: Any, *, largest: bool) -> tuple[Tensor, T
 
 
 def cummax(input: Any, dim: Any) -> tuple[Tensor, Tensor]:
-    """The largest element up to each along an axis, the last of equal ones, and its place."""
+    """Return the largest element up to each along an axis, the last of equal ones, and its index."""
     return _running("Cummax", input, dim, largest=True)
 
 
 def cummin(input: Any, dim: Any) -> tuple[Tensor, Tensor]:
-    """The smallest element up to each along an axis, the last of equal ones, and its place."""
+    """Return the smallest element up to each along an axis, the last of equal ones, and its index."""
     return _running("Cummin", input, dim, largest=False)
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """The differences of neighbours along an axis, taken `n` times, with Tensors before and behind at first."""
+    """Return the differences of neighbours along an axis, taken `n` times, with Tensors before and behind at first."""
     x = operand("Diff", input)
     along, times = axis_argument("Diff", dim, x.ndim, "dim"), integer("Diff", "n", n)
     if times < 0:
@@ -203,7 +203,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
 
 
 def trace(input: Any) -> Tensor:
-    """The sum of the diagonal of a matrix; of integers in Int64."""
+    """Return the sum of the diagonal of a matrix; of integers in Int64."""
     x = operand("Trace", input)
     if x.ndim != 2:
         raise wrong("Trace", "input", "of 2 dimensions", x)

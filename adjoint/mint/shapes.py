@@ -71,22 +71,22 @@ def transpose(input: Any, dim0: int, dim1: int) -> Tensor:
 
 
 def permute(input: Any, dims: Any) -> Tensor:
-    """The axes in another order: axis i of the result is axis dims[i] of the input."""
+    """Return the axes in another order: axis i of the result is axis dims[i] of the input."""
     return shapes.transpose(input, dims)
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes from `start_dim` to `end_dim` made one."""
+    """Return the axes from `start_dim` to `end_dim` made one."""
     return shapes.joined("Flatten", operand("Flatten", input), start_dim, end_dim)
 
 
 def squeeze(input: Any, dim: Any = None) -> Tensor:
-    """The tensor without its axes of 1, or without those of `dim` that are 1."""
+    """Return the tensor without its axes of 1, or without those of `dim` that are 1."""
     return shapes.squeeze(input, dim)
 
 
 def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Tensor:
-    """Each element repeated, all as often or each as `repeats` says, along an axis; without one, of the tensor read row by row."""
+    """Each element repeated, all as often or each as `repeats` says, along an axis; without one, of the flattened tensor."""
     out = shapes.repeat_interleave(input, repeats, dim)
     if output_size is not None:
         along = axes_argument("RepeatInterleave", dim, out.ndim, "dim")[0]

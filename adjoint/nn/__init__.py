@@ -78,7 +78,7 @@ INSTEAD = {
     "ForwardValueAndGrad": "`ms.value_and_grad`",
     "AdamW": "`nn.AdamWeightDecay`",
 }
-"""What to write for layers of MindSpore's that are not here."""
+"""What to write instead of layers of MindSpore's that are missing here."""
 
 
 LOADED_WHEN_USED = dict.fromkeys(

@@ -259,7 +259,7 @@ class Tanhshrink(Cell):
 
 
 class Hardtanh(Cell):
-    """x, brought between `min_val` and `max_val`."""
+    """x, clipped between `min_val` and `max_val`."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
         super().__init__()
@@ -301,7 +301,7 @@ _ACTIVATIONS: dict[str, type[Cell]] = {
 
 
 def get_activation(name: Any, prim_name: str | None = None) -> Cell | None:
-    """The activation of that name, or None for none; KeyError for an unknown name."""
+    """Return the activation of that name, or None for none; raise KeyError for an unknown name."""
     if name is None:
         return None
     if not isinstance(name, str) or name not in _ACTIVATIONS:

@@ -201,7 +201,7 @@ class _Layer(Cell):
         return self.dense2(self.dropout(self.activation(self.dense1(x))))
 
     def again(self) -> Any:
-        """A new layer with the same settings."""
+        """Return a new layer with the same settings."""
         return type(self)(self.d_model, self.nhead, self.dim_feedforward, self.dropout_num, self.activation1, self.layernorm_eps,
                           self.batch_first, self.norm_first, dtype=self.dtype)
 
@@ -282,7 +282,7 @@ class TransformerDecoder(Cell):
 
 
 def _equal(owner: Cell, argument: str, layer: Any, count: int) -> list[Cell]:
-    """Layers with the settings of one, and weights that are equal among them; MemoryError for more than memory holds."""
+    """Layers with the settings of one, and weights that are equal among them; raise MemoryError for more than memory holds."""
     if not isinstance(layer, _Layer):
         raise TypeError(f"For '{type(owner).__name__}', the argument '{argument}' must be a layer of a transformer, but got {layer!r} "
                         f"of type {type(layer).__name__}.")

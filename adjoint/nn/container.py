@@ -145,7 +145,7 @@ class SequentialCell(_Numbered):
             self._hold(key, self._check(cell), "")
 
     def __getitem__(self, index: int | slice | Tensor) -> Any:
-        """A cell, or a sequence of some of them under the keys that they have here."""
+        """Return a cell, or a sequence of some of them under the keys that they have here."""
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._cells.items())[index]))
         return super().__getitem__(index)

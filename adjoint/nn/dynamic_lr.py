@@ -9,7 +9,7 @@ decay_rate      how fast it falls, greater than 0
 decay_epoch     after how many epochs
 is_stair        the rate stays as it is for `decay_epoch` epochs each
 
-Below `e` is the number of the epoch, from 0.  TypeError and ValueError for wrong arguments, MemoryError for too many steps.
+Below `e` is the number of the epoch, from 0.  Raise TypeError and ValueError for wrong arguments, MemoryError for too many steps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ENTRY = 32
 
 
 def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[float]) -> list[float]:
-    """The first rate until the first milestone, then the second until the second, and so on: milestones are rising steps."""
+    """Return the first rate until the first milestone, then the second until the second, and so on: milestones are rising steps."""
     name = "piecewise_constant_lr"
     for argument, given in (("milestone", milestone), ("learning_rates", learning_rates)):
         if not isinstance(given, (tuple, list)):
@@ -119,7 +119,7 @@ def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup
 
 
 def _decay(name: str, learning_rate: Any, decay_rate: Any, decay_epoch: Any, is_stair: Any) -> Callable[[int], float]:
-    """The checked settings of a decay, as how often `decay_epoch` epochs have passed in an epoch: a fraction, or cut."""
+    """Return the checked settings of a decay, as how often `decay_epoch` epochs have passed in an epoch: a fraction, or cut."""
     positive_number(name, "learning_rate", learning_rate)
     positive_number(name, "decay_rate", decay_rate)
     positive(name, "decay_epoch", decay_epoch)
@@ -127,7 +127,7 @@ def _decay(name: str, learning_rate: Any, decay_rate: Any, decay_epoch: Any, is_
 
 
 def _by_epoch(name: str, total_step: int, step_per_epoch: int, rate: Callable[[int], float]) -> list[float]:
-    """The rate of each step."""
+    """Return the rate of each step."""
     positive(name, "step_per_epoch", step_per_epoch)
     _check_memory(name, positive(name, "total_step", total_step))
     return [rate(step // step_per_epoch) for step in range(total_step)]

@@ -28,7 +28,7 @@ class DistributedGradReducer(Cell):
     group        the group's name
 
     The sums are taken in the order of the ranks, in Float32 for two-byte floats; the result has the dtype of the gradient.  Hooks see a
-    gradient before it comes here: that of this process.  ValueError for a degree that is no positive int, TypeError for
+    gradient before it comes here: that of this process.  Raise ValueError for a degree that is no positive int, TypeError for
     other parameters and gradients.
     """
 
@@ -70,7 +70,7 @@ class DistributedGradReducer(Cell):
 
 
 def summed(tensors: tuple[Tensor, ...], group: str = WORLD) -> tuple[Tensor, ...]:
-    """The sums of tensors over the processes of a group, two-byte floats in Float32."""
+    """Return the sums of tensors over the processes of a group, two-byte floats in Float32."""
     if not tensors:
         return ()
     found = apply(made(AllReduce, "sum", group), *[single(x) for x in tensors])

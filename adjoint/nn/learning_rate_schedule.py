@@ -1,7 +1,7 @@
 """Learning rates as functions of the number of steps taken: cells that optimisers take as `learning_rate`.
 
 Each is called with the number of steps, a whole number in a Tensor, and gives rates in Float32, in the shape of that Tensor.
-Below `r` is `learning_rate` and `s` the number of steps.  TypeError and ValueError for wrong settings.
+Below `r` is `learning_rate` and `s` the number of steps.  Raise TypeError and ValueError for wrong settings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LearningRateSchedule(Cell):
                                   "'global_step' steps.")
 
     def _steps(self, global_step: Tensor) -> Tensor:
-        """The number of steps in Float32."""
+        """Return the number of steps in Float32."""
         return tensor_argument(self, "global_step", global_step).astype(F32, copy=False)
 
 

@@ -39,7 +39,7 @@ class LossBase(Cell):
         return tuple(range(tensor_argument(self, "x", x).ndim))
 
     def get_loss(self, losses: Tensor, weights: Any = 1.0) -> Tensor:
-        """The losses times `weights`, reduced."""
+        """Return the losses times `weights`, reduced."""
         if not (isinstance(weights, (int, float)) and weights == 1):
             losses = losses * weights
         return functional.reduced(losses, self.reduction)
@@ -67,7 +67,7 @@ class MAELoss(LossBase):
 
 
 class RMSELoss(LossBase):
-    """The root of the mean of (logits - label)^2; TypeError for unsigned integers."""
+    """The root of the mean of (logits - label)^2; raise TypeError for unsigned integers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
 class CrossEntropyLoss(LossBase):
     """Cross entropy between softmax of the logits [n, k, ...] (or [k]) and the labels: classes [n, ...], or distributions like the logits.
 
-    weight           one number for each class, which its losses are multiplied with
+    weight           one number for each class, which its losses are multiplied by
     ignore_index     a class whose losses do not count
     label_smoothing  share of the even distribution in the labels, from 0 to 1
     """
@@ -132,7 +132,7 @@ class NLLLoss(LossBase):
 
 
 class BCELoss(LossBase):
-    """Cross entropy between probabilities and labels, each from 0 to 1; `weight` is multiplied with the losses."""
+    """Cross entropy between probabilities and labels, each from 0 to 1; `weight` is multiplied by the losses."""
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
         super().__init__(reduction)
@@ -143,7 +143,7 @@ class BCELoss(LossBase):
 
 
 class BCEWithLogitsLoss(LossBase):
-    """Cross entropy between sigmoid of the input and the target; `pos_weight` is multiplied with the part of the target."""
+    """Cross entropy between sigmoid of the input and the target; `pos_weight` is multiplied by the part of the target."""
 
     def __init__(self, reduction: str = "mean", weight: Tensor | None = None, pos_weight: Tensor | None = None):
         super().__init__(reduction)
@@ -193,7 +193,7 @@ class GaussianNLLLoss(Cell):
 class FocalLoss(LossBase):
     """-(1 - q)**gamma * log(q) of the probability q that softmax along axis 1 gives to the label (Lin et al. 2017).
 
-    weight  one number for each class, which its losses are multiplied with
+    weight  one number for each class, which its losses are multiplied by
 
     Called with logits [n, c, ...] of 2 to 4 dimensions and at least 2 classes, and labels: classes [n, 1, ...], which gives the means [n]
     over what follows axis 1, or shares of the classes of the logits' shape, which gives such means [n, c]; both reduced.
@@ -258,7 +258,7 @@ class DiceLoss(LossBase):
 class MultiClassDiceLoss(LossBase):
     """The mean over the classes, axis 1, of the `DiceLoss` of each.
 
-    weights       [c, k]: the loss of class i is multiplied with the k numbers of row i
+    weights       [c, k]: the loss of class i is multiplied by the k numbers of row i
     ignore_indiex a class that does not count
     activation    what is applied to the logits first: a name, a Cell, or None for nothing
     """
@@ -350,5 +350,5 @@ class CTCLoss(LossBase):
 
 
 def _weight(owner: Cell, argument: str, weight: Any) -> Tensor | None:
-    """A Tensor of weights in floating point, or None."""
+    """Return a Tensor of weights in floating point, or None."""
     return None if weight is None else floating(owner, argument, weight)

@@ -27,9 +27,9 @@ class DynamicLossScaleUpdateCell(Cell):
 
     loss_scale_value  the first scale
     scale_factor      divides the scale, to 1 at least, when a step overflowed
-    scale_window      after so many steps that did not, the scale is multiplied with the factor
+    scale_window      after so many steps that did not, the scale is multiplied by the factor
 
-    TypeError when the loss scale is no Tensor of numbers or the other no Tensor of a bool, ValueError when that holds not just one;
+    TypeError when the loss scale is not a Tensor of numbers or the other no Tensor of a bool, ValueError when that holds not just one;
     nothing is written then.
     """
 
@@ -122,7 +122,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             self.optimizer(grads)
 
     def set_sense_scale(self, sens: Tensor) -> None:
-        """Set the scale; TypeError for what is no Tensor."""
+        """Set the scale; raise TypeError for what is not a Tensor."""
         if not isinstance(sens, Tensor):
             raise TypeError(f"For 'TrainOneStepWithLossScaleCell', the type of 'sens' must be Tensor, but got {type(sens)}")
         self.scale_sense.set_data(sens)

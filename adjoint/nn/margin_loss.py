@@ -106,7 +106,7 @@ class SoftMarginLoss(LossBase):
 class MultiMarginLoss(Cell):
     """The mean over all scores of a row but that of its class y, of max(0, margin - x[y] + x)**p; see `ops.multi_margin_loss`.
 
-    weight  one number for each class, which its losses are multiplied with; that of the call counts where there is none
+    weight  one number for each class, which its losses are multiplied by; that of the call counts where there is none
     """
 
     def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Tensor | None = None):

@@ -77,7 +77,7 @@ class _BatchNorm(Cell):
         return self._by_batch(x, gamma, beta)
 
     def _by_batch(self, x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
-        """The input normalised with the statistics of the batch, which the running ones move towards."""
+        """Return the input normalised with the statistics of the batch, which the running ones move towards."""
         return normalization.batch_normalized(
             x, self.moving_mean, self.moving_variance, gamma, beta, self.eps, self.momentum, 1.0 - self.momentum)[0]
 
@@ -146,7 +146,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @staticmethod
     def _own_group(groups: list[list[int]], count: int) -> str | None:
-        """The name of the group of this process, made here; None where it is alone."""
+        """Return the name of the group of this process, made here; None where it is alone."""
         seen: set[int] = set()
         for rank in [rank for group in groups for rank in group]:
             if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < count or rank in seen:

@@ -56,7 +56,7 @@ class _Pool2d(_Pool):
         self._padding = pair(self, "padding", padding, least=0)
 
     def _sides(self, x: Tensor) -> Pairs:
-        """The padding on both sides of both axes."""
+        """Return the padding on both sides of both axes."""
         if self.pad_mode != "same":
             return pooling.symmetric(self._padding)
         floating(self, "x", x, (3, 4))
@@ -109,7 +109,7 @@ class MaxPool1d(_Sequences):
 class MaxPool2d(_Pool2d):
     """The largest element of each window; padding does not count.
 
-    return_indices  give also where it stands in its plane read row by row (Int64); only with pad_mode "pad"
+    return_indices  give also where it stands in its flattened plane (Int64); only with pad_mode "pad"
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class AdaptiveMaxPool2d(_Parts):
     """The largest elements of parts of each plane of [n, c, h, w] or [c, h, w].
 
     output_size     how many parts: one int, or (rows, columns); None keeps a size
-    return_indices  give also where they stand in their plane read row by row (Int64)
+    return_indices  give also where they stand in their flattened plane (Int64)
     """
 
     axes = 2

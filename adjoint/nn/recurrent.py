@@ -86,7 +86,7 @@ class _Cell(Cell):
 
 
 class RNNCell(_Cell):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu in the place of tanh; x [n, input_size], h and the result [n, hidden_size]."""
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu in place of tanh; x [n, input_size], h and the result [n, hidden_size]."""
 
     _kind = "tanh"
 
@@ -134,7 +134,7 @@ class LSTMCell(_Cell):
 
 
 def _pair(owner: Cell, state: Any) -> tuple[Any, Any]:
-    """The state of an LSTM, (h, c)."""
+    """Return the state of an LSTM, (h, c)."""
     if not isinstance(state, (tuple, list)) or len(state) != 2:
         raise TypeError(f"For '{type(owner).__name__}', the argument 'hx' must be a tuple of two Tensors, h and c, "
                         f"but got {state!r} of type {type(state).__name__}.")
@@ -150,7 +150,7 @@ def _check_size(owner: Cell, argument: str, x: Tensor, size: int) -> None:
 
 
 def _steps(x: Tensor) -> list[Tensor]:
-    """The slices along axis 0, without it.
+    """Return the slices along axis 0, without it.
 
     By halves: the gradient of a slice is as large as what it was taken from, so that taking all from the whole would cost the square of
     their number.
@@ -236,7 +236,7 @@ class _Layers(Cell):
         return shapes.swapaxes(x, 0, 1) if self.batch_first else x, found if self._kind == "lstm" else found[0]
 
     def _states(self, x: Tensor, hx: Any) -> State:
-        """The state before the first step of all layers, by default zeros."""
+        """Return the state before the first step of all layers, by default zeros."""
         shape = (self.num_layers * (2 if self.bidirectional else 1), x.shape[1], self.hidden_size)
         lstm = self._kind == "lstm"
         if hx is None:
@@ -304,7 +304,7 @@ class _Layers(Cell):
 
 
 class RNN(_Layers):
-    """Layers of `RNNCell` over x [steps, n, input_size]; `nonlinearity="relu"` has relu in the place of tanh.
+    """Layers of `RNNCell` over x [steps, n, input_size]; `nonlinearity="relu"` has relu in place of tanh.
 
     Arguments and results are those of `LSTM`; the state is h alone.
     """

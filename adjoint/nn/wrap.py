@@ -102,7 +102,7 @@ class TrainOneStepCell(Cell):
         return loss
 
     def _reduced(self, grads: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The gradients over all processes, where there are several."""
+        """Return the gradients over all processes, where there are several."""
         return self.grad_reducer(grads) if self.reducer_flag else grads
 
     def _sens_like(self, loss: Any) -> list[Tensor]:

@@ -30,7 +30,7 @@ INSTEAD = {
     "ndarray": "`mindspore.Tensor`", "random": "`rand`, `randn` and `randint` of this module",
     "linalg": "`norm`, `multi_dot` and `matrix_power` of this module",
 }
-"""What to write for names of NumPy's that are not here."""
+"""What to write instead of names of NumPy's that are missing here."""
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def array_like(op: str, value: Any, argument: str = "x") -> Tensor:
-    """A Tensor as it is; a number, or a nested tuple or list of numbers and Tensors, as a Tensor; else a TypeError."""
+    """Return a Tensor as it is; a number, or a nested tuple or list of numbers and Tensors, as a Tensor; else a TypeError."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float)):
@@ -39,7 +39,7 @@ def array_like(op: str, value: Any, argument: str = "x") -> Tensor:
 
 
 def number_dtype(value: bool | int | float) -> DType:
-    """The dtype of a Python number."""
+    """Return the dtype of a Python number."""
     if isinstance(value, bool):
         return BOOL
     if isinstance(value, int):
@@ -68,7 +68,7 @@ _NESTED = 64
 
 
 def _flat(value: Any, depth: int = 0) -> list[Any]:
-    """The numbers in nested tuples and lists."""
+    """Return the numbers in nested tuples and lists."""
     if depth > _NESTED:
         return []
     return [leaf for item in value for leaf in (_flat(item, depth + 1) if isinstance(item, (tuple, list)) else [item])]
@@ -80,12 +80,12 @@ def arrays_like(op: str, *values: Any) -> tuple[Tensor, ...]:
 
 
 def in_dtype(result: Tensor, dtype: Any, op: str = "astype") -> Tensor:
-    """A result in the dtype that was asked for, as it is where that is None."""
+    """Return a result in the dtype that was asked for, as it is where that is None."""
     return result if dtype is None else result.astype(checked_dtype(op, dtype), copy=False)
 
 
 def joint_dtype(arrays: Sequence[Tensor]) -> DType:
-    """The dtype that arrays are joined in."""
+    """Return the dtype that arrays are joined in."""
     return reduce(promoted_dtype, [x.dtype for x in arrays])
 
 
@@ -96,7 +96,7 @@ def joined(*arrays: Tensor) -> tuple[Tensor, ...]:
 
 
 def broadcast_shape(op: str, *arrays: Tensor) -> tuple[int, ...]:
-    """The shape that arrays broadcast to together; ValueError where they do not."""
+    """Return the shape that arrays broadcast to together; raise ValueError where they do not."""
     try:
         return reduce(broadcast_shapes, [x.shape for x in arrays], ())
     except ValueError:
@@ -104,7 +104,7 @@ def broadcast_shape(op: str, *arrays: Tensor) -> tuple[int, ...]:
 
 
 def _named_dtype(name: Any) -> DType:
-    """The dtype of a name of ours or of NumPy's, such as "i2"."""
+    """Return the dtype of a name of ours or of NumPy's, such as "i2"."""
     try:
         return checked_dtype("result_type", name)
     except TypeError:
@@ -116,7 +116,7 @@ def _named_dtype(name: Any) -> DType:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that arrays, numbers and dtypes (or names of such) are joined in; TypeError for what is none of these."""
+    """Return the dtype that arrays, numbers and dtypes (or names of such) are joined in; raise TypeError for what is none of these."""
     if not arrays_and_dtypes:
         raise wrong("result_type", "arrays_and_dtypes", "at least one array or dtype", arrays_and_dtypes)
     found: list[DType] = []

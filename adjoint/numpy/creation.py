@@ -25,7 +25,7 @@ __all__ = [
 
 
 def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
-    """A Tensor of numbers, of nested lists or tuples of them, or of another Tensor.
+    """Return a Tensor of numbers, of nested lists or tuples of them, or of another Tensor.
 
     dtype  by default that of the data: Bool, Int32 or Float32 for Python's numbers
     copy   whether a Tensor is copied
@@ -38,7 +38,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
 
 
 def asarray(a: Any, dtype: Any = None) -> Tensor:
-    """A Tensor of numbers or nested lists or tuples of them; a Tensor of that dtype as it is."""
+    """Return a Tensor of numbers or nested lists or tuples of them; a Tensor of that dtype as it is."""
     return _of("asarray", a, dtype)
 
 
@@ -49,7 +49,7 @@ def asfarray(a: Any, dtype: Any = F32) -> Tensor:
 
 
 def copy(a: Any) -> Tensor:
-    """A new Tensor of the same numbers; gradients flow through it."""
+    """Return a new Tensor of the same numbers; gradients flow through it."""
     return array(a)
 
 
@@ -150,7 +150,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
 
 
 def _drawn_shape(op: str, shape: tuple[Any, ...]) -> tuple[int, ...]:
-    """The sizes, given one by one or as one tuple or list; one number, if none are."""
+    """Return the sizes, given one by one or as one tuple or list; one number, if none are."""
     if not shape:
         return (1,)
     if len(shape) > 1 and not all(isinstance(size, int) for size in shape):
@@ -169,13 +169,13 @@ def _drawn_dtype(op: str, dtype: Any, allowed: tuple[DType, ...], unit: str) -> 
 
 
 def rand(*shape: Any, dtype: Any = F32) -> Tensor:
-    """Uniformly random numbers in [0, 1); ValueError for a dtype that is not Float16, Float32 or Float64."""
+    """Uniformly random numbers in [0, 1); raise ValueError for a dtype that is not Float16, Float32 or Float64."""
     to = _drawn_dtype("rand", dtype, (F16, F32, F64), "a floating point type")
     return random_numbers.rand(_drawn_shape("rand", shape), dtype=to)
 
 
 def randn(*shape: Any, dtype: Any = F32) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1; ValueError for a dtype that is not Float16, Float32 or Float64."""
+    """Normally distributed numbers of mean 0 and deviation 1; raise ValueError for a dtype that is not Float16, Float32 or Float64."""
     to = _drawn_dtype("randn", dtype, (F16, F32, F64), "a floating point type")
     return random_numbers.randn(_drawn_shape("randn", shape), dtype=to)
 

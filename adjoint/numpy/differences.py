@@ -1,6 +1,6 @@
 """Differences along an axis, and what undoes them: slopes, areas, angles without jumps.
 
-TypeError for what is no array, ValueError for shapes and axes that do not fit.
+Raise TypeError for what is no array, ValueError for shapes and axes that do not fit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["diff", "ediff1d", "gradient", "trapz", "unwrap"]
 
 
 def _part(x: Tensor, along: int, first: int, last: int) -> Tensor:
-    """The elements first..last along an axis; negative places count from the end."""
+    """Return the elements first..last along an axis; negative places count from the end."""
     length = x.shape[along]
     low, high = (place + length if place < 0 else place for place in (first, last))
     return parts.narrow(x, along, low, high - low)
@@ -31,7 +31,7 @@ def _steps(x: Tensor, along: int) -> Tensor:
 
 
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """The differences of neighbours along an axis, taken `n` times.
+    """Return the differences of neighbours along an axis, taken `n` times.
 
     prepend, append  what stands before and behind the array at first: a number, or a Tensor that broadcasts to one element along the axis
     """
@@ -53,7 +53,7 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = 
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
-    """The differences of neighbours in an array read row by row, with what is given before and behind them."""
+    """Return the differences of neighbours in an array read row by row, with what is given before and behind them."""
     x = reshape(operand("ediff1d", ary, "ary"), (-1,))
     ends = ([] if end is None else [reshape(array_like("ediff1d", end, name), (-1,)).astype(x.dtype, copy=False)]
             for name, end in (("to_begin", to_begin), ("to_end", to_end)))
@@ -62,7 +62,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
 
 
 def trapz(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Tensor:
-    """The area under a line along an axis, by trapezoids.
+    """Return the area under a line along an axis, by trapezoids.
 
     x   where the points lie, ascending: an array of one axis, or one that broadcasts with `y`; without it they are `dx` apart
     """
@@ -80,10 +80,10 @@ def trapz(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Tensor:
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """The slopes along axes: half of the difference of both neighbours, at the edges the difference to the one.
+    """Return the slopes along axes: half of the difference of both neighbours, at the edges the difference to the one.
 
     varargs     how far apart neighbours are: a number for all axes, or one for each; 1 if none is given
-    edge_order  1; NotImplementedError for others
+    edge_order  1; raise NotImplementedError for others
 
     One Tensor for one axis, a list for several; Float32, or Float64 of such.
     """

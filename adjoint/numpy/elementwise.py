@@ -60,7 +60,7 @@ def reciprocal(x: Any, dtype: Any = None) -> Tensor:
 
 
 def floor_divide(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The largest whole number not above x1 / x2."""
+    """Return the largest whole number not above x1 / x2."""
     return in_dtype(arithmetic.floor_div(*arrays_like("floor_divide", x1, x2)), dtype)
 
 
@@ -128,33 +128,33 @@ def hypot(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def floor(x: Any, dtype: Any = None) -> Tensor:
-    """The largest whole number not above it; of integers Float32."""
+    """Return the largest whole number not above it; of integers Float32."""
     return in_dtype(arithmetic.floor(floating(array_like("floor", x))), dtype)
 
 
 def ceil(x: Any, dtype: Any = None) -> Tensor:
-    """The smallest whole number not below it, Float32, of Float64 in Float64."""
+    """Return the smallest whole number not below it, Float32, of Float64 in Float64."""
     given = array_like("ceil", x)
     return in_dtype(arithmetic.ceil(given if given.dtype is F64 else given.astype(F32, copy=False)), dtype)
 
 
 def fix(x: Any) -> Tensor:
-    """The next whole number toward zero, of a Tensor; of integers Float32."""
+    """Return the next whole number toward zero, of a Tensor; of integers Float32."""
     return arithmetic.trunc(floating(operand("fix", x, "x")))
 
 
 def trunc(x: Any, dtype: Any = None) -> Tensor:
-    """The next whole number toward zero; of integers Float32."""
+    """Return the next whole number toward zero; of integers Float32."""
     return in_dtype(arithmetic.trunc(floating(array_like("trunc", x))), dtype)
 
 
 def rint(x: Any, dtype: Any = None) -> Tensor:
-    """The nearest whole number, the even one of two; of integers Float32."""
+    """Return the nearest whole number, the even one of two; of integers Float32."""
     return in_dtype(arithmetic.round(floating(array_like("rint", x))), dtype)
 
 
 def around(a: Any, decimals: Any = 0) -> Tensor:
-    """The nearest number of so many decimals, the even one of two; ValueError for fewer than 0."""
+    """Return the nearest number of so many decimals, the even one of two; raise ValueError for fewer than 0."""
     places = integer("around", "decimals", decimals)
     if places < 0:
         raise wrong("around", "decimals", "at least 0", places)
@@ -190,13 +190,13 @@ def _divisor(first: Tensor, second: Tensor) -> Tensor:
 
 
 def gcd(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The greatest common divisor of integers, 0 of two zeros; TypeError for floats."""
+    """Return the greatest common divisor of integers, 0 of two zeros; raise TypeError for floats."""
     first, second, kind = _of_integers("gcd", x1, x2)
     return in_dtype(_divisor(first, second).astype(kind, copy=False), dtype)
 
 
 def lcm(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The least common multiple of integers, 0 where one is 0; TypeError for floats."""
+    """Return the least common multiple of integers, 0 where one is 0; raise TypeError for floats."""
     first, second, kind = _of_integers("lcm", x1, x2)
     divisor = _divisor(first, second)
     parts = arithmetic.floor_div(first, arithmetic.where(arithmetic.equal(divisor, 0), 1, divisor))
@@ -207,7 +207,7 @@ def lcm(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def absolute(x: Any, dtype: Any = None) -> Tensor:
-    """The size without the sign."""
+    """Return the size without the sign."""
     return in_dtype(arithmetic.abs(array_like("absolute", x)), dtype)
 
 
@@ -227,7 +227,7 @@ def negative(a: Any, dtype: Any = None) -> Tensor:
 
 
 def positive(a: Any, dtype: Any = None) -> Tensor:
-    """A copy of a Tensor; TypeError for one of bools."""
+    """Return a copy of a Tensor; raise TypeError for one of bools."""
     x = operand("positive", a, "a")
     if x.dtype is BOOL:
         raise wrong("positive", "a", "a Tensor of numbers", x, TypeError)
@@ -235,12 +235,12 @@ def positive(a: Any, dtype: Any = None) -> Tensor:
 
 
 def sign(x: Any, dtype: Any = None) -> Tensor:
-    """-1, 0 or 1; of integers Float32; TypeError for bools."""
+    """-1, 0 or 1; of integers Float32; raise TypeError for bools."""
     return in_dtype(arithmetic.sign(floating(_signed("sign", "x", array_like("sign", x)))), dtype)
 
 
 def copysign(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The size of x1, negative where x2 is less than 0, in the dtype of x1; TypeError for bools."""
+    """Return the size of x1, negative where x2 is less than 0, in the dtype of x1; raise TypeError for bools."""
     first, second = (_signed("copysign", name, x) for name, x in zip(("x1", "x2"), arrays_like("copysign", x1, x2), strict=True))
     size = arithmetic.abs(first)
     return in_dtype(arithmetic.where(arithmetic.less(second, 0), arithmetic.neg(size), size), dtype)
@@ -262,7 +262,7 @@ def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def _bounded(op: str, rule: Callable[[Any, Any], Tensor], x1: Any, x2: Any, dtype: Any) -> Tensor:
-    """The larger or smaller of two; beside an array the result has its dtype, whatever the dtype of a number."""
+    """Return the larger or smaller of two; beside an array the result has its dtype, whatever the dtype of a number."""
     first, second = arrays_like(op, x1, x2)
     if first.ndim == 0 and second.ndim:
         dtype = second.dtype
@@ -272,12 +272,12 @@ def _bounded(op: str, rule: Callable[[Any, Any], Tensor], x1: Any, x2: Any, dtyp
 
 
 def maximum(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The larger of two; NaN if one is.  Beside an array a number takes its dtype, the fraction of a result cut off."""
+    """Return the larger of two; NaN if one is.  Beside an array a number takes its dtype, the fraction of a result cut off."""
     return _bounded("maximum", arithmetic.maximum, x1, x2, dtype)
 
 
 def minimum(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The smaller of two; NaN if one is.  Beside an array a number takes its dtype, the fraction of a result cut off."""
+    """Return the smaller of two; NaN if one is.  Beside an array a number takes its dtype, the fraction of a result cut off."""
     return _bounded("minimum", arithmetic.minimum, x1, x2, dtype)
 
 
@@ -294,22 +294,22 @@ def clip(x: Any, xmin: Any, xmax: Any, dtype: Any = None) -> Tensor:
 
 
 def bitwise_and(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The bits that both have, of integers or bools."""
+    """Return the bits that both have, of integers or bools."""
     return in_dtype(arithmetic.bitwise_and(*arrays_like("bitwise_and", x1, x2)), dtype)
 
 
 def bitwise_or(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The bits that one has, of integers or bools."""
+    """Return the bits that one has, of integers or bools."""
     return in_dtype(arithmetic.bitwise_or(*arrays_like("bitwise_or", x1, x2)), dtype)
 
 
 def bitwise_xor(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The bits that exactly one has, of integers or bools."""
+    """Return the bits that exactly one has, of integers or bools."""
     return in_dtype(arithmetic.bitwise_xor(*arrays_like("bitwise_xor", x1, x2)), dtype)
 
 
 def invert(x: Any, dtype: Any = None) -> Tensor:
-    """The other bits, of integers or bools."""
+    """Return the other bits, of integers or bools."""
     return in_dtype(arithmetic.invert(array_like("invert", x)), dtype)
 
 

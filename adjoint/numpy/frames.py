@@ -48,7 +48,7 @@ def pad(
     arr: Any, pad_width: Any, mode: Any = "constant", stat_length: Any = None, constant_values: Any = 0, end_values: Any = 0,
     reflect_type: str = "even", **kwargs: Any,
 ) -> Tensor:
-    """The array with elements before and after it along each axis, of the dtype of the array.
+    """Return the array with elements before and after it along each axis, of the dtype of the array.
 
     pad_width  how many: one number, a pair (before, after), or a pair for each axis; so are the other numbers given
     mode       "constant": `constant_values`; "edge": the edge repeated; "linear_ramp": falling from the edge to `end_values`;

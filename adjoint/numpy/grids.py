@@ -65,7 +65,7 @@ ogrid = _Grid(sparse=True)
 
 
 def indices(dimensions: Any, dtype: Any = I32, sparse: bool = False) -> list[Tensor]:
-    """The coordinates of the elements of an array of these sizes, one array for each axis."""
+    """Return the coordinates of the elements of an array of these sizes, one array for each axis."""
     if not isinstance(dimensions, (tuple, list)):
         raise wrong("indices", "dimensions", "a tuple or list of ints", dimensions, TypeError)
     lines = [arange(size, dtype=dtype) for size in sizes_argument("indices", "dimensions", dimensions)]
@@ -82,13 +82,13 @@ def ix_(*args: Any) -> tuple[Tensor, ...]:
 
 
 def diag_indices(n: Any, ndim: Any = 2) -> tuple[Tensor, ...]:
-    """The coordinates of the main diagonal of an array of `ndim` axes of `n` elements."""
+    """Return the coordinates of the main diagonal of an array of `ndim` axes of `n` elements."""
     count = integer("diag_indices", "n", n)
     return tuple(arange(0, count) for _ in range(integer("diag_indices", "ndim", ndim)))
 
 
 def _triangle(op: str, n: Any, k: Any, m: Any, inside: Any) -> tuple[Tensor, Tensor]:
-    """The coordinates of a triangle of a matrix, row by row."""
+    """Return the coordinates of a triangle of a matrix, row by row."""
     rows, offset = math.ceil(real(op, "n", n)), real(op, "k", k)
     columns = rows if m is None else math.ceil(real(op, "m", m))
     row, column = np.nonzero(inside(np.arange(columns), np.arange(rows)[:, None] + offset))
@@ -96,22 +96,22 @@ def _triangle(op: str, n: Any, k: Any, m: Any, inside: Any) -> tuple[Tensor, Ten
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, Tensor]:
-    """The coordinates of the elements of a matrix of `n` rows and `m` (`n`) columns from the diagonal `k` on."""
+    """Return the coordinates of the elements of a matrix of `n` rows and `m` (`n`) columns from the diagonal `k` on."""
     return _triangle("triu_indices", n, k, m, np.greater_equal)
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, Tensor]:
-    """The coordinates of the elements of a matrix of `n` rows and `m` (`n`) columns up to the diagonal `k`."""
+    """Return the coordinates of the elements of a matrix of `n` rows and `m` (`n`) columns up to the diagonal `k`."""
     return _triangle("tril_indices", n, k, m, np.less_equal)
 
 
 def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, Tensor]:
-    """The coordinates of the elements of a matrix from the diagonal `k` on."""
+    """Return the coordinates of the elements of a matrix from the diagonal `k` on."""
     return triu_indices(*_matrix("triu_indices_from", arr, k))
 
 
 def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, Tensor]:
-    """The coordinates of the elements of a matrix up to the diagonal `k`."""
+    """Return the coordinates of the elements of a matrix up to the diagonal `k`."""
     return tril_indices(*_matrix("tril_indices_from", arr, k))
 
 

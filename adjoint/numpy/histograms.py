@@ -51,7 +51,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
-    """The number of the interval that each number lies in, 0 before the first bound: Int32.
+    """Return the number of the interval that each number lies in, 0 before the first bound: Int32.
 
     bins   bounds, ascending or descending
     right  whether intervals are closed on the right in place of the left
@@ -69,7 +69,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
-    """The heights at `x` of the line through the points (xp, fp), `xp` ascending; Float32, or Float64 where one is.
+    """Return the heights at `x` of the line through the points (xp, fp), `xp` ascending; Float32, or Float64 where one is.
 
     left, right  the heights before the first and behind the last point; by default those of these points
     """
@@ -122,7 +122,8 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
-    """The bounds of intervals: so many of one width from the smallest to the largest number, or in `range`; or the bounds themselves.
+    """Return the bounds of intervals: so many of one width from the smallest to the largest number, or in `range`; or the bounds
+    themselves.
 
     weights  of the shape of `a`; the bounds do not depend on them
     """
@@ -151,7 +152,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def _intervals(line: Tensor, edges: Tensor) -> Tensor:
-    """The number of the interval of each element, from 1; 0 before the first bound, and one more than there are behind the last."""
+    """Return the number of the interval of each element, from 1; 0 before the first bound, and one more than there are behind the last."""
     last = parts.unstack(edges)[-1]
     return arithmetic.where(arithmetic.equal(line, last), edges.size - 1, searchsorted(edges, line, "right"))
 

@@ -1,6 +1,6 @@
 """Arrays joined and split: concatenate, stack, split and their like.
 
-Arrays that are joined are brought to one dtype.  TypeError for what is no Tensor, ValueError for shapes and axes that do not fit.
+Arrays that are joined are brought to one dtype.  Raise TypeError for what is not a Tensor, ValueError for shapes and axes that do not fit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _rows(op: str, arrays: Any) -> tuple[Tensor, ...]:
-    """The arrays, or the slices of one along its first axis, brought to one dtype."""
+    """Return the arrays, or the slices of one along its first axis, brought to one dtype."""
     given = parts.unstack(arrays) if isinstance(arrays, Tensor) else tensors_argument(op, "arrays", arrays)
     return joined(*given)
 
@@ -54,7 +54,7 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
 
 
 def _of_rank(op: str, tup: Any, rank: int) -> Any:
-    """The Tensors of a tuple or list, with axes of 1 before until there are `rank`."""
+    """Return the Tensors of a tuple or list, with axes of 1 before until there are `rank`."""
     rows = joined(*tensors_argument(op, "tup", tup))
     return [reshape(x, (*(1,) * (rank - x.ndim), *x.shape)) if x.ndim < rank else x for x in rows]
 
@@ -91,7 +91,8 @@ def dstack(tup: Any) -> Tensor:
 
 
 def _split(op: str, x: Any, indices_or_sections: Any, axis: Any, *, evenly: bool) -> Any:
-    """So many parts, as a tuple, or the parts between indices, as a list; ValueError for a part without elements."""
+    """Return the given number of parts, as a tuple, or the parts between indices, as a list; raise ValueError for a part without elements.
+    """
     given = operand(op, x, "x")
     along = dimension(op, axis, given, tensor="x")
     length = given.shape[along]
@@ -108,7 +109,7 @@ def _split(op: str, x: Any, indices_or_sections: Any, axis: Any, *, evenly: bool
 
 
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """So many parts of one size along an axis, as a tuple; or the parts between the indices, as a list."""
+    """Return the given number of parts of one size along an axis, as a tuple; or the parts between the indices, as a list."""
     return _split("split", x, indices_or_sections, axis, evenly=True)
 
 

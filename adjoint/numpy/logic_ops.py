@@ -58,59 +58,59 @@ def greater_equal(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether |a - b| <= atol + rtol * |b|; equal infinities are close, two NaN only if `equal_nan`."""
+    """Return whether |a - b| <= atol + rtol * |b|; equal infinities are close, two NaN only if `equal_nan`."""
     return arithmetic.isclose(array_like("isclose", a, "a"), array_like("isclose", b, "b"), rtol, atol, equal_nan)
 
 
 def isfinite(x: Any, dtype: Any = None) -> Tensor:
-    """Whether it is neither infinite nor NaN."""
+    """Return whether it is neither infinite nor NaN."""
     return in_dtype(arithmetic.isfinite(array_like("isfinite", x)), dtype)
 
 
 def isnan(x: Any, dtype: Any = None) -> Tensor:
-    """Whether it is NaN."""
+    """Return whether it is NaN."""
     return in_dtype(arithmetic.isnan(array_like("isnan", x)), dtype)
 
 
 def isinf(x: Any, dtype: Any = None) -> Tensor:
-    """Whether it is infinite."""
+    """Return whether it is infinite."""
     return in_dtype(arithmetic.isinf(array_like("isinf", x)), dtype)
 
 
 def isposinf(x: Any) -> Tensor:
-    """Whether it is positive infinity, of a Tensor."""
+    """Return whether it is positive infinity, of a Tensor."""
     return arithmetic.equal(operand("isposinf", x, "x"), math.inf)
 
 
 def isneginf(x: Any) -> Tensor:
-    """Whether it is negative infinity, of a Tensor."""
+    """Return whether it is negative infinity, of a Tensor."""
     return arithmetic.equal(operand("isneginf", x, "x"), -math.inf)
 
 
 def signbit(x: Any, dtype: Any = None) -> Tensor:
-    """Whether it is less than 0; TypeError for another dtype than Bool."""
+    """Return whether it is less than 0; raise TypeError for another dtype than Bool."""
     if dtype is not None and checked_dtype("signbit", dtype) is not BOOL:
         raise wrong("signbit", "dtype", "Bool", dtype, TypeError)
     return arithmetic.less(array_like("signbit", x), 0)
 
 
 def logical_not(a: Any, dtype: Any = None) -> Tensor:
-    """Whether it is 0."""
+    """Return whether it is 0."""
     return in_dtype(arithmetic.logical_not(array_like("logical_not", a, "a")), dtype)
 
 
 def logical_and(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Whether neither is 0."""
+    """Return whether neither is 0."""
     return in_dtype(arithmetic.logical_and(*arrays_like("logical_and", x1, x2)), dtype)
 
 
 def logical_or(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Whether one is not 0."""
+    """Return whether one is not 0."""
     return in_dtype(arithmetic.logical_or(*arrays_like("logical_or", x1, x2)), dtype)
 
 
 def logical_xor(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Whether exactly one is not 0, of Tensors."""
+    """Return whether exactly one is not 0, of Tensors."""
     return in_dtype(arithmetic.logical_xor(operand("logical_xor", x1, "x1"), operand("logical_xor", x2, "x2")), dtype)
 
 
@@ -118,7 +118,7 @@ def logical_xor(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def sometrue(a: Any, axis: Any = None, keepdims: Any = False) -> Tensor:
-    """Whether an element over axes is not 0."""
+    """Return whether an element over axes is not 0."""
     if not isinstance(keepdims, int):
         raise wrong("sometrue", "keepdims", "a bool", keepdims, TypeError)
     x = array_like("sometrue", a, "a")
@@ -126,7 +126,7 @@ def sometrue(a: Any, axis: Any = None, keepdims: Any = False) -> Tensor:
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
-    """Whether two arrays have one shape and the same elements; two NaN are the same only if `equal_nan`."""
+    """Return whether two arrays have one shape and the same elements; two NaN are the same only if `equal_nan`."""
     x, y = array_like("array_equal", a1, "a1"), array_like("array_equal", a2, "a2")
     same = flag("array_equal", "equal_nan", equal_nan)
     if x.shape != y.shape:
@@ -138,7 +138,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
 
 
 def array_equiv(a1: Any, a2: Any) -> Tensor:
-    """Whether two arrays broadcast to one shape and have the same elements there."""
+    """Return whether two arrays broadcast to one shape and have the same elements there."""
     x, y = array_like("array_equiv", a1, "a1"), array_like("array_equiv", a2, "a2")
     try:
         broadcast_shapes(x.shape, y.shape)
@@ -148,5 +148,5 @@ def array_equiv(a1: Any, a2: Any) -> Tensor:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether it is a number or a text, no array."""
+    """Return whether it is a number or a text, no array."""
     return isinstance(element, (bool, int, float, complex, str, np.generic)) or getattr(element, "is_run_time_number", False)

@@ -1,6 +1,6 @@
 """Elements chosen: by index, by condition, by the values of a function.
 
-TypeError for what is no array, ValueError for shapes and axes that do not fit.
+Raise TypeError for what is no array, ValueError for shapes and axes that do not fit.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def _inside(op: str, indices: Tensor, length: int, mode: Any, *, negative: bool 
 
 
 def take(a: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
-    """The slices along an axis that the indices name; without one, of the array read row by row.
+    """Return the slices along an axis that the indices name; without one, of the array read row by row.
 
-    mode  for indices out of range: "clip" takes the nearest, "wrap" goes round; NotImplementedError for "raise"
+    mode  for indices out of range: "clip" takes the nearest, "wrap" goes round; raise NotImplementedError for "raise"
     """
     x, places = operand("take", a, "a"), operand("take", indices, "indices")
     if axis is None:
@@ -76,7 +76,7 @@ def choose(a: Any, choices: Any, mode: str = "clip") -> Tensor:
     """For each index the element of that choice at the same place; index and choices broadcast.
 
     choices  a tuple or list of arrays, or one array with the choices along its first axis
-    mode     for indices out of range: "clip" takes the nearest, "wrap" goes round; NotImplementedError for "raise"
+    mode     for indices out of range: "clip" takes the nearest, "wrap" goes round; raise NotImplementedError for "raise"
     """
     index = array_like("choose", a, "a")
     if not index.dtype.is_integer:
@@ -94,7 +94,7 @@ def choose(a: Any, choices: Any, mode: str = "clip") -> Tensor:
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
-    """The coordinates in an array of a shape of elements counted row by row, or column by column where `order` is "F": a tuple.
+    """Return the coordinates in an array of a shape of elements counted row by row, or column by column where `order` is "F": a tuple.
 
     Indices out of range count as the nearest in range; negative ones count from the end.
     """
@@ -115,9 +115,9 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: str = "C") -> Tensor:
-    """The number of each element, counted row by row, from its coordinates along the first axis; Float32, as in MindSpore.
+    """Return the number of each element, counted row by row, from its coordinates along the first axis; Float32, as in MindSpore.
 
-    mode   for coordinates out of range: "clip" takes the nearest, "wrap" goes round; NotImplementedError for "raise"
+    mode   for coordinates out of range: "clip" takes the nearest, "wrap" goes round; raise NotImplementedError for "raise"
     order  "C" counts row by row, "F" column by column
     """
     rows, sizes = array_like("ravel_multi_index", multi_index, "multi_index"), sizes_argument("ravel_multi_index", "dims", dims)
@@ -214,5 +214,5 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Tensor:
 
 
 def array_str(a: Any) -> str:
-    """The array as text, as `str` writes it."""
+    """Return the array as text, as `str` writes it."""
     return str(operand("array_str", a, "a"))

@@ -1,6 +1,6 @@
 """Polynomials, as vectors of their coefficients from the highest power down to the constant.
 
-A number counts as a constant polynomial; ValueError for an array of more than one axis.
+A number counts as a constant polynomial; raise ValueError for an array of more than one axis.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ def _coefficients(op: str, p: Any, argument: str = "p") -> Tensor:
 
 
 def polyadd(a1: Any, a2: Any) -> Tensor:
-    """The sum of two polynomials."""
+    """Return the sum of two polynomials."""
     first, second = joined(_coefficients("polyadd", a1, "a1"), _coefficients("polyadd", a2, "a2"))
     count = max(first.size, second.size)
     return arithmetic.add(*(parts.framed(x, ((count - x.size, 0),), 0) for x in (first, second)))
 
 
 def polysub(a1: Any, a2: Any) -> Tensor:
-    """The difference of two polynomials."""
+    """Return the difference of two polynomials."""
     return polyadd(a1, arithmetic.neg(_coefficients("polysub", a2, "a2")))
 
 
 def polymul(a1: Any, a2: Any) -> Tensor:
-    """The product of two polynomials."""
+    """Return the product of two polynomials."""
     return convolve(_coefficients("polymul", a1, "a1"), _coefficients("polymul", a2, "a2"))
 
 
 def polyval(p: Any, x: Any) -> Tensor:
-    """The values of a polynomial at `x`, by Horner's rule; of integers Float32."""
+    """Return the values of a polynomial at `x`, by Horner's rule; of integers Float32."""
     coefficients, at = _coefficients("polyval", p), array_like("polyval", x)
     coefficients, at = (t if t.dtype.is_float else t.astype(F32) for t in (coefficients, at))
     value = at * 0.0
@@ -55,7 +55,7 @@ def polyval(p: Any, x: Any) -> Tensor:
 
 
 def polyder(p: Any, m: Any = 1) -> Tensor:
-    """The derivative of order `m` of a polynomial."""
+    """Return the derivative of order `m` of a polynomial."""
     x, order = _coefficients("polyder", p), integer("polyder", "m", m)
     if order < 0:
         raise wrong("polyder", "m", "at least 0", order)
@@ -67,7 +67,7 @@ def polyder(p: Any, m: Any = 1) -> Tensor:
 
 
 def polyint(p: Any, m: Any = 1, k: Any = None) -> Tensor:
-    """The integral of order `m` of a polynomial, with the constants `k`: one number, or one for each order, by default 0."""
+    """Return the integral of order `m` of a polynomial, with the constants `k`: one number, or one for each order, by default 0."""
     x, order = _coefficients("polyint", p), integer("polyint", "m", m)
     if order < 0:
         raise wrong("polyint", "m", "at least 0", order)

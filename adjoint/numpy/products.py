@@ -1,6 +1,6 @@
 """Products of vectors and matrices, norms, covariances, convolution of vectors.
 
-TypeError for what is no array, ValueError for shapes that do not fit.
+Raise TypeError for what is no array, ValueError for shapes that do not fit.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = [
 
 
 def dot(a: Any, b: Any) -> Tensor:
-    """The product over the last axis of `a` and the last but one of `b`; of numbers the plain product."""
+    """Return the product over the last axis of `a` and the last but one of `b`; of numbers the plain product."""
     x, y = operand("dot", a, "a"), operand("dot", b, "b")
     return x * y if x.ndim == 0 or y.ndim == 0 else linear.dot(x, y)
 
 
 def inner(a: Any, b: Any) -> Tensor:
-    """The product over the last axes of both; of numbers the plain product."""
+    """Return the product over the last axes of both; of numbers the plain product."""
     return linear.inner(operand("inner", a, "a"), operand("inner", b, "b"))
 
 
@@ -47,12 +47,12 @@ def outer(a: Any, b: Any) -> Tensor:
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
-    """The sum of products over pairs of axes: the last of `a` and the first of `b`, so many; or the axes in two tuples."""
+    """Return the sum of products over pairs of axes: the last of `a` and the first of `b`, so many; or the axes in two tuples."""
     return linear.tensor_dot(operand("tensordot", a, "a"), operand("tensordot", b, "b"), axes)
 
 
 def matmul(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The product of matrices, as `@`: a vector is a row on the left and a column on the right; others broadcast."""
+    """Return the product of matrices, as `@`: a vector is a row on the left and a column on the right; others broadcast."""
     return in_dtype(linear.matmul(operand("matmul", x1, "x1"), operand("matmul", x2, "x2")), dtype)
 
 
@@ -67,7 +67,7 @@ def kron(a: Any, b: Any) -> Tensor:
 
 
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Tensor:
-    """The vector products of vectors of 2 or 3 along an axis of each; of two plane ones the component that stands upright.
+    """Return the vector products of vectors of 2 or 3 along an axis of each; of two plane ones the component that stands upright.
 
     axis  stands for `axisa`, `axisb` and `axisc`, the axis along which the products lie
     """
@@ -89,7 +89,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
 
 
 def matrix_power(a: Any, n: Any) -> Tensor:
-    """The product of `n` copies of square matrices, by squaring; ValueError for fewer than 0."""
+    """Return the product of `n` copies of square matrices, by squaring; raise ValueError for fewer than 0."""
     x, times = array_like("matrix_power", a, "a"), integer("matrix_power", "n", n)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise wrong("matrix_power", "a", "square matrices", x)
@@ -105,7 +105,7 @@ def matrix_power(a: Any, n: Any) -> Tensor:
 
 
 def multi_dot(arrays: Any) -> Tensor:
-    """The product of a chain of matrices, in the order of fewest multiplications; the first and the last may be vectors."""
+    """Return the product of a chain of matrices, in the order of fewest multiplications; the first and the last may be vectors."""
     if isinstance(arrays, (tuple, list)):
         chain = [array_like("multi_dot", x, "arrays") for x in arrays]
     else:
@@ -124,7 +124,7 @@ def multi_dot(arrays: Any) -> Tensor:
 
 
 def _chain_product(chain: list[Tensor]) -> Tensor:
-    """The product in the order of fewest multiplications, by dynamic programming over the lengths of parts of the chain."""
+    """Return the product in the order of fewest multiplications, by dynamic programming over the lengths of parts of the chain."""
     sizes = [chain[0].shape[0], *(x.shape[1] for x in chain)]
     cost = {(i, i): 0 for i in range(len(chain))}
     cut: dict[tuple[int, int], int] = {}
@@ -145,7 +145,7 @@ def _chain_product(chain: list[Tensor]) -> Tensor:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The norm of vectors along one axis or of matrices in two; without an axis, of a vector, a matrix or, without `ord`, any array.
+    """Return the norm of vectors along one axis or of matrices in two; without an axis, of a vector, a matrix or, without `ord`, any array.
 
     ord  of vectors None, a number, inf or -inf; of matrices None, "fro", 1, -1, inf or -inf: see `ops.norm`
 
@@ -198,7 +198,7 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None, aweights: Any = None,
     dtype: Any = None,
 ) -> Tensor:
-    """The covariances of variables, each with each; Float32, or Float64 of such.
+    """Return the covariances of variables, each with each; Float32, or Float64 of such.
 
     m, y      observations: a row for each variable, or a column unless `rowvar`; those of `y` are further variables
     bias      whether sums are divided by the count of observations, not by that less 1; `ddof` is taken off in place of 1, if given
@@ -225,7 +225,7 @@ def cov(
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Tensor:
-    """The correlations of variables, each with each, between -1 and 1: see `cov`."""
+    """Return the correlations of variables, each with each, between -1 and 1: see `cov`."""
     found = cov(x, y, rowvar)
     if found.ndim == 0:
         return in_dtype(found / found, dtype)
@@ -237,7 +237,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> T
 
 
 def _sliding(op: str, line: Tensor, window: Tensor, mode: Any) -> Tensor:
-    """The sums of products of a window with each place along a line that is at least as long."""
+    """Return the sums of products of a window with each place along a line that is at least as long."""
     if mode not in ("full", "same", "valid"):
         raise wrong(op, "mode", "'full', 'same' or 'valid'", repr(mode))
     n = window.size
@@ -256,7 +256,7 @@ def _two_lines(op: str, a: Any, v: Any) -> tuple[Tensor, Tensor]:
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
-    """The sums of products of one vector with the other in opposite order, moved along it.
+    """Return the sums of products of one vector with the other in opposite order, moved along it.
 
     mode  "full": wherever they overlap; "same": as many as the longer has elements; "valid": where they overlap whole
     """
@@ -268,7 +268,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """The sums of products of one vector with the other moved along it, of integers Float32; `mode` as for `convolve`."""
+    """Return the sums of products of one vector with the other moved along it, of integers Float32; `mode` as for `convolve`."""
     x, y = (t if t.dtype.is_float else t.astype(F32) for t in _two_lines("correlate", a, v))
     if x.size >= y.size:
         return _sliding("correlate", x, y, mode)

@@ -25,7 +25,7 @@ __all__ = ["argwhere", "in1d", "intersect1d", "isin", "setdiff1d", "unique"]
 
 
 def unique(x: Any, return_inverse: bool = False) -> Any:
-    """The different elements, in the order in which they first come, in the array read row by row.
+    """Return the different elements, in the order in which they first come, in the array read row by row.
 
     return_inverse  whether the place of each element among them (Int32) is returned too
     """
@@ -46,13 +46,13 @@ def _first_places(line: Tensor) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, A
 
 
 def in1d(ar1: Any, ar2: Any, invert: bool = False) -> Tensor:
-    """Whether each element of `ar1`, read row by row, is one of `ar2`; or is none, if `invert`."""
+    """Return whether each element of `ar1`, read row by row, is one of `ar2`; or is none, if `invert`."""
     line = reshape(array_like("in1d", ar1, "ar1"), (-1,))
     return isin(line, ar2, invert)
 
 
 def isin(element: Any, test_elements: Any, invert: bool = False) -> Tensor:
-    """Whether each element is one of `test_elements`; or is none, if `invert`.  NaN is none."""
+    """Return whether each element is one of `test_elements`; or is none, if `invert`.  NaN is none."""
     x = array_like("isin", element, "element")
     given, known = joined(x, reshape(array_like("isin", test_elements, "test_elements"), (-1,)))
     if known.size == 0:
@@ -68,12 +68,12 @@ def isin(element: Any, test_elements: Any, invert: bool = False) -> Tensor:
 
 
 def argwhere(a: Any) -> Tensor:
-    """The coordinates of the elements that are not 0, Int64[n, rank]."""
+    """Return the coordinates of the elements that are not 0, Int64[n, rank]."""
     return picking.nonzero(array_like("argwhere", a, "a"))
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """The elements of `ar1` that `ar2` lacks: each once and in order, or as they stand if `assume_unique`."""
+    """Return the elements of `ar1` that `ar2` lacks: each once and in order, or as they stand if `assume_unique`."""
     line = reshape(array_like("setdiff1d", ar1, "ar1"), (-1,))
     if not flag("setdiff1d", "assume_unique", assume_unique):
         line = sort(unique(line))[0]
@@ -81,7 +81,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """The elements that both arrays have, each once and in order.
+    """Return the elements that both arrays have, each once and in order.
 
     assume_unique   whether no array has an element twice, which is then not looked at
     return_indices  whether the first places (Int32) in both arrays, read row by row, are returned too

@@ -1,6 +1,6 @@
 """Other forms of the same elements: axes added, removed and exchanged, arrays repeated, turned and rolled.
 
-TypeError for what is no Tensor and for an axis that is no int, ValueError for axes and sizes that do not fit.
+Raise TypeError for what is not a Tensor and for an axis that is not an int, ValueError for axes and sizes that do not fit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def size(a: Any, axis: Any = None) -> int:
-    """The number of elements, or of those along an axis."""
+    """Return the number of elements, or of those along an axis."""
     x = array_like("size", a, "a")
     return x.size if axis is None else x.shape[axis_argument("size", axis, x.ndim)]
 
@@ -36,12 +36,12 @@ def expand_dims(a: Any, axis: Any) -> Tensor:
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
-    """The array without its axes of 1, or without those of `axis` that are 1."""
+    """Return the array without its axes of 1, or without those of `axis` that are 1."""
     return shapes.squeeze(operand("squeeze", a, "a"), axis)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
-    """The axes in another order, reversed if none are named."""
+    """Return the axes in another order, reversed if none are named."""
     x = operand("transpose", a, "a")
     return shapes.transpose(x, tuple(reversed(range(x.ndim))) if axes is None else axes)
 
@@ -52,12 +52,12 @@ def swapaxes(x: Any, axis1: Any, axis2: Any) -> Tensor:
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
-    """The axes `source` moved to the places `destination`; the others keep their order."""
+    """Return the axes `source` moved to the places `destination`; the others keep their order."""
     return shapes.moveaxis(operand("moveaxis", a, "a"), source, destination)
 
 
 def rollaxis(x: Any, axis: Any, start: Any = 0) -> Tensor:
-    """An axis moved before the one that is at `start` now; a `start` of the number of axes is behind the last."""
+    """Return an axis moved before the one that is at `start` now; a `start` of the number of axes is behind the last."""
     given = operand("rollaxis", x, "x")
     along, before = axis_argument("rollaxis", axis, given.ndim), integer("rollaxis", "start", start)
     if not -given.ndim <= before <= given.ndim:
@@ -67,12 +67,12 @@ def rollaxis(x: Any, axis: Any, start: Any = 0) -> Tensor:
 
 
 def reshape(x: Any, new_shape: Any) -> Tensor:
-    """The elements row by row in another shape; one size may be -1, which makes it fit."""
+    """Return the elements row by row in another shape; one size may be -1, which makes it fit."""
     return shapes.reshape(operand("reshape", x, "x"), (new_shape,) if isinstance(new_shape, int) else new_shape)
 
 
 def ravel(x: Any) -> Tensor:
-    """The elements row by row along one axis."""
+    """Return the elements row by row along one axis."""
     return shapes.reshape(operand("ravel", x, "x"), (-1,))
 
 
@@ -105,7 +105,7 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 def broadcast_to(array: Any, shape: Any) -> Tensor:
-    """The elements repeated along new axes and along axes of 1."""
+    """Return the elements repeated along new axes and along axes of 1."""
     return shapes.broadcast_to(operand("broadcast_to", array, "array"), sizes_argument("broadcast_to", "shape", shape))
 
 
@@ -117,7 +117,7 @@ def broadcast_arrays(*args: Any) -> list[Tensor]:
 
 
 def tile(a: Any, reps: Any) -> Tensor:
-    """The array repeated reps[i] times along axis i; a shorter tuple counts from the last axis."""
+    """Return the array repeated reps[i] times along axis i; a shorter tuple counts from the last axis."""
     return shapes.tile(operand("tile", a, "a"), sizes_argument("tile", "reps", reps))
 
 
@@ -130,23 +130,23 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
 
 
 def flip(m: Any, axis: Any = None) -> Tensor:
-    """The elements in opposite order along axes, all of them if none are named."""
+    """Return the elements in opposite order along axes, all of them if none are named."""
     x = operand("flip", m, "m")
     return parts.flip(x, axes_argument("flip", axis, x.ndim)) if x.ndim else x
 
 
 def flipud(m: Any) -> Tensor:
-    """The rows in opposite order."""
+    """Return the rows in opposite order."""
     return flip(m, 0)
 
 
 def fliplr(m: Any) -> Tensor:
-    """The columns in opposite order."""
+    """Return the columns in opposite order."""
     return flip(m, 1)
 
 
 def rot90(a: Any, k: Any = 1, axes: Any = (0, 1)) -> Tensor:
-    """The plane of two axes turned `k` times by 90 degrees, from the first towards the second."""
+    """Return the plane of two axes turned `k` times by 90 degrees, from the first towards the second."""
     x, times = operand("rot90", a, "a"), integer("rot90", "k", k) % 4
     if not isinstance(axes, (tuple, list)):
         raise wrong("rot90", "axes", "a tuple or list of two ints", axes, TypeError)
@@ -163,7 +163,8 @@ def rot90(a: Any, k: Any = 1, axes: Any = (0, 1)) -> Tensor:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
-    """The elements moved along axes by `shift`; what leaves at the end comes in at the beginning.  Without an axis, read row by row."""
+    """Return the elements moved along axes by `shift`; what leaves at the end comes in at the beginning.  Without an axis, read row by row.
+    """
     x = operand("roll", a, "a")
     shifts = sizes_argument("roll", "shift", shift, least=None)
     if axis is None:

@@ -31,68 +31,68 @@ def _angle(op: str, x: Any, argument: str = "x") -> Tensor:
 
 
 def sin(x: Any, dtype: Any = None) -> Tensor:
-    """The sine of a Tensor."""
+    """Return the sine of a Tensor."""
     return in_dtype(arithmetic.sin(_angle("sin", x)), dtype)
 
 
 def cos(x: Any, dtype: Any = None) -> Tensor:
-    """The cosine of a Tensor."""
+    """Return the cosine of a Tensor."""
     return in_dtype(arithmetic.cos(_angle("cos", x)), dtype)
 
 
 def tan(x: Any, dtype: Any = None) -> Tensor:
-    """The tangent of a Tensor."""
+    """Return the tangent of a Tensor."""
     return in_dtype(arithmetic.tan(_angle("tan", x)), dtype)
 
 
 def arcsin(x: Any, dtype: Any = None) -> Tensor:
-    """The angle in -pi/2..pi/2 whose sine this is; NaN beyond -1..1."""
+    """Return the angle in -pi/2..pi/2 whose sine this is; NaN beyond -1..1."""
     return in_dtype(arithmetic.asin(_angle("arcsin", x)), dtype)
 
 
 def arccos(input: Any, dtype: Any = None) -> Tensor:
-    """The angle in 0..pi whose cosine this is; NaN beyond -1..1."""
+    """Return the angle in 0..pi whose cosine this is; NaN beyond -1..1."""
     return in_dtype(arithmetic.acos(_angle("arccos", input, "input")), dtype)
 
 
 def arctan(x: Any, dtype: Any = None) -> Tensor:
-    """The angle in -pi/2..pi/2 whose tangent this is."""
+    """Return the angle in -pi/2..pi/2 whose tangent this is."""
     return in_dtype(arithmetic.atan(_angle("arctan", x)), dtype)
 
 
 def arctan2(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """The angle of the point (x2, x1) in -pi..pi."""
+    """Return the angle of the point (x2, x1) in -pi..pi."""
     return in_dtype(arithmetic.atan2(_angle("arctan2", x1, "x1"), _angle("arctan2", x2, "x2")), dtype)
 
 
 def sinh(x: Any, dtype: Any = None) -> Tensor:
-    """The hyperbolic sine of a Tensor."""
+    """Return the hyperbolic sine of a Tensor."""
     return in_dtype(arithmetic.sinh(_angle("sinh", x)), dtype)
 
 
 def cosh(x: Any, dtype: Any = None) -> Tensor:
-    """The hyperbolic cosine of a Tensor."""
+    """Return the hyperbolic cosine of a Tensor."""
     return in_dtype(arithmetic.cosh(_angle("cosh", x)), dtype)
 
 
 def tanh(x: Any, dtype: Any = None) -> Tensor:
-    """The hyperbolic tangent of a Tensor."""
+    """Return the hyperbolic tangent of a Tensor."""
     return in_dtype(activations.tanh(_angle("tanh", x)), dtype)
 
 
 def arcsinh(x: Any, dtype: Any = None) -> Tensor:
-    """The number whose hyperbolic sine this is: the sign times log1p(a + a**2 / (1 + sqrt(1 + a**2))) of the size a."""
+    """Return the number whose hyperbolic sine this is: the sign times log1p(a + a**2 / (1 + sqrt(1 + a**2))) of the size a."""
     given = _angle("arcsinh", x)
     return in_dtype(inverse_sinh(given), dtype)
 
 
 def arccosh(x: Any, dtype: Any = None) -> Tensor:
-    """The number that is not negative whose hyperbolic cosine this is, log1p(t + sqrt(t * (t + 2))) with t = x - 1; NaN below 1."""
+    """Return the number that is not negative whose hyperbolic cosine this is, log1p(t + sqrt(t * (t + 2))) with t = x - 1; NaN below 1."""
     return in_dtype(inverse_cosh(_angle("arccosh", x)), dtype)
 
 
 def arctanh(x: Any, dtype: Any = None) -> Tensor:
-    """The number whose hyperbolic tangent this is, half of log1p(2 x / (1 - x)); infinite at -1 and 1, NaN beyond."""
+    """Return the number whose hyperbolic tangent this is, half of log1p(2 x / (1 - x)); infinite at -1 and 1, NaN beyond."""
     return in_dtype(inverse_tanh(_angle("arctanh", x)), dtype)
 
 
@@ -164,7 +164,7 @@ def expm1(x: Any, dtype: Any = None) -> Tensor:
 
 
 def log(x: Any, dtype: Any = None) -> Tensor:
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     return in_dtype(arithmetic.log(floating(array_like("log", x))), dtype)
 
 
@@ -174,17 +174,17 @@ def log1p(x: Any, dtype: Any = None) -> Tensor:
 
 
 def log2(x: Any, dtype: Any = None) -> Tensor:
-    """The logarithm to base 2."""
+    """Return the logarithm to base 2."""
     return in_dtype(arithmetic.log2(floating(array_like("log2", x))), dtype)
 
 
 def log10(x: Any, dtype: Any = None) -> Tensor:
-    """The logarithm to base 10."""
+    """Return the logarithm to base 10."""
     return in_dtype(arithmetic.log10(floating(array_like("log10", x))), dtype)
 
 
 def _added(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-    """The larger of two and how far the other lies above it, not positive; 0 for equal infinities.
+    """Return the larger of two and how far the other lies above it, not positive; 0 for equal infinities.
 
     Chosen by a condition, so that derivatives of any order are right where both are equal.
     """
@@ -211,12 +211,12 @@ def logaddexp2(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def sqrt(x: Any, dtype: Any = None) -> Tensor:
-    """The square root."""
+    """Return the square root."""
     return in_dtype(arithmetic.sqrt(array_like("sqrt", x)), dtype)
 
 
 def cbrt(x: Any, dtype: Any = None) -> Tensor:
-    """The cube root, at least Float32."""
+    """Return the cube root, at least Float32."""
     given = array_like("cbrt", x)
     kind = promoted_dtype(given.dtype, F32)
     wide = given.astype(F64, copy=False)

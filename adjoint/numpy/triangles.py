@@ -39,7 +39,7 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = F32) -> Tensor:
 
 
 def identity(n: Any, dtype: Any = F32) -> Tensor:
-    """The unit matrix of `n` rows."""
+    """Return the unit matrix of `n` rows."""
     return eye(n, dtype=dtype)
 
 
@@ -49,7 +49,7 @@ def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = F32) -> Tensor:
 
 
 def _rows(op: str, m: Any) -> Tensor:
-    """An array of matrices; a vector is every row of one."""
+    """Return an array of matrices; a vector is every row of one."""
     x = array_like(op, m, "m")
     if x.ndim == 0:
         raise wrong(op, "m", "of at least 1 dimension", x)
@@ -57,22 +57,22 @@ def _rows(op: str, m: Any) -> Tensor:
 
 
 def tril(m: Any, k: int = 0) -> Tensor:
-    """The matrices in the last two axes up to the diagonal `k`; 0 above."""
+    """Return the matrices in the last two axes up to the diagonal `k`; 0 above."""
     return diagonals.tril(_rows("tril", m), integer("tril", "k", k))
 
 
 def triu(m: Any, k: int = 0) -> Tensor:
-    """The matrices in the last two axes from the diagonal `k` on; 0 below."""
+    """Return the matrices in the last two axes from the diagonal `k` on; 0 below."""
     return diagonals.triu(_rows("triu", m), integer("triu", "k", k))
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The diagonals of the matrices in two axes, along a new last axis."""
+    """Return the diagonals of the matrices in two axes, along a new last axis."""
     return diagonals.diagonal(operand("diagonal", a, "a"), offset, axis1, axis2)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
-    """The sum of the diagonal; of integers as Int64 by default."""
+    """Return the sum of the diagonal; of integers as Int64 by default."""
     to = None if dtype is None else checked_dtype("trace", dtype)
     return operand("trace", a, "a").trace(offset, axis1, axis2, to)
 
@@ -86,7 +86,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
 
 
 def diagflat(v: Any, k: int = 0) -> Tensor:
-    """The matrix with the elements of an array, read row by row, on the diagonal `k`; 0 elsewhere."""
+    """Return the matrix with the elements of an array, read row by row, on the diagonal `k`; 0 elsewhere."""
     x = reshape(operand("diagflat", v, "v"), (-1,))
     above, below = max(0, integer("diagflat", "k", k)), max(0, -k)
     matrix = where(_offsets(x.size, x.size) == 0, x, zeros_like(x))
@@ -94,7 +94,8 @@ def diagflat(v: Any, k: int = 0) -> Tensor:
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
-    """The powers N - 1 to 0 of each element of a vector as a row; 0 to N - 1 if `increasing`.  By default N is the vector's length."""
+    """Return the powers N - 1 to 0 of each element of a vector as a row; 0 to N - 1 if `increasing`.  By default N is the vector's length.
+    """
     column = array_like("vander", x) if isinstance(x, (tuple, list)) else operand("vander", x, "x")
     if column.ndim != 1:
         raise wrong("vander", "x", "of 1 dimension", column)

@@ -1,6 +1,6 @@
 """Windows of `M` weights, Float32: 1 in the middle, falling off to both sides.
 
-A window of at most one number is all ones.  TypeError for an `M` that is no int.
+A window of at most one number is all ones.  Raise TypeError for an `M` that is not an int.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning"]
 
 
 def _window(op: str, M: Any, weight: Callable[[Tensor], Tensor]) -> Tensor:
-    """The weights at `M` even distances from -1 to 1."""
+    """Return the weights at `M` even distances from -1 to 1."""
     count = integer(op, "M", M)
     if count <= 1:
         return ones(max(0, count))
@@ -27,7 +27,7 @@ def _window(op: str, M: Any, weight: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def bartlett(M: Any) -> Tensor:
-    """The triangle 1 - |x|, for x from -1 to 1."""
+    """Return the triangle 1 - |x|, for x from -1 to 1."""
     return _window("bartlett", M, lambda x: 1.0 - abs(x))
 
 

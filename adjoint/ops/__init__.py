@@ -26,7 +26,7 @@ INSTEAD = {
     "BatchISendIRecv": "`mint.distributed.batch_isend_irecv`", "CollectiveScatter": "`mint.distributed.scatter`",
     "CollectiveGather": "`mint.distributed.gather`", "AlltoAllV": "`mint.distributed.all_to_all_single`",
 }
-"""What to write for operators of MindSpore's that are not here."""
+"""What to write instead of operators of MindSpore's that are missing here."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Activations, softmax and dropout.
 
-They take floating point Tensors; `relu` and `leaky_relu` take integers too.  TypeError for anything else.
+They take floating point Tensors; `relu` and `leaky_relu` take integers too.  Raise TypeError for anything else.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _float_operand(op: str, x: Any, argument: str = "input") -> Tensor:
 
 
 def relu(input: Any, inplace: bool = False) -> Tensor:
-    """The element, or 0 where it is negative; the gradient at 0 is 0.
+    """Return the element, or 0 where it is negative; the gradient at 0 is 0.
 
     inplace  write the result into `input`, and return that
     """
@@ -70,14 +70,14 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
 
 
 def relu6(x: Any) -> Tensor:
-    """The element, brought between 0 and 6."""
+    """Return the element, clipped between 0 and 6."""
     x = _float_operand("ReLU6", x, "x")
     six = constant(6.0, x.dtype)
     return where(greater(x, six), six, apply(_RELU, x))
 
 
 def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
-    """The element, or `alpha` times it where it is negative; the gradient at 0 is the mean of both slopes.
+    """Return the element, or `alpha` times it where it is negative; the gradient at 0 is the mean of both slopes.
 
     Beside integers `alpha` is cut to one.
     """
@@ -93,7 +93,8 @@ def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
-    """The element, or `weight` times it where it is negative: one weight, or one for each channel (axis 1); at 0 it is the gradient."""
+    """Return the element, or `weight` times it where it is negative: one weight, or one for each channel (axis 1); at 0 it is the gradient.
+    """
     x, slope = _float_operand("PReLU", input), _float_operand("PReLU", weight, "weight")
     if slope.ndim != 1 or slope.size not in (1, x.shape[1] if x.ndim > 1 else 1):
         raise wrong("PReLU", "weight", "one number, or one for each channel", slope)
@@ -103,7 +104,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
 
 
 def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
-    """The element, or `alpha` * (exp(x) - 1) where it is negative."""
+    """Return the element, or `alpha` * (exp(x) - 1) where it is negative."""
     x = _float_operand("Elu", input_x, "input_x")
     return _exponential(x, number("Elu", "alpha", alpha), 1.0, 1.0)
 
@@ -118,7 +119,7 @@ def _exponential(x: Tensor, alpha: Any, scale: float, inner: float) -> Tensor:
 
 
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
-    """The element, or `alpha` * (exp(x / alpha) - 1) where it is negative."""
+    """Return the element, or `alpha` * (exp(x / alpha) - 1) where it is negative."""
     if number("CeLU", "alpha", alpha) == 0:
         raise wrong("CeLU", "alpha", "other than 0", alpha)
     return _exponential(_float_operand("CeLU", x, "x"), alpha, 1.0, 1.0 / alpha)
@@ -161,7 +162,7 @@ def logsigmoid(x: Any) -> Tensor:
 
 
 def tanh(input: Any) -> Tensor:
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return apply(_TANH, _float_operand("Tanh", input))
 
 
@@ -188,7 +189,7 @@ def mish(x: Any) -> Tensor:
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """The element, brought between the bounds."""
+    """Return the element, clipped between the bounds."""
     low, high = number("HardTanh", "min_val", min_val), number("HardTanh", "max_val", max_val)
     if low > high:
         raise wrong("HardTanh", "min_val", f"at most max_val, {high}", low)
@@ -196,7 +197,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
 
 
 def hardsigmoid(input: Any) -> Tensor:
-    """x / 6 + 1/2, brought between 0 and 1; the gradient at -3 and 3 is 0."""
+    """x / 6 + 1/2, clipped between 0 and 1; the gradient at -3 and 3 is 0."""
     x = _float_operand("HSigmoid", input)
     zero, one, bound = (constant(v, x.dtype) for v in (0.0, 1.0, 3.0))
     return where(less_equal(x, -bound), zero, where(less_equal(bound, x), one, x / 6.0 + 0.5))
@@ -212,13 +213,13 @@ def hardswish(input: Any) -> Tensor:
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    """The element, or 0 where its size is at most `lambd`."""
+    """Return the element, or 0 where its size is at most `lambd`."""
     x = _float_operand("HShrink", input)
     return where(greater(abs(x), real("HShrink", "lambd", lambd)), x, constant(0.0, x.dtype))
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    """The element moved toward 0 by `lambd`, 0 where its size is less."""
+    """Return the element moved toward 0 by `lambd`, 0 where its size is less."""
     x, width = _float_operand("SoftShrink", input), real("SoftShrink", "lambd", lambd)
     zero = constant(0.0, x.dtype)
     return where(greater(x, width), x - width, where(less(x, -width), x + width, zero))
@@ -231,13 +232,13 @@ def tanhshrink(input: Any) -> Tensor:
 
 
 def threshold(input: Any, thr: float, value: float) -> Tensor:
-    """The element, or `value` where it is at most `thr`."""
+    """Return the element, or `value` where it is at most `thr`."""
     x = operand("Threshold", input)
     return where(greater(x, number("Threshold", "thr", thr)), x, filler("Threshold", "value", value, x.dtype))
 
 
 def glu(x: Any, axis: int = -1) -> Tensor:
-    """The first half along an axis times the sigmoid of the second."""
+    """Return the first half along an axis times the sigmoid of the second."""
     x = _float_operand("GLU", x, "x")
     place = axis_argument("GLU", axis, x.ndim)
     if x.ndim == 0 or x.shape[place] % 2:
@@ -269,7 +270,7 @@ def softmax(input: Any, axis: int = -1, *, dtype: DType | None = None) -> Tensor
 
 
 def log_softmax(logits: Any, axis: int = -1) -> Tensor:
-    """The logarithm of `softmax`, without its rounding."""
+    """Return the logarithm of `softmax`, without its rounding."""
     return _softmax(along.LogSoftmax, "LogSoftmax", logits, axis, None, "logits")
 
 

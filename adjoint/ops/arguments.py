@@ -40,7 +40,7 @@ class ArgumentMistake(ValueError, RuntimeError):
 
 
 def wrong(op: Op | str, argument: str, expected: str, got: object, kind: Callable[[str], Exception] = ValueError) -> Exception:
-    """The exception for a bad argument."""
+    """Return the exception for a bad argument."""
     return mistake(op, argument, expected, got.type if isinstance(got, Tensor) else got, kind)
 
 
@@ -52,13 +52,13 @@ def operand(op: Op | str, x: Any, argument: str = "input") -> Tensor:
 
 
 def check_memory(op: str, what: str, nbytes: float) -> None:
-    """MemoryError where so many bytes are more than this machine has."""
+    """Raise MemoryError where so many bytes are more than this machine has."""
     if nbytes > physical_memory():
         raise MemoryError(f"For '{op}', {what} would take {nbytes} bytes, but this machine has {physical_memory()}.")
 
 
 def tensors_argument(op: Op | str, argument: str, tensors: Any) -> tuple[Tensor, ...]:
-    """A non-empty tuple or list of Tensors, as a tuple."""
+    """Return a non-empty tuple or list of Tensors, as a tuple."""
     if not isinstance(tensors, (tuple, list)) or not all(isinstance(x, Tensor) for x in tensors):
         got = f"a {type(tensors).__name__} of {[type(x).__name__ for x in tensors]}" if isinstance(tensors, (tuple, list)) else tensors
         raise wrong(op, argument, "a tuple or list of Tensors", got, TypeError)
@@ -84,7 +84,7 @@ def roomy(x: Tensor) -> Tensor:
 
 
 def integer(op: Op | str, argument: str, value: Any) -> int:
-    """A Python int; integers of NumPy and integer Tensors of one element count as such, bools do not."""
+    """Return a Python int; integers of NumPy and integer Tensors of one element count as such, bools do not."""
     if isinstance(value, (bool, np.bool_)):
         raise wrong(op, argument, "an int", f"{value} of type bool", TypeError)
     try:
@@ -94,7 +94,7 @@ def integer(op: Op | str, argument: str, value: Any) -> int:
 
 
 def whole(op: Op | str, argument: str, value: Any) -> int:
-    """A Python int that a kernel can take: one of 64 bits."""
+    """Return a Python int that a kernel can take: one of 64 bits."""
     found = integer(op, argument, value)
     if not -(2**63) <= found < 2**63:
         raise wrong(op, argument, "an int of 64 bits", found)
@@ -102,7 +102,7 @@ def whole(op: Op | str, argument: str, value: Any) -> int:
 
 
 def seed_argument(op: Op | str, seed: Any) -> int | None:
-    """A seed of an operator's own, or None for the global one."""
+    """Return a seed of an operator's own, or None for the global one."""
     if seed is None:
         return None
     if not 0 <= (chosen := integer(op, "seed", seed)) < 2**63:
@@ -111,19 +111,19 @@ def seed_argument(op: Op | str, seed: Any) -> int | None:
 
 
 def real(op: Op | str, argument: str, value: Any) -> float:
-    """A number known now, as a float; ValueError for an int beyond those."""
+    """Return a number known now, as a float; raise ValueError for an int beyond those."""
     return float_of(op if isinstance(op, str) else type(op).__name__, argument, number(op, argument, value))
 
 
 def float_only(op: Op | str, argument: str, value: Any) -> float:
-    """A Python float; an int is a TypeError, as it is in MindSpore."""
+    """Return a Python float; an int is a TypeError, as it is in MindSpore."""
     if isinstance(value, float):
         return value
     raise wrong(op, argument, "a float", value if not isinstance(value, str) else repr(value), TypeError)
 
 
 def number(op: Op | str, argument: str, value: Any) -> Any:
-    """A Python number; in a graph it may be one that is known when the graph runs."""
+    """Return a Python number; in a graph it may be one that is known when the graph runs."""
     if isinstance(value, (bool, int, float)) or is_run_time_number(value):
         return value
     if isinstance(value, (np.bool_, np.integer, np.floating)) or (isinstance(value, Tensor) and value.size == 1):
@@ -132,7 +132,7 @@ def number(op: Op | str, argument: str, value: Any) -> Any:
 
 
 def filler(op: Op | str, argument: str, value: Any, dtype: DType) -> Tensor:
-    """A number as a tensor of a dtype, TypeError when that cannot hold it."""
+    """Return a number as a tensor of a dtype, TypeError when that cannot hold it."""
     found = number(op, argument, value)
     if getattr(found, "python_type", type(found)) is float and not dtype.is_float:
         raise wrong(op, argument, f"an int, which a tensor of {dtype} can hold", found, TypeError)
@@ -142,7 +142,7 @@ def filler(op: Op | str, argument: str, value: Any, dtype: DType) -> Tensor:
 
 
 def flag(op: Op | str, argument: str, value: Any) -> bool:
-    """A bool."""
+    """Return a bool."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     raise wrong(op, argument, "a bool", value if not isinstance(value, str) else repr(value), TypeError)
@@ -158,7 +158,7 @@ def choice(op: Op | str, argument: str, value: Any, allowed: Sequence[str]) -> s
 
 
 def channels_first(op: Op | str, data_format: Any) -> str:
-    """The argument 'data_format' of what takes images [n, c, h, w] alone: "NCHW", written large or small."""
+    """Return the argument 'data_format' of what takes images [n, c, h, w] alone: "NCHW", written large or small."""
     if isinstance(data_format, str) and data_format.upper() == "NHWC":
         raise wrong(op, "data_format", "'NCHW'", "'NHWC': bring the channels to axis 1 before, with `ops.transpose(x, (0, 3, 1, 2))`, "
                     "and back behind, with `ops.transpose(y, (0, 2, 3, 1))`")
@@ -166,7 +166,7 @@ def channels_first(op: Op | str, data_format: Any) -> str:
 
 
 def axis_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") -> int:
-    """An axis as a number in 0..rank-1; a tensor without dimensions has the axes -1 and 0, as in MindSpore."""
+    """Return an axis as a number in 0..rank-1; a tensor without dimensions has the axes -1 and 0, as in MindSpore."""
     place = integer(op, argument, axis)
     bound = max(rank, 1)
     if not -bound <= place < bound:
@@ -183,7 +183,7 @@ def only(op: Op | str, argument: str, value: Any, *, least: int = 0) -> int:
 
 
 def dimension(op: Op | str, axis: Any, x: Tensor, argument: str = "axis", tensor: str = "input") -> int:
-    """An axis of a tensor that has at least one."""
+    """Return an axis of a tensor that has at least one."""
     if not x.ndim:
         raise wrong(op, tensor, "of at least 1 dimension", x, ArgumentMistake)
     return axis_argument(op, axis, x.ndim, argument)
@@ -207,7 +207,7 @@ def axes_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") ->
 
 
 def sizes_argument(op: Op | str, argument: str, value: Any, *, least: int | None = 0) -> tuple[int, ...]:
-    """A shape: a tuple or list of ints, one int, or an integer Tensor.  Sizes are at least `least`, if that is given."""
+    """Return a shape: a tuple or list of ints, one int, or an integer Tensor.  Sizes are at least `least`, if that is given."""
     if isinstance(value, Tensor):
         if value.dtype.is_float or value.ndim > 1:
             raise wrong(op, argument, "a tuple of ints", value, TypeError)
@@ -239,7 +239,7 @@ def pair(op: Op | str, argument: str, value: Any, *, least: int = 1) -> tuple[in
 
 
 def dtype_or(op: Op | str, dtype: Any, default: DType) -> DType:
-    """A DType argument, or the default where it is None."""
+    """Return a DType argument, or the default where it is None."""
     if dtype is None:
         return default
     try:

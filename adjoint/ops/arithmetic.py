@@ -90,7 +90,7 @@ def _cut_quotient(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _as_number(x: Any, beside: Any) -> Any:
-    """A tensor without dimensions beside one that has some, in the other's dtype if that holds such numbers."""
+    """Return a tensor without dimensions beside one that has some, in the other's dtype if that holds such numbers."""
     if not (isinstance(x, Tensor) and isinstance(beside, Tensor) and x.ndim == 0 and beside.ndim) or x.dtype is beside.dtype:
         return x
     kept = beside.dtype.is_float or (x.dtype.is_integer and beside.dtype.is_integer) or x.dtype is BOOL
@@ -103,12 +103,12 @@ def true_divide(dividend: Any, divisor: Any) -> Tensor:
 
 
 def floor_div(x: Any, y: Any) -> Tensor:
-    """The largest whole number not above x / y."""
+    """Return the largest whole number not above x / y."""
     return binary(_FLOOR_DIV, x, y)
 
 
 def floor_divide(input: Any, other: Any) -> Tensor:
-    """The largest whole number not above input / other."""
+    """Return the largest whole number not above input / other."""
     return binary(_FLOOR_DIV, input, other)
 
 
@@ -146,12 +146,12 @@ def pow(input: Any, exponent: Any) -> Tensor:
 
 
 def maximum(input: Any, other: Any) -> Tensor:
-    """The larger of two; NaN if one is.  At a tie the gradient is halved between them."""
+    """Return the larger of two; NaN if one is.  At a tie the gradient is halved between them."""
     return binary(_MAXIMUM, input, other)
 
 
 def minimum(input: Any, other: Any) -> Tensor:
-    """The smaller of two; NaN if one is.  At a tie the gradient is halved between them."""
+    """Return the smaller of two; NaN if one is.  At a tie the gradient is halved between them."""
     return binary(_MINIMUM, input, other)
 
 
@@ -187,7 +187,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
 
 
 def addn(x: Any) -> Tensor:
-    """The sum of a list of tensors of one shape and dtype, added from the left."""
+    """Return the sum of a list of tensors of one shape and dtype, added from the left."""
     if isinstance(x, Tensor):
         return x
     if not isinstance(x, (tuple, list)) or not x:
@@ -235,7 +235,7 @@ def not_equal(input: Any, other: Any) -> Tensor:
 
 
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether |input - other| <= atol + rtol * |other|; equal infinities are close, two NaN only if `equal_nan`."""
+    """Return whether |input - other| <= atol + rtol * |other|; equal infinities are close, two NaN only if `equal_nan`."""
     def is_close(first: Tensor, second: Tensor) -> Tensor:
         near = logical_and(isfinite(second), _distance(first, second) <= binary(_ADD, abs(_measured(second)) * rtol, atol))
         close = logical_or(near, equal(first, second))
@@ -269,42 +269,42 @@ def _truth(op: str, argument: str, x: Any) -> Tensor:
 
 
 def logical_and(input: Any, other: Any) -> Tensor:
-    """Whether both are true; numbers are true unless 0."""
+    """Return whether both are true; numbers are true unless 0."""
     return apply(_AND, _truth("LogicalAnd", "input", input), _truth("LogicalAnd", "other", other))
 
 
 def logical_or(input: Any, other: Any) -> Tensor:
-    """Whether one is true; numbers are true unless 0."""
+    """Return whether one is true; numbers are true unless 0."""
     return apply(_OR, _truth("LogicalOr", "input", input), _truth("LogicalOr", "other", other))
 
 
 def logical_xor(input: Any, other: Any) -> Tensor:
-    """Whether exactly one is true; numbers are true unless 0."""
+    """Return whether exactly one is true; numbers are true unless 0."""
     return apply(_XOR, _truth("LogicalXor", "input", input), _truth("LogicalXor", "other", other))
 
 
 def logical_not(input: Any) -> Tensor:
-    """Whether it is false; numbers are true unless 0."""
+    """Return whether it is false; numbers are true unless 0."""
     return apply(_NOT, _truth("LogicalNot", "input", input))
 
 
 def bitwise_and(input: Any, other: Any) -> Tensor:
-    """The bits that both have, of integers or bools."""
+    """Return the bits that both have, of integers or bools."""
     return operand("BitwiseAnd", input) & other
 
 
 def bitwise_or(input: Any, other: Any) -> Tensor:
-    """The bits that one has, of integers or bools."""
+    """Return the bits that one has, of integers or bools."""
     return operand("BitwiseOr", input) | other
 
 
 def bitwise_xor(input: Any, other: Any) -> Tensor:
-    """The bits that exactly one has, of integers or bools."""
+    """Return the bits that exactly one has, of integers or bools."""
     return operand("BitwiseXor", input) ^ other
 
 
 def invert(x: Any) -> Tensor:
-    """The other bits, of integers or bools."""
+    """Return the other bits, of integers or bools."""
     given = operand("Invert", x, "x")
     return apply(ew.LogicalNot() if given.dtype is BOOL else ew.BitwiseNot(), given)
 
@@ -318,7 +318,7 @@ def neg(input: Any) -> Tensor:
 
 
 def abs(input: Any) -> Tensor:
-    """The size without the sign."""
+    """Return the size without the sign."""
     x = operand(_ABS, input)
     return apply(_IDENTITY if x.dtype is BOOL else _ABS, x)
 
@@ -334,7 +334,7 @@ def square(input: Any) -> Tensor:
 
 
 def sqrt(x: Any) -> Tensor:
-    """The square root; of integers in Float32."""
+    """Return the square root; of integers in Float32."""
     return apply(_SQRT, floating(operand(_SQRT, x, "x")))
 
 
@@ -349,17 +349,17 @@ def reciprocal(input: Any) -> Tensor:
 
 
 def floor(input: Any) -> Tensor:
-    """The largest whole number not above it."""
+    """Return the largest whole number not above it."""
     return apply(_FLOOR, operand(_FLOOR, input))
 
 
 def ceil(input: Any) -> Tensor:
-    """The smallest whole number not below it."""
+    """Return the smallest whole number not below it."""
     return apply(_CEIL, operand(_CEIL, input))
 
 
 def round(input: Any, *, decimals: int = 0) -> Tensor:
-    """The nearest number of so many decimals, the even one of two."""
+    """Return the nearest number of so many decimals, the even one of two."""
     x = operand(_ROUND, input)
     places = integer(_ROUND, "decimals", decimals)
     if not -300 <= places <= 300:
@@ -370,7 +370,7 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
 
 
 def trunc(input: Any) -> Tensor:
-    """The next whole number toward zero."""
+    """Return the next whole number toward zero."""
     x = operand("Trunc", input)
     if not x.dtype.is_float:
         return apply(_IDENTITY, x)
@@ -393,7 +393,7 @@ def expm1(input: Any) -> Tensor:
 
 
 def log(input: Any) -> Tensor:
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     return apply(_LOG, operand(_LOG, input))
 
 
@@ -403,62 +403,62 @@ def log1p(input: Any) -> Tensor:
 
 
 def log2(input: Any) -> Tensor:
-    """The logarithm to base 2."""
+    """Return the logarithm to base 2."""
     return apply(_LOG2, operand(_LOG2, input))
 
 
 def log10(input: Any) -> Tensor:
-    """The logarithm to base 10."""
+    """Return the logarithm to base 10."""
     return apply(_LOG10, operand(_LOG10, input))
 
 
 def sin(input: Any) -> Tensor:
-    """The sine of radians."""
+    """Return the sine of radians."""
     return apply(_SIN, operand(_SIN, input))
 
 
 def asin(input: Any) -> Tensor:
-    """The angle in -pi/2..pi/2 whose sine this is; NaN beyond -1..1."""
+    """Return the angle in -pi/2..pi/2 whose sine this is; NaN beyond -1..1."""
     return apply(_ASIN, operand(_ASIN, input))
 
 
 def acos(input: Any) -> Tensor:
-    """The angle in 0..pi whose cosine this is; NaN beyond -1..1."""
+    """Return the angle in 0..pi whose cosine this is; NaN beyond -1..1."""
     return apply(_ACOS, operand(_ACOS, input))
 
 
 def atan(input: Any) -> Tensor:
-    """The angle in -pi/2..pi/2 whose tangent this is."""
+    """Return the angle in -pi/2..pi/2 whose tangent this is."""
     return apply(_ATAN, operand(_ATAN, input))
 
 
 def atan2(input: Any, other: Any) -> Tensor:
-    """The angle of the point (other, input) in -pi..pi."""
+    """Return the angle of the point (other, input) in -pi..pi."""
     return binary(_ATAN2, input, other)
 
 
 def cos(input: Any) -> Tensor:
-    """The cosine of radians."""
+    """Return the cosine of radians."""
     return apply(_COS, operand(_COS, input))
 
 
 def tan(input: Any) -> Tensor:
-    """The tangent of radians."""
+    """Return the tangent of radians."""
     return apply(_TAN, operand(_TAN, input))
 
 
 def sinh(input: Any) -> Tensor:
-    """The hyperbolic sine."""
+    """Return the hyperbolic sine."""
     return apply(_SINH, operand(_SINH, input))
 
 
 def cosh(input: Any) -> Tensor:
-    """The hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
     return apply(_COSH, operand(_COSH, input))
 
 
 def erf(input: Any) -> Tensor:
-    """The error function."""
+    """Return the error function."""
     return apply(_ERF, operand(_ERF, input))
 
 
@@ -468,19 +468,19 @@ def erfc(input: Any) -> Tensor:
 
 
 def isnan(input: Any) -> Tensor:
-    """Whether it is NaN."""
+    """Return whether it is NaN."""
     x = operand("IsNan", input)
     return apply(ew.IsNan(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
 
 
 def isinf(input: Any) -> Tensor:
-    """Whether it is infinite."""
+    """Return whether it is infinite."""
     x = operand("IsInf", input)
     return apply(ew.IsInf(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
 
 
 def isfinite(input: Any) -> Tensor:
-    """Whether it is neither infinite nor NaN."""
+    """Return whether it is neither infinite nor NaN."""
     x = operand("IsFinite", input)
     return apply(ew.IsFinite(), x) if x.dtype.is_float else apply(_EQUAL, x, x)
 
@@ -506,12 +506,12 @@ def identity(x: Any) -> Any:
 
 
 def depend(value: Any, expr: Any) -> Any:
-    """The value; `expr`, an argument, has been computed before.  Effects run in the order in which they are written anyway."""
+    """Return the value; `expr`, an argument, has been computed before.  Effects run in the order in which they are written anyway."""
     return value
 
 
 def stop_gradient(value: Any) -> Any:
-    """The value, through which no gradient flows; tensors inside tuples and lists likewise, anything else as it is."""
+    """Return the value, through which no gradient flows; tensors inside tuples and lists likewise, anything else as it is."""
     if isinstance(value, Tensor):
         stopped = apply(_STOP, value)
         stopped.requires_grad = False  # a hook on it would never run: registering one is an error
@@ -522,7 +522,7 @@ def stop_gradient(value: Any) -> Any:
 
 
 def cast(input: Any, dtype: Any) -> Tensor:
-    """The numbers in another dtype; `input` is a Tensor or a number, `dtype` one of adjoint's."""
+    """Return the numbers in another dtype; `input` is a Tensor or a number, `dtype` one of adjoint's."""
     if not isinstance(dtype, DType):
         raise wrong("Cast", "dtype", "a dtype such as float32", repr(dtype), TypeError)
     if isinstance(input, (bool, int, float)):
@@ -581,7 +581,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """Each element, `min` where it is below and `max` where it is above; `max` where `min` is above `max`.
 
     The gradient is that of the input from `min` to `max`, both included, and of the bound outside.  Bounds are numbers or
-    Tensors; ValueError when both are None.
+    Tensors; raise ValueError when both are None.
     """
     if min is None and max is None:
         raise ValueError("For 'Clamp', at least one of 'min' and 'max' must not be None.")
@@ -602,7 +602,7 @@ def clip(input: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
-    """Each element brought between the bounds, in its own dtype; where it is equal to one, half the gradient is that bound's.
+    """Each element clipped between the bounds, in its own dtype; where it is equal to one, half the gradient is that bound's.
 
     ValueError when both bounds are None.
     """

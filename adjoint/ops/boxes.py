@@ -42,13 +42,13 @@ def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:
 
 
 def check_mode(mode: Any) -> None:
-    """KeyError for what is no mode of `iou`."""
+    """Raise KeyError for what is no mode of `iou`."""
     if not isinstance(mode, str) or mode not in ("iou", "iof"):
         raise wrong("IOU", "mode", "'iou' or 'iof'", repr(mode), KeyError)
 
 
 def _areas(rows: Tensor, columns: Tensor, margin: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The areas of what boxes [m, 4] and [n, 4] have in common, [m, n], and their own, [m, 1] and [n]."""
+    """Return the areas of what boxes [m, 4] and [n, 4] have in common, [m, n], and their own, [m, 1] and [n]."""
     first = [narrow(rows, 1, i, 1) for i in range(4)]
     second = [reshape(narrow(columns, 1, i, 1), (-1,)) for i in range(4)]
     sides = [maximum(minimum(first[i + 2], second[i + 2]) - maximum(first[i], second[i]) + margin, 0.0) for i in (0, 1)]

@@ -31,7 +31,7 @@ class ReduceOp:
 
 
 def all_reduced(name: str, tensors: tuple[Tensor, ...], op: str, group: str) -> tuple[Tensor, ...]:
-    """The reductions of several tensors, in few messages; `name` is the operator's."""
+    """Return the reductions of several tensors, in few messages; `name` is the operator's."""
     members(name, group)
     if not tensors:
         return ()
@@ -52,7 +52,7 @@ def _reduction(name: str, op: Any) -> str:
 
 
 def _root(name: str, argument: str, root: int, group: str) -> tuple[int, ...]:
-    """The ranks of the group; ValueError when it has no process of the number `root`."""
+    """Return the ranks of the group; raise ValueError when it has no process of the number `root`."""
     ranks = members(name, group)
     if not 0 <= root < len(ranks):
         raise wrong(name, argument, f"the number of one of the {len(ranks)} processes, from 0", root)
@@ -66,7 +66,7 @@ class AllReduce(Primitive):
     group  the group's name
 
     Gradient: of a sum the sum of the processes' gradients, of an average the average; of the largest and smallest the sum, where this
-    process has the number that was taken; of a product as long as no factor is 0.  TypeError for bools, and integers to be averaged.
+    process has the number that was taken; of a product as long as no factor is 0.  Raise TypeError for bools, and integers to be averaged.
     """
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = WORLD):

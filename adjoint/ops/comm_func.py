@@ -33,19 +33,19 @@ def _reduction(name: str, op: Any) -> str:
 
 
 def _number(name: str, argument: str, rank: Any, group: str) -> int:
-    """The number in a group of the process with a global rank."""
+    """Return the number in a group of the process with a global rank."""
     found = integer(name, argument, rank)
     return get_group_rank_from_world_rank(found, group) if is_initialized() else found
 
 
 def all_reduce(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> tuple[Tensor, CommHandle | None]:
-    """The reduction over the processes, as `ops.AllReduce`, and a handle, None without `async_op`."""
+    """Return the reduction over the processes, as `ops.AllReduce`, and a handle, None without `async_op`."""
     made = collectives.AllReduce(_reduction("all_reduce", op), group)(operand("all_reduce", tensor, "tensor"))
     return _with_handle("all_reduce", made, async_op)
 
 
 def all_gather_into_tensor(tensor: Any, group: str = WORLD, async_op: bool = False) -> tuple[Tensor, CommHandle | None]:
-    """The tensors of all processes one behind the other, as `ops.AllGather`, and a handle, None without `async_op`."""
+    """Return the tensors of all processes one behind the other, as `ops.AllGather`, and a handle, None without `async_op`."""
     made = collectives.AllGather(group)(operand("all_gather_into_tensor", tensor, "tensor"))
     return _with_handle("all_gather_into_tensor", made, async_op)
 
@@ -58,13 +58,13 @@ def reduce_scatter_tensor(tensor: Any, op: str = "sum", group: str = WORLD, asyn
 
 
 def reduce(tensor: Any, dst: int, op: str = "sum", group: str = WORLD) -> Tensor:
-    """The reduction in the process of the rank `dst`, zeros in the others, as `ops.Reduce`."""
+    """Return the reduction in the process of the rank `dst`, zeros in the others, as `ops.Reduce`."""
     x = operand("reduce", tensor, "tensor")
     return collectives.Reduce(_number("reduce", "dst", dst, group), _reduction("reduce", op), group)(x)
 
 
 def broadcast(tensor: Any, src: int = 0, group: str = WORLD) -> Tensor:
-    """The tensor of the process of the rank `src`, as `ops.Broadcast`."""
+    """Return the tensor of the process of the rank `src`, as `ops.Broadcast`."""
     x = operand("broadcast", tensor, "tensor")
     return collectives.Broadcast(_number("broadcast", "src", src, group), group)(x)
 

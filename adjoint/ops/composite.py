@@ -30,7 +30,7 @@ class MultitypeFuncGraph:
 
     Types are named "Tensor", "Number", "Bool", "Int", "Float", "String", "Tuple", "List", "Function", "None", "Float32",
     "Tensor[Float32]", or given as dtypes (of numbers: Python's are Bool, Int64 and Float64), as `TensorType(float32)`, `tensor_type`,
-    `number` and their like, or as Python types.  The first body whose types fit is called; ValueError if there is none.
+    `number` and their like, or as Python types.  The first body whose types fit is called; raise ValueError if there is none.
     """
 
     def __init__(self, name: str, read_value: bool = False):
@@ -110,7 +110,7 @@ class Map(HyperMap):
 
 
 def partial(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """The function with its first arguments given, and some by their names."""
+    """Return the function with its first arguments given, and some by their names."""
     if not callable(func):
         raise wrong("Partial", "func", "a function", func, TypeError)
     return functools.partial(func, *args, **kwargs)

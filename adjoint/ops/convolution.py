@@ -31,7 +31,7 @@ def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tupl
 
 
 def sides_of(padding: Pairs | str, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Pairs:
-    """The padding before and after along both axes."""
+    """Return the padding before and after along both axes."""
     if not isinstance(padding, str):
         return padding
     if padding == "valid":
@@ -64,7 +64,7 @@ def image_gradient(
     op: str, ct: Tensor, kernel: Tensor, image: tuple[int, ...], *, stride: tuple[int, int], padding: Pairs | str,
     dilation: tuple[int, int], groups: int,
 ) -> Tensor:
-    """The gradient of a convolution by its images, which have the shape `image`."""
+    """Return the gradient of a convolution by its images, which have the shape `image`."""
     if len(image) != 4 or kernel.ndim != 4:
         raise wrong(op, "input_size" if kernel.ndim == 4 else "weight", "of 4 dimensions", image if kernel.ndim == 4 else kernel)
     sides = sides_of(padding, image[2:], kernel.shape[2:], stride, dilation)
@@ -75,7 +75,7 @@ def transposed(
     op: str, x: Any, weight: Any, *, stride: tuple[int, int], padding: Pairs | str, dilation: tuple[int, int], groups: int,
     longer: tuple[int, int] = (0, 0),
 ) -> Tensor:
-    """The transpose of a convolution: of [n, c, h, w] with [c, out / groups, kh, kw].
+    """Return the transpose of a convolution: of [n, c, h, w] with [c, out / groups, kh, kw].
 
     padding  "same": results of size * stride; "valid": as far as the kernels reach, and size * stride at least; or how much is cut off,
              (top, bottom), (left, right)
@@ -115,7 +115,7 @@ def transposed_axis(
 
 
 def padding_argument(op: str, pad_mode: Any, padding: Any) -> Pairs | str:
-    """The padding that `pad_mode` and `padding` ask for together."""
+    """Return the padding that `pad_mode` and `padding` ask for together."""
     mode = choice(op, "pad_mode", pad_mode, ("valid", "same", "pad"))
     widths = sizes_argument(op, "padding", padding)
     match widths:
@@ -174,7 +174,7 @@ def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of `conv2d`: of images [n, c, h, w] with kernels [c, out / groups, kh, kw], and a bias for each output.
+    """Return the transpose of `conv2d`: of images [n, c, h, w] with kernels [c, out / groups, kh, kw], and a bias for each output.
 
     padding         rows and columns cut off on each side
     output_padding  rows and columns more at the end; less than stride or dilation
@@ -206,7 +206,7 @@ def _volume_and_kernel(op: str, x: Any, weight: Any) -> tuple[Tensor, Tensor]:
 
 
 def sides_of_volume(padding: Sides | str, size: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes = (1, 1, 1)) -> Sides:
-    """The padding before and after along the three axes."""
+    """Return the padding before and after along the three axes."""
     if padding == "same":
         return tuple(same_padding(*sizes) for sizes in zip(size, kernel, stride, dilation, strict=True))
     return ((0, 0),) * 3 if isinstance(padding, str) else padding
@@ -238,7 +238,8 @@ def volume_convolution(
 def transposed_volume_convolution(
     op: str, x: Any, weight: Any, *, stride: Sizes, padding: Sides | str, dilation: Sizes, groups: int, longer: Sizes = (0, 0, 0)
 ) -> Tensor:
-    """The transpose of `volume_convolution`: of [n, c, d, h, w] with [c, out / groups, kd, kh, kw]; the rest is as for `transposed`."""
+    """Return the transpose of `volume_convolution`: of [n, c, d, h, w] with [c, out / groups, kd, kh, kw]; the rest is as for `transposed`.
+    """
     volume, kernel = _volume_and_kernel(op, x, weight)
     if groups < 1 or kernel.shape[0] != volume.shape[1] or volume.shape[1] % groups:
         raise wrong(op, "weight", f"of {volume.shape[1]} inputs in {groups} groups", kernel, ArgumentMistake)
@@ -273,7 +274,7 @@ def three(op: str, argument: str, value: Any, *, least: int = 1) -> Sizes:
 
 
 def volume_padding(op: str, pad_mode: Any, padding: Any) -> Sides | str:
-    """The padding that `pad_mode` and `padding` ask for together: one int, three, or six, (head, tail, top, bottom, left, right)."""
+    """Return the padding that `pad_mode` and `padding` ask for together: one int, three, or six, (head, tail, top, bottom, left, right)."""
     mode = choice(op, "pad_mode", pad_mode, ("valid", "same", "pad"))
     widths = sizes_argument(op, "padding", padding)
     if len(widths) not in (1, 3, 6):

@@ -1,6 +1,6 @@
 """New tensors: filled, counted, drawn up from patterns.
 
-A shape is an int, or a tuple or list of ints, or an integer Tensor.  TypeError and ValueError for what is none.  A tensor
+A shape is an int, or a tuple or list of ints, or an integer Tensor.  Raise TypeError and ValueError for what is none.  A tensor
 that the machine has no memory for is a MemoryError that says how much was asked for.
 """
 
@@ -39,12 +39,12 @@ def filled(op: str, sizes: tuple[int, ...], value: Any, dtype: DType) -> Tensor:
 
 
 def zeros(size: Any, dtype: DType | None = None) -> Tensor:
-    """Zeros; Float32 unless told otherwise."""
+    """Zeros; Float32 by default."""
     return filled("Zeros", sizes_argument("Zeros", "size", size), 0, dtype_or("Zeros", dtype, F32))
 
 
 def ones(shape: Any, dtype: DType | None = None) -> Tensor:
-    """Ones; Float32 unless told otherwise."""
+    """Ones; Float32 by default."""
     return filled("Ones", sizes_argument("Ones", "shape", shape), 1, dtype_or("Ones", dtype, F32))
 
 
@@ -87,7 +87,7 @@ def full_like(input: Any, fill_value: Any, *, dtype: DType | None = None) -> Ten
 
 
 def _bound(op: str, argument: str, value: Any) -> bool | int | float:
-    """A Python number; ValueError for an int of more than 64 bits."""
+    """Return a Python number; raise ValueError for an int of more than 64 bits."""
     found = number(op, argument, value)
     return whole(op, argument, found) if type(found) is int else found
 
@@ -111,7 +111,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | Non
 
 
 def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
-    """Numbers from `start` up to and without `end`, `step` apart; ValueError when there are more than `maxlen`."""
+    """Numbers from `start` up to and without `end`, `step` apart; raise ValueError when there are more than `maxlen`."""
     found = arange(start, end, step, dtype=start.dtype if isinstance(start, Tensor) else None)
     if found.size > integer("Range", "maxlen", maxlen):
         raise wrong("Range", "maxlen", f"at least the {found.size} elements", maxlen)
@@ -131,7 +131,7 @@ def linspace(start: Any, end: Any, steps: Any) -> Tensor:
 
 
 def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
-    """`n` rows of `m` (`n`) columns with ones on the diagonal, zeros elsewhere; Float32 unless told otherwise."""
+    """`n` rows of `m` (`n`) columns with ones on the diagonal, zeros elsewhere; Float32 by default."""
     rows = integer("Eye", "n", n)
     columns = rows if m is None else integer("Eye", "m", m)
     if rows < 0 or columns < 0:
@@ -140,7 +140,7 @@ def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
 
 
 def scalar_to_tensor(input_x: Any, dtype: DType = F32) -> Tensor:
-    """A number as a tensor without dimensions."""
+    """Return a number as a tensor without dimensions."""
     value = number("ScalarToTensor", "input_x", input_x)
     return filled("ScalarToTensor", (), value, dtype_or("ScalarToTensor", dtype, F32))
 

@@ -31,7 +31,7 @@ def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The negative logarithm of the probability that a sequence of classes is one of those which collapse to the targets.
+    """Return the negative logarithm of the probability that a sequence of classes is one of those which collapse to the targets.
 
     log_probs       [t, n, c], logarithms of probabilities
     targets         [n, s], classes other than `blank`; behind a target's length anything
@@ -41,8 +41,8 @@ def ctc_loss(
     zero_infinity   whether a target that does not fit into its sequence has loss 0, not infinity
 
     Returns the loss and the logarithms of the forward probabilities [n, t, 2 s + 1], which have no gradient.  The gradient is that of the
-    formula in log_probs.  TypeError for dtypes, ValueError for shapes, ArgumentMistake (a ValueError and a
-    RuntimeError) for lengths that are too large and for targets that are no classes.
+    formula in log_probs.  Raise TypeError for dtypes, ValueError for shapes, ArgumentMistake (a ValueError and a RuntimeError) for lengths
+    that are too large and for targets that are no classes.
     """
     op = "CTCLoss"
     x, labels = operand(op, log_probs, "log_probs"), indices_argument(op, "targets", targets)
@@ -91,7 +91,7 @@ def _check(steps: int, longest: int, classes: int) -> Any:
 def _alignments(
     x: Tensor, labels: Tensor, steps_held: Tensor, held: Tensor, void: int, *, merged: bool = True
 ) -> tuple[Tensor, list[Tensor]]:
-    """The negative logarithms [n] of the probabilities of the labels, and the forward ones [n, 2 s + 1] of each step; all in Int64.
+    """Return the negative logarithms [n] of the probabilities of the labels, and the forward ones [n, 2 s + 1] of each step; all in Int64.
 
     merged  whether a label may last several steps; else each step gives another label or a blank
     """
@@ -128,10 +128,10 @@ def _alignments(
 def ctc_loss_of_scores(
     x: Any, labels_indices: Any, labels_values: Any, sequence_length: Any, *, collapsed: bool, merged: bool, longer: bool
 ) -> tuple[Tensor, Tensor]:
-    """The negative logarithms [n] of the probabilities of labels by softmax of scores, and their gradients by the scores.
+    """Return the negative logarithms [n] of the probabilities of labels by softmax of scores, and their gradients by the scores.
 
     x                [t, n, c], scores; the last class is the blank
-    labels_indices   [k, 2], Int64: the sequence of each label and its place there
+    labels_indices   [k, 2], Int64: the sequence of each label and its index there
     labels_values    [k], Int32, classes; blanks among them are left out
     sequence_length  [n], Int32, how many steps of each sequence count
     collapsed        whether of equal labels that follow each other one counts

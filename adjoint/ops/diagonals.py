@@ -1,6 +1,6 @@
 """Triangles and diagonals of matrices.
 
-TypeError for what is no Tensor or no int, ValueError for shapes and axes that do not fit.
+Raise TypeError for what is not a Tensor or no int, ValueError for shapes and axes that do not fit.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ def _triangle(op: str, input: Any, diagonal: Any, *, lower: bool) -> Tensor:
 
 
 def _grid(rows: int, columns: int) -> tuple[Tensor, Tensor]:
-    """The numbers of the rows, i64[rows, 1], and of the columns, i64[1, columns], of a matrix."""
+    """Return the numbers of the rows, i64[rows, 1], and of the columns, i64[1, columns], of a matrix."""
     return apply(made(Iota, tensor(I64, (rows, 1)), 0)), apply(made(Iota, tensor(I64, (1, columns)), 1))
 
 
 def on_diagonal(rows: int, columns: int) -> Tensor:
-    """Whether an element of a matrix stands on its diagonal: bool[rows, columns]."""
+    """Return whether an element of a matrix stands on its diagonal: bool[rows, columns]."""
     row, column = _grid(rows, columns)
     return row == column
 
 
 def tril(input: Any, diagonal: int = 0) -> Tensor:
-    """The lower triangles of the matrices in the last two axes, up to the given diagonal; 0 above."""
+    """Return the lower triangles of the matrices in the last two axes, up to the given diagonal; 0 above."""
     return _triangle("Tril", input, diagonal, lower=True)
 
 
 def triu(input: Any, diagonal: int = 0) -> Tensor:
-    """The upper triangles of the matrices in the last two axes, from the given diagonal on; 0 below."""
+    """Return the upper triangles of the matrices in the last two axes, from the given diagonal on; 0 below."""
     return _triangle("Triu", input, diagonal, lower=False)
 
 
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonals of the matrices in two axes, along a new last axis."""
+    """Return the diagonals of the matrices in two axes, along a new last axis."""
     x, shift = operand("Diagonal", input), integer("Diagonal", "offset", offset)
     if x.ndim < 2:
         raise wrong("Diagonal", "input", "of at least 2 dimensions", x)
@@ -81,7 +81,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
 
 
 def diag(input: Any) -> Tensor:
-    """A tensor of shape s + s with the elements of one of shape s on its diagonal, 0 elsewhere."""
+    """Return a tensor of shape s + s with the elements of one of shape s on its diagonal, 0 elsewhere."""
     x = operand("Diag", input)
     n = x.size
     zero = constant(False if x.dtype is BOOL else 0, x.dtype)

@@ -32,8 +32,8 @@ class HookBackward(Primitive):
              gradient (of one tensor: a Tensor or a tuple of one; of several: a tuple of as many)
     cell_id  a name for what is hooked; kept only
 
-    hook = HookBackward(hook_fn); `y = hook(x)`, or `a, b = hook(x, y)`.  TypeError when `hook_fn` cannot be called, and
-    when an input is no Tensor.
+    hook = HookBackward(hook_fn); `y = hook(x)`, or `a, b = hook(x, y)`.  Raise TypeError when `hook_fn` cannot be called, and
+    when an input is not a Tensor.
     """
 
     def __init__(self, hook_fn: Callable[[tuple[Tensor, ...]], Any], cell_id: str = ""):
@@ -61,7 +61,7 @@ class InsertGradientOf(Primitive):
 
     f  called with the bare gradient; returns None or the new gradient
 
-    TypeError when `f` cannot be called, and when the input is no Tensor.
+    TypeError when `f` cannot be called, and when the input is not a Tensor.
     """
 
     def __init__(self, f: Callable[[Tensor], Any]):

@@ -1,6 +1,6 @@
 """Products of matrices, and layers that are products.
 
-TypeError for what is no Tensor, ArgumentMistake (a ValueError and a RuntimeError) for shapes that do not fit.
+Raise TypeError for what is not a Tensor, ArgumentMistake (a ValueError and a RuntimeError) for shapes that do not fit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PLANS = pairs_of(_PRODUCT)
 
 
 def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False) -> Tensor:
-    """The product of matrices in the last two axes, either transposed first; leading axes broadcast."""
+    """Return the product of matrices in the last two axes, either transposed first; leading axes broadcast."""
     if a.dtype is not b.dtype:
         a, b = promoted(_MUL, a, b)
     if a.dtype is BOOL:
@@ -66,7 +66,7 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
 
 
 def matmul(input: Any, other: Any) -> Tensor:
-    """The product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
+    """Return the product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
     try:
         plan = _PLANS[input.type][other.type]
     except (AttributeError, KeyError):
@@ -98,12 +98,12 @@ def of_any_rank(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = F
 
 
 def mm(input: Any, mat2: Any) -> Tensor:
-    """The product of two matrices."""
+    """Return the product of two matrices."""
     return _of_rank("MM", 2, input, mat2)
 
 
 def bmm(input_x: Any, mat2: Any) -> Tensor:
-    """The products of two stacks of matrices, [b, n, k] and [b, k, m]."""
+    """Return the products of two stacks of matrices, [b, n, k] and [b, k, m]."""
     a, b = operand("BatchMatMul", input_x, "input_x"), operand("BatchMatMul", mat2, "mat2")
     if a.ndim < 3 or b.ndim < 3:
         raise wrong("BatchMatMul", "input_x" if a.ndim < 3 else "mat2", "of at least 3 dimensions", a if a.ndim < 3 else b)
@@ -119,7 +119,7 @@ def _of_rank(op: str, rank: int, input: Any, other: Any) -> Tensor:
 
 
 def mv(mat: Any, vec: Any) -> Tensor:
-    """The product of a matrix and a vector."""
+    """Return the product of a matrix and a vector."""
     a, x = operand("MV", mat, "mat"), operand("MV", vec, "vec")
     if a.ndim != 2 or x.ndim != 1:
         raise wrong("MV", "mat", "of 2 dimensions, and 'vec' of 1", (a.shape, x.shape))
@@ -127,7 +127,7 @@ def mv(mat: Any, vec: Any) -> Tensor:
 
 
 def dot(input: Any, other: Any) -> Tensor:
-    """The product over the last axis of `input` and the last but one of `other`, as NumPy's `dot`."""
+    """Return the product over the last axis of `input` and the last but one of `other`, as NumPy's `dot`."""
     a, b = operand("Dot", input), operand("Dot", other, "other")
     if a.ndim == 0 or b.ndim == 0:
         raise wrong("Dot", "input", "of at least 1 dimension, as 'other'", (a.shape, b.shape))
@@ -135,7 +135,7 @@ def dot(input: Any, other: Any) -> Tensor:
 
 
 def inner(input: Any, other: Any) -> Tensor:
-    """The product over the last axes of both; of numbers the plain product."""
+    """Return the product over the last axes of both; of numbers the plain product."""
     a, b = operand("Inner", input), operand("Inner", other, "other")
     return binary(_MUL, a, b) if a.ndim == 0 or b.ndim == 0 else tensor_dot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 
@@ -154,7 +154,7 @@ def ger(input: Any, vec2: Any) -> Tensor:
 
 
 def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
-    """The sum of products over pairs of axes: the last of `x1` and the first of `x2`, so many; or the axes in two tuples."""
+    """Return the sum of products over pairs of axes: the last of `x1` and the first of `x2`, so many; or the axes in two tuples."""
     a, b = operand("TensorDot", x1, "x1"), operand("TensorDot", x2, "x2")
     if isinstance(axes, (tuple, list)):
         if len(axes) != 2:
@@ -222,7 +222,7 @@ def _scaled_sum(op: str, x: Tensor, y: Tensor, beta: Any, alpha: Any) -> Tensor:
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:
-    """The sum of products that an equation such as "ij,jk->ik" describes; letters that the result lacks are summed over.
+    """Return the sum of products that an equation such as "ij,jk->ik" describes; letters that the result lacks are summed over.
 
     Without an arrow the result has the letters that stand once, in the order of the alphabet.  `...` and letters repeated in
     one operand are a ValueError.
@@ -286,7 +286,7 @@ def _contracted(s: str, a: Tensor, t: str, b: Tensor, later: set[str]) -> tuple[
 
 
 def bias_add(input_x: Any, bias: Any) -> Tensor:
-    """A bias for each channel (axis 1) added; `input_x` has at least 2 dimensions."""
+    """Return a bias for each channel (axis 1) added; `input_x` has at least 2 dimensions."""
     x, b = operand("BiasAdd", input_x, "input_x"), operand("BiasAdd", bias, "bias")
     if x.ndim < 2:
         raise wrong("BiasAdd", "input_x", "of at least 2 dimensions", x)
@@ -298,7 +298,7 @@ def bias_add(input_x: Any, bias: Any) -> Tensor:
 
 
 def _channels(b: Tensor, rank: int) -> Tensor:
-    """A number for each channel, shaped to broadcast along axis 1."""
+    """Return a number for each channel, shaped to broadcast along axis 1."""
     return apply(made(Reshape, tensor(b.dtype, (b.shape[0], *(1,) * (rank - 2)))), b)
 
 
@@ -328,7 +328,7 @@ def embedding(
     input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
 ) -> Tensor:
-    """The rows of `weight` that the indices name; no gradient flows to the row `padding_idx`.
+    """Return the rows of `weight` that the indices name; no gradient flows to the row `padding_idx`.
 
     norm_type  which norm `max_norm` would bound: without that it has no meaning
     """

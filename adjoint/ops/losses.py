@@ -1,6 +1,6 @@
 """Losses.
 
-`reduction` is "mean", "sum" or "none".  Operands are brought to one dtype; TypeError for what is no Tensor, ValueError for
+`reduction` is "mean", "sum" or "none".  Operands are brought to one dtype; raise TypeError for what is not a Tensor, ValueError for
 shapes that do not fit and for another reduction, IndexMistake (an IndexError and a RuntimeError) for a class out of range.
 """
 
@@ -88,7 +88,7 @@ def _labels(op: str, target: Any, argument: str = "target") -> Tensor:
 
 
 def sparse_losses(op: str, logits: Tensor, labels: Tensor, ignored: tuple[int, ...]) -> Tensor:
-    """The cross entropies of rows of logits [n, k] with classes [n]."""
+    """Return the cross entropies of rows of logits [n, k] with classes [n]."""
     check = class_check(op, "labels", logits.shape[1], ignored)
     return explained(lambda: apply(made(SparseSoftmaxCrossEntropy, ignored), logits, labels), check, labels)
 
@@ -209,7 +209,7 @@ def cross_entropy(
 def nll_loss(
     inputs: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
 ) -> Tensor:
-    """The negative of the log probabilities [n, k, ...] (or [k]) at the classes [n, ...]; arguments as for `cross_entropy`."""
+    """Return the negative of the log probabilities [n, k, ...] (or [k]) at the classes [n, ...]; arguments as for `cross_entropy`."""
     op = "NLLLoss"
     kind, smoothing, ignored = reduction_argument(op, reduction), _smoothing(op, label_smoothing), whole(op, "ignore_index", ignore_index)
     x, labels = floating(operand(op, inputs, "inputs")), _labels(op, target)
@@ -313,7 +313,7 @@ def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: fl
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
+    """Return the cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
     op = "CosineSimilarity"
     a, b = operand(op, x1, "x1"), operand(op, x2, "x2")
     for name, x in (("x1", a), ("x2", b)):

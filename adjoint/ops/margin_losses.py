@@ -1,6 +1,7 @@
 """Losses with a margin: of pairs, of triplets, and of the scores of classes.
 
-`reduction` is "mean", "sum" or "none".  TypeError for what is no Tensor, ValueError for shapes that do not fit and for another reduction.
+`reduction` is "mean", "sum" or "none".  Raise TypeError for what is not a Tensor, ValueError for shapes that do not fit and for another
+reduction.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
 
 
 def norm_product(a: Tensor, b: Tensor) -> Tensor:
-    """The product of the lengths of the rows of two tensors, kept off 0."""
+    """Return the product of the lengths of the rows of two tensors, kept off 0."""
     return (sum(square(a), 1) * sum(square(b), 1) + 1e-12) ** 0.5
 
 
@@ -58,7 +59,7 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
 
 
 def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    """The distances where the target is 1, max(0, margin - distance) where it is -1, both added elsewhere."""
+    """Return the distances where the target is 1, max(0, margin - distance) where it is -1, both added elsewhere."""
     op = "HingeEmbeddingLoss"
     kind = reduction_argument(op, reduction)
     distance, wanted = operand(op, inputs, "inputs"), operand(op, targets, "targets")
@@ -103,7 +104,7 @@ def triplet_margin_loss(
 
 
 def distance_of_rows(a: Tensor, b: Tensor) -> Tensor:
-    """The length of the difference along axis 1; where it is 0 its gradient is 0."""
+    """Return the length of the difference along axis 1; where it is 0 its gradient is 0."""
     difference = a - b
     if difference.ndim < 2:
         raise wrong("TripletMarginWithDistanceLoss", "x", "of at least 2 dimensions, or one of 'positive' and 'negative'", a)
@@ -126,7 +127,7 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: int = 1, weig
     """Of each row the mean over all c scores, but that of its class y, of max(0, margin - input[y] + input)**p, times weight[y].
 
     input   [n, c], of a floating point type
-    target  [n], classes; ValueError for one out of range
+    target  [n], classes; raise ValueError for one out of range
     p       1 or 2
     weight  [c], of the dtype of the input, or None for ones
     """
@@ -171,7 +172,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     """Of each row the sum of max(0, 1 - input[y] + input[i]) over its classes y and all others i, divided by the number of scores.
 
     input   [n, c] or [c], of a floating point type
-    target  of that shape: the classes of each row, up to the first that is -1; IndexMistake for one out of range
+    target  of that shape: the classes of each row, up to the first that is -1; raise IndexMistake for one out of range
     """
     return margins_of_classes(input, target, reduction)[0]
 
@@ -204,7 +205,7 @@ def margins_of_classes(input: Any, target: Any, reduction: str) -> tuple[Tensor,
 
 
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
-    """The means along the last axis of target * log(1 + exp(-input)) + (1 - target) * log(1 + exp(input)), times `weight`.
+    """Return the means along the last axis of target * log(1 + exp(-input)) + (1 - target) * log(1 + exp(input)), times `weight`.
 
     target, weight  of shapes that broadcast with that of the input
     """

@@ -1,7 +1,7 @@
 """Determinants, inverses and singular values of the matrices in the last two axes.
 
-TypeError for what is no Tensor and for dtypes, ValueError for shapes.  Matrices of one element and of none count as matrices, other
-than in MindSpore, which refuses them.
+Raise TypeError for what is not a Tensor and for dtypes, ValueError for shapes.  Matrices of one element and of none count as matrices,
+other than in MindSpore, which refuses them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def matrices(op: str, x: Any, argument: str = "input", *, square: bool, dtypes: 
 
 
 def det(input: Any) -> Tensor:
-    """The determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
+    """Return the determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
 
     The gradient is the matrix of cofactors, also of a singular matrix.  It overflows only where the determinant does.
     """
@@ -42,7 +42,7 @@ def det(input: Any) -> Tensor:
 
 
 def slogdet(input: Any) -> tuple[Tensor, Tensor]:
-    """The signs of the determinants of square matrices (..., n, n), and the logarithms of their sizes, each of shape (...).
+    """Return the signs of the determinants of square matrices (..., n, n), and the logarithms of their sizes, each of shape (...).
 
     input  Float16, Float32 or Float64
 
@@ -52,7 +52,7 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def logdet(input: Any) -> Tensor:
-    """The logarithms of the determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
+    """Return the logarithms of the determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
 
     NaN of a negative determinant, -inf of a singular matrix; it does not overflow where the determinant does.
     """
@@ -61,7 +61,7 @@ def logdet(input: Any) -> Tensor:
 
 
 def inverse(input: Any) -> Tensor:
-    """The inverses of square matrices (..., n, n), Float32 or Float64.
+    """Return the inverses of square matrices (..., n, n), Float32 or Float64.
 
     ValueError, which says which one, for a singular matrix, where MindSpore returns numbers that are no inverse.
     """
@@ -69,7 +69,7 @@ def inverse(input: Any) -> Tensor:
 
 
 def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
-    """The singular values s of matrices (..., m, n), Float32 or Float64, from the largest on, and U and V: input = U diag(s) V^T.
+    """Return the singular values s of matrices (..., m, n), Float32 or Float64, from the largest on, and U and V: input = U diag(s) V^T.
 
     full_matrices  whether U is (..., m, m) and V (..., n, n), or (..., m, k) and (..., n, k), k = min(m, n)
     compute_uv     whether (s, U, V) is returned, or s alone, of shape (..., k)

@@ -42,7 +42,7 @@ def normalized(x: Tensor, weight: Tensor, bias: Tensor, begin: int, epsilon: flo
 
 
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
-    """The input normalised over its trailing axes, of shape `normalized_shape`, then scaled and shifted."""
+    """Return the input normalised over its trailing axes, of shape `normalized_shape`, then scaled and shifted."""
     x = operand("LayerNorm", input)
     sizes = sizes_argument("LayerNorm", "normalized_shape", normalized_shape)
     if not sizes or x.shape[-len(sizes):] != sizes:
@@ -64,7 +64,7 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-06) -> tuple[Tensor, Tensor
 
 
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
-    """The input [n, c, ...] normalised over groups of channels, then scaled and shifted channel by channel."""
+    """Return the input [n, c, ...] normalised over groups of channels, then scaled and shifted channel by channel."""
     x, groups = operand("GroupNorm", input), integer("GroupNorm", "num_groups", num_groups)
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise wrong("GroupNorm", "num_groups", "a divisor of the number of channels", groups)
@@ -104,7 +104,7 @@ def batch_norm(
     input_x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool = False, momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """The input [n, c, ...] normalised channel by channel, then scaled and shifted.
+    """Return the input [n, c, ...] normalised channel by channel, then scaled and shifted.
 
     While training with the statistics of the batch, which the running ones are moved towards: running = (1 - momentum) * running +
     momentum * batch, with the variance divided by the count less one; otherwise with the running ones.
@@ -174,7 +174,7 @@ def lrn(
     depth_radius  at least 0
     norm_region   "ACROSS_CHANNELS", there is no other
 
-    TypeError for a bias, alpha or beta that is no float.
+    TypeError for a bias, alpha or beta that is not a float.
     """
     op = "LRN"
     given = operand(op, x, "x")
@@ -193,7 +193,7 @@ def lrn(
 
 
 def lrn_settings(depth_radius: Any, bias: Any, alpha: Any, beta: Any, norm_region: Any) -> dict[str, Any]:
-    """The settings of `lrn` by their names, checked."""
+    """Return the settings of `lrn` by their names, checked."""
     op = "LRN"
     radius = whole(op, "depth_radius", depth_radius)
     if radius < 0:

@@ -17,7 +17,7 @@ __all__ = ["argsort", "median", "sort", "top_k", "topk"]
 
 
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """The elements in order along an axis, equal ones in the order in which they stand, and their places (Int32).
+    """Return the elements in order along an axis, equal ones in the order in which they stand, and their indices (Int32).
 
     NaN counts as the largest, 0.0 and -0.0 as equal.
     """
@@ -33,7 +33,7 @@ def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor
 
 
 def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The `k` largest (or smallest) elements along an axis, and their places (Int32).
+    """Return the `k` largest (or smallest) elements along an axis, and their indices (Int32).
 
     sorted  they stand in order; otherwise in any order, which here is the same
     """
@@ -52,12 +52,12 @@ def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorte
 
 
 def top_k(input_x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The `k` largest elements along the last axis, and their places (Int32); `sorted` as for `topk`."""
+    """Return the `k` largest elements along the last axis, and their indices (Int32); `sorted` as for `topk`."""
     return topk(input_x, k, sorted=sorted)
 
 
 def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """The middle element along an axis, the smaller of two, and its place (Int64)."""
+    """Return the middle element along an axis, the smaller of two, and its place (Int64)."""
     x = operand("Median", input)
     along = axis_argument("Median", axis, x.ndim)
     values, places = sort(x, along)
@@ -71,5 +71,5 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, 
 
 
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:
-    """The places (Int32) of the elements in order along an axis."""
+    """Return the places (Int32) of the elements in order along an axis."""
     return sort(input, axis, descending)[1]

@@ -1,6 +1,6 @@
 """Parts of tensors, and tensors put together: concat, split, slice, flip, roll, pad.
 
-Axes may be negative.  TypeError for what is no Tensor or no int, ValueError for axes and sizes that do not fit.
+Axes may be negative.  Raise TypeError for what is not a Tensor or no int, ValueError for axes and sizes that do not fit.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ _MOST_PARTS = 2**24
 
 
 def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """So many parts of nearly one size, the larger ones first; or the parts between the indices."""
+    """Return the given number of parts of nearly one size, the larger ones first; or the parts between the indices."""
     x = operand("TensorSplit", input)
     along = dimension("TensorSplit", axis, x)
     length = x.shape[along]
@@ -157,7 +157,7 @@ def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[T
 
 
 def unstack(input_x: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices along an axis, without it."""
+    """Return the slices along an axis, without it."""
     x = operand("Unstack", input_x, "input_x")
     if x.ndim == 0:
         raise wrong("Unstack", "input_x", "of at least 1 dimension", x)
@@ -167,7 +167,7 @@ def unstack(input_x: Any, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along an axis, without it."""
+    """Return the slices along an axis, without it."""
     return unstack(input, dim)
 
 
@@ -194,7 +194,7 @@ def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
 
 
 def slice(input_x: Any, begin: Any, size: Any) -> Tensor:
-    """The block of `size` elements that begins at `begin`; a size of -1 goes to the end."""
+    """Return the block of `size` elements that begins at `begin`; a size of -1 goes to the end."""
     x = operand("Slice", input_x, "input_x")
     start, sizes = sizes_argument("Slice", "begin", begin), sizes_argument("Slice", "size", size, least=-1)
     if not len(start) == len(sizes) == x.ndim:
@@ -221,7 +221,7 @@ def strided_slice(
     input_x: Any, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
     new_axis_mask: int = 0, shrink_axis_mask: int = 0,
 ) -> Tensor:
-    """The elements that begin[i]:end[i]:strides[i] names along axis i, as Python's slices.
+    """Return the elements that begin[i]:end[i]:strides[i] names along axis i, as Python's slices.
 
     A bit in a mask concerns the entry of that number: begin_mask, end_mask leave the bound out; ellipsis_mask stands for all
     axes that are not named; new_axis_mask puts in an axis of 1; shrink_axis_mask takes the one element at `begin`.
@@ -251,7 +251,7 @@ def strided_slice(
 
 
 def flip(input: Any, dims: Any) -> Tensor:
-    """The elements in opposite order along the axes."""
+    """Return the elements in opposite order along the axes."""
     x = operand("Flip", input)
     if not isinstance(dims, (int, tuple, list)) or isinstance(dims, bool):
         raise wrong("Flip", "dims", "an int or a tuple of ints", dims, TypeError)
@@ -259,12 +259,12 @@ def flip(input: Any, dims: Any) -> Tensor:
 
 
 def fliplr(input: Any) -> Tensor:
-    """The elements in opposite order along axis 1."""
+    """Return the elements in opposite order along axis 1."""
     return flip(input, (1,))
 
 
 def flipud(input: Any) -> Tensor:
-    """The elements in opposite order along axis 0."""
+    """Return the elements in opposite order along axis 0."""
     x = operand("FlipUD", input)
     if x.ndim == 0:
         raise wrong("FlipUD", "input", "of at least 1 dimension", x)
@@ -272,12 +272,12 @@ def flipud(input: Any) -> Tensor:
 
 
 def reverse(x: Any, axis: Any) -> Tensor:
-    """The elements in opposite order along the axes."""
+    """Return the elements in opposite order along the axes."""
     return flip(x, tuple(axis) if isinstance(axis, list) else axis)
 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
-    """The elements moved along axes by `shifts`; what leaves at the end comes in at the beginning."""
+    """Return the elements moved along axes by `shifts`; what leaves at the end comes in at the beginning."""
     x = operand("Roll", input)
     moves = sizes_argument("Roll", "shifts", shifts, least=None)
     if dims is None:
@@ -300,7 +300,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
 
 
 def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
-    """The tensor with a frame: (before, after) pairs that begin with the last axis.
+    """Return the tensor with a frame: (before, after) pairs that begin with the last axis.
 
     mode  "constant": filled with `value` (0); "reflect": mirrored without the edge; "replicate": the edge repeated; "circular":
           continued from the other side.  Negative numbers cut off.

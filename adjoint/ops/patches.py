@@ -20,7 +20,7 @@ __all__ = ["channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffl
 def unfolded(
     op: str, x: Tensor, kernel: tuple[int, int], dilation: tuple[int, int], padding: tuple[int, ...], stride: tuple[int, int]
 ) -> Tensor:
-    """The elements below a window at each of its places: [n, c, kh, kw, h', w'] of images [n, c, h, w]."""
+    """Return the elements below a window at each of its places: [n, c, kh, kw, h', w'] of images [n, c, h, w]."""
     sides = paired(op, padding)
     for size, side, apart, length in zip(x.shape[2:], sides, dilation, kernel, strict=True):
         if size + sum(side) < apart * (length - 1) + 1:
@@ -32,7 +32,7 @@ def folded(
     op: str, patches: Tensor, sizes: tuple[int, int], kernel: tuple[int, int], dilation: tuple[int, int], padding: tuple[int, ...],
     stride: tuple[int, int],
 ) -> Tensor:
-    """The sum of patches [n, c, kh * kw, places] in images of some size, [n, c, h, w]."""
+    """Return the sum of patches [n, c, kh * kw, places] in images of some size, [n, c, h, w]."""
     sides = paired(op, padding)
     places = [(size + sum(side) - apart * (length - 1) - 1) // step + 1 for size, side, apart, length, step in zip(
         sizes, sides, dilation, kernel, stride, strict=True)]
@@ -60,7 +60,7 @@ def _padding(op: str, padding: Any) -> tuple[int, ...]:
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The patches of images [n, c, h, w] as columns, [n, c * kh * kw, places]: the elements below a window at each of its places.
+    """Return the patches of images [n, c, h, w] as columns, [n, c * kh * kw, places]: the elements below a window at each of its places.
 
     padding  zeros around the images: an int, (height, width), or (top, bottom, left, right)
     """
@@ -77,7 +77,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 
 
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The sum of patches [n, c * kh * kw, places] in images [n, c, *output_size]: `unfold`, transposed.
+    """Return the sum of patches [n, c * kh * kw, places] in images [n, c, *output_size]: `unfold`, transposed.
 
     output_size  height and width, in a tuple or in a Tensor of integers
     """
@@ -90,7 +90,7 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
 
 
 def col2im(input_x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any, stride: Any) -> Tensor:
-    """The sum of patches [n, c, kh * kw, places] in images [n, c, *output_size].
+    """Return the sum of patches [n, c, kh * kw, places] in images [n, c, *output_size].
 
     padding_value  as `padding` of `fold`
     """
@@ -142,7 +142,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
 
 
 def channel_shuffle(x: Any, groups: int) -> Tensor:
-    """The channels of [n, c, ...], cut into groups, in the order first of each group, second of each group, ..."""
+    """Return the channels of [n, c, ...], cut into groups, in the order first of each group, second of each group, ..."""
     op = "ChannelShuffle"
     given, count = operand(op, x, "x"), _factor(op, "groups", groups)
     if given.ndim < 2 or given.shape[1] % count:

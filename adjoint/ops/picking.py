@@ -1,7 +1,7 @@
 """Elements picked: by index, by a mask, by being different; gather, take, unique, one_hot.
 
-Axes and indices may be negative where NumPy's may.  TypeError for what is no Tensor or no int, ValueError for axes and sizes that do
-not fit, IndexMistake (an IndexError and a RuntimeError) for an index that names no element.
+Axes and indices may be negative where NumPy's may.  Raise TypeError for what is not a Tensor or no int, ValueError for axes and sizes that
+do not fit, IndexMistake (an IndexError and a RuntimeError) for an index that names no element.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SELECT = Select()
 
 
 def indices_argument(op: str, argument: str, indices: Any) -> Tensor:
-    """A Tensor of integers."""
+    """Return a Tensor of integers."""
     found = operand(op, indices, argument)
     if not found.dtype.is_integer:
         raise wrong(op, argument, "a Tensor of integers", found, TypeError)
@@ -50,13 +50,13 @@ def indices_argument(op: str, argument: str, indices: Any) -> Tensor:
 
 
 def gathered(op: str, x: Tensor, indices: Tensor, along: int, argument: str = "indices") -> Tensor:
-    """The slices along an axis that the indices name; an IndexMistake for one out of range."""
+    """Return the slices along an axis that the indices name; an IndexMistake for one out of range."""
     length = x.shape[along]
     return explained(lambda: apply(made(Gather, along), x, indices), index_check(op, argument, -length, length), indices)
 
 
 def looked_up(op: str, x: Tensor, indices: Tensor, first: int) -> Tensor:
-    """The slices along axis 0 of which `x` holds those from number `first` on; zeros for those that it does not hold."""
+    """Return the slices along axis 0 of which `x` holds those from number `first` on; zeros for those that it does not hold."""
     places = indices.astype(I64, copy=False) - first if first else indices
     inside = (places >= 0).logical_and(places < x.shape[0])
     rows = gathered(op, x, apply(_SELECT, inside, places, constant(0, places.dtype)), 0)
@@ -77,7 +77,7 @@ def index_check(op: str, argument: str, first: int | None, end: int, note: str =
 
 
 def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Tensor:
-    """The slices of `input_params` along `axis` that the indices name; the first `batch_dims` axes of both go together."""
+    """Return the slices of `input_params` along `axis` that the indices name; the first `batch_dims` axes of both go together."""
     x = operand("Gather", input_params, "input_params")
     indices = indices_argument("Gather", "input_indices", input_indices)
     if x.ndim == 0:
@@ -107,18 +107,18 @@ def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0
 
 
 def index_select(input: Any, axis: int, index: Any) -> Tensor:
-    """The slices along an axis that a tensor of indices names."""
+    """Return the slices along an axis that a tensor of indices names."""
     x, indices = operand("IndexSelect", input), indices_argument("IndexSelect", "index", index)
     return gathered("IndexSelect", x, indices, dimension("IndexSelect", axis, x))
 
 
 def take(input: Any, index: Any) -> Tensor:
-    """The elements that the indices name in the tensor read row by row."""
+    """Return the elements that the indices name in the flattened tensor."""
     return gathered("Take", reshape(operand("Take", input), (-1,)), indices_argument("Take", "index", index), 0)
 
 
 def masked_select(input: Any, mask: Any) -> Tensor:
-    """The elements where the mask is true, along one axis; the two shapes broadcast."""
+    """Return the elements where the mask is true, along one axis; the two shapes broadcast."""
     x, chosen = operand("MaskedSelect", input), operand("MaskedSelect", mask, "mask")
     if chosen.dtype is not BOOL:
         raise wrong("MaskedSelect", "mask", "a Tensor of Bool", chosen, TypeError)
@@ -131,7 +131,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
 
 
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
-    """The coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
+    """Return the coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
     x = operand("NonZero", input)
     needs_values("NonZero", "it has a row for each element that is not 0")
     columns = tuple(Tensor(places, I64) for places in x.asnumpy().nonzero()) if x.ndim else ()
@@ -141,7 +141,8 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
 
 
 def unique(input: Any) -> tuple[Tensor, Tensor]:
-    """The different elements in the order in which they come first, and for each element the number of its own, Int32, in its shape."""
+    """Return the different elements in the order in which they come first, and for each element the number of its own, Int32, in its shape.
+    """
     x = operand("Unique", input)
     needs_values("Unique", "it has as many elements as there are different ones")
     found, first, numbers = np.unique(x.asnumpy().reshape(-1), return_index=True, return_inverse=True)
@@ -152,9 +153,10 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None) -> Any:
-    """The elements without those that equal the one before, and if asked for each its number among these, and how often each stood, Int64.
+    """Return the elements without those that equal the one before, and if asked for each its number among these, and how often each stood,
+    Int64.
 
-    axis  None: the tensor read row by row; other axes are not supported
+    axis  None: the flattened tensor; other axes are not supported
     """
     op = "UniqueConsecutive"
     x = operand(op, input)
@@ -197,7 +199,7 @@ def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
 
 
 def flat_places(rows: Tensor, sizes: tuple[int, ...], along: int) -> Tensor:
-    """Places in the tensor read row by row, from coordinates along one axis; the other coordinates are those of `rows`."""
+    """Places in the flattened tensor, from coordinates along one axis; the other coordinates are those of `rows`."""
     stride = [math.prod(sizes[a + 1 :]) for a in range(len(sizes))]
     places = rows if stride[along] == 1 else rows * stride[along]
     for a in range(len(sizes)):
@@ -241,7 +243,7 @@ def _coordinate_check(op: str, sizes: tuple[int, ...]) -> Callable[[Tensor], Non
 
 
 def gather_nd(input_x: Any, indices: Any) -> Tensor:
-    """The elements or slices that rows of coordinates name: indices [..., n] of the first n axes."""
+    """Return the elements or slices that rows of coordinates name: indices [..., n] of the first n axes."""
     x, rows = operand("GatherNd", input_x, "input_x"), indices_argument("GatherNd", "indices", indices)
     places = flat_indices("GatherNd", x, rows)
     depth = rows.shape[-1]
@@ -249,7 +251,7 @@ def gather_nd(input_x: Any, indices: Any) -> Tensor:
 
 
 def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
-    """The sums of the slices of each segment; slices with a negative id count for none."""
+    """Return the sums of the slices of each segment; slices with a negative id count for none."""
     x, ids = operand("UnsortedSegmentSum", input_x, "input_x"), indices_argument("UnsortedSegmentSum", "segment_ids", segment_ids)
     count = integer("UnsortedSegmentSum", "num_segments", num_segments)
     if count < 1 or ids.shape != x.shape[: ids.ndim] or ids.ndim == 0:

@@ -44,7 +44,7 @@ def symmetric(padding: tuple[int, int]) -> Pairs:
 
 
 def window_padding(op: str, x: Tensor, pad_mode: str, kernel: tuple[int, int], stride: tuple[int, int]) -> Pairs:
-    """The padding of pooling in mode "same" or "valid"; a ValueError when no window fits."""
+    """Return the padding of pooling in mode "same" or "valid"; raise ValueError when no window fits."""
     if pad_mode == "valid":
         if any(d < k for d, k in zip(x.shape[2:], kernel, strict=True)):
             raise wrong(op, "x", f"at least as large as a window of {kernel}", x)
@@ -54,7 +54,7 @@ def window_padding(op: str, x: Tensor, pad_mode: str, kernel: tuple[int, int], s
 
 
 def pooled(op: str, kind: type[MaxPool] | type[MaxPoolIndices] | type[AvgPool], x: Any, *geometry: Any, argument: str = "x") -> Tensor:
-    """A pooling of images [n, c, h, w] or [c, h, w]."""
+    """Return a pooling of images [n, c, h, w] or [c, h, w]."""
     image, batched = images(op, x, argument)
     return unbatched(apply(made(kind, *geometry), image), batched)
 
@@ -62,9 +62,9 @@ def pooled(op: str, kind: type[MaxPool] | type[MaxPoolIndices] | type[AvgPool], 
 def max_pool2d(
     x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False
 ) -> Any:
-    """The largest element of each window, which moves by `stride` (default: its size); padding does not count.
+    """Return the largest element of each window, which moves by `stride` (default: its size); padding does not count.
 
-    With `return_indices` also where it stands in its plane read row by row (Int64).
+    With `return_indices` also where it stands in its flattened plane (Int64).
     """
     op = "MaxPool"
     kernel = pair(op, "kernel_size", kernel_size)
@@ -79,7 +79,8 @@ def avg_pool2d(
     input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int = 0,
 ) -> Tensor:
-    """The average of each window; elements in the padding count with `count_include_pad`, `divisor_override` takes their number's place."""
+    """Return the average of each window; elements in the padding count with `count_include_pad`, `divisor_override` takes their number's
+    place."""
     op = "AvgPool"
     divisor = whole(op, "divisor_override", divisor_override)
     if divisor < 0:
@@ -95,7 +96,7 @@ def avg_pool2d(
 def avg_pool1d(
     input_x: Any, kernel_size: int = 1, stride: int = 1, padding: int = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Tensor:
-    """The average of each window of sequences [n, c, l] or [c, l]."""
+    """Return the average of each window of sequences [n, c, l] or [c, l]."""
     x = operand("AvgPool1D", input_x, "input_x")
     if x.ndim not in (2, 3):
         raise wrong("AvgPool1D", "input_x", "of 2 or 3 dimensions", x)
@@ -132,7 +133,7 @@ def sides_of_volumes(op: str, padding: Any) -> Sides:
 
 
 def _by_planes(x: Tensor, kind: Any, kernel: Sizes, stride: Sizes, sides: Sides, *rest: tuple[Any, Any]) -> tuple[Tensor, Tensor]:
-    """A pooling of the planes of volumes, and of that the pooling along the depth, [n, c, d', h' * w'].
+    """Return a pooling of the planes of volumes, and of that the pooling along the depth, [n, c, d', h' * w'].
 
     rest  further attributes of both poolings
     """
@@ -144,7 +145,7 @@ def _by_planes(x: Tensor, kind: Any, kernel: Sizes, stride: Sizes, sides: Sides,
 
 
 def max_pooled_volumes(x: Tensor, kernel: Sizes, stride: Sizes, sides: Sides, dilation: Sizes, ceil: bool) -> Tensor:
-    """The largest element of each window of [n, c, d, h, w]: that along the depth of the largest ones of the planes."""
+    """Return the largest element of each window of [n, c, d, h, w]: that along the depth of the largest ones of the planes."""
     planes, deep = _by_planes(x, MaxPool, kernel, stride, sides, (dilation[1:], (dilation[0], 1)), (ceil, ceil))
     return reshape(deep, (*x.shape[:2], deep.shape[2], *planes.shape[2:]))
 
@@ -165,7 +166,7 @@ def places_in_volumes(x: Tensor, kernel: Sizes, stride: Sizes, sides: Sides, dil
 def max_pool3d(
     x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
 ) -> Any:
-    """The largest element of each window of [n, c, d, h, w] or [c, d, h, w]; the rest is as for `max_pool2d`."""
+    """Return the largest element of each window of [n, c, d, h, w] or [c, d, h, w]; the rest is as for `max_pool2d`."""
     op = "MaxPool3D"
     volume, batched = volumes(op, x)
     kernel = three(op, "kernel_size", kernel_size)
@@ -179,7 +180,7 @@ def avg_pool3d(
     input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int = 0,
 ) -> Tensor:
-    """The average of each window of [n, c, d, h, w] or [c, d, h, w]; the rest is as for `avg_pool2d`."""
+    """Return the average of each window of [n, c, d, h, w] or [c, d, h, w]; the rest is as for `avg_pool2d`."""
     op = "AvgPool3D"
     volume, batched = volumes(op, input_x, "input_x")
     divisor = whole(op, "divisor_override", divisor_override)
@@ -191,7 +192,7 @@ def avg_pool3d(
 
 
 def averaged_volumes(x: Tensor, kernel: Sizes, stride: Sizes, sides: Sides, ceil: bool, count_padding: bool, divisor: int) -> Tensor:
-    """The average of each window of [n, c, d, h, w]: that along the depth of the averages of the planes.
+    """Return the average of each window of [n, c, d, h, w]: that along the depth of the averages of the planes.
 
     Two-byte floats are rounded once.
     """
@@ -209,7 +210,7 @@ def unbatched(x: Tensor, batched: bool) -> Tensor:
 
 
 def lp_pool1d(x: Any, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False) -> Tensor:
-    """The root of the sum of powers, (sum x**p)**(1/p) with p = norm_type, of each window of [n, c, l] or [c, l]."""
+    """Return the root of the sum of powers, (sum x**p)**(1/p) with p = norm_type, of each window of [n, c, l] or [c, l]."""
     op = "LPPool1D"
     given, kernel = operand(op, x, "x"), only(op, "kernel_size", kernel_size, least=1)
     if given.ndim not in (2, 3):
@@ -221,7 +222,7 @@ def lp_pool1d(x: Any, norm_type: float, kernel_size: int, stride: int | None = N
 
 
 def lp_pool2d(x: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """The root of the sum of powers, (sum x**p)**(1/p) with p = norm_type, of each window of [n, c, h, w] or [c, h, w]."""
+    """Return the root of the sum of powers, (sum x**p)**(1/p) with p = norm_type, of each window of [n, c, h, w] or [c, h, w]."""
     op = "LPPool2D"
     kernel = pair(op, "kernel_size", kernel_size)
     return _roots_of_sums(op, operand(op, x, "x"), norm_type, kernel, kernel if stride is None else pair(op, "stride", stride), ceil_mode)
@@ -250,21 +251,21 @@ def _parts_argument(op: str, output_size: Any, lengths: Sizes) -> Sizes:
 
 
 def _checked_parts(op: str, x: Tensor, sizes: Sizes) -> None:
-    """MemoryError for more parts than memory holds, ValueError for parts without elements."""
+    """Raise MemoryError for more parts than memory holds, ValueError for parts without elements."""
     check_memory(op, f"a result of {sizes} parts", math.prod((*x.shape[:2], *sizes)) * x.dtype.size)
     if any(n and not d for n, d in zip(sizes, x.shape[2:], strict=True)):
         raise wrong(op, "input", f"planes of elements for parts of {sizes}", x)
 
 
 def _even(sizes: Sizes, lengths: Sizes) -> Sizes | None:
-    """The lengths of the parts where each is as long as the others."""
+    """Return the lengths of the parts where each is as long as the others."""
     if all(n and d % n == 0 for n, d in zip(sizes, lengths, strict=True)):
         return tuple(d // n for n, d in zip(sizes, lengths, strict=True))
     return None
 
 
 def _part_places(length: int, parts: int) -> tuple[Any, Any]:
-    """The places of each part, [parts, the longest], the first again behind what is shorter; and which are places of the part.
+    """Return the places of each part, [parts, the longest], the first again behind what is shorter; and which are places of the part.
 
     Part i of n along d elements is from the floor of i * d / n up to the ceiling of (i + 1) * d / n.
     """
@@ -295,7 +296,7 @@ def adaptive_avg_pool1d(input: Any, output_size: int) -> Tensor:
 
 
 def adaptive_max_pool1d(input: Any, output_size: int) -> Tensor:
-    """The largest elements of `output_size` parts of equal length of each sequence [n, c, l]."""
+    """Return the largest elements of `output_size` parts of equal length of each sequence [n, c, l]."""
     x, parts = _sequence_parts("AdaptiveMaxPool1D", input, output_size)
     out = adaptive_max_pool2d(x, (1, parts))
     return reshape(out, (*out.shape[:2], parts))
@@ -343,9 +344,9 @@ def _averaged_parts(x: Tensor, sizes: Sizes) -> Tensor:
 
 
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of parts of each plane, `output_size` of them; None keeps a size.  Parts are as in `adaptive_avg_pool2d`.
+    """Return the largest elements of parts of each plane, `output_size` of them; None keeps a size.  Parts are as in `adaptive_avg_pool2d`.
 
-    With `return_indices` also where they stand in their plane read row by row (Int64).
+    With `return_indices` also where they stand in their flattened plane (Int64).
     """
     op = "AdaptiveMaxPool2D"
     image, batched = images(op, input, "input")
@@ -356,7 +357,7 @@ def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = Fal
 
 
 def _largest_parts(image: Tensor, sizes: Sizes, return_indices: bool) -> tuple[Tensor, Tensor | None]:
-    """The largest elements of parts of planes, and where they stand in them.
+    """Return the largest elements of parts of planes, and where they stand in them.
 
     Parts that are not of one length are gathered side by side, each as long as the longest, its first element again behind what is shorter.
     """
@@ -376,7 +377,7 @@ def _largest_parts(image: Tensor, sizes: Sizes, return_indices: bool) -> tuple[T
 
 
 def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of parts of each volume [d, h, w], `output_size` of them; None keeps a size.
+    """Return the largest elements of parts of each volume [d, h, w], `output_size` of them; None keeps a size.
 
     With `return_indices` also where they stand in their volume read plane by plane, row by row (Int32).
     """

@@ -85,7 +85,7 @@ def randn_like(input: Any, seed: int | None = None, *, dtype: DType | None = Non
 
 
 def randint(low: Any, high: Any, size: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
-    """Uniformly random integers from `low` up to and without `high`; Int64 unless told otherwise."""
+    """Uniformly random integers from `low` up to and without `high`; Int64 by default."""
     return _integers("RandInt", low, high, sizes_argument("RandInt", "size", size), seed, dtype_or("RandInt", dtype, I64))
 
 
@@ -115,7 +115,7 @@ def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> Tenso
 
 
 def _broadcast(op: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
-    """The shape of a draw: the one asked for, broadcast with the parameters'."""
+    """Return the shape of a draw: the one asked for, broadcast with the parameters'."""
     sizes = sizes_argument(op, "shape", shape)
     try:
         return broadcast_shapes(sizes, *(p.shape for p in parameters if isinstance(p, Tensor)))
@@ -150,7 +150,7 @@ def bernoulli(input: Any, p: Any = 0.5, seed: int | None = None) -> Tensor:
 
 
 def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: DType = I64) -> Tensor:
-    """The numbers 0..n-1 in random order.
+    """Return the numbers 0..n-1 in random order.
 
     seed, offset  unless both are 0, they alone say which order: the same with every call
     """
@@ -163,7 +163,7 @@ def randperm(n: Any, seed: int = 0, offset: int = 0, dtype: DType = I64) -> Tens
 
 
 def _fixed_key(seed: int, offset: int) -> Tensor:
-    """A key apart from those of the streams, whose draws are counted from 0."""
+    """Return a key apart from those of the streams, whose draws are counted from 0."""
     return Tensor(np.array([seed % 2**64, offset % 2**63 | 1 << 63], np.uint64))
 
 
@@ -172,7 +172,7 @@ def _permutation(count: int, key: Tensor) -> Tensor:
 
 
 def shuffle(x: Any, seed: int | None = None) -> Tensor:
-    """The slices along the first axis in random order."""
+    """Return the slices along the first axis in random order."""
     x = operand("Shuffle", x, "x")
     return index_select(x, 0, _permutation(x.shape[0], next_key(seed_argument("Shuffle", seed)))) if x.ndim else x
 
@@ -199,7 +199,8 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: in
 
 
 def choice_with_mask(input_x: Any, count: int = 256, seed: int | None = None) -> tuple[Tensor, Tensor]:
-    """The indices of `count` elements that are true, drawn without replacement, [count, rank] (Int32); and which rows are of such elements.
+    """Return the indices of `count` elements that are true, drawn without replacement, [count, rank] (Int32); and which rows are of such
+    elements.
 
     Where fewer are true, the rows behind are zeros.
     """

@@ -3,7 +3,7 @@
 `axis` is None or () for all axes, an int, or a tuple or list of ints; negative ones count from the end.  Sums and products
 of integers and bools are Int64 in the functional forms, of UInt16, UInt32 and UInt64 in their own dtype, as in MindSpore; the
 means of integers keep their dtype, truncated.
-TypeError for what is no Tensor and for an axis that is no int, ValueError for an axis out of range or given twice.
+TypeError for what is not a Tensor and for an axis that is not an int, ValueError for an axis out of range or given twice.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ def widened(x: Tensor, dtype: Any, op: str) -> Tensor:
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
+    """Return the sum over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
     x = widened(operand("Sum", input), dtype, "Sum")
     return apply(made(Sum, axes_argument("Sum", dim, x.ndim, "dim"), flag("Sum", "keepdim", keepdim)), x)
 
 
 def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: DType | None = None) -> Tensor:
-    """The product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
+    """Return the product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
     x = widened(operand("Prod", input), dtype, "Prod")
     return apply(made(Prod, axes_argument("Prod", axis, x.ndim), flag("Prod", "keep_dims", keep_dims)), x)
 
 
 def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """The mean over axes; of integers in their own dtype, truncated; RuntimeError for bools, as in MindSpore."""
+    """Return the mean over axes; of integers in their own dtype, truncated; raise RuntimeError for bools, as in MindSpore."""
     x = operand("ReduceMean", x, "x")
     if x.dtype is BOOL:
         raise wrong("ReduceMean", "x", "a Tensor of numbers, such as `x.astype(float32)`", x, RuntimeError)
@@ -90,17 +90,17 @@ def _extremum(kind: type[ReduceMax] | type[ReduceMin], input: Any, axis: Any, ke
 
 
 def amax(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
-    """The largest element over axes; equal ones share the gradient."""
+    """Return the largest element over axes; equal ones share the gradient."""
     return _extremum(ReduceMax, input, axis, keepdims, initial, where)
 
 
 def amin(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
-    """The smallest element over axes; equal ones share the gradient."""
+    """Return the smallest element over axes; equal ones share the gradient."""
     return _extremum(ReduceMin, input, axis, keepdims, initial, where)
 
 
 def chosen(place: Any, input: Any, axis: Any, keepdims: bool, to: DType) -> tuple[Tensor, Tensor]:
-    """The extreme elements along one axis with their places; the gradient goes to the first of equal ones."""
+    """Return the extreme elements along one axis with their places; the gradient goes to the first of equal ones."""
     name = place.__name__
     x = operand(name, input)
     along = axis_argument(name, axis, x.ndim)
@@ -113,14 +113,14 @@ def chosen(place: Any, input: Any, axis: Any, keepdims: bool, to: DType) -> tupl
 
 
 def max(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> tuple[Tensor, Tensor]:
-    """The largest element along an axis and its place; without an axis, of the whole tensor, and 0."""
+    """Return the largest element along an axis and its index; without an axis, of the whole tensor, and 0."""
     if axis is None:
         return _extremum(ReduceMax, input, None, keepdims, initial, where), constant(0, I64)
     return chosen(ArgMax, _with_initial(input, initial, where, largest=True), axis, keepdims, I64)
 
 
 def min(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> tuple[Tensor, Tensor]:
-    """The smallest element along an axis and its place; without an axis, of the whole tensor, and 0."""
+    """Return the smallest element along an axis and its index; without an axis, of the whole tensor, and 0."""
     if axis is None:
         return _extremum(ReduceMin, input, None, keepdims, initial, where), constant(0, I64)
     return chosen(ArgMin, _with_initial(input, initial, where, largest=False), axis, keepdims, I64)
@@ -138,12 +138,12 @@ def _with_initial(input: Any, initial: Any, condition: Any, *, largest: bool) ->
 
 
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The place of the largest element, the first of equal ones, as Int64; without `dim`, in the tensor read row by row."""
+    """Return the index of the largest element, the first of equal ones, as Int64; without `dim`, in the flattened tensor."""
     return _position(ArgMax, input, dim, keepdim, I64, "dim", "keepdim")
 
 
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The place of the smallest element, the first of equal ones, as Int32; without `axis`, in the tensor read row by row."""
+    """Return the index of the smallest element, the first of equal ones, as Int32; without `axis`, in the flattened tensor."""
     return _position(ArgMin, input, axis, keepdims, I32, "axis", "keepdims")
 
 
@@ -165,14 +165,14 @@ def _position(place: Any, input: Any, axis: Any, keepdims: Any, to: DType, axis_
 
 
 def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """Whether all elements over axes are true; numbers are true unless 0."""
+    """Return whether all elements over axes are true; numbers are true unless 0."""
     x = operand("ReduceAll", input)
     op = made(All, axes_argument("ReduceAll", axis, x.ndim), flag("ReduceAll", "keep_dims", keep_dims))
     return apply(op, x if x.dtype is BOOL else apply(made(Cast, BOOL), x))
 
 
 def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """Whether an element over axes is true; numbers are true unless 0.  Of UInt8 it is 0 or 1 in UInt8, as in MindSpore."""
+    """Return whether an element over axes is true; numbers are true unless 0.  Of UInt8 it is 0 or 1 in UInt8, as in MindSpore."""
     x = operand("ReduceAny", input)
     op = made(Any_, axes_argument("ReduceAny", axis, x.ndim), flag("ReduceAny", "keep_dims", keep_dims))
     out = apply(op, x if x.dtype is BOOL else apply(made(Cast, BOOL), x))
@@ -207,39 +207,39 @@ def _deviation(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tu
 
 
 def _like(given: Tensor, result: Tensor) -> Tensor:
-    """A result in the dtype of the operand that it is of; of integers in Float32."""
+    """Return a result in the dtype of the operand that it is of; of integers in Float32."""
     return result.astype(given.dtype if given.dtype.is_float else F32, copy=False)
 
 
 def var(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """The variance over axes: the mean square distance from the mean, divided by the count less `ddof`."""
+    """Return the variance over axes: the mean square distance from the mean, divided by the count less `ddof`."""
     return _like(input, _moments("Var", input, axis, ddof, keepdims)[0])
 
 
 def std(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """The standard deviation over axes, the square root of `var`."""
+    """Return the standard deviation over axes, the square root of `var`."""
     return _like(input, _deviation("Std", input, axis, ddof, keepdims)[0])
 
 
 def var_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """The variance and the mean over axes."""
+    """Return the variance and the mean over axes."""
     variance, center = _moments("VarMean", input, axis, ddof, keepdims)
     return _like(input, variance), _like(input, center)
 
 
 def std_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean over axes."""
+    """Return the standard deviation and the mean over axes."""
     deviation, center = _deviation("StdMean", input, axis, ddof, keepdims)
     return _like(input, deviation), _like(input, center)
 
 
 def ptp(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The distance of the largest element from the smallest, over axes."""
+    """Return the distance of the largest element from the smallest, over axes."""
     return amax(input, axis, keepdims) - amin(input, axis, keepdims)
 
 
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The norm of a vector, over one axis or of all elements, or of the matrices in two axes.
+    """Return the norm of a vector, over one axis or of all elements, or of the matrices in two axes.
 
     ord  of vectors: None or 2, the root of the sum of squares; inf and -inf, the largest and the smallest size; 0, how many are
          not 0; another number p, (sum |x|**p)**(1/p).  Of matrices: None or "fro", the root of the sum of squares; 1, -1, inf
@@ -285,12 +285,12 @@ def power_norm(x: Tensor, power: float, axes: tuple[int, ...], keep: bool) -> Te
 
 
 def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """The root of the sum of squares; no square overflows or vanishes where the length does not."""
+    """Return the root of the sum of squares; no square overflows or vanishes where the length does not."""
     return _like(x, sqrt(apply(made(Sum, axes, keep), square(roomy(x)))))
 
 
 def _matrix_norm(x: Tensor, ord: str | float, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """The sum, the largest or the smallest of the singular values, or of the sums of sizes along one of two axes."""
+    """Return the sum, the largest or the smallest of the singular values, or of the sums of sizes along one of two axes."""
     if ord in ("nuc", 2, -2):
         if ord != "nuc" and 0 in (x.shape[axes[0]], x.shape[axes[1]]):
             raise wrong("Norm", "A", f"matrices with elements where 'ord' is {ord}", x)
@@ -318,13 +318,13 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
 
 
 def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over axes of what is not NaN; of integers in their own dtype, unless told."""
+    """Return the sum over axes of what is not NaN; of integers in their own dtype by default."""
     x = operand("NanSum", input)
     return sum(_without_nan(x), axis, keepdims, dtype=x.dtype if dtype is None and x.dtype.is_integer else dtype)
 
 
 def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The mean over axes of what is not NaN; `dtype` is that of the sum and of the result."""
+    """Return the mean over axes of what is not NaN; `dtype` is that of the sum and of the result."""
     x = floating(operand("NanMean", input))
     total = sum(_without_nan(x), axis, keepdims, dtype=dtype)
     return total / sum(apply(made(Cast, x.dtype), x == x), axis, keepdims).astype(total.dtype, copy=False)
@@ -338,7 +338,7 @@ def _without_nan(x: Tensor) -> Tensor:
 
 
 def cumsum(x: Any, axis: Any, dtype: DType | None = None) -> Tensor:
-    """The running sum along an axis."""
+    """Return the running sum along an axis."""
     x = operand("CumSum", x, "x")
     if dtype is not None:
         x = apply(made(Cast, dtype_or("CumSum", dtype, x.dtype)), x)
@@ -347,7 +347,7 @@ def cumsum(x: Any, axis: Any, dtype: DType | None = None) -> Tensor:
 
 
 def cumprod(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
-    """The running product along an axis, by doubling the reach of the products in each step; of integers as Int64, unless told."""
+    """Return the running product along an axis, by doubling the reach of the products in each step; of integers as Int64 by default."""
     x = operand("CumProd", input)
     if dtype is not None or not x.dtype.is_float:
         x = apply(made(Cast, dtype_or("CumProd", dtype, I64)), x)

@@ -51,7 +51,7 @@ def places(n: int, m: int, lie: str, dtype: Any, factor: float | None = None) ->
 
 @functools.lru_cache(CACHED)
 def nearest_places(n: int, m: int, lie: str, factor: float | None) -> Any:
-    """The element of n that each of m elements is."""
+    """Return the element of n that each of m elements is."""
     if m == n and factor:
         return np.arange(n)
     if m == 2 * n and factor:
@@ -66,7 +66,7 @@ def nearest_places(n: int, m: int, lie: str, factor: float | None) -> Any:
 
 @functools.lru_cache(CACHED)
 def linear_table(n: int, m: int, lie: str, factor: float | None) -> Table:
-    """The two elements around each place, as much of each as the place is near to it."""
+    """Return the two elements around each place, as much of each as the place is near to it."""
     if m == n and factor:
         return np.arange(n)[:, None], np.ones((n, 1))
     place = np.clip(places(n, m, lie, np.float64, factor), 0, n - 1)
@@ -78,7 +78,7 @@ def linear_table(n: int, m: int, lie: str, factor: float | None) -> Table:
 
 @functools.lru_cache(CACHED)
 def cubic_table(n: int, m: int, lie: str, factor: float | None) -> Table:
-    """The four elements around each place, weighted by the cubic of Keys (1981).
+    """Return the four elements around each place, weighted by the cubic of Keys (1981).
 
     Its parameter is -0.75, and beyond an edge its element stands again; for "half_pixel" -0.5, and elements beyond an edge do not count.
     """
@@ -98,7 +98,7 @@ def cubic_table(n: int, m: int, lie: str, factor: float | None) -> Table:
 
 
 def nearest(x: Tensor, sizes: Sizes, lie: str, factors: tuple[float, ...] | None = None) -> Tensor:
-    """The last axes in other sizes: each element is the nearest of the source's, of any dtype."""
+    """Return the last axes in other sizes: each element is the nearest of the source's, of any dtype."""
     for axis, factor in _order(x, sizes, factors):
         n, m = x.shape[axis], sizes[axis - x.ndim]
         if n != m or factor:
@@ -109,7 +109,7 @@ def nearest(x: Tensor, sizes: Sizes, lie: str, factors: tuple[float, ...] | None
 def weighted(
     x: Tensor, sizes: Sizes, table: Callable[[int, int, str, float | None], Table], lie: str, factors: tuple[float, ...] | None = None
 ) -> Tensor:
-    """The last axes in other sizes: each element is a weighted sum of some of the source's; two-byte floats are rounded once."""
+    """Return the last axes in other sizes: each element is a weighted sum of some of the source's; two-byte floats are rounded once."""
     y = single(x)
     for axis, factor in _order(x, sizes, factors):
         n, m = y.shape[axis], sizes[axis - x.ndim]
@@ -120,14 +120,14 @@ def weighted(
 
 
 def _order(x: Tensor, sizes: Sizes, factors: tuple[float, ...] | None) -> list[tuple[int, float | None]]:
-    """The axes in the order in which they are resized, with their factors."""
+    """Return the axes in the order in which they are resized, with their factors."""
     axes = range(x.ndim - len(sizes), x.ndim)
     scales: tuple[float | None, ...] = factors or (None,) * len(sizes)
     return sorted(zip(axes, scales, strict=True), key=lambda pair: sizes[pair[0] - x.ndim] / max(1, x.shape[pair[0]]))
 
 
 def checked_sizes(op: str, x: Tensor, sizes: Sizes) -> Sizes:
-    """The sizes, if the result is no larger than memory, and not made of nothing."""
+    """Return the sizes, if the result is no larger than memory, and not made of nothing."""
     check_memory(op, f"a result of {sizes}", math.prod((*x.shape[: x.ndim - len(sizes)], *sizes)) * x.dtype.size)
     if any(m and not n for m, n in zip(sizes, x.shape[x.ndim - len(sizes) :], strict=True)):
         raise wrong(op, "input", f"images of elements for a size of {sizes}", x)
@@ -157,7 +157,7 @@ def interpolate(
     recompute_scale_factor  whether places follow from the size that the factor gives, not from the factor itself.  It has to be
                    True with `scale_factor`, but in mode "area", and for volumes, which may have either
 
-    TypeError for an input that is no Tensor of floats; ValueError for arguments that do not go together.
+    TypeError for an input that is not a Tensor of floats; raise ValueError for arguments that do not go together.
     """
     op = "Interpolate"
     x = operand(op, input)
@@ -194,7 +194,7 @@ def interpolate(
 
 
 def _wanted_sizes(op: str, x: Tensor, size: Any, scale_factor: Any) -> tuple[Sizes, tuple[float, ...] | None]:
-    """The size that is asked for, by itself or by factors, and these."""
+    """Return the size that is asked for, by itself or by factors, and these."""
     if (size is None) == (scale_factor is None):
         raise wrong(op, "size", "given, or 'scale_factor', and not both", (size, scale_factor))
     axes = max(0, x.ndim - 2)

@@ -28,7 +28,7 @@ def _checked(name: str, argument: str, value: Any) -> Any:
 
 
 def _spelled(value: Any) -> str:
-    """A number as it stands in a message."""
+    """Return a number as it stands in a message."""
     return f"the int {integer_text(value)}" if isinstance(value, int) else str(value)
 
 
@@ -85,7 +85,7 @@ def scalar_usub(x: Any) -> Any:
 
 
 def scalar_log(x: Any) -> float:
-    """The natural logarithm of a number; ValueError where there is none."""
+    """Return the natural logarithm of a number; raise ValueError where there is none."""
     value = number("scalar_log", "x", x)
     if not value > 0:
         raise wrong("scalar_log", "x", "more than 0", x)
@@ -93,7 +93,8 @@ def scalar_log(x: Any) -> float:
 
 
 def scalar_cast(input_x: Any, input_y: DType) -> bool | int | float:
-    """A number as one of Python's for a dtype: Int64, Float64 or Bool; ValueError for another one, and for a number that it cannot hold."""
+    """Return a number as one of Python's for a dtype: Int64, Float64 or Bool; raise ValueError for another one, and for a number that it
+    cannot hold."""
     kinds = {I64: int, F64: float, BOOL: bool}
     if not isinstance(input_y, DType) or input_y not in kinds:
         raise wrong("scalar_cast", "input_y", "int64, float64 or bool_", input_y)
@@ -104,13 +105,13 @@ def scalar_cast(input_x: Any, input_y: DType) -> bool | int | float:
 
 
 def scalar_to_array(input_x: Any) -> Tensor:
-    """A number as a tensor without dimensions: Float32 for a float, else Int64."""
+    """Return a number as a tensor without dimensions: Float32 for a float, else Int64."""
     value = number("scalar_to_array", "input_x", input_x)
     return scalar_to_tensor(value, F32 if isinstance(value, float) else I64)
 
 
 def make_range(start: int, limit: int | None = None, delta: int = 1) -> tuple[int, ...]:
-    """The numbers of `range` with these arguments, as a tuple; TypeError for others than ints, ValueError for a step of 0."""
+    """Return the numbers of `range` with these arguments, as a tuple; raise TypeError for others than ints, ValueError for a step of 0."""
     first, step = whole("make_range", "start", start), whole("make_range", "delta", delta)
     if step == 0:
         raise wrong("make_range", "delta", "other than 0", delta)

@@ -1,7 +1,7 @@
 """Elements put where indices say: of tensors, which gives a new one, and of Parameters, which are written.
 
 Indices may be negative where they count along one axis.  Where several updates go to one place they go there in the order of the indices.
-TypeError for what is no Tensor, ValueError for shapes that do not fit, IndexMistake (an IndexError and a RuntimeError) for an index that
+TypeError for what is not a Tensor, ValueError for shapes that do not fit, IndexMistake (an IndexError and a RuntimeError) for an index that
 names no element.
 """
 
@@ -36,14 +36,14 @@ __all__ = [
 
 
 def _put(kind: str, x: Tensor, places: Tensor, updates: Tensor) -> Tensor:
-    """The updates put along axis 0, in one of the ways "update", "add", "sub", "max", "min", "mul" and "div"."""
+    """Return the updates put along axis 0, in one of the ways "update", "add", "sub", "max", "min", "mul" and "div"."""
     if kind in ("add", "sub"):
         return apply(made(ScatterAdd, 0), x, places, -updates if kind == "sub" else updates)
     return apply(made(Scatter, kind), x, reshape(places, (-1,)), reshape(updates, (places.size, *x.shape[1:])))
 
 
 def _check_updates(op: str, updates: Tensor, wanted: TensorType) -> None:
-    """TypeError for updates of another dtype, ValueError for another shape."""
+    """Raise TypeError for updates of another dtype, ValueError for another shape."""
     if updates.type is not wanted:
         text = f"of dtype {wanted.dtype} and shape {wanted.sizes}"
         raise wrong(op, "updates", text, updates, TypeError if updates.dtype is not wanted.dtype else ValueError)
@@ -99,7 +99,7 @@ def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
 
 
 def tensor_scatter_mul(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """`input_x` multiplied with updates where rows of coordinates say."""
+    """`input_x` multiplied by updates where rows of coordinates say."""
     return _by_coordinates("TensorScatterMul", "mul", operand("TensorScatterMul", input_x, "input_x"), indices, updates)
 
 
@@ -255,7 +255,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
 
 
 def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
-    """`input` with `src` in the place of its slice start:end:step along `axis`."""
+    """`input` with `src` in place of its slice start:end:step along `axis`."""
     op = "SliceScatter"
     x, new = operand(op, input), operand(op, src, "src")
     along, pace = dimension(op, axis, x), integer(op, "step", step)
@@ -274,7 +274,7 @@ def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: A
 
 
 def select_scatter(input: Any, src: Any, axis: int, index: int) -> Tensor:
-    """`input` with `src` in the place of its slice number `index` along `axis`."""
+    """`input` with `src` in place of its slice number `index` along `axis`."""
     x, new = operand("SelectScatter", input), operand("SelectScatter", src, "src")
     along, place = dimension("SelectScatter", axis, x), integer("SelectScatter", "index", index)
     if not -x.shape[along] <= place < x.shape[along]:

@@ -1,6 +1,6 @@
 """Shapes: other forms of the same elements.
 
-Axes may be negative.  TypeError for what is no Tensor or no int, ValueError for axes and sizes that do not fit.
+Axes may be negative.  Raise TypeError for what is not a Tensor or no int, ValueError for axes and sizes that do not fit.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ __all__ = [
 
 
 def shape(input_x: Any) -> tuple[int, ...]:
-    """The sizes, a tuple of ints."""
+    """Return the sizes, a tuple of ints."""
     return operand("Shape", input_x, "input_x").shape
 
 
 def rank(input_x: Any) -> int:
-    """The number of axes."""
+    """Return the number of axes."""
     return operand("Rank", input_x, "input_x").ndim
 
 
 def size(input_x: Any) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     return operand("Size", input_x, "input_x").size
 
 
 def numel(input: Any) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     return operand("Size", input).size
 
 
@@ -61,7 +61,7 @@ def numel(input: Any) -> int:
 
 
 def reshape(input: Any, shape: Any) -> Tensor:
-    """The elements row by row in another shape; one size may be -1, which makes it fit.
+    """Return the elements row by row in another shape; one size may be -1, which makes it fit.
 
     shape  tuple or list of ints, or an integer Tensor
     """
@@ -72,7 +72,7 @@ def reshape(input: Any, shape: Any) -> Tensor:
 
 
 def reshaped(x: Tensor, sizes: tuple[int, ...], op: str) -> TensorType:
-    """The type of `x` in a shape in which one size may be -1."""
+    """Return the type of `x` in a shape in which one size may be -1."""
     unknown = sizes.count(-1)
     if unknown > 1 or any(size < -1 for size in sizes):
         raise wrong(op, "shape", "sizes of at least 0, one of which may be -1", sizes)
@@ -87,17 +87,17 @@ def reshaped(x: Tensor, sizes: tuple[int, ...], op: str) -> TensorType:
 
 
 def view_as(input: Any, other: Any) -> Tensor:
-    """The elements row by row in the shape of `other`."""
+    """Return the elements row by row in the shape of `other`."""
     return reshape(input, operand("ViewAs", other, "other").shape)
 
 
 def ravel(input: Any) -> Tensor:
-    """The elements row by row along one axis."""
+    """Return the elements row by row along one axis."""
     return reshape(operand("Ravel", input), (-1,))
 
 
 def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
-    """The axes from `start_dim` to `end_dim` made one; `order` "F" reads them column by column."""
+    """Return the axes from `start_dim` to `end_dim` made one; `order` "F" reads them column by column."""
     x = operand("Flatten", input)
     if choice("Flatten", "order", order, ("c", "f")) == "f" and x.ndim > 1:
         x = transpose(x, tuple(reversed(range(x.ndim))))
@@ -107,7 +107,7 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
 
 
 def joined(op: str, x: Tensor, start_dim: Any, end_dim: Any) -> Tensor:
-    """The axes from `start_dim` to `end_dim` made one; a tensor without dimensions has one axis then."""
+    """Return the axes from `start_dim` to `end_dim` made one; a tensor without dimensions has one axis then."""
     first, last = axis_argument(op, start_dim, x.ndim, "start_dim"), axis_argument(op, end_dim, x.ndim, "end_dim")
     if first > last:
         raise wrong(op, "start_dim", f"not behind end_dim, axis {last}", start_dim)
@@ -116,7 +116,7 @@ def joined(op: str, x: Tensor, start_dim: Any, end_dim: Any) -> Tensor:
 
 
 def transpose(input: Any, dims: Any) -> Tensor:
-    """The axes in another order: axis i of the result is axis dims[i] of the input."""
+    """Return the axes in another order: axis i of the result is axis dims[i] of the input."""
     x = operand("Transpose", input)
     if not isinstance(dims, (tuple, list, Tensor)):
         raise wrong("Transpose", "dims", "a tuple of ints", dims, TypeError)
@@ -130,7 +130,7 @@ def transpose(input: Any, dims: Any) -> Tensor:
 
 
 def permute(input: Any, axis: Any) -> Tensor:
-    """The axes in another order: axis i of the result is axis axis[i] of the input."""
+    """Return the axes in another order: axis i of the result is axis axis[i] of the input."""
     return transpose(input, axis)
 
 
@@ -150,7 +150,7 @@ def swapdims(input: Any, dim0: int, dim1: int) -> Tensor:
 
 
 def t(input: Any) -> Tensor:
-    """The transposed matrix; a tensor of one axis or none as it is."""
+    """Return the transposed matrix; a tensor of one axis or none as it is."""
     x = operand("T", input)
     if x.ndim > 2:
         raise wrong("T", "input", "of at most 2 dimensions", x)
@@ -158,7 +158,7 @@ def t(input: Any) -> Tensor:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """The axes `source` moved to the places `destination`; the others keep their order."""
+    """Return the axes `source` moved to the places `destination`; the others keep their order."""
     x = operand("MoveAxis", x, "x")
     sources, places = (
         [axis_argument("MoveAxis", a, x.ndim, name) for a in sizes_argument("MoveAxis", name, axes, least=None)]
@@ -177,7 +177,7 @@ def movedim(x: Any, source: Any, destination: Any) -> Tensor:
 
 
 def expand_dims(input_x: Any, axis: Any) -> Tensor:
-    """A new axis of 1 at `axis`; a tuple for several, one after the other."""
+    """Return a new axis of 1 at `axis`; a tuple for several, one after the other."""
     x = operand("ExpandDims", input_x, "input_x")
     for a in sorted(axis) if isinstance(axis, (tuple, list)) else (axis,):
         place = integer("ExpandDims", "axis", a)
@@ -189,12 +189,12 @@ def expand_dims(input_x: Any, axis: Any) -> Tensor:
 
 
 def unsqueeze(input: Any, dim: int) -> Tensor:
-    """A new axis of 1 at `dim`."""
+    """Return a new axis of 1 at `dim`."""
     return expand_dims(input, dim)
 
 
 def squeeze(input: Any, axis: Any = None) -> Tensor:
-    """The tensor without its axes of 1, or without those of `axis` that are 1."""
+    """Return the tensor without its axes of 1, or without those of `axis` that are 1."""
     x = operand("Squeeze", input)
     if isinstance(axis, tuple) and not axis:
         axis = None
@@ -203,7 +203,7 @@ def squeeze(input: Any, axis: Any = None) -> Tensor:
 
 
 def broadcast_to(input: Any, shape: Any) -> Tensor:
-    """The elements repeated along new axes and along axes of 1; a size of -1 stands for the one the input has."""
+    """Return the elements repeated along new axes and along axes of 1; a size of -1 stands for the one the input has."""
     x = operand("BroadcastTo", input)
     if not isinstance(shape, (tuple, list, Tensor)):
         raise wrong("BroadcastTo", "shape", "a tuple of ints", shape, TypeError)
@@ -227,7 +227,7 @@ def expand(input_x: Any, size: Any) -> Tensor:
 
 
 def expand_as(input: Any, other: Any) -> Tensor:
-    """The elements repeated to the shape of `other`."""
+    """Return the elements repeated to the shape of `other`."""
     return broadcast_to(input, operand("ExpandAs", other, "other").shape)
 
 
@@ -235,7 +235,7 @@ def expand_as(input: Any, other: Any) -> Tensor:
 
 
 def tile(input: Any, dims: Any) -> Tensor:
-    """The tensor repeated dims[i] times along axis i; a shorter tuple counts from the last axis."""
+    """Return the tensor repeated dims[i] times along axis i; a shorter tuple counts from the last axis."""
     x = operand("Tile", input)
     if not isinstance(dims, (tuple, list, Tensor)):
         raise wrong("Tile", "dims", "a tuple of ints", dims, TypeError)
@@ -264,7 +264,7 @@ def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
 
 
 def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element repeated, all as often or each as `repeats` says, along an axis; without one, of the tensor read row by row."""
+    """Each element repeated, all as often or each as `repeats` says, along an axis; without one, of the flattened tensor."""
     x = operand("RepeatInterleave", input)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0

@@ -20,7 +20,7 @@ __all__ = ["GetNext", "assign", "assign_add", "assign_sub", "register_queue", "u
 
 
 def _fitting(op: str, variable: Tensor, value: Any) -> Tensor:
-    """`value` as a tensor of the dtype of `variable`; TypeError for floats where that holds integers."""
+    """`value` as a tensor of the dtype of `variable`; raise TypeError for floats where that holds integers."""
     if not isinstance(value, Tensor):
         return constant(number(op, "value", value), variable.dtype)
     if value.dtype.is_float and not variable.dtype.is_float:
@@ -39,7 +39,7 @@ def _written(op: str, variable: Any, value: Tensor) -> Tensor:
 def assign(variable: Any, value: Any) -> Tensor:
     """Make `variable` (a Parameter or Tensor) hold `value`, brought to its dtype; returns the variable.
 
-    TypeError when `variable` is no Tensor or `value` neither Tensor nor number, ValueError when the shapes differ.
+    TypeError when `variable` is not a Tensor or `value` neither Tensor nor number, ValueError when the shapes differ.
     """
     target = operand("Assign", variable, "variable")
     if not isinstance(value, Tensor) and target.ndim:
@@ -87,7 +87,7 @@ def _check_name(op: str, shared_name: Any) -> None:
 
 
 def _user_line() -> str:
-    """The line of the user's program that is running, for a message."""
+    """Return the line of the user's program that is running, for a message."""
     place = user_place(user_location())
     return f"\n  --> {place}\n      {linecache.getline(place.file, place.line).strip()}" if place else ""
 

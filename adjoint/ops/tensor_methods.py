@@ -39,7 +39,7 @@ _ABSENT: Any = object()
 
 
 def _one(op: str, name: str, value: Any, other_name: str, other: Any, default: Any = None) -> Any:
-    """The one of two names for an argument that was given."""
+    """Return the one of two names for an argument that was given."""
     if value is _ABSENT:
         return default if other is _ABSENT else other
     if other is not _ABSENT:
@@ -76,7 +76,7 @@ class _Methods:
     # -- reductions -------------------------------------------------------------------------------------------------
     def sum(self: Any, axis: Any = _ABSENT, dtype: Any = None, keepdims: Any = _ABSENT, initial: Any = None, *, dim: Any = _ABSENT,
             keepdim: Any = _ABSENT) -> Tensor:
-        """The sum over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
+        """Return the sum over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
         if isinstance(dtype, bool):
             # sum(dim, keepdim)
             keepdim, dtype = dtype, None
@@ -86,77 +86,77 @@ class _Methods:
 
     def mean(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT,
              dtype: DType | None = None) -> Tensor:
-        """The mean over axes; of integers in their own dtype, truncated."""
+        """Return the mean over axes; of integers in their own dtype, truncated."""
         x = self if dtype is None else self.astype(dtype)
         return reduction.mean(x, _one("mean", "axis", axis, "dim", dim), _one("mean", "keep_dims", keep_dims, "keepdim", keepdim, False))
 
     def prod(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, dtype: DType | None = None, *, dim: Any = _ABSENT,
              keepdim: Any = _ABSENT) -> Tensor:
-        """The product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
+        """Return the product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
         keep = _one("prod", "keep_dims", keep_dims, "keepdim", keepdim, False)
         return reduction.prod(self, _one("prod", "axis", axis, "dim", dim), keep, dtype)
 
     def all(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
-        """Whether all elements over axes are true."""
+        """Return whether all elements over axes are true."""
         return reduction.all(self, _one("all", "axis", axis, "dim", dim), _one("all", "keep_dims", keep_dims, "keepdim", keepdim, False))
 
     def any(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
-        """Whether an element over axes is true."""
+        """Return whether an element over axes is true."""
         return reduction.any(self, _one("any", "axis", axis, "dim", dim), _one("any", "keep_dims", keep_dims, "keepdim", keepdim, False))
 
     def max(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = None,
             where: Any = None, return_indices: bool = False) -> Any:
-        """The largest element: of the tensor, or with its place along `dim`, or over `axis` without places unless asked for."""
+        """Return the largest element: of the tensor, or with its index along `dim`, or over `axis` without places unless asked for."""
         return _extreme(reduction.max, reduction.amax, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
 
     def min(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = None,
             where: Any = None, return_indices: bool = False) -> Any:
-        """The smallest element: of the tensor, or with its place along `dim`, or over `axis` without places unless asked for."""
+        """Return the smallest element: of the tensor, or with its index along `dim`, or over `axis` without places unless asked for."""
         return _extreme(reduction.min, reduction.amin, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
 
     def argmax(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
-        """The place of the largest element along an axis, or in the tensor read row by row, as Int64."""
+        """Return the index of the largest element along an axis, or in the flattened tensor, as Int64."""
         keep = _one("argmax", "keepdims", keepdims, "keepdim", keepdim, False)
         return reduction.argmax(self, _one("argmax", "axis", axis, "dim", dim), keep)
 
     def argmin(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
-        """The place of the smallest element along an axis, or in the tensor read row by row, as Int32."""
+        """Return the index of the smallest element along an axis, or in the flattened tensor, as Int32."""
         keep = _one("argmin", "keepdims", keepdims, "keepdim", keepdim, False)
         return reduction.argmin(self, _one("argmin", "axis", axis, "dim", dim), keep)
 
     def std(self: Any, axis: Any = _ABSENT, ddof: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, correction: Any = _ABSENT,
             keepdim: Any = _ABSENT) -> Tensor:
-        """The standard deviation over axes, with the count less `ddof` (0)."""
+        """Return the standard deviation over axes, with the count less `ddof` (0)."""
         return reduction.std(self, _one("std", "axis", axis, "dim", dim), _one("std", "ddof", ddof, "correction", correction, 0),
                              _one("std", "keepdims", keepdims, "keepdim", keepdim, False))
 
     def var(self: Any, axis: Any = _ABSENT, ddof: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, correction: Any = _ABSENT,
             keepdim: Any = _ABSENT) -> Tensor:
-        """The variance over axes, divided by the count less `ddof` (0)."""
+        """Return the variance over axes, divided by the count less `ddof` (0)."""
         return reduction.var(self, _one("var", "axis", axis, "dim", dim), _one("var", "ddof", ddof, "correction", correction, 0),
                              _one("var", "keepdims", keepdims, "keepdim", keepdim, False))
 
     def cumsum(self: Any, axis: Any = _ABSENT, dtype: DType | None = None, *, dim: Any = _ABSENT) -> Tensor:
-        """The running sum along an axis; without one, of the tensor read row by row."""
+        """Return the running sum along an axis; without one, of the flattened tensor."""
         along = _one("cumsum", "axis", axis, "dim", dim)
         return reduction.cumsum(shapes.ravel(self), 0, dtype) if along is None else reduction.cumsum(self, along, dtype)
 
     def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-        """The largest element along an axis, and its place."""
+        """Return the largest element along an axis, and its index."""
         return reduction.max(self, axis, keep_dims)
 
     def argmin_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-        """The smallest element along an axis, and its place."""
+        """Return the smallest element along an axis, and its index."""
         return reduction.min(self, axis, keep_dims)
 
     def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DType | None = None) -> Tensor:
-        """The sum of the diagonal; of integers as Int64, unless told."""
+        """Return the sum of the diagonal; of integers as Int64 by default."""
         kept = BOOL if self.dtype is BOOL and dtype is None else dtype
         return reduction.sum(diagonals.diagonal(self, offset, axis1, axis2), -1, dtype=kept)
 
     # -- shapes -----------------------------------------------------------------------------------------------------
     def reshape(self: Any, *shape: Any) -> Tensor:
-        """The elements row by row in another shape; one size may be -1."""
+        """Return the elements row by row in another shape; one size may be -1."""
         return shapes.reshape(self, _sizes(shape))
 
     def view(self: Any, *shape: Any) -> Tensor:
@@ -164,7 +164,7 @@ class _Methods:
         return shapes.reshape(self, _sizes(shape))
 
     def reshape_as(self: Any, other: Any) -> Tensor:
-        """The elements row by row in the shape of `other`."""
+        """Return the elements row by row in the shape of `other`."""
         return shapes.view_as(self, other)
 
     def flatten(self: Any, order: Any = "C", end: Any = None, *, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -175,36 +175,36 @@ class _Methods:
         return shapes.flatten(self, order, start_dim=start_dim, end_dim=end_dim if end is None else end)
 
     def transpose(self: Any, *axes: Any) -> Tensor:
-        """The axes in another order; reversed, if none are named.  Two ints are two axes that change places."""
+        """Return the axes in another order; reversed, if none are named.  Two ints are two axes that change places."""
         if len(axes) == 2:
             return shapes.swapaxes(self, *axes)
         return shapes.transpose(self, _sizes(axes) if axes else tuple(reversed(range(self.ndim))))
 
     def permute(self: Any, *axis: Any) -> Tensor:
-        """The axes in another order."""
+        """Return the axes in another order."""
         return shapes.transpose(self, _sizes(axis))
 
     def squeeze(self: Any, *given: Any, axis: Any = None) -> Tensor:
-        """The tensor without its axes of 1, or without those named."""
+        """Return the tensor without its axes of 1, or without those named."""
         return shapes.squeeze(self, axis if not given else given[0] if len(given) == 1 else given)
 
     def broadcast_to(self: Any, *shape: Any) -> Tensor:
-        """The elements repeated to a shape."""
+        """Return the elements repeated to a shape."""
         return shapes.broadcast_to(self, _sizes(shape))
 
     def expand(self: Any, *size: Any) -> Tensor:
-        """The elements repeated to a shape."""
+        """Return the elements repeated to a shape."""
         return shapes.broadcast_to(self, _sizes(size))
 
     def tile(self: Any, *dims: Any, reps: Any = _ABSENT) -> Tensor:
-        """The tensor repeated along its axes."""
+        """Return the tensor repeated along its axes."""
         if dims and reps is not _ABSENT:
             raise TypeError("For 'Tensor.tile', 'dims' and 'reps' are two names for one argument: give one of them.")
         times = reps if not dims else _sizes(dims)
         return shapes.tile(self, (times,) if isinstance(times, int) else times)
 
     def repeat(self: Any, *repeats: Any) -> Tensor:
-        """The tensor repeated along its axes."""
+        """Return the tensor repeated along its axes."""
         return shapes.tile(self, _sizes(repeats))
 
     def repeat_interleave(self: Any, repeats: Any, dim: Any = None) -> Tensor:
@@ -223,18 +223,18 @@ class _Methods:
         return parts.chunk(self, chunks, _one("chunk", "axis", axis, "dim", dim, 0))
 
     def expand_dims(self: Any, axis: Any) -> Tensor:
-        """A new axis of 1."""
+        """Return a new axis of 1."""
         return shapes.expand_dims(self, axis)
 
     def unsqueeze(self: Any, dim: Any = _ABSENT, *, axis: Any = _ABSENT) -> Tensor:
-        """A new axis of 1 at `dim`."""
+        """Return a new axis of 1 at `dim`."""
         found = _one("unsqueeze", "dim", dim, "axis", axis, _ABSENT)
         if found is _ABSENT:
             raise TypeError("For 'Tensor.unsqueeze', the argument 'dim' must be given.")
         return shapes.unsqueeze(self, found)
 
     def flip(self: Any, dims: Any) -> Tensor:
-        """The elements in opposite order along axes."""
+        """Return the elements in opposite order along axes."""
         return parts.flip(self, dims)
 
     @property
@@ -255,11 +255,11 @@ class _Methods:
         return strides if dim is None else strides[dimension("Tensor.stride", dim, self, "dim", "self")]
 
     def contiguous(self: Any) -> Tensor:
-        """The tensor: its elements lie row by row always."""
+        """Return the tensor: its elements lie row by row always."""
         return self
 
     def is_contiguous(self: Any) -> bool:
-        """Whether the elements lie row by row: always."""
+        """Return whether the elements lie row by row: always."""
         return True
 
     # -- elements ---------------------------------------------------------------------------------------------------
@@ -295,11 +295,11 @@ class _Methods:
         return scattering.index_add(self.copy(), places, taken, along)
 
     def where(self: Any, condition: Any, y: Any) -> Tensor:
-        """The tensor where the condition is true, else `y`."""
+        """Return the tensor where the condition is true, else `y`."""
         return arithmetic.where(condition, self, y)
 
     def take(self: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
-        """The slices along an axis that indices name, or elements of the tensor read row by row.
+        """Return the slices along an axis that indices name, or elements of the flattened tensor.
 
         mode  of indices beyond the ends: "clip" takes the last or first, "wrap" counts on from the other end, "raise" is an
               IndexError; those of -size..-1 count from the end
@@ -313,11 +313,11 @@ class _Methods:
         return picking.take(self, places) if axis is None else picking.index_select(self, axis, places)
 
     def fill(self: Any, value: Any) -> Tensor:
-        """A tensor of this shape and dtype, filled with one number."""
+        """Return a tensor of this shape and dtype, filled with one number."""
         return creation.full_like(self, value)
 
     def itemset(self: Any, *arguments: Any) -> Tensor:
-        """A tensor with one element replaced: itemset(value), itemset(place, value), itemset((row, ...), value)."""
+        """Return a tensor with one element replaced: itemset(value), itemset(place, value), itemset((row, ...), value)."""
         *where_, value = arguments
         place = where_[0] if where_ else 0
         out = self.copy()
@@ -326,21 +326,21 @@ class _Methods:
         return shapes.reshape(flat, self.shape)
 
     def fill_diagonal(self: Any, fill_value: Any) -> Tensor:
-        """A tensor with one number on the diagonal of the last two axes."""
+        """Return a tensor with one number on the diagonal of the last two axes."""
         chosen = creation.eye(*self.shape[-2:], dtype=BOOL)
         return arithmetic.select(chosen, arithmetic.cast(fill_value, self.dtype), self)
 
     # -- dtypes -----------------------------------------------------------------------------------------------------
     def is_floating_point(self: Any) -> bool:
-        """Whether the dtype is a floating point type."""
+        """Return whether the dtype is a floating point type."""
         return self.dtype.is_float
 
     def is_signed(self: Any) -> bool:
-        """Whether the dtype has negative numbers."""
+        """Return whether the dtype has negative numbers."""
         return self.dtype.kind in "if"
 
     def is_complex(self: Any) -> bool:
-        """Whether the dtype is complex: never."""
+        """Return whether the dtype is complex: never."""
         return False
 
     # -- new tensors ------------------------------------------------------------------------------------------------
@@ -357,22 +357,22 @@ class _Methods:
         return creation.full(size, fill_value, dtype=self.dtype if dtype is None else dtype)
 
     def clone(self: Any) -> Tensor:
-        """A tensor of the same numbers; gradients flow through it."""
+        """Return a tensor of the same numbers; gradients flow through it."""
         return self.copy()
 
     def allclose(self: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
-        """Whether all elements are close to those of another tensor: a bool, in a graph a Tensor of one."""
+        """Return whether all elements are close to those of another tensor: a bool, in a graph a Tensor of one."""
         close = reduction.all(arithmetic.isclose(self, other, rtol, atol, equal_nan))
         return close if emitting() else bool(close)
 
     def numel(self: Any) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return self.size
 
     nelement = numel
 
     def ndimension(self: Any) -> int:
-        """The number of axes."""
+        """Return the number of axes."""
         return self.ndim
 
     # -- in place ---------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ INSTEAD = {
     "safetensors_to_ckpt": "`load_checkpoint` with `format='safetensors'`, and `save_checkpoint`",
     "load_checkpoint_async": "`load_checkpoint`", "async_ckpt_thread_status": "a file is written when `save_checkpoint` returns",
 }
-"""What to write for names of MindSpore's that are not here."""
+"""What to write instead of names of MindSpore's that are missing here."""
 
 
 def __getattr__(name: str) -> Any:

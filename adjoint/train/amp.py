@@ -2,7 +2,7 @@
 
     "O0"  nothing
     "O1"  cells and operators of a white list (convolutions, matrix products) compute in half precision and return Float32
-    "O2"  everything does, but cells of a black list (normalisation); the network returns Float32
+    "O2"  everything except cells of a black list (normalisation) does; the network returns Float32
     "O3"  everything does; the network returns Float32
 """
 
@@ -50,12 +50,12 @@ def _classes(module: Any, names: Iterable[str]) -> list[type]:
 
 
 def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: DType = F16) -> Cell:
-    """Let cells of a network compute in half precision, and return the network; the module says which level does what.
+    """Make cells of a network compute in half precision, and return the network; the module's docstring lists the levels.
 
     dtype  Float16 or BFloat16
 
-    Parameters stay in Float32, they are cast where they are used.  At "O1" a cell for which `to_float` was called keeps what it said.
-    TypeError for what is no Cell, ValueError for another level or dtype.
+    Parameters stay in Float32 and are cast where they are used.  At "O1" a cell for which `to_float` was called keeps that dtype.
+    Raise TypeError for what is not a Cell, ValueError for another level or dtype.
     """
     owner = "auto_mixed_precision"
     _check(owner, network, dtype)
@@ -71,9 +71,9 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: DType = F1
 def custom_mixed_precision(
     network: Cell, *, white_list: list[type] | None = None, black_list: list[type] | None = None, dtype: DType = F16,
 ) -> Cell:
-    """Let cells and operators compute in half precision: those of these classes, or all but cells of those; returns the network.
+    """Make cells of the given classes compute in half precision, or all except those of the given classes; return the network.
 
-    ValueError unless one of the lists is given; TypeError for what is no list of classes of cells and operators.
+    Raise ValueError unless one of the lists is given; raise TypeError for what is not a list of classes of cells and operators.
     """
     owner = "custom_mixed_precision"
     _check(owner, network, dtype)
@@ -107,7 +107,7 @@ class _HalfPrecision(Cell):
 
 
 def _halve_listed(network: Cell, listed: tuple[type, ...], dtype: DType) -> None:
-    """Let cells of these classes, and operators that are attributes of others, compute in `dtype` and return Float32."""
+    """Make cells of these classes, and operators that are attributes of others, compute in `dtype` and return Float32."""
     if network._compute is not None:
         return
     if isinstance(network, listed):
@@ -122,7 +122,8 @@ def _halve_listed(network: Cell, listed: tuple[type, ...], dtype: DType) -> None
 
 
 def _halve_all(network: Cell, spared: tuple[type, ...], dtype: DType) -> None:
-    """Let the network compute in `dtype`, but cells of the classes `spared` in Float32, whose results come to `dtype` again."""
+    """Make the network compute in `dtype`, except cells of the classes `spared`: they compute in Float32, and their results are cast back.
+    """
     network.to_float(dtype)
     for cell in _below(network, spared):
         cell.to_float(F32)
@@ -130,7 +131,7 @@ def _halve_all(network: Cell, spared: tuple[type, ...], dtype: DType) -> None:
 
 
 def _below(network: Cell, classes: tuple[type, ...]) -> Iterator[Cell]:
-    """The outermost cells of these classes below a network."""
+    """Return the outermost cells of these classes in a network."""
     for cell in network.cells():
         if isinstance(cell, classes):
             yield cell
@@ -148,7 +149,7 @@ class _WithLossInSingle(WithLossCell):
 def build_train_network(
     network: Cell, optimizer: Any, loss_fn: Any = None, level: str = "O0", boost_level: str = "O0", **kwargs: Any,
 ) -> Cell:
-    """Return a training step of network, loss and optimiser, whose cells compute in half precision as `level` says.
+    """Return a training step of network, loss and optimiser, whose cells compute in half precision according to `level`.
 
     loss_fn      a Cell or function, called with output and label; default: the network returns the loss
     level        see `auto_mixed_precision`; "O2" scales the loss dynamically

@@ -1,4 +1,4 @@
-"""What a Model trains and evaluates on: batches of Tensors, epoch after epoch."""
+"""The batches that a Model trains and evaluates on: Tensors, epoch after epoch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adjoint.train.run_state import load_random_streams, random_streams
 __all__ = ["Batches"]
 
 _NO_LISTS = (Tensor, np.ndarray, str, bytes, dict)
-"""What has a length and is no list of batches."""
+"""Types that have a length but are not lists of batches."""
 
 
 class Batches:
@@ -23,7 +23,7 @@ class Batches:
              tuples: each item is a batch, a Tensor or array, or several in a tuple or list
     epochs   how often it will be iterated
 
-    TypeError for anything else, ValueError for an empty one; both name `owner` and `argument`.
+    Raise TypeError for anything else, ValueError for an empty one; both name `owner` and `argument`.
     """
 
     def __init__(self, owner: str, argument: str, dataset: Any, epochs: int):
@@ -31,7 +31,7 @@ class Batches:
         self.dataset = dataset
         self.count = self._counted()
         self.position = 0
-        """How many batches of the current epoch were given."""
+        """Number of batches of the current epoch returned so far."""
         tuples = getattr(dataset, "create_tuple_iterator", None)
         self._iterated: Any = dataset if tuples is None else tuples(num_epochs=epochs)
         self._is_plain = not hasattr(self._iterated, "load_state_dict")
@@ -39,7 +39,7 @@ class Batches:
         self._streams: dict[str, Any] | None = None
 
     def _counted(self) -> int:
-        """How many batches an epoch has."""
+        """Return the number of batches in an epoch."""
         dataset: Any = self.dataset
         iterates = isinstance(self.dataset, Iterable) and not isinstance(self.dataset, _NO_LISTS)
         if hasattr(dataset, "get_dataset_size") and (iterates or hasattr(dataset, "create_tuple_iterator")):
@@ -58,7 +58,7 @@ class Batches:
                          f"list of tuples (data, label), but got an object of type {kind}.")
 
     def epoch(self) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the batches of one epoch, or over those that are left of it behind `load_state_dict`."""
+        """Iterate over the batches of one epoch, or over the rest of it after `load_state_dict`."""
         if self._rows is None:
             self._begin(random_streams() if self._is_plain else None)
         assert self._rows is not None
@@ -71,20 +71,20 @@ class Batches:
         self._streams, self._rows, self.position = streams, iter(self._iterated), 0
 
     def close(self) -> None:
-        """End what works for the dataset."""
+        """Stop the dataset's worker threads and processes."""
         stop = getattr(self._iterated, "stop", None)
         if stop is not None and not self._is_plain:
             stop()
 
-    # Of a dataset the iterator says where it is.  Of a list of batches, and of what makes them when it is iterated, the batches before the
-    # position are made again, with the random numbers that there were when the epoch began.
+    # A dataset's iterator knows its position.  A list of batches, or an object that makes them when iterated, makes the batches before the
+    # position again, with the random state from the beginning of the epoch.
     def state_dict(self) -> dict[str, Any]:
-        """Return which batch comes next."""
+        """Return the position: which batch comes next."""
         where = {"position": self.position, "streams": self._streams}
         return where if self._is_plain else {**where, "iterator": self._iterated.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the batch that came next when `state_dict` was called; ValueError where there are fewer batches now."""
+        """Continue with the batch that came next when `state_dict` was called; raise ValueError if there are fewer batches now."""
         if not self._is_plain:
             self._iterated.load_state_dict(state["iterator"])
             self._rows, self.position = (iter(self._iterated) if state["position"] else None), state["position"]
@@ -103,5 +103,5 @@ class Batches:
 
 
 def _tensor(value: Any) -> Any:
-    """NumPy's arrays and scalars as Tensors; anything else as it is."""
+    """Convert NumPy arrays and scalars to Tensors; return anything else unchanged."""
     return Tensor(value) if isinstance(value, (np.ndarray, np.generic)) else value

@@ -1,4 +1,4 @@
-"""How a Model scales the loss, so that gradients in half precision neither vanish nor overflow."""
+"""How a Model scales the loss, which keeps half-precision gradients from vanishing or overflowing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager
 
 
 class LossScaleManager:
-    """The base: a subclass gives these methods."""
+    """Base class: a subclass defines these methods."""
 
     def get_loss_scale(self) -> Any:
         """Return the loss scale."""
@@ -23,11 +23,11 @@ class LossScaleManager:
         raise self._missing("update_loss_scale")
 
     def get_update_cell(self) -> Cell | None:
-        """Return the cell that changes the scale in each step; None where gradients are not looked at."""
+        """Return the cell that changes the scale in each step; None if gradients are not checked."""
         raise self._missing("get_update_cell")
 
     def get_drop_overflow_update(self) -> bool:
-        """Return whether a step whose gradients are not finite changes no parameters."""
+        """Return whether a step whose gradients are not finite leaves the parameters unchanged."""
         return True
 
     def _missing(self, method: str) -> NotImplementedError:
@@ -38,7 +38,7 @@ class FixedLossScaleManager(LossScaleManager):
     """One scale for all steps.
 
     loss_scale            at least 1
-    drop_overflow_update  leave out steps whose gradients are not finite, and divide gradients by the scale; False: every step is made, and
+    drop_overflow_update  skip steps whose gradients are not finite, and divide gradients by the scale; False: every step is made, and
                           the optimiser divides, by its own `loss_scale`, which must be this one
     """
 
@@ -62,8 +62,8 @@ class FixedLossScaleManager(LossScaleManager):
 
 
 class DynamicLossScaleManager(LossScaleManager):
-    """A scale that is divided by `scale_factor`, to 1 at least, when gradients are not finite, and multiplied with it after `scale_window`
-    steps in which they were; RuntimeError after more than 1000 steps in a row that overflow."""
+    """Divide the scale by `scale_factor`, down to 1, after a step whose gradients are not finite; multiply it by the factor after
+    `scale_window` finite steps.  Raise RuntimeError after more than 1000 overflowing steps in a row."""
 
     _MOST_OVERFLOWS = 1000
 

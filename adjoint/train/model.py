@@ -29,21 +29,21 @@ _OLD_HOOKS = {"begin", "end", "epoch_begin", "epoch_end", "step_begin", "step_en
 
 
 class Model:
-    """A network with what trains and evaluates it.
+    """A network together with its loss, optimiser and metrics.
 
     network       a Cell; without `loss_fn` it returns the loss itself
     loss_fn       a Cell or function, called with the network's output and the label
     optimizer     an optimiser; without it the network is called in training and must make the step itself
     metrics       a set of names, {"accuracy", "loss"}, or a dict of metrics by name
     eval_network  a Cell for evaluation; default the network and `loss_fn`, which returns (loss, output, label)
-    eval_indexes  where loss, output and label stand in what `eval_network` returns; default: metrics get all of it
-    amp_level     which cells compute in half precision, as `amp.auto_mixed_precision` says
-    boost_level   must be "O0": nothing is left out of the training to make it quicker
+    eval_indexes  the indices of loss, output and label in the result of `eval_network`; default: metrics get all of it
+    amp_level     which cells compute in half precision, see `amp.auto_mixed_precision`
+    boost_level   must be "O0": no part of the training is skipped for speed
 
     By keyword also `loss_scale_manager`, how the loss is scaled, and `keep_batchnorm_fp32`, whether normalisation computes in Float32 where
     the rest does not.
 
-    It runs in the mode that the context has, eager or as a graph, with hooks of cells and Tensors firing in each.
+    It runs in the mode of the context, eager or as a graph; hooks of cells and Tensors fire in both.
     """
 
     def __init__(
@@ -86,17 +86,17 @@ class Model:
 
     @property
     def train_network(self) -> Cell:
-        """What is called with each batch in training: network, loss and optimiser."""
+        """Return the cell that is called with each batch in training: network, loss and optimiser."""
         return self._train_network
 
     @property
     def eval_network(self) -> Cell | None:
-        """What is called with each batch in evaluation; None without metrics."""
+        """Return the cell that is called with each batch in evaluation; None without metrics."""
         return self._eval_network
 
     @property
     def predict_network(self) -> Cell:
-        """What `predict` calls."""
+        """Return the cell that `predict` calls."""
         return self._network
 
     # -- training -------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Model:
         sink_size          with `dataset_sink_mode` the number that callbacks get as `batch_num`
         initial_epoch      how many epochs count as done
 
-        What a callback, a hook or the dataset raises ends the training and is raised here; parameters are as they were then.
+        An exception of a callback, a hook or the dataset ends the training and is raised here; parameters keep their current values.
         """
         self._train("Model.train", epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch, None)
 
@@ -120,10 +120,10 @@ class Model:
         self, epoch: int, train_dataset: Any, valid_dataset: Any = None, valid_frequency: int | list[int] = 1, callbacks: Any = None,
         dataset_sink_mode: bool = False, valid_dataset_sink_mode: bool = False, sink_size: int = -1, initial_epoch: int = 0,
     ) -> None:
-        """Train as `train` does, and evaluate behind epochs.
+        """Train as `train` does, and evaluate after epochs.
 
-        valid_dataset    what is evaluated, as `eval` takes it; default: nothing
-        valid_frequency  evaluate behind every so many epochs, or behind those in a list
+        valid_dataset    the data of the evaluation, as `eval` takes it; default: no evaluation
+        valid_frequency  evaluate after every so many epochs, or after those in a list
 
         Callbacks find the results in `metrics`, and in `eval_results` with the mean loss, "eval_loss".
         """
@@ -201,7 +201,7 @@ class Model:
             run.cur_epoch_num = epoch + 1
             callbacks.call("on_train_epoch_begin", context)
             if resumed is not None and resumed.inside and epoch == resumed.epoch:
-                # Behind the hooks, which changed what was saved when the epoch began.
+                # After the hooks, which may have changed state that was saved when the epoch began.
                 resumed.restore()
             for batch in batches.epoch():
                 self._step(run, callbacks, context, batch)
@@ -269,7 +269,7 @@ class Model:
             return self._evaluate(run, called, batches, None)
 
     def _evaluate(self, run: CallbackParameters, callbacks: CallbackList, batches: Batches, loss: Loss | None) -> dict[str, Any]:
-        """Evaluate; with `loss` the mean of the losses is a result too."""
+        """Evaluate; with `loss`, add the mean of the losses to the results."""
         network = self._eval_network
         assert network is not None
         for metric in self._metric_fns.values():
@@ -296,7 +296,7 @@ class Model:
         return results
 
     def _update_metrics(self, outputs: Any, loss: Loss | None) -> None:
-        """Give the outputs of the evaluation network to the metrics, and its loss to `loss`."""
+        """Pass the outputs of the evaluation network to the metrics, and its loss to `loss`."""
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         if not isinstance(outputs, tuple):
             raise ValueError(f"What 'eval_network' returns must be a Tensor or a tuple of them, but got {type(outputs)}.")
@@ -317,7 +317,7 @@ class Model:
     def predict(self, *predict_data: Any, backend: str | None = None, config: dict[str, Any] | None = None) -> Any:
         """Return the network's output for these inputs, in evaluation mode.
 
-        predict_data  Tensors, numbers, texts or None, or tuples, lists and dicts of them; ValueError for an empty Tensor
+        predict_data  Tensors, numbers, strings or None, or tuples, lists and dicts of them; raise ValueError for an empty Tensor
         backend       None, or "lite", which computes here as None does
         config        accepted: settings of that backend
         """
@@ -331,7 +331,7 @@ class Model:
     def build(
         self, train_dataset: Any = None, valid_dataset: Any = None, sink_size: int = -1, epoch: int = 1, sink_mode: bool = True,
     ) -> None:
-        """Check the arguments that `train` and `eval` would get; graphs are made at the first step, and kernels are kept on disk."""
+        """Check the arguments of `train` and `eval` without running; graphs are made at the first step, and kernels are cached on disk."""
         positive("Model.build", "epoch", epoch)
         boolean("Model.build", "sink_mode", sink_mode)
         integer("Model.build", "sink_size", sink_size)
@@ -352,7 +352,7 @@ def _cell(argument: str, value: Any) -> None:
 
 
 def _bar(epochs: int) -> list[Callback]:
-    """A bar for the terminal, if the output is one."""
+    """Return a progress bar, if the output is a terminal."""
     if not sys.stdout.isatty() or os.environ.get("ADJOINT_PROGRESS", "1") == "0":
         return []
     return [ProgressBar(epochs)]
@@ -363,7 +363,7 @@ def _is_due(epoch: int, frequency: int | list[int]) -> bool:
 
 
 def _check_input(value: Any) -> None:
-    """TypeError for what a network cannot take, ValueError for an empty Tensor."""
+    """Raise TypeError for what a network cannot take, ValueError for an empty Tensor."""
     if isinstance(value, (tuple, list)):
         for item in value:
             _check_input(item)

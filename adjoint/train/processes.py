@@ -1,4 +1,4 @@
-"""What the processes of a data parallel training do together beside its steps."""
+"""What the processes of a data parallel training do together besides its steps."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def writes_files() -> bool:
 
 
 def mean_of_all(value: float) -> float:
-    """Return the mean of the numbers that the processes call this with; a collective."""
+    """Return the mean over the processes of the number that each passes; a collective."""
     return value if process_count() == 1 else AllReduce(ReduceOp.AVG)(Tensor(np.array(value))).item()
 
 
 def texts_of_all(text: str) -> list[str]:
-    """Return the texts that the processes call this with, in the order of their ranks; a collective."""
+    """Return the strings that the processes pass, in the order of their ranks; a collective."""
     if process_count() == 1:
         return [text]
     coded = np.frombuffer(text.encode(), np.uint8)

@@ -1,4 +1,4 @@
-"""A bar on the terminal that shows how far a training is."""
+"""A progress bar on the terminal."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["ProgressBar"]
 
 _SECONDS = 0.1
-"""Between two pictures of the bar."""
+"""Seconds between two updates of the bar."""
 
 
 class ProgressBar(Callback):
-    """Epoch, step, loss and time in the last line of the terminal, below what is printed meanwhile; it is gone at the end.
+    """Show epoch, step, loss and time in the last line of the terminal, below other output; the bar is removed at the end.
 
     epochs  the number of the last epoch
 
-    It is drawn behind steps and when something is printed, never by a thread: a debugger that a hook starts can be used.
+    It is drawn after steps and when something is printed, never by a thread, so that a debugger in a hook can be used.
     """
 
     sees_evaluation_in_fit = False

@@ -1,4 +1,4 @@
-"""The state of a training run in one file: what it takes to go on as if it had never stopped.
+"""The state of a training run in one file: everything that is needed to resume as if it had never stopped.
 
     state = RunState("run.ckpt", network=network, optimizer=optimizer, data=iterator)
     progress = state.load() or {"step": 0}
@@ -6,8 +6,8 @@
         ...
         state.save(step=step + 1)
 
-`Model` does this with the callback `ContinueRun`.  The file is a checkpoint: `load_checkpoint` reads it, and gives the parameters by their
-names.  What is no Parameter stands in it as JSON; nothing is unpickled.
+`Model` does this with the callback `ContinueRun`.  The file is a checkpoint: `load_checkpoint` reads it, and returns the parameters by
+name.  Everything but Parameters is stored as JSON; nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from adjoint.train.processes import process_count, process_number, texts_of_all,
 __all__ = ["RunState", "load_random_streams", "random_streams"]
 
 _TEXT, _TENSOR = "run state", "run state tensor"
-"""Names in the file that no parameter has: a path of attributes has no blanks."""
+"""Names in the file that no parameter can have: a path of attributes has no blanks."""
 _MARK = "run state tensor"
-"""The key of a dict that stands for a Tensor."""
+"""The key of a dict that represents a Tensor."""
 
 
 def random_streams() -> dict[str, Any]:
-    """Return where the random streams are: adjoint's, NumPy's global one and Python's, as numbers and lists."""
+    """Return the state of the random streams, as numbers and lists: adjoint's, NumPy's global one and Python's."""
     kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
     version, inner, following = random.getstate()
     return {"adjoint": streams_state(), "numpy": [kind, np.asarray(keys).tolist(), position, has_gauss, gauss],
@@ -45,7 +45,7 @@ def random_streams() -> dict[str, Any]:
 
 
 def load_random_streams(state: dict[str, Any]) -> None:
-    """Let the random streams go on where `random_streams` found them."""
+    """Restore the random streams to a state that `random_streams` returned."""
     load_streams(state["adjoint"])
     kind, keys, *rest = state["numpy"]
     np.random.set_state((kind, np.array(keys, np.uint32), *rest))
@@ -54,18 +54,18 @@ def load_random_streams(state: dict[str, Any]) -> None:
 
 
 class RunState:
-    """The state of what takes part in a run, saved in a file and restored from it.
+    """The state of the parts of a run, saved in a file and restored from it.
 
-    file   the name of a checkpoint; `.ckpt` is added if it does not end so
+    file   the name of a checkpoint; `.ckpt` is added if it is missing
     parts  by names of your choice: Cells, whose Parameters are saved, also optimisers; and objects with the methods `state_dict()` and
-           `load_state_dict(state)`, such as iterators over datasets and callbacks, whose states are numbers, texts, None and Tensors in
+           `load_state_dict(state)`, such as iterators over datasets and callbacks, whose states are numbers, strings, None and Tensors in
            lists and dicts
 
-    Random streams are saved too: adjoint's, NumPy's global one and Python's.  TypeError for other parts, RuntimeError when two Parameters
-    have one name.
+    Random streams are saved too: adjoint's, NumPy's global one and Python's.  Raise TypeError for other parts, RuntimeError when two
+    Parameters have the same name.
 
-    In a data parallel program all processes call each method, and the first one writes: its Parameters and Tensors, and of each process
-    the other states.  All must see the file when they go on from it.
+    In a data parallel program all processes call each method, and the first one writes: its Parameters and Tensors, and the other states
+    of every process.  All must see the file when they resume.
     """
 
     def __init__(self, file: str | os.PathLike[str], **parts: Any):
@@ -90,7 +90,7 @@ class RunState:
         self._parameters = by_name("RunState", cells)
 
     def save(self, **progress: Any) -> None:
-        """Write the state, and `progress`, numbers and texts of your choice; the file is there whole or not at all."""
+        """Write the state, and `progress`, numbers and strings of your choice; the file appears complete or not at all."""
         tensors: list[Tensor] = []
         state = {"progress": progress, "streams": random_streams(), "parts": {}}
         for key, part in self._parts.items():
@@ -102,9 +102,9 @@ class RunState:
             save_checkpoint(entries, self.file, append_dict=names, crc_check=True)
 
     def load(self) -> dict[str, Any] | None:
-        """Restore what `save` wrote, and return its `progress`; None where there is no file.
+        """Restore what `save` wrote, and return its `progress`; None if there is no file.
 
-        ValueError, before anything changes, for a file that is damaged or of other parts or parameters.
+        Raise ValueError, before anything changes, for a file that is damaged or of other parts or parameters.
         """
         found = self.read()
         if found is None:
@@ -114,7 +114,7 @@ class RunState:
         return progress
 
     def read(self) -> tuple[dict[str, Any], Callable[[], None]] | None:
-        """Return the `progress` of the file and a function that restores the rest; None where there is no file.  Raises as `load`."""
+        """Return the `progress` of the file and a function that restores the rest; None if there is no file.  Raise as `load` does."""
         seen = texts_of_all("yes" if os.path.exists(self.file) else "no")
         if len(set(seen)) > 1:
             ranks = [i for i, word in enumerate(seen) if word == "yes"]
@@ -150,7 +150,7 @@ class RunState:
                 os.remove(self.file)
 
     def _check(self, saved: dict[str, Any], parts: dict[str, Any]) -> None:
-        """ValueError unless the file holds these parameters and parts."""
+        """Raise ValueError unless the file holds these parameters and parts."""
         here = {name: f"{parameter.dtype}{list(parameter.shape)}" for name, parameter in self._parameters.items()}
         there = {name: f"{value.dtype}{list(value.shape)}" for name, value in saved.items()}
         here |= dict.fromkeys((f"state of {key}" for key in self._parts), "")
@@ -164,12 +164,12 @@ class RunState:
 
 
 def _of_process(number: int) -> str:
-    """The name in the file of what is no Parameter, of one of the processes."""
+    """Return the name in the file for the state of a part that has no Parameters, of one of the processes."""
     return f"{_TEXT} of rank {number}" if number else _TEXT
 
 
 def _packed(value: Any, tensors: list[Tensor], place: str) -> Any:
-    """A state as JSON has it, with Tensors in `tensors`; TypeError, naming the place, for what cannot be saved."""
+    """Return a state in JSON's types, with Tensors moved to `tensors`; raise TypeError, naming the place, for what cannot be saved."""
     if isinstance(value, Tensor):
         tensors.append(value)
         return {_MARK: len(tensors) - 1}

@@ -34,7 +34,7 @@ INSTEAD = {
     "JiebaTokenizer": _PACKAGE, "SentencePieceTokenizer": _PACKAGE, "SentencePieceVocab": _PACKAGE, "FilterWikipediaXML": "`RegexReplace`",
     "Vectors": _VECTORS, "GloVe": _VECTORS, "FastText": _VECTORS, "CharNGram": _VECTORS, "ToVectors": _VECTORS,
 }
-"""What to write for names of MindSpore's that are not here."""
+"""What to write instead of names of MindSpore's that are missing here."""
 
 
 def __getattr__(name: str) -> Any:

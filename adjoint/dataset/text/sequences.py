@@ -111,7 +111,7 @@ class AddToken(Operation):
 
 
 class ToNumber(Operation):
-    """The numbers that strings spell; RuntimeError for a string that spells none, or one beyond the dtype."""
+    """The numbers that strings spell; raise RuntimeError for a string that spells none, or one beyond the dtype."""
 
     def __init__(self, data_type: Any):
         self.data_type = as_dtype(data_type, "data_type")

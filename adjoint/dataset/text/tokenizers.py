@@ -35,7 +35,7 @@ class NormalizeForm(IntEnum):
 
 
 def string_of(value: Any, name: str) -> str:
-    """The one string of an array without dimensions; RuntimeError for anything else."""
+    """Return the one string of an array without dimensions; raise RuntimeError for anything else."""
     array = np.asarray(value)
     if array.dtype.kind not in "US" or array.ndim:
         raise RuntimeError(f"{name}: the input shape should be scalar and the input datatype should be string, but got {array.dtype} of "
@@ -45,7 +45,7 @@ def string_of(value: Any, name: str) -> str:
 
 
 def strings_of(value: Any, name: str) -> np.ndarray[Any, Any]:
-    """An array of strings; RuntimeError for anything else."""
+    """Return an array of strings; raise RuntimeError for anything else."""
     array = np.asarray(value)
     if array.dtype.kind not in "US":
         raise RuntimeError(f"{name}: the input datatype should be string, but got {array.dtype}.")
@@ -197,7 +197,7 @@ class BasicTokenizer(_Tokenizer):
 
 
 def _alone(character: str) -> bool:
-    """Whether a character is a token by itself: punctuation, or a Chinese one."""
+    """Return whether a character is a token by itself: punctuation, or a Chinese one."""
     code = ord(character)
     if 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126 or unicodedata.category(character).startswith("P"):
         return True
@@ -226,7 +226,7 @@ class WordpieceTokenizer(Operation):
         return np.array([piece for word in words.tolist() for piece in self.pieces(word)] or [""])
 
     def pieces(self, word: str) -> list[str]:
-        """The pieces of one word."""
+        """Return the pieces of one word."""
         found, first = [], 0
         while first < len(word) and len(word.encode("utf-8")) <= self.most:
             mark = self.suffix if first else ""
@@ -301,12 +301,12 @@ def _each(value: Any, name: str, function: Callable[[str], str]) -> np.ndarray[A
 
 
 def to_str(array: Any, encoding: str = "utf8") -> np.ndarray[Any, Any]:
-    """Bytes as strings; TypeError for what is no array."""
+    """Bytes as strings; raise TypeError for what is no array."""
     check_type(array, (np.ndarray,), "array")
     return np.char.decode(array, encoding)
 
 
 def to_bytes(array: Any, encoding: str = "utf8") -> np.ndarray[Any, Any]:
-    """Strings as bytes; TypeError for what is no array."""
+    """Strings as bytes; raise TypeError for what is no array."""
     check_type(array, (np.ndarray,), "array")
     return np.char.encode(array, encoding)

@@ -32,7 +32,7 @@ class Vocab:
 
     @classmethod
     def from_list(cls, word_list: list[str], special_tokens: Sequence[str] | None = None, special_first: bool = True) -> Vocab:
-        """Words in order, with special ones before or behind them.  ValueError for a word that occurs twice."""
+        """Words in order, with special ones before or behind them.  Raise ValueError for a word that occurs twice."""
         check_type(word_list, (list,), "word_list")
         for index, word in enumerate(word_list):
             check_type(word, (str,), f"word_list[{index}]")
@@ -40,7 +40,7 @@ class Vocab:
 
     @classmethod
     def from_dict(cls, word_dict: dict[str, int]) -> Vocab:
-        """Words with the ids that a dict gives them.  ValueError for a negative id, or one of two words."""
+        """Words with the ids that a dict gives them.  Raise ValueError for a negative id, or one of two words."""
         check_type(word_dict, (dict,), "word_dict")
         for word, number in word_dict.items():
             check_type(word, (str,), "word")
@@ -54,7 +54,7 @@ class Vocab:
     @classmethod
     def from_file(cls, file_path: str, delimiter: str = "", vocab_size: int | None = None, special_tokens: Sequence[str] | None = None,
                   special_first: bool = True) -> Vocab:
-        """The words of a file, one a line: what stands before the delimiter.  `vocab_size` of them at most.
+        """Return the words of a file, one a line: what stands before the delimiter.  `vocab_size` of them at most.
 
         RuntimeError for a file that is not there, is not UTF-8, or has a word twice.
         """
@@ -80,7 +80,7 @@ class Vocab:
     @classmethod
     def from_dataset(cls, dataset: Any, columns: Any = None, freq_range: tuple[int | None, int | None] | None = None,
                      top_k: int | None = None, special_tokens: Sequence[str] | None = None, special_first: bool = True) -> Vocab:
-        """The words of some columns of an epoch, the most frequent first, equally frequent ones in the order of the alphabet.
+        """Return the words of some columns of an epoch, the most frequent first, equally frequent ones in the order of the alphabet.
 
         freq_range  how often a word must occur, and may; None for no bound
         top_k       so many words at most
@@ -99,18 +99,18 @@ class Vocab:
         return cls._of(_numbered(kept[:top_k], special_tokens, special_first, "the dataset"))
 
     def vocab(self) -> dict[str, int]:
-        """The id of each word."""
+        """Return the id of each word."""
         return dict(self._ids)
 
     def tokens_to_ids(self, tokens: str | Sequence[str]) -> int | list[int]:
-        """The id of a word, or of several; -1 for one that is unknown."""
+        """Return the id of a word, or of several; -1 for one that is unknown."""
         if isinstance(tokens, str):
             return self._ids.get(tokens, -1)
         check_type(tokens, (list, tuple, np.ndarray), "tokens")
         return [self._ids.get(str(token), -1) for token in tokens]
 
     def ids_to_tokens(self, ids: int | Sequence[int]) -> str | list[str]:
-        """The word of an id, or of several; "" for an id of none."""
+        """Return the word of an id, or of several; "" for an id of none."""
         if isinstance(ids, (int, np.integer)):
             if ids < 0:
                 raise ValueError(f"Input ids must be 0 or more, but got {ids}.")

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 INSTEAD = {"Plugin": "a Python function among the operations of `map`; C++ plugins of MindSpore's engine cannot be loaded"}
-"""What to write for names of MindSpore's that are not here."""
+"""What to write instead of names of MindSpore's that are missing here."""
 
 
 def __getattr__(name: str) -> Any:

@@ -46,11 +46,11 @@ class StackOperation(Operation):
         return self.on_array(as_array(array, type(self).__name__))
 
     def on_array(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The result for one row."""
+        """Return the result for one row."""
         raise NotImplementedError
 
     def on_stack(self, stack: np.ndarray[Any, Any], keys: Keys) -> np.ndarray[Any, Any] | None:
-        """The results for rows along the first axis, or None where only single rows can be worked on."""
+        """Return the results for rows along the first axis, or None where only single rows can be worked on."""
         return None
 
     def on_blocks(self, columns: list[Column], keys: Keys) -> list[Column] | None:
@@ -68,7 +68,7 @@ class StackOperation(Operation):
 
 
 def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
-    """A transform's argument as an array; TypeError for what is none."""
+    """Return a transform's argument as an array; raise TypeError for what is none."""
     array = np.asarray(value)
     if array.dtype.kind == "O":
         raise TypeError(f"Invalid user input. Got {type(value)}: {value}, cannot be converted into tensor, in {name}.")

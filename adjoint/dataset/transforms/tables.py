@@ -20,7 +20,7 @@ _TOGETHER = 2**15
 
 
 def tables_of(operations: Sequence[Callable[..., Any]]) -> dict[int, Table]:
-    """The tables of all runs of two or more operations that one can replace, by the number of the first operation."""
+    """Return the tables of all runs of two or more operations that one can replace, by the number of the first operation."""
     found: dict[int, Table] = {}
     first = 0
     for number, operation in enumerate((*operations, None)):
@@ -43,7 +43,7 @@ class Table:
         self._found: dict[int | None, tuple[Array, bool] | None] = {}
 
     def on_blocks(self, columns: list[Column]) -> list[Column] | None:
-        """The results for one column of images of uint8, with the bits of the operations one by one; None for others.
+        """Return the results for one column of images of uint8, with the bits of the operations one by one; None for others.
 
         An error is left to the operation that raises it.
         """
@@ -66,7 +66,7 @@ class Table:
         return [rows]
 
     def _on_images(self, images: Array) -> Array | None:
-        """The results for images [n, height, width, channels] or [n, height, width]."""
+        """Return the results for images [n, height, width, channels] or [n, height, width]."""
         if not images.size:
             return None
         channels = images.shape[3] if images.ndim == 4 else None
@@ -91,7 +91,8 @@ class Table:
         return result if first else result.reshape(images.shape)
 
     def _made(self, channels: int | None) -> tuple[Array, bool] | None:
-        """The table of all channels one after the other, and whether the operations put channels first; None where there is no table."""
+        """Return the table of all channels one after the other, and whether the operations put channels first; None where there is no
+        table."""
         if channels is not None and channels > _CHANNELS:
             return None
         values = np.arange(256, dtype=np.uint8)[:, None]

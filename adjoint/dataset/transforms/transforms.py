@@ -68,7 +68,7 @@ class Compose(Operation):
 
 
 def flattened(operations: list[Any] | tuple[Any, ...]) -> list[Any]:
-    """Operations with those of a Compose in its place."""
+    """Operations with those of a Compose in its index."""
     return [inner for operation in operations for inner in (operation.transforms if isinstance(operation, Compose) else [operation])]
 
 
@@ -141,7 +141,7 @@ class TypeCast(StackOperation):
 
 
 def as_dtype(value: Any, name: str) -> np.dtype[Any]:
-    """A dtype as NumPy's; TypeError for what is none."""
+    """Return a dtype as NumPy's; raise TypeError for what is none."""
     if isinstance(value, DType):
         return np.dtype(value.array)
     try:
@@ -154,7 +154,7 @@ def as_dtype(value: Any, name: str) -> np.dtype[Any]:
 
 
 class OneHot(StackOperation):
-    """A label as a vector with 1 at its place, or a vector of labels as a matrix; of the label's dtype.
+    """A label as a vector with 1 at its index, or a vector of labels as a matrix; of the label's dtype.
 
     smoothing_rate  spread evenly over all classes, in float64: (1 - rate) * onehot + rate / num_classes
 

@@ -118,7 +118,7 @@ INSTEAD = {
     "DecodeVideo": "images: videos are not read", "VideoDecoder": "images: videos are not read", "read_video": "images: videos are not "
                                                                                                                "read",
 }
-"""What to write for names of MindSpore's that are not here."""
+"""What to write instead of names of MindSpore's that are missing here."""
 
 
 def __getattr__(name: str) -> Any:

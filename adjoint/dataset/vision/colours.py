@@ -41,7 +41,7 @@ def _three(array: Array, name: str) -> None:
 
 
 def grey(array: Array) -> Array:
-    """The brightness of red, green and blue, in the dtype of the image."""
+    """Return the brightness of red, green and blue, in the dtype of the image."""
     if array.dtype == np.uint8:
         # 0.299, 0.587 and 0.114 with 15 fractional bits.
         red, green, blue = (array[..., channel].astype(np.int32) for channel in range(3))
@@ -88,7 +88,7 @@ def to_hsv(array: Array) -> Array:
 
 
 def to_rgb(array: Array) -> Array:
-    """The inverse of `to_hsv`, rounded."""
+    """Return the inverse of `to_hsv`, rounded."""
     hue = array[..., 0].astype(np.float32) * np.float32(6.0 / 256)
     saturation, value = (array[..., channel].astype(np.float32) * np.float32(1 / 255) for channel in (1, 2))
     sector = np.floor(hue).astype(np.int64)
@@ -102,7 +102,7 @@ def to_rgb(array: Array) -> Array:
 
 
 def shifted_hue(array: Array, factor: float) -> Array:
-    """An image with another hue; a float image comes to uint8 for that, as MindSpore needs it."""
+    """Return an image with another hue; a float image comes to uint8 for that, as MindSpore needs it."""
     if array.dtype != np.uint8:
         if array.dtype.kind != "f":
             raise RuntimeError(f"AdjustHue: the image must be of uint8 or of a float dtype, but got {array.dtype}.")
@@ -113,7 +113,7 @@ def shifted_hue(array: Array, factor: float) -> Array:
 
 
 def sharper(array: Array, factor: float) -> Array:
-    """An image mixed with a smoothed one, whose rim is as it was."""
+    """Return an image mixed with a smoothed one, whose rim is as it was."""
     wide = array.astype(np.float32)
     smooth = wide.copy()
     if min(array.shape[:2]) > 2:
@@ -338,7 +338,7 @@ class ConvertColor(ImageOperation):
 
 
 def _factors(value: Any, name: str, greatest: float) -> tuple[float, float]:
-    """The range of factors that a number stands for, from 1 - value to 1 + value, or a range itself."""
+    """Return the range of factors that a number stands for, from 1 - value to 1 + value, or a range itself."""
     check_type(value, (int, float, list, tuple), name)
     if isinstance(value, (int, float)):
         if value < 0:

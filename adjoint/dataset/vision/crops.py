@@ -37,7 +37,7 @@ Box = tuple[int, int, int, int]
 
 
 def _scaled(array: Array, height: int, width: int, mode: Inter, name: str, channels: bool | None = None) -> Array:
-    """An image in another size, or images of which `channels` says whether they have some."""
+    """Return an image in another size, or images of which `channels` says whether they have some."""
     if array.dtype.kind not in "uf" or (array.dtype.kind == "u" and array.dtype != np.uint8):
         raise RuntimeError(f"{name}: the image must be of uint8 or of a float dtype, but got {array.dtype}. 'TypeCast' or 'ToType' "
                            f"changes it.")
@@ -86,7 +86,7 @@ class Resize(ImageOperation):
 
 
 def _per_image(array: Array, function: Any) -> Array:
-    """A function of an image, done to each one of an array of four dimensions."""
+    """Return a function of an image, done to each one of an array of four dimensions."""
     return np.stack([function(image) for image in array]) if array.ndim == 4 else function(array)
 
 
@@ -104,7 +104,7 @@ class RandomResize(ImageOperation):
 
 
 def _cut(array: Array, box: Box) -> Array:
-    """A part of an image, or of an array of images with four dimensions."""
+    """Return a part of an image, or of an array of images with four dimensions."""
     top, left, height, width = box
     if array.ndim == 4:
         return array[:, top : top + height, left : left + width].copy()
@@ -112,7 +112,7 @@ def _cut(array: Array, box: Box) -> Array:
 
 
 def _parts(images: Array, tops: Array, lefts: Array, height: int, width: int) -> Array:
-    """A part of each image of a contiguous array, all of one size, each from its own top and left."""
+    """Return a part of each image of a contiguous array, all of one size, each from its own top and left."""
     count, high, wide = images.shape[:3]
     image, line, pixel = images.strides[:3]
     item = math.prod(images.shape[3:])
@@ -135,7 +135,7 @@ class CenterCrop(ImageOperation):
         return self._middle(stack, 1) if stack.ndim in (3, 4) else None
 
     def _middle(self, array: Array, axis: int) -> Array:
-        """The middle along two axes, the first of them given."""
+        """Return the middle along two axes, the first of them given."""
         (height, width), wanted = array.shape[axis : axis + 2], self.size
         down, across = max(0, wanted[0] - height), max(0, wanted[1] - width)
         if down or across:
@@ -151,7 +151,7 @@ class CenterCrop(ImageOperation):
 
 
 class Crop(ImageOperation):
-    """The part of an image at coordinates (top, left) of a height and width; RuntimeError where it does not lie inside."""
+    """The part of an image at coordinates (top, left) of a height and width; raise RuntimeError where it does not lie inside."""
 
     def __init__(self, coordinates: Sequence[int], size: int | Sequence[int]):
         check_type(coordinates, (list, tuple), "coordinates")
@@ -195,7 +195,7 @@ def parse_padding(padding: Any) -> Box:
 
 
 def check_fill(value: Any) -> tuple[int, int, int]:
-    """A colour, red, green, blue: three numbers from 0 to 255, or one for all."""
+    """Return a colour, red, green, blue: three numbers from 0 to 255, or one for all."""
     check_type(value, (int, tuple), "fill_value")
     colour = value if isinstance(value, tuple) else (value, value, value)
     if len(colour) != 3:
@@ -206,7 +206,7 @@ def check_fill(value: Any) -> tuple[int, int, int]:
 
 
 def _around(array: Array, sides: Box, colour: tuple[int, ...], border: Border, axis: int = 0) -> Array:
-    """An image with something around it; the axis of its height comes first, or second in an array of images."""
+    """Return an image with something around it; the axis of its height comes first, or second in an array of images."""
     left, top, right, bottom = sides
     pads = [(0, 0)] * axis + [(top, bottom), (left, right)] + [(0, 0)] * (array.ndim - axis - 2)
     if border is not Border.CONSTANT:
@@ -302,7 +302,8 @@ class RandomCrop(ImageOperation):
         return _parts(padded, integers_of(drawn, 1, down), integers_of(drawn, 2, across), *self.size)
 
     def _padded(self, array: Array, axis: int) -> Array:
-        """An image that the part lies in; RuntimeError for one that is too small.  The axis of its height comes first or second."""
+        """Return an image that the part lies in; raise RuntimeError for one that is too small.  The axis of its height comes first or
+        second."""
         if self.sides is not None:
             array = _around(array, self.sides, self.colour, self.border, axis)
         height, width = array.shape[axis : axis + 2]
@@ -316,12 +317,13 @@ class RandomCrop(ImageOperation):
         return array
 
     def _room(self, shape: Sequence[int]) -> tuple[int, int]:
-        """The greatest top and left of a part of an image of this height and width."""
+        """Return the greatest top and left of a part of an image of this height and width."""
         return shape[0] - self.size[0], shape[1] - self.size[1]
 
 
 def _random_box(height: int, width: int, scale: Sequence[float], ratio: Sequence[float], attempts: int, random: Draws) -> Box:
-    """A part with a share of the area in `scale` and proportions, width by height, in `ratio`; the middle after too many attempts."""
+    """Return a part with a share of the area in `scale` and proportions, width by height, in `ratio`; the middle after too many attempts.
+    """
     for _ in range(attempts):
         area = height * width * random.uniform(scale[0], scale[1])
         proportion = math.exp(random.uniform(math.log(ratio[0]), math.log(ratio[1])))

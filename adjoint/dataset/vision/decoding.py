@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 def opened(encoded: Any, name: str) -> Any:
-    """The picture of an encoded file's bytes, uint8; RuntimeError where they are no image."""
+    """Return the picture of an encoded file's bytes, uint8; raise RuntimeError where they are no image."""
     try:
         picture = pillow().open(io.BytesIO(np.ascontiguousarray(encoded).tobytes()))
         picture.load()
@@ -32,7 +32,7 @@ def opened(encoded: Any, name: str) -> Any:
 
 
 def decoded(encoded: Any, name: str) -> Array:
-    """The pixels of an encoded file, uint8[height, width, 3]."""
+    """Return the pixels of an encoded file, uint8[height, width, 3]."""
     return np.array(opened(encoded, name).convert("RGB"))
 
 
@@ -41,7 +41,7 @@ class Decode(Operation):
 
     to_pil  whether it is a picture of Pillow; else an array
 
-    TypeError for what is no vector of uint8; RuntimeError for bytes that are no image, ValueError with `to_pil`.
+    TypeError for what is no vector of uint8; raise RuntimeError for bytes that are no image, ValueError with `to_pil`.
     """
 
     def __init__(self, to_pil: bool = False):
@@ -92,7 +92,7 @@ class ToNumpy(Operation):
 
 
 def read_file(filename: str) -> Array:
-    """The bytes of a file, uint8."""
+    """Return the bytes of a file, uint8."""
     check_type(filename, (str,), "filename")
     if not os.path.isfile(filename):
         raise RuntimeError(f"Invalid file path, {filename} does not exist or is not a regular file.")
@@ -101,7 +101,7 @@ def read_file(filename: str) -> Array:
 
 
 def read_image(filename: str, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> Array:
-    """The pixels of an image file, uint8[height, width, channels]."""
+    """Return the pixels of an image file, uint8[height, width, channels]."""
     check_type(mode, (ImageReadMode,), "mode")
     picture = opened(read_file(filename), f"read_image: {filename}")
     wanted = {ImageReadMode.GRAYSCALE: "L", ImageReadMode.COLOR: "RGB"}.get(mode)
@@ -141,7 +141,7 @@ def get_image_size(image: Any) -> list[int]:
 
 
 def get_image_num_channels(image: Any) -> int:
-    """The number of channels of an image."""
+    """Return the number of channels of an image."""
     if is_picture(image):
         return len(image.getbands())
     array = np.asarray(image)

@@ -36,7 +36,7 @@ class _Flip(ImageOperation):
 
 
 def _mirrored(array: Array, axis: int) -> Array:
-    """The array in reverse order along an axis, in memory of its own."""
+    """Return the array in reverse order along an axis, in memory of its own."""
     if axis == array.ndim - 2 and array.flags.c_contiguous and array.size:
         # NumPy copies the channels of a pixel in a loop of their own, and a pixel that is one item at once.
         pixels = array.view(f"V{array.shape[-1] * array.itemsize}")
@@ -87,7 +87,7 @@ class RandomHorizontalFlip(_RandomFlip):
 
 
 def warped(image: Array, matrix: Array, height: int, width: int, mode: Inter, fill: Sequence[int]) -> Array:
-    """An image under an affine map of the plane, of a new size.
+    """Return an image under an affine map of the plane, of a new size.
 
     matrix  [2, 3], takes (x, y, 1) of the image to the place in the result
     mode    NEAREST or LINEAR
@@ -126,7 +126,7 @@ def _pixels(source: Array, rows: Array, columns: Array, colour: Array) -> Array:
 
 
 def rotation(angle: float, centre: tuple[float, float]) -> Array:
-    """The map that turns the plane by an angle in degrees, counter-clockwise as one sees it, about a centre (x, y)."""
+    """Return the map that turns the plane by an angle in degrees, counter-clockwise as one sees it, about a centre (x, y)."""
     radians = math.radians(angle)
     cosine, sine = math.cos(radians), math.sin(radians)
     x, y = centre
@@ -134,7 +134,7 @@ def rotation(angle: float, centre: tuple[float, float]) -> Array:
 
 
 def rotated(image: Array, angle: float, mode: Inter, expand: bool, centre: tuple[float, float] | None, fill: Sequence[int]) -> Array:
-    """An image turned by an angle in degrees, counter-clockwise."""
+    """Return an image turned by an angle in degrees, counter-clockwise."""
     height, width = image.shape[:2]
     middle = centre if centre is not None else ((width - 1) / 2, (height - 1) / 2)
     matrix = rotation(angle, middle)
@@ -209,7 +209,7 @@ def _degrees(degrees: Any) -> tuple[float, float]:
 
 
 def affine(angle: float, centre: tuple[float, float], shift: tuple[float, float], scale: float, shear: tuple[float, float]) -> Array:
-    """The map that shears (degrees along x and y), turns clockwise, scales about a centre, and then shifts."""
+    """Return the map that shears (degrees along x and y), turns clockwise, scales about a centre, and then shifts."""
     turn, shear_x, shear_y = math.radians(angle), math.radians(shear[0]), math.radians(shear[1])
     a = math.cos(turn - shear_y) / math.cos(shear_y)
     b = -math.cos(turn - shear_y) * math.tan(shear_x) / math.cos(shear_y) - math.sin(turn)

@@ -23,7 +23,7 @@ LARGEST = 2**24
 
 
 def pillow(module: str = "Image") -> Any:
-    """A module of Pillow; ImportError with the way to install it."""
+    """Return a module of Pillow; ImportError with the way to install it."""
     try:
         return importlib.import_module(f"PIL.{module}")
     except ImportError as missing:
@@ -31,13 +31,13 @@ def pillow(module: str = "Image") -> Any:
 
 
 def is_picture(value: Any) -> bool:
-    """Whether a value is a picture of Pillow."""
+    """Return whether a value is a picture of Pillow."""
     loaded = sys.modules.get("PIL.Image")
     return loaded is not None and isinstance(value, loaded.Image)
 
 
 def as_picture(array: Array) -> Any:
-    """A picture of an array's pixels: uint8 of height and width, or with a last axis of 1, 3 or 4 channels."""
+    """Return a picture of an array's pixels: uint8 of height and width, or with a last axis of 1, 3 or 4 channels."""
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[..., 0]
     return pillow().fromarray(np.ascontiguousarray(array))
@@ -75,7 +75,7 @@ class ImageOperation(StackOperation):
         return self.on_array(array)
 
     def on_picture(self, picture: Any) -> Any:
-        """The result for a picture."""
+        """Return the result for a picture."""
         array = np.array(picture)
         check_image(array, type(self).__name__)
         result = self.on_array(array)
@@ -83,7 +83,7 @@ class ImageOperation(StackOperation):
 
 
 def check_image(array: Array, name: str, least: int = 2, most: int = 4) -> None:
-    """RuntimeError for an array that is no image."""
+    """Raise RuntimeError for an array that is no image."""
     if array.dtype.kind not in "biuf":
         raise RuntimeError(f"{name}: the image must hold numbers, but got an array of {array.dtype}.")
     if array.ndim < least:
@@ -118,7 +118,7 @@ def check_probability(value: Any, name: str = "prob") -> float:
 
 
 def filter_of(mode: Inter) -> Any:
-    """Pillow's name of a way to interpolate; TypeError for one that it lacks."""
+    """Pillow's name of a way to interpolate; raise TypeError for one that it lacks."""
     found = {Inter.NEAREST: "NEAREST", Inter.ANTIALIAS: "LANCZOS", Inter.LINEAR: "BILINEAR", Inter.CUBIC: "BICUBIC"}.get(mode)
     if found is None:
         raise TypeError("Current Interpolation is not supported with PIL input.")

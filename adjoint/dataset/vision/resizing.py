@@ -64,7 +64,7 @@ Taps = tuple[Array, Array]
 
 @functools.lru_cache(64)
 def _taps(size: int, wanted: int, mode: Inter, whole_at_rim: bool) -> Taps:
-    """The pixels along one axis.  At the rim all weight goes to the last pixel, or is shared by it and its copy: rounding tells them
+    """Return the pixels along one axis.  At the rim all weight goes to the last pixel, or is shared by it and its copy: rounding tells them
     apart."""
     inverse = wanted / size
     scale = 1.0 / inverse
@@ -131,7 +131,7 @@ def _interpolated(source: Array, rows: Taps, columns: Taps, mode: Inter) -> Arra
 
 
 def _combined(parts: list[Array], weights: list[Array]) -> Array:
-    """The weighted sum of arrays, from the first to the last; they are overwritten."""
+    """Return the weighted sum of arrays, from the first to the last; they are overwritten."""
     for part, weight in zip(parts, weights):
         part *= weight
     for part in parts[1:]:
@@ -140,7 +140,7 @@ def _combined(parts: list[Array], weights: list[Array]) -> Array:
 
 
 def _averaged(source: Array, height: int, width: int) -> Array:
-    """The mean of the pixels that lie under each one of the result; those at the rim count in part."""
+    """Return the mean of the pixels that lie under each one of the result; those at the rim count in part."""
     high, wide, channels = source.shape[-3:]
     rows, columns = high / height, wide / width
     if rows.is_integer() and columns.is_integer():

@@ -79,7 +79,7 @@ class Normalize(ImageOperation):
         return self._normalized(stack, stack.ndim - 1) if stack.ndim in (3, 4) and stack.dtype.kind in "biuf" else None
 
     def _normalized(self, array: Array, rank: int) -> Array:
-        """The result for images of `rank` dimensions."""
+        """Return the result for images of `rank` dimensions."""
         if rank not in (2, 3):
             raise RuntimeError(f"Normalize: image shape should be <H,W> or <H,W,C>, but got rank: {rank}")
         channels = 1 if rank == 2 else array.shape[-1 if self.is_hwc else -3]

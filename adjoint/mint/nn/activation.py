@@ -53,7 +53,7 @@ class ELU(Cell):
 
 
 class Hardtanh(Cell):
-    """x brought between two bounds."""
+    """x clipped between two bounds."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
         super().__init__()

@@ -55,7 +55,7 @@ class _Convolution(Cell):
         return tuple(positive(self, argument, size) for size in values)
 
     def _framed(self, input: Tensor) -> tuple[Tensor, Any]:
-        """The input with a frame that is not of zeros, and the padding that is left to do."""
+        """Return the input with a frame that is not of zeros, and the padding that is left to do."""
         if self.padding_mode == "zeros" or self.padding == "valid":
             return input, self.padding
         if self.padding == "same":

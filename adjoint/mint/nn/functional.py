@@ -39,11 +39,11 @@ __all__ = [
 
 _KERNEL = "write it with functions of `ops` that are here"
 INSTEAD = {"grid_sample": _KERNEL, "max_unpool2d": _KERNEL}
-"""What to write for functions of MindSpore's that are not here."""
+"""What to write instead of functions of MindSpore's that are missing here."""
 
 
 def _given_back(op: str, input: Any, result: Tensor, inplace: Any) -> Tensor:
-    """The result, or the input made to hold it."""
+    """Return the result, or the input made to hold it."""
     if not flag(op, "inplace", inplace):
         return result
     input.overwrite(result.astype(input.dtype, copy=False))
@@ -101,7 +101,7 @@ def leaky_relu(input: Any, negative_slope: Any = 0.01) -> Tensor:
 
 
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool = False) -> Tensor:
-    """The input brought between two bounds."""
+    """Return the input clipped between two bounds."""
     return _given_back("HardTanh", input, activations.hardtanh(input, min_val, max_val), inplace)
 
 
@@ -121,7 +121,7 @@ def threshold_(input: Any, threshold: Any, value: Any) -> Tensor:
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:
-    """The first half along an axis times the sigmoid of the second."""
+    """Return the first half along an axis times the sigmoid of the second."""
     return activations.glu(input, dim)
 
 
@@ -131,7 +131,7 @@ def logsigmoid(input: Any) -> Tensor:
 
 
 def _softmax_axis(x: Tensor, dim: Any) -> int:
-    """The axis, and where none is named axis 0 of 0, 1 and 3 axes, else axis 1."""
+    """Return the axis, and where none is named axis 0 of 0, 1 and 3 axes, else axis 1."""
     return (0 if x.ndim in (0, 1, 3) else 1) if dim is None else dim
 
 
@@ -141,7 +141,7 @@ def softmax(input: Any, dim: int | None = None, dtype: DType | None = None) -> T
 
 
 def log_softmax(input: Any, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
-    """The logarithm of `softmax`."""
+    """Return the logarithm of `softmax`."""
     x = operand("LogSoftmax", input)
     return activations.log_softmax(x if dtype is None else x.astype(dtype), _softmax_axis(x, dim))
 
@@ -165,7 +165,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
 
 def _padding(op: str, padding: Any, count: int) -> tuple[str, Any]:
-    """The mode and the widths of padding that is a word, an int, or one int for each of `count` axes."""
+    """Return the mode and the widths of padding that is a word, an int, or one int for each of `count` axes."""
     if isinstance(padding, str):
         return choice(op, "padding", padding, ("valid", "same")), 0
     widths = sizes_argument(op, "padding", padding)
@@ -175,7 +175,7 @@ def _padding(op: str, padding: Any, count: int) -> tuple[str, Any]:
 
 
 def _one_example(op: str, input: Any, rank: int) -> tuple[Tensor, bool]:
-    """A batch, and whether it was one example without the axis of a batch."""
+    """Return a batch, and whether it was one example without the axis of a batch."""
     x = operand(op, input)
     return (reshape(x, (1, *x.shape)), True) if x.ndim == rank - 1 else (x, False)
 
@@ -243,7 +243,7 @@ def upsample(
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
-    """The tensor with a frame, (before, after) pairs that begin with the last axis: see `ops.pad`."""
+    """Return the tensor with a frame, (before, after) pairs that begin with the last axis: see `ops.pad`."""
     return parts.pad(input, pad, mode, value)
 
 
@@ -254,14 +254,14 @@ def max_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest elements of windows, a kernel apart unless `stride` says more, and their places in the plane if asked for."""
+    """Return the largest elements of windows, a kernel apart unless `stride` says more, and their places in the plane if asked for."""
     return pooling.max_pool2d(input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
 
 def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Tensor:
-    """The means of windows along the last axis, a kernel apart unless `stride` says more."""
+    """Return the means of windows along the last axis, a kernel apart unless `stride` says more."""
     size, apart, around = (value[0] if isinstance(value, (tuple, list)) else value for value in (kernel_size, stride, padding))
     return pooling.avg_pool1d(input, size, size if apart is None else apart, around, ceil_mode, count_include_pad)
 
@@ -270,7 +270,7 @@ def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: Any = None,
 ) -> Tensor:
-    """The means of windows in the last two axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`."""
+    """Return the means of windows in the last two axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`."""
     return pooling.avg_pool2d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad,
                               0 if divisor_override is None else divisor_override)
 
@@ -279,7 +279,8 @@ def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: Any = None,
 ) -> Tensor:
-    """The means of windows in the last three axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`."""
+    """Return the means of windows in the last three axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`.
+    """
     return pooling.avg_pool3d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad,
                               0 if divisor_override is None else divisor_override)
 
@@ -293,13 +294,13 @@ def _one_row(op: str, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, 
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
-    """The means of so many parts of nearly one size along the last axis."""
+    """Return the means of so many parts of nearly one size along the last axis."""
     out = adaptive_avg_pool2d(*_one_row("AdaptiveAvgPool1D", input, output_size))
     return reshape(out, (*out.shape[:-2], out.shape[-1]))
 
 
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of so many parts of nearly one size along the last axis, and their places if asked for."""
+    """Return the largest elements of so many parts of nearly one size along the last axis, and their places if asked for."""
     out, places = adaptive_max_pool2d(*_one_row("AdaptiveMaxPool1D", input, output_size), True)
     out, places = (reshape(t, (*t.shape[:-2], t.shape[-1])) for t in (out, places))
     return (out, places) if flag("AdaptiveMaxPool1D", "return_indices", return_indices) else out
@@ -312,7 +313,7 @@ def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """The input [n, c, ...] normalised channel by channel; `weight` and `bias` scale and shift where they are given.
+    """Return the input [n, c, ...] normalised channel by channel; `weight` and `bias` scale and shift where they are given.
 
     While training with the statistics of the batch, which the running ones, unless None, are moved towards by the share `momentum`.
     """
@@ -329,7 +330,7 @@ def batch_norm(
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """The input divided by its norm of order `p` along an axis, or by `eps` where the norm is less."""
+    """Return the input divided by its norm of order `p` along an axis, or by `eps` where the norm is less."""
     x = operand("Normalize", input)
     return x / arithmetic.maximum(vector_norm(x, p, dim, True), number("Normalize", "eps", eps))
 
@@ -372,7 +373,7 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction:
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean", pos_weight: Any = None
 ) -> Tensor:
-    """Cross entropy of the sigmoid of the input with the target; `pos_weight` is multiplied with the part of the target."""
+    """Cross entropy of the sigmoid of the input with the target; `pos_weight` is multiplied by the part of the target."""
     return losses.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 

@@ -68,7 +68,7 @@ class BCELoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """Cross entropy of the sigmoid of the input with the target; `pos_weight` is multiplied with the part of the target."""
+    """Cross entropy of the sigmoid of the input with the target; `pos_weight` is multiplied by the part of the target."""
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None):
         super().__init__(reduction)

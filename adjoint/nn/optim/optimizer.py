@@ -25,7 +25,7 @@ _KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
 
 
 class _Rates(Cell):
-    """A learning rate for each step: `rates[step]`; RuntimeError when the steps are more than the rates."""
+    """A learning rate for each step: `rates[step]`; raise RuntimeError when the steps are more than the rates."""
 
     def __init__(self, owner: str, rates: Sequence[float], name: str):
         super().__init__(auto_prefix=False)
@@ -70,7 +70,7 @@ class Optimizer(Cell):
                    parameters given without groups those whose names hold beta or gamma are left out, in groups all decay
     loss_scale     gradients are divided by it
 
-    Called with a tuple of gradients in the order of `parameters`, each brought to the dtype of its parameter; ValueError for another
+    Called with a tuple of gradients in the order of `parameters`, each brought to the dtype of its parameter; raise ValueError for another
     number or shape, and for integers.
     """
 
@@ -165,7 +165,7 @@ class Optimizer(Cell):
         return ParameterTuple(order)
 
     def _rate(self, rate: Any, name: str) -> Any:
-        """A learning rate as a 0-d Parameter, or as something to call with the steps taken."""
+        """Return a learning rate as a 0-d Parameter, or as something to call with the steps taken."""
         owner = type(self).__name__
         if isinstance(rate, (bool, str, bytes, type)):
             raise TypeError(f"For '{owner}', the argument 'learning_rate' must be a number, a Tensor, a list or a Cell, but got {rate!r} "
@@ -212,11 +212,11 @@ class Optimizer(Cell):
         return True
 
     def _grad_sparse_indices_deduplicate(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The gradients: none is sparse."""
+        """Return the gradients: none is sparse."""
         return gradients
 
     def _is_dynamic_lr_or_weight_decay(self) -> bool:
-        """Whether the learning rate or the weight decay depends on `global_step`."""
+        """Return whether the learning rate or the weight decay depends on `global_step`."""
         return self.dynamic_lr or self.dynamic_weight_decay
 
     def broadcast_params(self, optim_result: Any) -> Any:
@@ -224,7 +224,7 @@ class Optimizer(Cell):
         return optim_result
 
     def get_lr(self) -> Any:
-        """The learning rate of the coming step; with groups that have one of their own, a tuple of that of each parameter.
+        """Return the learning rate of the coming step; with groups that have one of their own, a tuple of that of each parameter.
 
         A subclass with a `construct` of its own counts the step here, as in MindSpore, where the learning rate or the weight decay
         depends on it.
@@ -241,7 +241,7 @@ class Optimizer(Cell):
         return tuple(rates[self._groups.index(group)] for group in self._group_of)
 
     def get_lr_parameter(self, param: Parameter | list[Parameter]) -> Any:
-        """The learning rate of a parameter, as it is kept: a Parameter, or what is called for each step; a list for a list."""
+        """Return the learning rate of a parameter, as it is kept: a Parameter, or what is called for each step; a list for a list."""
         if isinstance(param, list):
             return [self.get_lr_parameter(item) for item in param]
         if not isinstance(param, Parameter):
@@ -254,13 +254,13 @@ class Optimizer(Cell):
         raise ValueError(f"For 'get_lr_parameter', the argument 'param' must be a Parameter of the optimizer, but got {param!r}.")
 
     def get_weight_decay(self) -> Any:
-        """The weight decay of the coming step; with groups a tuple of that of each parameter."""
+        """Return the weight decay of the coming step; with groups a tuple of that of each parameter."""
         if not self.is_group:
             return self._at_this_step(self._groups[0].weight_decay, F32)
         return tuple(self._at_this_step(group.weight_decay, F32) for group in self._group_of)
 
     def _at_this_step(self, setting: Any, dtype: DType) -> Tensor:
-        """A learning rate or weight decay of the coming step, as a 0-d tensor."""
+        """Return a learning rate or weight decay of the coming step, as a 0-d tensor."""
         if isinstance(setting, (int, float)):
             return constant(float(setting), dtype)
         if not isinstance(setting, Parameter):
@@ -271,22 +271,22 @@ class Optimizer(Cell):
         return found if found.ndim == 0 else found.reshape(())
 
     def flatten_gradients(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The gradients: parameters are not kept in common memory."""
+        """Return the gradients: parameters are not kept in common memory."""
         return gradients
 
     def decay_weight(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The gradients with the weight decay added, before `scale_grad` divides them: weight_decay * loss_scale * parameter."""
+        """Return the gradients with the weight decay added, before `scale_grad` divides them: weight_decay * loss_scale * parameter."""
         return tuple(
             gradient if group.spares(parameter) or group.weight_decay == 0
             else gradient + parameter * (self._at_this_step(group.weight_decay, parameter.dtype) * self.loss_scale)
             for parameter, gradient, group in zip(self._parameters, gradients, self._group_of, strict=True))
 
     def gradients_centralization(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The gradients: no group asks for more."""
+        """Return the gradients: no group asks for more."""
         return gradients
 
     def scale_grad(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The gradients divided by the loss scale."""
+        """Return the gradients divided by the loss scale."""
         return tuple(gradients) if self.loss_scale == 1.0 else tuple(gradient * (1.0 / self.loss_scale) for gradient in gradients)
 
     def states(self, prefix: str, first: float = 0.0) -> ParameterTuple:
@@ -296,7 +296,7 @@ class Optimizer(Cell):
         return made
 
     def scalar(self, name: str, value: float) -> Parameter:
-        """A 0-d Parameter of the optimiser's own."""
+        """Return a 0-d Parameter of the optimiser's own."""
         made = Parameter(Tensor(value, F32), name=name)
         setattr(self, name, made)
         return made
@@ -356,7 +356,7 @@ class Optimizer(Cell):
 
 
 def _is_number(rate: Any) -> bool:
-    """Whether it stands for one number: one of NumPy too, or an array or Tensor without dimensions."""
+    """Return whether it stands for one number: one of NumPy too, or an array or Tensor without dimensions."""
     return hasattr(rate, "__float__") and not getattr(rate, "ndim", 0)
 
 
@@ -388,19 +388,19 @@ def _checked(name: str, items: Sequence[Any]) -> Sequence[Parameter]:
 
 
 def fraction(name: str, argument: str, value: Any) -> float:
-    """A number between 0 and 1, neither of them; ValueError."""
+    """Return a number between 0 and 1, neither of them; ValueError."""
     if not 0.0 < number(name, argument, value) < 1.0:
         raise ValueError(f"For '{name}', the argument '{argument}' must be in (0.0, 1.0), but got {value}.")
     return float(value)
 
 
 def at_least_zero(name: str, argument: str, value: Any) -> float:
-    """A finite number that is not negative; ValueError."""
+    """Return a finite number that is not negative; ValueError."""
     if not 0.0 <= number(name, argument, value) < math.inf:
         raise ValueError(f"For '{name}', the argument '{argument}' must be at least 0.0, but got {value}.")
     return float(value)
 
 
 def as_dtype(value: Tensor, dtype: DType) -> Tensor:
-    """The tensor in a dtype; itself if it is."""
+    """Return the tensor in a dtype; itself if it is."""
     return value if value.dtype is dtype else value.astype(dtype)

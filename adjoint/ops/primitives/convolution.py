@@ -38,7 +38,7 @@ class Conv2D(Primitive):
                          data_format=channels_first(name, data_format), groups=groups)
 
     def fitting(self, weight: Any) -> Tensor:
-        """The weight, if it has the outputs and kernels that were stated."""
+        """Return the weight, if it has the outputs and kernels that were stated."""
         kernel = operand(self.name, weight, "weight")
         if kernel.ndim == 4 and (kernel.shape[0] != self.out_channel or kernel.shape[2:] != self._kernel):
             raise wrong(self.name, "weight", f"of {self.out_channel} outputs and kernels of {self._kernel}", kernel, ArgumentMistake)

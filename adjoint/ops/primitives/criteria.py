@@ -145,7 +145,7 @@ class CTCLoss(Primitive):
     ctc_merge_repeated                 whether a label may last several steps
     ignore_longer_outputs_than_inputs  whether a sequence with more labels than steps has an infinite loss; else it is an error
 
-    labels_indices   [k, 2], Int64: the sequence of each label and its place there
+    labels_indices   [k, 2], Int64: the sequence of each label and its index there
     labels_values    [k], Int32; blanks among them are left out
     sequence_length  [n], Int32, how many steps of each sequence count
     """

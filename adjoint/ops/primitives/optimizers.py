@@ -4,8 +4,8 @@ Written are the operands that the class names first, Parameters or Tensors of a 
 gradient has their shape, and is brought to their dtype where that has room for it.  The other operands are numbers, or Tensors of one
 element.  Returned is the parameter that was written, or a tuple of it with what is kept, as the class says.
 
-TypeError for what is no Tensor or number, and for dtypes that do not fit; ValueError for shapes that do not.  `use_locking` has no
-meaning: one operator runs at a time.  A step is not differentiated.
+Raise TypeError for what is not a Tensor or number, and for dtypes that do not fit; raise ValueError for shapes that do not.  `use_locking`
+has no meaning: one operator runs at a time.  A step is not differentiated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def _written(op: str, *, mixed: bool = False, **operands: Any) -> tuple[Tensor, ...]:
-    """The operands that a step writes, by their names; with `mixed` their dtypes may differ."""
+    """Return the operands that a step writes, by their names; with `mixed` their dtypes may differ."""
     written = tuple(operand(op, value, name) for name, value in operands.items())
     parameter = written[0]
     for name, x in zip(operands, written, strict=True):
@@ -52,7 +52,7 @@ def _gradient(op: str, argument: str, gradient: Any, parameter: Tensor) -> Tenso
 
 
 def _number(op: str, argument: str, value: Any, dtype: DType) -> Tensor:
-    """A number, or a Tensor of one element, as a 0-d tensor."""
+    """Return a number, or a Tensor of one element, as a 0-d tensor."""
     if not isinstance(value, Tensor):
         return filler(op, argument, value, dtype)
     if value.size != 1:

@@ -48,7 +48,7 @@ class ReduceSum(_Reduce):
 
 
 class FloatStatus(Primitive):
-    """Float32 of shape (1,): 1 when a number is not finite, else 0; TypeError for a tensor that is not of floats."""
+    """Float32 of shape (1,): 1 when a number is not finite, else 0; raise TypeError for a tensor that is not of floats."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class ReduceAny(_Reduce):
 
 
 class _Argument(Primitive):
-    """The place of an extreme along an axis."""
+    """The index of an extreme along an axis."""
 
     place: Any
 
@@ -127,7 +127,7 @@ class _Argument(Primitive):
 
 
 class Argmax(_Argument):
-    """The place of the largest element along an axis, the first of equal ones."""
+    """The index of the largest element along an axis, the first of equal ones."""
 
     place = ArgMax
 
@@ -136,7 +136,7 @@ class Argmax(_Argument):
 
 
 class Argmin(_Argument):
-    """The place of the smallest element along an axis, the first of equal ones."""
+    """The index of the smallest element along an axis, the first of equal ones."""
 
     place = ArgMin
 
@@ -145,7 +145,7 @@ class Argmin(_Argument):
 
 
 class ArgMaxWithValue(Primitive):
-    """The place (Int64) of the largest element along an axis, and the element."""
+    """The index (Int64) of the largest element along an axis, and the element."""
 
     def __init__(self, axis: int = 0, keep_dims: bool = False):
         super().__init__(axis=integer("ArgMaxWithValue", "axis", axis), keep_dims=flag("ArgMaxWithValue", "keep_dims", keep_dims))
@@ -156,7 +156,7 @@ class ArgMaxWithValue(Primitive):
 
 
 class ArgMinWithValue(Primitive):
-    """The place (Int64) of the smallest element along an axis, and the element."""
+    """The index (Int64) of the smallest element along an axis, and the element."""
 
     def __init__(self, axis: int = 0, keep_dims: bool = False):
         super().__init__(axis=integer("ArgMinWithValue", "axis", axis), keep_dims=flag("ArgMinWithValue", "keep_dims", keep_dims))
@@ -222,7 +222,7 @@ class LpNorm(Primitive):
 
 
 class TopK(Primitive):
-    """The `k` largest elements along the last axis, and their places."""
+    """The `k` largest elements along the last axis, and their indices."""
 
     def __init__(self, sorted: bool = True):
         super().__init__(sorted=flag("TopK", "sorted", sorted))
@@ -232,7 +232,7 @@ class TopK(Primitive):
 
 
 class Sort(Primitive):
-    """The elements in order along an axis, and their places."""
+    """The elements in order along an axis, and their indices."""
 
     def __init__(self, axis: int = -1, descending: bool = False):
         super().__init__(axis=integer("Sort", "axis", axis), descending=flag("Sort", "descending", descending))

@@ -27,7 +27,7 @@ class _Resize(Primitive):
         return "align_corners" if self.align_corners else "half_pixel" if self.half_pixel_centers else "asymmetric"
 
     def checked(self, image: Any, size: Any, argument: str = "image", *, floats: bool = True) -> tuple[Tensor, tuple[int, ...]]:
-        """The images, and the size that they are brought to."""
+        """Return the images, and the size that they are brought to."""
         x, sizes = operand(self.name, image, argument), sizes_argument(self.name, "size", size, least=1)
         if x.ndim != 4:
             raise wrong(self.name, argument, "of 4 dimensions", x)

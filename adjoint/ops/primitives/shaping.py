@@ -123,7 +123,7 @@ class Unstack(Primitive):
 
 
 class Split(Primitive):
-    """So many parts of one size along an axis."""
+    """The given number of parts of one size along an axis."""
 
     def __init__(self, axis: int = 0, output_num: int = 1):
         super().__init__(axis=integer("Split", "axis", axis), output_num=integer("Split", "output_num", output_num))

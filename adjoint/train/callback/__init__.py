@@ -1,4 +1,4 @@
-"""Callbacks: what is done while a `Model` trains and evaluates."""
+"""Callbacks: code that runs while a `Model` trains and evaluates."""
 
 from adjoint.train.callback.backup_and_restore import BackupAndRestore
 from adjoint.train.callback.callback import Callback, RunContext

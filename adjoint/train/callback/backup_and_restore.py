@@ -13,12 +13,12 @@ __all__ = ["BackupAndRestore"]
 
 
 class BackupAndRestore(Callback):
-    """Write all parameters to `backup_dir/backup.ckpt` behind epochs, and load them when a training begins and the file is there.
+    """Write all parameters to `backup_dir/backup.ckpt` after epochs, and load them when a training begins and the file exists.
 
-    save_freq          behind every so many epochs; "epoch": behind each
+    save_freq          after every so many epochs; "epoch": after each
     delete_checkpoint  delete the file when the training is done
 
-    Epochs are counted from the first again, and data begins anew: `ContinueRun` goes on where the run was.
+    Epochs are counted from the first again, and the data starts anew: to resume a run where it was, use `ContinueRun`.
     """
 
     sees_evaluation_in_fit = False

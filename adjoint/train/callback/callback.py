@@ -1,4 +1,4 @@
-"""The base of callbacks, what they are called with, and calling several in order."""
+"""The base class of callbacks, their argument, and calling several in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVAL_HOOKS = tuple(f"on_eval_{hook}" for hook in _HOOKS)
 
 
 class CallbackParameters(dict[str, Any]):
-    """What `RunContext.original_args` returns: a dict whose keys are attributes too.
+    """Returned by `RunContext.original_args`: a dict whose keys are attributes too.
 
     train_network | eval_network             the cell that is called with each batch
     network, loss_fn, optimizer              as the Model got them
@@ -43,7 +43,7 @@ class CallbackParameters(dict[str, Any]):
 
 
 class RunContext:
-    """What the hooks of callbacks are called with; TypeError when `original_args` is no dict."""
+    """The argument of callback hooks; raise TypeError when `original_args` is not a dict."""
 
     def __init__(self, original_args: dict[str, Any]):
         if not isinstance(original_args, dict):
@@ -56,16 +56,16 @@ class RunContext:
         return self._original_args
 
     def request_stop(self) -> None:
-        """End the run behind the current step."""
+        """End the run after the current step."""
         self._stop_requested = True
 
     def get_stop_requested(self) -> bool:
-        """Return whether a callback asked to end the run."""
+        """Return whether a callback has asked to end the run."""
         return self._stop_requested
 
 
 class Callback:
-    """The base of callbacks: a subclass overrides the hooks that it needs, each called with a `RunContext`.
+    """Base class of callbacks: a subclass overrides the hooks that it needs, each called with a `RunContext`.
 
     For `Model.train` the order is
 
@@ -77,10 +77,10 @@ class Callback:
         on_train_end
 
     and `Model.eval` calls the hooks `on_eval_...` in the same order.  A callback is a context manager, entered before its first hook
-    and left behind its last one, also when the run fails.  The older names (`begin`, `step_end`, ...) are called by both kinds of hooks.
+    and left after its last one, also when the run fails.  The older names (`begin`, `step_end`, ...) are called by both kinds of hooks.
 
-    A callback that keeps something between steps gives it to a saved run with two methods, `state_dict()` and
-    `load_state_dict(state)`: numbers, texts, None and Tensors, nested in lists and dicts with texts as keys.
+    A callback with state between steps adds it to a saved run by two methods, `state_dict()` and `load_state_dict(state)`: numbers,
+    strings, None and Tensors, nested in lists and dicts with strings as keys.
     """
 
     sees_evaluation_in_fit: bool = True
@@ -90,7 +90,7 @@ class Callback:
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        """Release what `__enter__` took."""
+        """Release what `__enter__` acquired."""
 
     def begin(self, run_context: RunContext) -> None:
         """Older name of `on_train_begin` and `on_eval_begin`."""
@@ -150,7 +150,7 @@ class Callback:
 class CallbackList:
     """Several callbacks as one: entered, called and left in their order.
 
-    callbacks  None, a Callback, or a list or tuple of them; TypeError for anything else
+    callbacks  None, a Callback, or a list or tuple of them; raise TypeError for anything else
     """
 
     def __init__(self, callbacks: Any):
@@ -166,7 +166,7 @@ class CallbackList:
         self._entered = ExitStack()
 
     def __enter__(self) -> Self:
-        # What a callback returns when it is entered takes its place.
+        # The object that entering a callback returns takes its place.
         entered = [(callback, self._entered.enter_context(callback)) for callback in self.callbacks]
         self.callbacks = [inside if isinstance(inside, Callback) else callback for callback, inside in entered]
         return self
@@ -175,13 +175,14 @@ class CallbackList:
         return self._entered.__exit__(*raised)
 
     def call(self, hook: str, run_context: RunContext) -> None:
-        """Call one hook of each, `on_train_begin` for example."""
+        """Call one hook of each callback, `on_train_begin` for example."""
         for callback in self.callbacks:
             getattr(callback, hook)(run_context)
 
 
 def loss_of(outputs: Any) -> Any:
-    """The loss among the outputs of a training network: a Tensor's mean as a float, of a tuple or list its first Tensor."""
+    """Return the loss among the outputs of a training network as a float: the mean of a Tensor, or of the first Tensor in a tuple or list.
+    """
     if isinstance(outputs, (tuple, list)) and outputs and isinstance(outputs[0], Tensor):
         return outputs[0]
     return float(np.mean(outputs.asnumpy())) if isinstance(outputs, Tensor) else outputs

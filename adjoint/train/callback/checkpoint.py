@@ -34,8 +34,8 @@ class CheckpointConfig:
     crc_check                      add a checksum
     format                         "ckpt" or "safetensors"
 
-    `integrated_save`, `async_save` and `remove_redundancy` are for many devices: accepted, a file is always written whole and before the
-    run goes on.  Nothing is encrypted: another `enc_key` than None is a ValueError.
+    `integrated_save`, `async_save` and `remove_redundancy` are for many devices: they are accepted, and a file is always written whole
+    and before the run continues.  Nothing is encrypted: an `enc_key` other than None raises ValueError.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class CheckpointConfig:
 
 
 def _append_dict(info: Any) -> dict[str, Any] | None:
-    """What `append_info` asks to write, the counters at 0; TypeError or ValueError for what it may not hold."""
+    """Return the values that `append_info` asks to write, with the counters at 0; raise TypeError or ValueError for invalid ones."""
     name = "CheckpointConfig"
     if info is None or info == []:
         return None
@@ -113,14 +113,15 @@ def _append_dict(info: Any) -> dict[str, Any] | None:
 
 
 class ModelCheckpoint(Callback):
-    """Write the parameters while training: `PREFIX-EPOCH_STEP.ckpt`, `CKP-1_5.ckpt` behind the fifth step of the first epoch.
+    """Write the parameters while training, to `PREFIX-EPOCH_STEP.ckpt`: `CKP-1_5.ckpt` after the fifth step of the first epoch.
 
-    prefix     how names begin: a text without "/"; where files of earlier runs begin so, `PREFIX_1`, `PREFIX_2`, ... is taken.  Or a
-               function of the run's arguments, called for each file, that returns the whole name without its ending
-    directory  where files stand, made if it is not there; default the working directory.  Or a function of the run's arguments
+    prefix     the beginning of the names: a string without "/"; if files of earlier runs have it, `PREFIX_1`, `PREFIX_2`, ... is taken.  Or
+               a function of the run's arguments, called for each file, that returns the whole name without its suffix
+    directory  the directory of the files, created if it is missing; default the working directory.  Or a function of the run's arguments
     config     a `CheckpointConfig`; default one file for each step, the last five are kept
 
-    A file is there whole or not at all.  The last step of a run is always written.  In a data parallel program the first process writes.
+    Each file appears complete or not at all.  The last step of a run is always written.  In a data parallel program the first process
+    writes.
     """
 
     def __init__(self, prefix: Any = "CKP", directory: Any = None, config: CheckpointConfig | None = None):
@@ -152,7 +153,7 @@ class ModelCheckpoint(Callback):
     on_eval_end = on_eval_step_end
 
     def save_at_failure(self, run: Any) -> None:
-        """Write the file that `exception_save` asks for: `PREFIX-EPOCH_STEP_breakpoint.ckpt`."""
+        """Write the file that `exception_save` requests: `PREFIX-EPOCH_STEP_breakpoint.ckpt`."""
         if not self._config.exception_save or "cur_epoch_num" not in run:
             return
         self._place(run)
@@ -171,7 +172,7 @@ class ModelCheckpoint(Callback):
         ending = self._config.format
         name = f"{self._prefix}.{ending}" if self._prefix_of is not None else f"{self._prefix}-{run.cur_epoch_num}_{_step(run)}.{ending}"
         if writes_files():
-            # First the new file: a run that is killed here has a file.
+            # Write the new file before deleting old ones: a run that is killed here still has a file.
             self._write(run, name)
             self._delete_others(name)
         else:
@@ -188,7 +189,7 @@ class ModelCheckpoint(Callback):
         return True
 
     def _place(self, run: Any) -> None:
-        """Ask for prefix and directory, where these are functions."""
+        """Call prefix and directory, where these are functions."""
         if self._prefix_of is not None:
             self._prefix = _check_prefix(self._prefix_of(run), "it is callable and must return a string that does not contain '/'")
         if self._directory_of is not None:
@@ -211,7 +212,7 @@ class ModelCheckpoint(Callback):
         run["last_save_ckpt_step"] = run.cur_step_num
 
     def _delete_others(self, new: str) -> None:
-        """Delete the files of this prefix that are too many, the oldest first; the one just written stays."""
+        """Delete the oldest files of this prefix that exceed the limit; the one just written stays."""
         pattern = re.compile(re.escape(self._prefix) + rf"-(\d+)_(\d+)\.{self._config.format}")
         found = [match for name in os.listdir(self._directory) if name != new and (match := pattern.fullmatch(name))]
         found.sort(key=lambda match: (int(match[1]), int(match[2])))
@@ -219,11 +220,11 @@ class ModelCheckpoint(Callback):
         if self._config.keep_checkpoint_max:
             doomed = files[: max(len(files) + 1 - self._config.keep_checkpoint_max, 0)]
         else:
-            # Of the last minutes the oldest is kept.
+            # Of the files of the last minutes keep the oldest.
             begin = time.time() - 60 * (self._config.keep_checkpoint_per_n_minutes or 0)
             doomed = [file for file in files if os.path.getmtime(file) > begin][1:]
         for file in doomed:
-            with suppress(FileNotFoundError):  # deleted by somebody else
+            with suppress(FileNotFoundError):  # deleted by another program
                 os.remove(file)
 
     def state_dict(self) -> dict[str, Any]:
@@ -242,7 +243,7 @@ def _check_prefix(prefix: Any, expected: str) -> str:
 
 
 def _made(directory: Any) -> str:
-    """The absolute name of a directory, which is made if it is not there."""
+    """Return the absolute path of a directory, created if it is missing."""
     if not isinstance(directory, (str, os.PathLike)) or not os.fspath(directory):
         raise TypeError(f"For 'ModelCheckpoint', the argument 'directory' must be the name of a directory, but got {directory!r} "
                         f"of type {type(directory).__name__}.")
@@ -252,7 +253,7 @@ def _made(directory: Any) -> str:
 
 
 def _unused(directory: str, prefix: str, endings: tuple[str, ...]) -> str:
-    """`prefix`, or `prefix_N` with the first number behind those that files of earlier runs have."""
+    """Return `prefix`, or `prefix_N` with the first number after those of earlier runs' files."""
     pattern = re.compile(re.escape(prefix) + r"(?:_(\d+))?-.*")
     found = [pattern.fullmatch(name) for name in os.listdir(directory) if name.endswith(endings)]
     numbers = [int(match[1] or 0) for match in found if match]
@@ -260,6 +261,6 @@ def _unused(directory: str, prefix: str, endings: tuple[str, ...]) -> str:
 
 
 def _step(run: Any) -> int:
-    """The current step in its epoch, from 1."""
+    """Return the current step within its epoch, from 1."""
     return (run.cur_step_num - 1) % run.batch_num + 1
 

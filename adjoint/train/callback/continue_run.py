@@ -1,4 +1,4 @@
-"""A training that goes on where it was when its process ended."""
+"""Resume a training where it was when its process ended."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ __all__ = ["ContinueRun"]
 
 
 class ContinueRun(Callback):
-    """Save the whole state of a training, and go on from it when the program is run again.
+    """Save the whole state of a training, and resume from it when the program is run again.
 
-    file        the name of a checkpoint; `.ckpt` is added if it does not end so
-    save_steps  save behind so many steps each; 0: behind each epoch alone, which is always done
-    keep        let the file stand when the training is done; default: it is deleted, so that the next run begins anew
+    file        the name of a checkpoint; `.ckpt` is added if it is missing
+    save_steps  save after every so many steps too; 0: after each epoch only, which is always done
+    keep        keep the file when the training is done; default: it is deleted, so that the next run starts anew
 
     Saved are the Parameters of network, optimiser and loss scale, the position in the dataset, the states of callbacks that have
-    `state_dict` and `load_state_dict`, and the random streams.  A run that goes on has the same numbers, to the bit, as one that was not
+    `state_dict` and `load_state_dict`, and the random streams.  A resumed run has the same numbers, to the bit, as one that was not
     interrupted.  `Model.train` and `Model.fit` look for the file after `on_train_begin`.
 
-    ValueError when the file is damaged or of another run: other parameters, another number of batches, other settings of the optimiser.
+    Raise ValueError when the file is damaged or of another run: other parameters, another number of batches, other settings of the
+    optimiser.
     """
 
     sees_evaluation_in_fit = False
@@ -40,7 +41,7 @@ class ContinueRun(Callback):
 
     # -- called by Model ------------------------------------------------------------------------------------------------
     def open(self, run: Any, batches: Batches, callbacks: Sequence[Callback], epochs: int) -> Resumed | None:
-        """Read the file; None where there is none."""
+        """Read the file and return the position; None if there is no file."""
         parts: dict[str, Any] = {"data": batches, "callbacks": _States(callbacks)}
         if hasattr(run.loss_scale_mananger, "state_dict"):
             parts["loss_scale_manager"] = run.loss_scale_mananger
@@ -61,7 +62,7 @@ class ContinueRun(Callback):
         return resumed
 
     def _check(self, saved: dict[str, Any]) -> None:
-        """ValueError unless the run was begun with the settings of this program."""
+        """Raise ValueError unless the run was started with the settings of this program."""
         assert self._state is not None
         here = self._settings
         lines = [f"{name}: {saved.get(name)} in the file, {here.get(name)} in this program"
@@ -71,7 +72,7 @@ class ContinueRun(Callback):
                              + "\n  ".join(lines[:5]) + "\nDelete the file to begin anew.")
 
     def step_done(self, run: Any, stops: bool) -> None:
-        """Save, if it is due; not behind the last step of an epoch, which is saved when its callbacks have been called."""
+        """Save if it is time; not after the last step of an epoch, which is saved once its callbacks have been called."""
         if self._save_steps and run.cur_step_num % self._save_steps == 0 and self._batches.position < self._batches.count and not stops:
             self._save(run, run.cur_epoch_num - 1, self._batches.position, stops)
 
@@ -90,12 +91,12 @@ class ContinueRun(Callback):
 
 
 class Resumed:
-    """Where a run goes on.
+    """The position at which a run resumes.
 
     epoch   how many epochs are done
     inside  whether steps of the next one are done too
     step    how many steps are done
-    stops   whether a callback asked to end the run
+    stops   whether a callback has asked to end the run
     """
 
     def __init__(self, progress: dict[str, Any], restore: Any):
@@ -105,7 +106,7 @@ class Resumed:
 
 
 class _States:
-    """The states of callbacks, by their classes; a callback that the file does not know begins anew."""
+    """The states of callbacks, by their classes; a callback that is not in the file starts anew."""
 
     def __init__(self, callbacks: Sequence[Callback]):
         self._callbacks: dict[str, Any] = {}
@@ -125,11 +126,11 @@ class _States:
 
 
 _NO_SETTINGS = {"training", "requires_grad", "title"}
-"""Attributes of every cell that say nothing about an optimiser."""
+"""Attributes of every cell that do not describe an optimiser."""
 
 
 def _settings(optimizer: Any) -> dict[str, Any]:
-    """What an optimiser is made with, by names: its class, numbers, flags and texts among its attributes, its first rates."""
+    """Return the settings of an optimiser, by name: its class, numbers, flags and strings among its attributes, its first rates."""
     if not isinstance(optimizer, Cell):
         return {}
     found: dict[str, Any] = {"optimizer": type(optimizer).__name__}

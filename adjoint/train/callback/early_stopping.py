@@ -1,4 +1,4 @@
-"""End a training that does not become better."""
+"""Stop a training that no longer improves."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["EarlyStopping"]
 
 
 class EarlyStopping(Callback):
-    """End the training when a value has not become better for `patience` epochs.
+    """Stop the training when a value has not improved for `patience` epochs.
 
     monitor               "loss"; in `Model.fit` also "eval_loss" or the name of a metric
-    min_delta             by how much better it must be to count
-    patience              after how many epochs; 0: behind the first epoch, whatever its value
+    min_delta             the least improvement that counts
+    patience              after how many epochs; 0: after the first epoch, whatever its value
     verbose               print what happens
     mode                  "min": smaller is better; "max"; "auto": by the name, losses and errors fall and others rise
-    baseline              an epoch counts as better only when it is better than this too
-    restore_best_weights  at the end parameters are again those of the best epoch
+    baseline              an epoch only counts as better when it is better than this too
+    restore_best_weights  at the end, restore the parameters of the best epoch
     """
 
     sees_evaluation_in_fit = False

@@ -11,10 +11,10 @@ __all__ = ["History"]
 
 
 class History(Callback):
-    """What each epoch gave.
+    """Record the loss and the metrics of each epoch.
 
     epoch    {"epoch": [1, 2, ...]}, of the last run
-    history  {"net_output": the last loss of each epoch, and by their names the metrics where `Model.fit` evaluated}; runs add to it
+    history  {"net_output": the last loss of each epoch, and by their names the metrics where `Model.fit` evaluated}; runs append to it
     """
 
     sees_evaluation_in_fit = False
@@ -43,5 +43,5 @@ class History(Callback):
 
 
 def _plain(value: Any) -> Any:
-    """A metric as numbers and lists of them."""
+    """Return a metric as numbers and lists of them."""
     return value.tolist() if hasattr(value, "tolist") else value

@@ -12,7 +12,7 @@ _Hook = Callable[[RunContext], object] | None
 
 
 class LambdaCallback(Callback):
-    """A callback whose hooks are the functions given by their names, each called with a `RunContext`; TypeError for what is none."""
+    """A callback whose hooks are given as functions by keyword, each called with a `RunContext`; raise TypeError for a non-function."""
 
     def __init__(
         self, on_train_epoch_begin: _Hook = None, on_train_epoch_end: _Hook = None, on_train_step_begin: _Hook = None,

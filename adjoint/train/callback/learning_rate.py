@@ -18,7 +18,7 @@ __all__ = ["LearningRateScheduler", "ReduceLROnPlateau"]
 
 
 def _learning_rate(owner: str, run: Any) -> Parameter:
-    """The learning rate of the run's optimiser; ValueError where it is no single number."""
+    """Return the learning rate of the run's optimiser; raise ValueError unless it is a single number."""
     optimizer = run.optimizer
     rate = getattr(optimizer, "learning_rate", None)
     if not isinstance(rate, Parameter) or (optimizer.is_group and isinstance(optimizer.get_lr(), tuple)):
@@ -27,9 +27,9 @@ def _learning_rate(owner: str, run: Any) -> Parameter:
 
 
 class LearningRateScheduler(Callback):
-    """Behind each step, set the learning rate to `learning_rate_function(learning rate, number of the step)`.
+    """Set the learning rate after each step to `learning_rate_function(learning rate, number of the step)`.
 
-    ValueError in training when the optimiser has a schedule or several rates instead of one number.
+    Raise ValueError in training when the optimiser has a schedule or several rates instead of one number.
     """
 
     sees_evaluation_in_fit = False
@@ -43,22 +43,22 @@ class LearningRateScheduler(Callback):
     def step_end(self, run_context: RunContext) -> None:
         run = run_context.original_args()
         rate = _learning_rate("LearningRateScheduler", run)
-        now = float(str(rate.asnumpy()[()]))  # 0.1, not the float64 nearest to the float32
+        now = float(str(rate.asnumpy()[()]))  # 0.1 itself, not the float64 nearest to float32's 0.1
         new = number("LearningRateScheduler", "result of learning_rate_function", self.learning_rate_function(now, run.cur_step_num))
         if not math.isclose(now, new, rel_tol=1e-10):
             assign(rate, Tensor(new, F32))
 
 
 class ReduceLROnPlateau(Callback):
-    """Multiply the learning rate by `factor` when a value has not become better for `patience` epochs.
+    """Multiply the learning rate by `factor` when a value has not improved for `patience` epochs.
 
     monitor    "loss"; in `Model.fit` also "eval_loss" or the name of a metric
     factor     between 0 and 1
     verbose    print what happens
     mode       "min": smaller is better; "max"; "auto": by the name, losses and errors fall and others rise
-    min_delta  by how much better it must be to count
-    cooldown   for how many epochs behind a reduction nothing is counted
-    min_lr     the learning rate never falls below
+    min_delta  the least improvement that counts
+    cooldown   for how many epochs after a reduction nothing is counted
+    min_lr     the lower bound of the learning rate
     """
 
     sees_evaluation_in_fit = False

@@ -14,8 +14,8 @@ __all__ = ["LossMonitor"]
 class LossMonitor(Callback):
     """Print the loss of each `per_print_times`-th step (0: of none), and in `Model.fit` the metrics of each evaluation.
 
-    A loss that is not finite is a ValueError that says in which step.  Of a network that returns several outputs the first is printed and
-    not checked: steps that overflow are part of training with a loss scale.
+    A loss that is not finite raises a ValueError that names the step.  If the network returns several outputs, the first is printed
+    and not checked: steps that overflow are part of training with a loss scale.
     """
 
     sees_evaluation_in_fit = False
@@ -51,6 +51,6 @@ class LossMonitor(Callback):
 
 
 def _plain(metrics: dict[str, Any]) -> dict[str, Any]:
-    """The results with NumPy's scalars as Python's, which print as their numbers alone."""
+    """Return the results with NumPy scalars as Python numbers, which print without their types."""
     return {name: value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
             for name, value in metrics.items()}

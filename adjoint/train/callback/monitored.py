@@ -1,4 +1,4 @@
-"""A value that callbacks watch from epoch to epoch, and whether it became better."""
+"""A value that callbacks monitor from epoch to epoch, and whether it has improved."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ class Monitored:
         self.best = math.inf if self._falls else -math.inf
 
     def value(self, run: Any) -> float | None:
-        """The value now, in a data parallel program the mean of all processes; None, with a warning, where the run does not have it.
+        """Return the current value, in a data parallel program the mean over all processes; None, with a warning, if the run does not have
+        it.
 
-        ValueError when it is no single number.
+        Raise ValueError when it is not a single number.
         """
         results = run.get("eval_results", {})
         found: Any = loss_of(run.get("net_outputs")) if self.name == "loss" else results.get(self.name)
@@ -60,5 +61,5 @@ class Monitored:
         return mean_of_all(float(array.reshape(())))
 
     def better(self, value: float, than: float) -> bool:
-        """Whether a value is better than another by more than `min_delta`."""
+        """Return whether a value is better than another by more than `min_delta`."""
         return value < than - self._delta if self._falls else value > than + self._delta

@@ -15,22 +15,22 @@ __all__ = ["SummaryCollector"]
 
 _ACCEPTED = ("collect_graph", "collect_train_lineage", "collect_eval_lineage", "collect_input_data", "collect_dataset_graph",
              "collect_landscape")
-"""What MindSpore's collector also writes, for its own viewer."""
+"""Settings for what MindSpore's collector also writes, for its own viewer."""
 
 
 class SummaryCollector(Callback):
-    """Write what happens in training to files that `tensorboard --logdir SUMMARY_DIR` shows; needs tensorboardX.
+    """Write training curves to files that `tensorboard --logdir SUMMARY_DIR` shows; needs tensorboardX.
 
-    summary_dir             where the files stand
+    summary_dir             the directory of the files
     collect_freq            write at the first step, and at each step whose number this divides
-    collect_specified_data  a dict that says what is written: "collect_metric", the loss, the learning rate and results of evaluations,
-                            default True; "histogram_regular", a regular expression, histograms of parameters whose names it finds, default
-                            the first five
-    keep_default_action     False: what the dict does not say is not written
-    custom_lineage_data     a dict of numbers and texts, written once
+    collect_specified_data  a dict that selects what is written: "collect_metric": the loss, the learning rate and results of evaluations,
+                            default True; "histogram_regular": histograms of the parameters whose names this regular expression
+                            finds, default the first five
+    keep_default_action     False: write only what the dict selects
+    custom_lineage_data     a dict of numbers and strings, written once
 
     `num_process`, `collect_tensor_freq`, `max_file_size`, `export_options` and the other keys of the dict (graphs, lineage, input data,
-    landscapes) are accepted: they are for MindSpore's own viewer.  ImportError, with the way out, without tensorboardX.
+    landscapes) are accepted: they are for MindSpore's own viewer.  Raise ImportError without tensorboardX, with how to install it.
     """
 
     sees_evaluation_in_fit = False

@@ -12,9 +12,9 @@ __all__ = ["TimeMonitor"]
 
 
 class TimeMonitor(Callback):
-    """Print the time of each epoch, and that of a step, in milliseconds; an evaluation inside of an epoch has a line of its own.
+    """Print the time of each epoch and the mean time of its steps, in milliseconds; an evaluation inside an epoch has a line of its own.
 
-    data_size  steps of an epoch, where the run does not say how many there are
+    data_size  steps of an epoch, if the run does not know the number
     data_time  print the mean time of waiting for a batch too
     """
 

@@ -1,4 +1,4 @@
-"""Metrics: how well a network does, over all batches of an evaluation."""
+"""Metrics: measure the quality of a network over all batches of an evaluation."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def names() -> list[str]:
 
 
 def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Return the metric of this name, made with these arguments; KeyError for a name that is not known."""
+    """Return the metric of this name, made with these arguments; raise KeyError for an unknown name."""
     if name not in _METRICS:
         raise KeyError(f"For 'get_metric_fn', unsupported metric {name}: there are {names()}.")
     return _METRICS[name](*args, **kwargs)
 
 
 def get_metrics(metrics: Any) -> dict[str, Metric]:
-    """Return metrics by name: of a dict of metrics, or of a set of names; none of None.  TypeError for anything else."""
+    """Return metrics by name, from a dict of metrics or a set of names; an empty dict for None.  Raise TypeError for anything else."""
     if metrics is None:
         return {}
     if isinstance(metrics, dict):

@@ -1,4 +1,4 @@
-"""Shares of samples that are predicted right."""
+"""Metrics: the share of samples that are predicted correctly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ __all__ = ["Accuracy", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "To
 
 
 class Accuracy(ClassMetric):
-    """The share of samples whose largest prediction is that of their class; with "multilabel" of those whose labels are all right."""
+    """The share of samples whose largest prediction is at their class; with "multilabel", of samples whose labels are all predicted
+    correctly."""
 
     def __init__(self, eval_type: str = "classification"):
         super().__init__(eval_type)
@@ -40,7 +41,7 @@ class Accuracy(ClassMetric):
 class TopKCategoricalAccuracy(Metric):
     """The share of samples whose class is among the `k` with the largest predictions, (N, C); labels are indices or one-hot.
 
-    Of classes with the same prediction the first count.  TypeError when `k` is no int, ValueError when it is less than 1.
+    Among classes with equal predictions the first ones count.  Raise TypeError when `k` is not an int, ValueError when it is less than 1.
     """
 
     def __init__(self, k: int):

@@ -1,4 +1,4 @@
-"""How often each class is taken for each, and what follows from it."""
+"""Confusion matrices, and rates that are computed from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ConfusionMatrix", "ConfusionMatrixMetric"]
 
 
 class ConfusionMatrix(Metric):
-    """Row i, column j: how many samples of class i are taken for class j.
+    """Row i, column j: how many samples of class i are predicted as class j.
 
     num_classes  the number of classes
     normalize    "no_norm", or what the counts are divided by: "target" the sums of rows, "prediction" of columns, "all" of all
@@ -68,14 +68,14 @@ class ConfusionMatrix(Metric):
 
 
 class ConfusionMatrixMetric(Metric):
-    """A rate made of true and false positives and negatives, summed over all; predictions and labels are 0 and 1, (N, C, ...).
+    """A rate computed from true and false positives and negatives, summed over all; predictions and labels are 0 and 1, (N, C, ...).
 
     skip_channel        False: the first channel, the background, does not count
     metric_name         the rate: "sensitivity", "specificity", "precision", "f1 score", "matthews correlation coefficient", ...
     calculation_method  True: the rate is taken of each sample and channel, and these are averaged; it needs a third dimension
     decrease            how they are averaged then: "mean" over channels and then samples, or "sum"
 
-    NotImplementedError for a rate that is not known.
+    Raise NotImplementedError for an unknown rate.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class ConfusionMatrixMetric(Metric):
 
 
 def _counts(y_pred: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """True positives, false positives, true negatives and false negatives of each sample and channel, at the last axis."""
+    """Return true positives, false positives, true negatives and false negatives of each sample and channel, along the last axis."""
     found, real = (values.reshape(*values.shape[:2], -1).astype(np.float64) for values in (y_pred, y))
     positives, negatives = (found + real == 2).sum(axis=2), (found + real == 0).sum(axis=2)
     all_positives = real.sum(axis=2)
@@ -135,7 +135,8 @@ def _counts(y_pred: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _decreased(scores: np.ndarray, decrease: str) -> tuple[float, int]:
-    """The scores (samples, channels) summed, or averaged over channels and then samples; and how many of the last are numbers."""
+    """Return the scores (samples, channels) summed, or averaged over channels and then samples; and how many entries of the last mean are
+    not NaN."""
     number = (~np.isnan(scores)).astype(float)
     scores = np.nan_to_num(scores)
     if decrease == "mean":
@@ -150,7 +151,7 @@ def _mean(scores: np.ndarray, number: np.ndarray, axis: int) -> tuple[np.ndarray
 
 
 def _ratio(numerator: Any, denominator: Any, otherwise: float = float("nan")) -> np.ndarray:
-    """numerator / denominator, and `otherwise` where that is 0."""
+    """Return numerator / denominator, and `otherwise` where the denominator is 0."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     return np.divide(numerator, denominator, out=np.full(numerator.shape, otherwise), where=denominator != 0)
 
@@ -181,7 +182,7 @@ _RATES: dict[tuple[str, ...], _Rate] = {
     ("bm", "informedness", "bookmaker_informedness"): lambda tp, fp, tn, fn: _ratio(tp, tp + fn) + _ratio(tn, tn + fp) - 1.0,
     ("mk", "markedness", "deltap"): lambda tp, fp, tn, fn: _ratio(tp, tp + fp) + _ratio(tn, tn + fn) - 1.0,
 }
-"""Rates of true positives, false positives, true negatives and false negatives, by their names; NaN where there is nothing to divide by."""
+"""Rates as functions of true positives, false positives, true negatives and false negatives, by name; NaN where the denominator is 0."""
 
 
 def _rate_of(name: str) -> _Rate:

@@ -56,7 +56,7 @@ class MSE(_Error):
 
 
 class Loss(Metric):
-    """The mean of the losses of the batches; ValueError for a loss of more than one dimension."""
+    """The mean of the losses of the batches; raise ValueError for a loss of more than one dimension."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,11 +83,11 @@ class Loss(Metric):
 
 
 class Perplexity(Metric):
-    """e to the mean of -log(p), p the predicted probability, (N, C), of the class that the label, (N), names.
+    """The exponential of the mean of -log(p), where p is the predicted probability, (N, C), of the class in the label, (N).
 
     ignore_label  samples with this label do not count
 
-    A probability below 1e-10 counts as that.
+    A probability below 1e-10 is treated as 1e-10.
     """
 
     def __init__(self, ignore_label: int | None = None):

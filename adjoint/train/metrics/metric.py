@@ -1,4 +1,4 @@
-"""The base of metrics."""
+"""The base class of metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ClassMetric", "Metric", "class_indices", "no_samples", "one_hot", "r
 
 
 def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method `func(self, *inputs)` with its inputs chosen and ordered by `self.indexes`, where these are set."""
+    """Decorate the method `func(self, *inputs)` so that its inputs are chosen and ordered by `self.indexes`, if set."""
 
     @functools.wraps(func)
     def arranged(self: Any, *inputs: Any) -> Any:
@@ -26,9 +26,9 @@ def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Metric(metaclass=ABCMeta):
-    """The base of metrics: `clear()` begins anew, `update(*inputs)` adds a batch, `eval()` returns the result.
+    """Base class of metrics: `clear()` starts anew, `update(*inputs)` adds a batch, `eval()` returns the result.
 
-    Called with a batch, a metric returns the result of this batch alone.
+    Calling a metric with a batch returns the result of this batch alone.
     """
 
     def __init__(self) -> None:
@@ -36,11 +36,11 @@ class Metric(metaclass=ABCMeta):
 
     @property
     def indexes(self) -> list[int] | None:
-        """Which outputs of the evaluation network `update` gets, as `set_indexes` said; None: all, in their order."""
+        """Which outputs of the evaluation network `update` gets, as set by `set_indexes`; None: all, in their order."""
         return getattr(self, "_indexes", None)
 
     def set_indexes(self, indexes: list[int]) -> Self:
-        """Let `update` get the inputs at these places, in this order; ValueError for what is no list of ints."""
+        """Select the inputs of `update` by index, in this order; raise ValueError for what is not a list of ints."""
         if not isinstance(indexes, list) or not all(isinstance(i, int) for i in indexes):
             raise ValueError(f"For 'set_indexes', the argument 'indexes' must be a list and all its elements must be int, "
                              f"but got {indexes!r}.")
@@ -48,7 +48,7 @@ class Metric(metaclass=ABCMeta):
         return self
 
     def _convert_data(self, data: Any) -> np.ndarray:
-        """Return a Tensor, list or array as an array; TypeError for anything else."""
+        """Return a Tensor, list or array as an array; raise TypeError for anything else."""
         if isinstance(data, Tensor):
             return data.asnumpy()
         if isinstance(data, (list, np.ndarray)):
@@ -71,11 +71,11 @@ class Metric(metaclass=ABCMeta):
 
     @abstractmethod
     def update(self, *inputs: Any) -> None:
-        """Add a batch: what the network returned, and the label."""
+        """Add a batch: the outputs of the network, and the label."""
 
 
 class ClassMetric(Metric):
-    """The base of metrics of classes.
+    """Base class of metrics of classes.
 
     eval_type  "classification": predictions (N, C, ...), labels (N, ...) with the index of the class, or one-hot like the predictions;
                "multilabel": both (N, C, ...) of 0 and 1
@@ -89,7 +89,7 @@ class ClassMetric(Metric):
         self._class_num = 0
 
     def _checked(self, inputs: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """The predictions and the labels as arrays, one-hot labels as indices; ValueError where they do not fit."""
+        """Return the predictions and labels as arrays, one-hot labels as indices; raise ValueError if they do not fit together."""
         y_pred, y = two_inputs(self, inputs)
         if self._type == "classification":
             y = class_indices(y_pred, y)
@@ -104,7 +104,7 @@ class ClassMetric(Metric):
         return y_pred, y
 
     def _one_hot(self, inputs: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Predictions and labels as rows of 0 and 1, one column for each class."""
+        """Return predictions and labels as rows of 0 and 1, one column for each class."""
         y_pred, y = self._checked(inputs)
         if self._type == "multilabel":
             return y_pred.swapaxes(1, 0).reshape(self._class_num, -1), y.swapaxes(1, 0).reshape(self._class_num, -1)
@@ -112,21 +112,21 @@ class ClassMetric(Metric):
 
 
 def two_inputs(metric: Metric, inputs: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Predictions and labels as arrays; ValueError for another number of inputs."""
+    """Return predictions and labels as arrays; raise ValueError for another number of inputs."""
     if len(inputs) != 2:
         raise ValueError(f"For '{type(metric).__name__}.update', it needs 2 inputs (predicted value, true value), but got {len(inputs)}.")
     return metric._convert_data(inputs[0]), metric._convert_data(inputs[1])
 
 
 def class_indices(y_pred: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The labels as indices of classes, where they are one-hot: of the rank of the predictions, 0 and 1 with one 1 along axis 1."""
+    """Return the labels as class indices, if they are one-hot: of the rank of the predictions, 0 and 1 with one 1 along axis 1."""
     if y.ndim > 1 and y_pred.ndim == y.ndim and np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all():
         return y.argmax(axis=1)
     return y
 
 
 def same_classes(metric: Any, y_pred: np.ndarray) -> None:
-    """Note the number of classes; ValueError when it was another one before."""
+    """Record the number of classes; raise ValueError if it has changed."""
     if metric._class_num not in (0, y_pred.shape[1]):
         raise ValueError(f"For '{type(metric).__name__}.update', class number not match, last input predicted data contain "
                          f"{metric._class_num} classes, but current predicted data contain {y_pred.shape[1]} classes.")
@@ -134,7 +134,7 @@ def same_classes(metric: Any, y_pred: np.ndarray) -> None:
 
 
 def one_hot(metric: Any, y_pred: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The predicted classes and the labels, each as rows of 0 and 1; ValueError for a label beyond the classes."""
+    """Return the predicted classes and the labels, each as rows of 0 and 1; raise ValueError for a label that is not a class."""
     classes = metric._class_num
     if y.size and not 0 <= y.min() <= y.max() < classes:
         raise ValueError(f"For '{type(metric).__name__}.update', labels must be in [0, {classes}), since the predictions have {classes} "
@@ -144,6 +144,6 @@ def one_hot(metric: Any, y_pred: np.ndarray, y: np.ndarray) -> tuple[np.ndarray,
 
 
 def no_samples(metric: Metric) -> RuntimeError:
-    """The exception for a result that is asked for before there are samples."""
+    """Return the exception for a result that is requested before there are samples."""
     return RuntimeError(f"The '{type(metric).__name__}' can not be calculated, because the number of samples is 0, please check whether "
                         "your inputs(predicted value, true value) are empty, or has called update method before calling eval method.")

@@ -1,4 +1,4 @@
-"""Precision, recall, and what combines them."""
+"""Precision, recall, and metrics that combine them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from adjoint.train.metrics.metric import ClassMetric, Metric, class_indices, no_
 __all__ = ["F1", "Fbeta", "Precision", "Recall"]
 
 _EPSILON = sys.float_info.min
-"""Added to denominators: a class without samples has the value 0."""
+"""Added to denominators, so that a class without samples has the value 0."""
 
 
 class _Share(ClassMetric):
-    """True positives as a share of others, for each class, or with `eval(average=True)` their mean.
+    """True positives divided by a number of samples, for each class, or with `eval(average=True)` the mean.
 
-    With "multilabel" a class is what MindSpore takes for one: rows of the samples, one batch behind the other.
+    With "multilabel" a class is what MindSpore takes for one: a row of the samples, over all batches.
     """
 
     def __init__(self, eval_type: str = "classification"):
@@ -51,14 +51,14 @@ class _Share(ClassMetric):
 
 
 class Precision(_Share):
-    """True positives / all that is predicted as the class, for each class."""
+    """True positives / all samples predicted as the class, for each class."""
 
     def _denominator(self, y_pred: np.ndarray, y: np.ndarray) -> np.ndarray:
         return y_pred
 
 
 class Recall(_Share):
-    """True positives / all that is of the class, for each class."""
+    """True positives / all samples of the class, for each class."""
 
     def _denominator(self, y_pred: np.ndarray, y: np.ndarray) -> np.ndarray:
         return y
@@ -67,7 +67,7 @@ class Recall(_Share):
 class Fbeta(Metric):
     """(1 + beta^2) TP / (beta^2 P + PP) for each class: true positives, samples of the class, and those predicted as it.
 
-    ValueError unless `beta` is greater than 0.
+    Raise ValueError unless `beta` is greater than 0.
     """
 
     def __init__(self, beta: float):

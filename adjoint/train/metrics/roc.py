@@ -1,4 +1,4 @@
-"""Rates of false and true positives over all thresholds, and the area below a curve."""
+"""Rates of false and true positives over all thresholds, and the area under a curve."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["ROC", "auc"]
 
 
 def auc(x: np.ndarray, y: np.ndarray, reorder: bool = False) -> float:
-    """Return the area below the points (x, y), by trapezoids.
+    """Return the area under the points (x, y), by the trapezoidal rule.
 
     x, y     arrays of one dimension, or of two with one column; `x` rises or falls
     reorder  sort the points first
 
-    TypeError for what is no array; ValueError for other shapes, fewer than two points, and an `x` that rises and falls.
+    Raise TypeError for what is not an array; raise ValueError for other shapes, fewer than two points, and an `x` that is not monotonic.
     """
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         raise TypeError(f"For 'auc', the argument 'x' and 'y' must all be np.ndarray, but got {type(x)}, {type(y)}.")
@@ -42,11 +42,11 @@ def auc(x: np.ndarray, y: np.ndarray, reorder: bool = False) -> float:
 class ROC(Metric):
     """(false positive rates, true positive rates, thresholds) of the last batch, from the largest threshold to the smallest.
 
-    class_num  None or 1 for predictions like the labels, the scores of one class; C for predictions (N, C), which gives lists of C arrays
+    class_num  None or 1: predictions are shaped like the labels, the scores of one class; C: predictions (N, C), giving lists of C arrays
     pos_label  with one class the label that counts as positive, default 1
 
-    With C classes the curve of each is that of its scores against all other labels; MindSpore mixes the scores of classes there.
-    ValueError where the labels are all positive, or none is.
+    With C classes, the curve of each is that of its scores against all other labels; MindSpore mixes the scores of classes there. Raise
+    ValueError if all labels are positive, or none is.
     """
 
     def __init__(self, class_num: int | None = None, pos_label: int | None = None):
@@ -86,7 +86,7 @@ class ROC(Metric):
 
 
 def _curve(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rates at each score as the threshold, the largest first, behind a point at (0, 0)."""
+    """Return the rates at each score as the threshold, the largest first, after a point at (0, 0)."""
     if positive.all() or not positive.any():
         missing = "negative" if positive.all() else "positive"
         raise ValueError(f"For 'ROC.eval', there are no {missing} samples in true value, so the rate of them is meaningless.")

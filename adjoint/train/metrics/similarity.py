@@ -1,4 +1,4 @@
-"""How alike predictions and labels, or rows, are."""
+"""Similarity of predictions and labels, or of rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["CosineSimilarity", "Dice"]
 
 
 class Dice(Metric):
-    """2 p.y / (p.p + y.y + smooth) of each batch, p the predictions and y the labels, of one shape; summed, and divided by the number of
-    samples, as MindSpore has it."""
+    """2 p.y / (p.p + y.y + smooth) of each batch, for predictions p and labels y of one shape; summed over batches and divided by the
+    number of samples, as in MindSpore."""
 
     def __init__(self, smooth: float = 1e-5):
         super().__init__()
@@ -45,7 +45,7 @@ class CosineSimilarity(Metric):
 
     similarity     "cosine" of the angle, or "dot" product
     reduction      "none", or along rows "sum" or "mean"
-    zero_diagonal  a row's similarity to itself counts as 0
+    zero_diagonal  treat a row's similarity to itself as 0
     """
 
     def __init__(self, similarity: str = "cosine", reduction: str = "none", zero_diagonal: bool = True):
