@@ -17,6 +17,7 @@ from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
 from adjoint.runtime.tensor.promotion import scalar_dtype
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
+from adjoint.runtime.tensor.structure import like
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, binary, combined, constant, divided, nearest_in
 
 __all__ = [
@@ -501,7 +502,7 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
 def identity(x: Any) -> Any:
     """x itself, a Tensor, or a tuple or list of them; gradients flow through."""
     if isinstance(x, (tuple, list)):
-        return type(x)(identity(item) for item in x)
+        return like(x, [identity(item) for item in x])
     return apply(_IDENTITY, operand(_IDENTITY, x, "x"))
 
 
@@ -517,7 +518,7 @@ def stop_gradient(value: Any) -> Any:
         stopped.requires_grad = False  # a hook on it would never run: registering one is an error
         return stopped
     if isinstance(value, (tuple, list)):
-        return type(value)(stop_gradient(item) for item in value)
+        return like(value, [stop_gradient(item) for item in value])
     return value
 
 
@@ -586,7 +587,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if min is None and max is None:
         raise ValueError("For 'Clamp', at least one of 'min' and 'max' must not be None.")
     if isinstance(input, (tuple, list)):
-        return type(input)(clamp(item, min, max) for item in input)
+        return like(input, [clamp(item, min, max) for item in input])
     x = operand("Clamp", input)
     low, high = _bound("min", x, min), _bound("max", x, max)
     if low is not None:
@@ -609,7 +610,7 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     if clip_value_min is None and clip_value_max is None:
         raise ValueError("For 'ClipByValue', at least one of 'clip_value_min' and 'clip_value_max' must not be None.")
     if isinstance(x, (tuple, list)):
-        return type(x)(clip_by_value(item, clip_value_min, clip_value_max) for item in x)
+        return like(x, [clip_by_value(item, clip_value_min, clip_value_max) for item in x])
     given = result = operand("ClipByValue", x, "x")
     if clip_value_min is not None:
         result = binary(_MAXIMUM, result, clip_value_min)

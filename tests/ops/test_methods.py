@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -175,6 +175,19 @@ def test_functions_of_courses() -> None:
     assert type(added) is tuple and params[0].tolist() == [3.0]
     assert ops.HyperMap(lambda p: True)(params) == (True,)
     assert ops.HyperMap(lambda n: n + 1)([1, [2]]) == (2, (3,)), "lists become tuples, as in MindSpore"
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("function", [
+    ops.identity, ops.stop_gradient, lambda v: ops.clamp(v, 0, 9), lambda v: ops.clip_by_value(v, 0, 9)], ids=range(4))
+def test_named_tuples_keep_their_class(function: Any, jit: bool) -> None:
+    got = (adjoint.jit(function) if jit else function)(Pair(Tensor([1.0, 2.0]), [Tensor([3.0])]))
+    assert isinstance(got, Pair) and got.first.tolist() == [1.0, 2.0] and got.second[0].tolist() == [3.0]
 
 
 INTEGERS = Tensor([[1, 5], [3, 2]], adjoint.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,6 +13,11 @@ import adjoint as ms
 from adjoint import Parameter, Tensor, ops
 
 ARRAY = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
 
 
 def x() -> Tensor:
@@ -29,6 +34,10 @@ def test_functions_of_numpy_take_the_numbers(function: Any) -> None:
     wanted, got = function(ARRAY), function(x())
     assert isinstance(got, (np.ndarray, np.generic)) and got.dtype == wanted.dtype
     np.testing.assert_array_equal(got, wanted)
+
+
+def test_functions_of_numpy_take_named_tuples() -> None:
+    np.testing.assert_array_equal(np.stack(Pair(x(), ARRAY)), [ARRAY, ARRAY])
 
 
 OPERATORS = [

@@ -17,6 +17,7 @@ from adjoint.diagnostics import integer_text
 from adjoint.ir.op import Op
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, F64, I64, U64, DType
+from adjoint.runtime.tensor.structure import leaves
 
 __all__ = ["array_from", "dtype_argument", "dtype_of_array", "number_array", "numpy_dtype", "out_of_range"]
 
@@ -169,9 +170,7 @@ def _items(data: Any) -> Iterator[Any]:
 
 
 def _has_float64(data: Any) -> bool:
-    if isinstance(data, (list, tuple)):
-        return any(_has_float64(item) for item in data)
-    return isinstance(data, (np.ndarray, np.generic)) and data.dtype == np.float64
+    return any(x.dtype == np.float64 for x in leaves(data, (np.ndarray, np.generic)))
 
 
 def number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:

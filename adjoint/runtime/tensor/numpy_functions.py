@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.runtime.tensor.structure import mapped
+
 __all__ = ["called_function", "called_ufunc"]
 
 _OPERATORS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
@@ -54,10 +56,4 @@ def _check_target(tensor: type[Any], name: str, target: Any) -> None:
 
 
 def _arrays(tensor: type[Any], given: Any) -> Any:
-    if isinstance(given, tensor):
-        return given.asnumpy()
-    if type(given) in (tuple, list):
-        return type(given)(_arrays(tensor, item) for item in given)
-    if type(given) is dict:
-        return {key: _arrays(tensor, item) for key, item in given.items()}
-    return given
+    return mapped(given, lambda leaf: leaf.asnumpy() if isinstance(leaf, tensor) else leaf)
