@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from adjoint import Parameter, ParameterTuple, Tensor
-from adjoint.runtime.tensor.structure import arranged, items, leaves, mapped, replaced
+from adjoint.runtime.tensor.structure import arranged, emptied, items, leaves, mapped, refilled, replaced
 
 
 class Pair(NamedTuple):
@@ -66,6 +66,22 @@ def test_leaves_in_order() -> None:
     assert leaves(value) == [1, 2.0, "x", None, 3, 4, None, None]
     assert leaves(value, int) == [1, 3, 4] and leaves(5) == [5] and leaves({1, 2}, int) == []
     assert replaced(value, "wyz", int) == {"b": ["w", (2.0, {"a": "x"})], "a": Pair(None, deque(["y"])), 7: slice("z", None)}
+
+
+@pytest.mark.parametrize("value", [3, "a", (3, 4), (), ("a", 3), (*range(40),), {"x": [3, "a"], "y": Pair(4, None)}])
+def test_gaps(value: Any) -> None:
+    """What is taken out of a copy can be put back, also where there are more leaves than gaps made in advance."""
+    taken = leaves(value, int)
+    empty = emptied(value, int)
+    assert not leaves(empty, int) and refilled(empty, taken) == value
+    assert refilled(empty, [x * 2 for x in taken]) == mapped(value, lambda leaf: leaf * 2 if isinstance(leaf, int) else leaf)
+
+
+def test_a_copy_with_gaps_is_its_own() -> None:
+    value = {"x": [3]}
+    empty = emptied(value, int)
+    value["x"].append(4)
+    assert refilled(empty, [5]) == {"x": [5]}
 
 
 def test_what_does_not_change() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -20,7 +19,7 @@ from adjoint.runtime.cells.nested_gradients import Unlike, gradients_like, paire
 from adjoint.runtime.hooks.firing import noting
 from adjoint.runtime.hooks.handles import Hooked, subject_of
 from adjoint.runtime.tensor.filled import zeros
-from adjoint.runtime.tensor.structure import items, leaves, mapped, replaced
+from adjoint.runtime.tensor.structure import GAPS, Gap, emptied, items, leaves, refilled
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["Rule"]
@@ -46,12 +45,12 @@ class Rule:
 
     def __init__(self, cell: WithBprop, args: tuple[Any, ...], kwargs: dict[str, Any]):
         self.cell = cell
-        self._args, self._kwargs = _emptied((args, kwargs)) if kwargs else (_emptied(args), kwargs)
+        self._args, self._kwargs = emptied((args, kwargs), Tensor) if kwargs else (emptied(args, Tensor), kwargs)
         self._output: Any = None
 
     def returned(self, output: Any) -> None:
         """Construct has returned `output`."""
-        self._output = _emptied(output)
+        self._output = emptied(output, Tensor)
 
     def __call__(self, op: Pullback, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
         """Return the gradients of the tensors among the arguments, of `types`; `given` are the operands of `bprop!`."""
@@ -60,14 +59,14 @@ class Rule:
         absent = self.cell.takes_absent
         douts = [next(cotangents) if here else None if absent else zeros(x.type) for x, here in zip(outputs, op.present, strict=True)]
         arguments = _by_parameter(self.cell.construct, self._args, self._kwargs)
-        output = _filled(self._output, outputs)
+        output = refilled(self._output, outputs)
         bprop = self.cell.bprop
         assert bprop is not None
         subject = subject_of(self.cell)
         where = f"bprop of {subject}"
         with noting(bprop, subject, loc):
             try:
-                returned = bprop(*[_filled(x, inputs) for x in arguments], output, gradients_like(output, douts))
+                returned = bprop(*[refilled(x, inputs) for x in arguments], output, gradients_like(output, douts))
             except TypeError:
                 _check_parameters(bprop, len(arguments), where)
                 raise
@@ -96,34 +95,6 @@ def _check_parameters(bprop: Any, inputs: int, where: str) -> None:
                         f"'dout': {inputs + 2} here, but it takes {count}. ({where})") from None
 
 
-class _Place:
-    """Where a tensor stands in a structure from which the tensors are taken out: the first, the second, ..."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, index: int):
-        self.index = index
-
-
-_FIRST = list(map(_Place, range(16)))
-"""The first places, made once."""
-
-
-def _emptied(value: Any) -> Any:
-    """A copy of a structure with places for its tensors: whoever changes its lists and dicts later does not change the copy."""
-    if isinstance(value, Tensor):
-        return _FIRST[0]
-    if type(value) is tuple and len(value) <= len(_FIRST) and are_tensors(value):
-        return tuple(_FIRST[: len(value)])
-    return replaced(value, itertools.chain(_FIRST, map(_Place, itertools.count(len(_FIRST)))), Tensor)
-
-
-def _filled(value: Any, tensors: Sequence[Tensor]) -> Any:
-    if type(value) is _Place:
-        return tensors[value.index]
-    return mapped(value, lambda leaf: tensors[leaf.index] if type(leaf) is _Place else leaf)
-
-
 def _by_parameter(construct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments of a call in the order of construct's parameters, with the defaults of those left out."""
     code = getattr(getattr(construct, "__func__", None), "__code__", None)
@@ -148,17 +119,17 @@ def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, 
     if returned is None:
         raise TypeError(f"The python function output is none. ({where})")
     entries = returned if isinstance(returned, (tuple, list)) else (returned,)
-    if len(entries) >= len(arguments) and arguments == _FIRST[: len(arguments)] and are_tensors(entries):
+    if len(entries) >= len(arguments) and arguments == GAPS[: len(arguments)] and are_tensors(entries):
         return dict(enumerate(entries))  # fast path: tensors alone
-    places, holding = leaves(arguments, _Place), [x for x in arguments if leaves(x, _Place)]
+    places, holding = leaves(arguments, Gap), [x for x in arguments if leaves(x, Gap)]
     if not len(entries) and places:
         raise RuntimeError(f"Hook fn grad output is empty! ({where})")
     # Entries may be left out for the last arguments, if these hold no tensors.
-    chosen = holding if leaves(arguments[len(entries):], _Place) else arguments
+    chosen = holding if leaves(arguments[len(entries):], Gap) else arguments
     if chosen is holding and len(entries) not in (len(holding), len(places)):
         raise ValueError(f"The {where} must return a gradient for each of its {len(arguments)} inputs, but got {len(entries)}.")
     try:
-        return {place.index: own for x, entry in zip(chosen, entries, strict=False) for place, own in paired(x, entry, _Place)}
+        return {place.index: own for x, entry in zip(chosen, entries, strict=False) for place, own in paired(x, entry, Gap)}
     except Unlike as unlike:
         if len(entries) == len(places) and all(items(entry) is None for entry in entries):
             return {place.index: entry for place, entry in zip(places, entries, strict=True)}

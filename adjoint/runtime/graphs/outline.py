@@ -16,7 +16,7 @@ from typing import Any
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.types import TensorType
 from adjoint.runtime.graphs.guards import constants
-from adjoint.runtime.tensor.structure import items, mapped
+from adjoint.runtime.tensor.structure import mapped
 
 __all__ = ["Remade", "Slot", "filled", "outline_key", "outlined", "slots_of"]
 
@@ -93,18 +93,14 @@ def slots_of(outline: Any) -> list[Slot]:
     return outlined(outline, lambda x: x if isinstance(x, Slot) else None)[1]
 
 
-def outline_key(outline: Any, hold: Callable[[object], None] = lambda _: None) -> Hashable:
-    """What compares equal for outlines that are the same; `hold` is told every object that is meant by its identity."""
-    return constants.key(_plain(outline), hold)
+class _SlotKey(tuple[str]):
+    """The text of a slot in the key of an outline; no value of the user's has this class."""
 
 
-def _plain(outline: Any) -> Any:
-    """The outline with slots, and the kinds of what holds them, as plain values, which compare by value."""
-    if isinstance(outline, Slot):
-        return ("<slot>", outline.category, str(outline.type))
-    parts = items(outline)
-    if parts is None:
-        return outline
-    if isinstance(outline, dict):
-        return type(outline), dict(zip(outline, map(_plain, parts), strict=True))
-    return (type(outline), *map(_plain, parts))
+def outline_key(outline: Any) -> Hashable:
+    """Return what compares equal for outlines that are the same."""
+    return constants.key(mapped(outline, _keyed))
+
+
+def _keyed(leaf: Any) -> Any:
+    return _SlotKey((f"{leaf.category} {leaf.type}",)) if isinstance(leaf, Slot) else leaf

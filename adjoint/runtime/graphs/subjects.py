@@ -11,7 +11,7 @@ from adjoint.ir.core import symbol_like
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.location import definition
-from adjoint.runtime.tensor.structure import leaves
+from adjoint.runtime.tensor.structure import Gap, leaves
 
 __all__ = ["cell_on", "definition_of", "function_on", "method_on", "names_of", "symbol_of", "weak_function_on"]
 
@@ -52,7 +52,7 @@ def names_of(named: Any, template: Template) -> list[str]:
     except AttributeError:
         return []
     parameters = list(code.co_varnames[: code.co_argcount])
-    args, kwargs = template.build([_Mark(i) for i in range(len(template.types))])
+    args, kwargs = template.build([Gap(i) for i in range(len(template.types))])
     if isinstance(named, Cell) or (parameters[:1] == ["self"] and len(args) < len(parameters)):
         parameters = parameters[1:]
     if code.co_flags & inspect.CO_VARARGS:
@@ -60,11 +60,6 @@ def names_of(named: Any, template: Template) -> list[str]:
         parameters += [f"{rest}_{i}" for i in range(len(args) - len(parameters))]
     names: dict[int, str] = {}
     for name, value in [*zip(parameters, args, strict=False), *kwargs.items()]:
-        marks = [mark.index for mark in leaves(value, _Mark)]
-        names.update({mark: name if len(marks) == 1 else f"{name}_{i}" for i, mark in enumerate(marks)})
+        gaps = leaves(value, Gap)
+        names.update({gap.index: name if len(gaps) == 1 else f"{name}_{i}" for i, gap in enumerate(gaps)})
     return [names.get(i, "x") for i in range(len(template.types))]
-
-
-class _Mark:
-    def __init__(self, index: int):
-        self.index = index

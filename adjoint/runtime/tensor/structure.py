@@ -3,6 +3,8 @@
     leaves({"u": x, "v": [y, 3]})              [x, y, 3]
     mapped({"u": x, "v": [y, 3]}, change)      {"u": change(x), "v": [change(y), change(3)]}
     replaced((x, 3, [y]), [a, b], Tensor)      (a, 3, [b])
+    emptied((x, 3, [y]), Tensor)               (Gap(0), 3, [Gap(1)])
+    refilled((Gap(0), 3, [Gap(1)]), [a, b])    (a, 3, [b])
 
 The containers are tuples, lists, dicts, deques and slices, and their subclasses: a container that is put together again is of the
 same class, with the same keys in the same order.  Everything else is a leaf.  Nothing here knows what a tensor is: this is the one
@@ -13,11 +15,14 @@ from __future__ import annotations
 
 import collections
 import copy
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-__all__ = ["CONTAINERS", "arranged", "endless", "items", "leaves", "like", "made", "mapped", "replaced"]
+__all__ = [
+    "CONTAINERS", "GAPS", "Gap", "arranged", "emptied", "endless", "items", "leaves", "like", "made", "mapped", "refilled", "replaced",
+]
 
 _ITERATED = (tuple, list, collections.deque)
 CONTAINERS = (*_ITERATED, dict, slice)
@@ -140,6 +145,42 @@ def replaced(value: Any, new: Iterable[Any], of: type | tuple[type, ...]) -> Any
     if isinstance(value, of):
         return next(left)
     return mapped(value, lambda leaf: next(left) if isinstance(leaf, of) else leaf)
+
+
+class Gap:
+    """The place of a leaf that was taken out of a structure.
+
+    index  the number of the leaf, in order
+    """
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+GAPS = list(map(Gap, range(16)))
+"""The first gaps, made once."""
+
+
+def emptied(value: Any, of: type) -> Any:
+    """Return a copy of the structure with a `Gap` in the place of each leaf of the class `of`, in order."""
+    if isinstance(value, of):
+        return GAPS[0]
+    if type(value) is tuple and len(value) <= len(GAPS):
+        for part in value:
+            if not isinstance(part, of):
+                break
+        else:
+            return tuple(GAPS[: len(value)])
+    return replaced(value, itertools.chain(GAPS, map(Gap, itertools.count(len(GAPS)))), of)
+
+
+def refilled(value: Any, parts: Sequence[Any]) -> Any:
+    """Return the structure with `parts[gap.index]` in the place of each `Gap`."""
+    if type(value) is Gap:
+        return parts[value.index]
+    return mapped(value, lambda leaf: parts[leaf.index] if type(leaf) is Gap else leaf)
 
 
 def arranged(value: Any, pattern: Any) -> Any:
