@@ -287,8 +287,8 @@ WRITTEN = {
 
 PARSED = [
     text for area in ("functions", "primitives", "layers") for text in good_calls.CALLS[area][::7]
-    if not re.search(r"ssign|Print|Queue|queue|[gG]rad|jvp|vjp|Map|Hook|Insert|SGD|Ada[mMg]|Lamb|RMSProp|Momentum|Optim|Train|Cell\(|"
-                     r"get_act|LossBase", text)
+    if not re.search(r"ssign|Print|Queue|queue|[gG]rad|jvp|vjp|Map|Hook|Insert|SGD|Ada[mMg]|Lamb|LARS|RMSProp|Momentum|Optim|Train|Cell\(|"
+                     r"get_act|LossBase|Unique\(", text)
 ]
 
 

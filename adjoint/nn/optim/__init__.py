@@ -1,12 +1,14 @@
 """Optimisers: each step is a fused kernel a parameter, written in place where nobody else can see the memory."""
 
-from adjoint.nn.optim import adam, adaptive, momentum
+from adjoint.nn.optim import adam, adaptive, lars, momentum
 from adjoint.nn.optim.adam import *  # noqa: F403
 from adjoint.nn.optim.adaptive import *  # noqa: F403
+from adjoint.nn.optim.lars import *  # noqa: F403
 from adjoint.nn.optim.momentum import *  # noqa: F403
 from adjoint.nn.optim.optimizer import Optimizer
 
 __all__ = ["Optimizer"]
 __all__ += adam.__all__
 __all__ += adaptive.__all__
+__all__ += lars.__all__
 __all__ += momentum.__all__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from adjoint.diagnostics import float_of
@@ -314,18 +314,31 @@ class Optimizer(Cell):
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._check(gradients)
         self.begin()
-        settings: dict[tuple[Any, DType], tuple[Tensor, Tensor]] = {}
-        for index, (parameter, gradient, group) in enumerate(zip(self._parameters, gradients, self._group_of, strict=True)):
-            dtype = parameter.dtype.compute
-            found = settings.get((group, dtype))
-            if found is None:
-                found = self._at_this_step(group.learning_rate, dtype), self._at_this_step(group.weight_decay, dtype)
-                settings[group, dtype] = found
-            rate, decay = found
-            share = constant(0.0, dtype) if group.spares(parameter) else decay
-            self.step(index, parameter, as_dtype(gradient, parameter.dtype), rate, share)
+        for index, (gradient, (parameter, rate, decay)) in enumerate(zip(gradients, self._settings(), strict=True)):
+            self.step(index, parameter, as_dtype(gradient, parameter.dtype), rate, decay)
         self.global_step.overwrite(self.global_step + 1)
         return True
+
+    def _settings(self) -> Iterator[tuple[Parameter, Tensor, Tensor]]:
+        """Yield each parameter with its learning rate and weight decay of the coming step, in the dtype that it is computed in."""
+        found: dict[tuple[_Group, DType], tuple[Tensor, Tensor]] = {}
+        for parameter, group in zip(self._parameters, self._group_of, strict=True):
+            dtype = parameter.dtype.compute
+            if (group, dtype) not in found:
+                found[group, dtype] = self._at_this_step(group.learning_rate, dtype), self._at_this_step(group.weight_decay, dtype)
+            rate, decay = found[group, dtype]
+            yield parameter, rate, constant(0.0, dtype) if group.spares(parameter) else decay
+
+    def hand_over(self) -> None:
+        """Leave weight decay and loss scale to the optimiser that wraps this one: the gradients that it passes on account for both.
+
+        `dynamic_weight_decay` stays: this optimiser still counts the steps.
+        """
+        without = {group: _Group(group.parameters, group.learning_rate, 0.0, group.filtered) for group in self._groups}
+        self._groups, self._group_of = list(without.values()), [without[group] for group in self._group_of]
+        self.decay_flags = (False,) * len(self._parameters)
+        self.exec_weight_decay = self.need_scale = False
+        self.loss_scale, self.reciprocal_scale = 1.0, Tensor(1.0, F32)
 
     def _check(self, gradients: tuple[Any, ...]) -> None:
         name = type(self).__name__

@@ -6,6 +6,8 @@ element.  Returned is the parameter that was written, or a tuple of it with what
 
 Raise TypeError for what is not a Tensor or number, and for dtypes that do not fit; raise ValueError for shapes that do not.  `use_locking`
 has no meaning: one operator runs at a time.  A step is not differentiated.
+
+`LARSUpdate` writes nothing: it returns the gradient that a step is then given.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredR
 from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate, MomentumUpdate, SgdMomentumUpdate, SgdUpdate
 from adjoint.ir.types import DType
 from adjoint.ops.arguments import filler, flag, float_only, operand, real, wrong
+from adjoint.ops.arithmetic import maximum, sqrt, where
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.promotion import common_dtype
@@ -24,7 +27,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, update
 
 __all__ = [
     "SGD", "Adam", "AdamWeightDecay", "ApplyAdaMax", "ApplyAdagrad", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2",
-    "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent", "ApplyMomentum", "ApplyRMSProp",
+    "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent", "ApplyMomentum", "ApplyRMSProp", "LARSUpdate",
 ]
 
 
@@ -247,3 +250,44 @@ class ApplyCenteredRMSProp(_Locking):
         _step(self.name, made(CenteredRmsPropUpdate), written, ("grad", grad),
               {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon})
         return var
+
+
+class LARSUpdate(Primitive):
+    """Return a gradient scaled to the length of its weight (You, Gitman and Ginsburg 2017): c * (gradient + weight_decay * weight).
+
+    c = hyperpara * |weight| / (|gradient| + weight_decay * |weight| + epsilon); 0 where the denominator is 0.  With `use_clip` c is divided
+    by the learning rate, which has no meaning otherwise, and brought into [0, 1].
+
+    weight, gradient             Tensors of one shape and one floating point dtype, that of the result; halves are computed in Float32
+    norm_weight, norm_gradient   |weight|^2 and |gradient|^2, the sums of squares: Tensors of one element and of the same dtype
+    weight_decay, learning_rate  numbers or Tensors of one element
+
+    MindSpore has no kernel of this for a CPU: the formula is that of its manual and of its kernel for Ascend.
+    """
+
+    def __init__(self, epsilon: float = 1e-05, hyperpara: float = 0.001, use_clip: bool = False):
+        op = "LARSUpdate"
+        super().__init__(epsilon=float_only(op, "epsilon", epsilon), hyperpara=float_only(op, "hyperpara", hyperpara),
+                         use_clip=flag(op, "use_clip", use_clip))
+
+    def __call__(
+        self, weight: Any, gradient: Any, norm_weight: Any, norm_gradient: Any, weight_decay: Any, learning_rate: Any
+    ) -> Tensor:
+        op = self.name
+        weight, gradient = _written(op, weight=weight, gradient=gradient)
+        dtype = weight.dtype.compute
+        lengths: list[Tensor] = []
+        for name, given in (("norm_weight", norm_weight), ("norm_gradient", norm_gradient)):
+            squares = operand(op, given, name)
+            if squares.dtype is not weight.dtype:
+                raise wrong(op, name, f"of the dtype of 'weight', {weight.dtype}", squares, TypeError)
+            lengths.append(sqrt(_number(op, name, squares, dtype)))
+        decay, rate = _number(op, "weight_decay", weight_decay, dtype), _number(op, "learning_rate", learning_rate, dtype)
+        of_weight, of_gradient = lengths
+        denominator = of_gradient + decay * of_weight + self.epsilon
+        scale = where(denominator != 0, self.hyperpara * of_weight / where(denominator != 0, denominator, 1.0), 0.0)
+        if self.use_clip:
+            # A learning rate of 0 divides nothing that is kept.
+            scale = maximum(where(scale < rate, scale / rate, 1.0), 0.0)
+        found = scale * (gradient.astype(dtype, copy=False) + decay * weight.astype(dtype, copy=False))
+        return found.astype(weight.dtype, copy=False)
