@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
-from test_programs import Outcome, compiled, graph_mode, kept
+from test_programs import Outcome, compiled, kept, mode
 
 import adjoint
 from adjoint import Tensor
@@ -509,10 +509,10 @@ def check(text: str) -> bool:
     whole = True
     for way, make in ways.items():
         net = cls()
-        with graph_mode() if "graph mode" in way else contextlib.nullcontext():
+        with mode(adjoint.GRAPH_MODE) if "graph mode" in way else contextlib.nullcontext():
             call = make(net)
         for numbers, expected in gradients if "gradient" in way else values:
-            with graph_mode() if "graph mode" in way else contextlib.nullcontext():
+            with mode(adjoint.GRAPH_MODE) if "graph mode" in way else contextlib.nullcontext():
                 found = ran(net, call, numbers)
             if not agrees(expected, found, f"{way} of {numbers}"):
                 whole = False

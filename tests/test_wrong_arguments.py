@@ -288,7 +288,7 @@ WRITTEN = {
 PARSED = [
     text for area in ("functions", "primitives", "layers") for text in good_calls.CALLS[area][::7]
     if not re.search(r"ssign|Print|Queue|queue|[gG]rad|jvp|vjp|Map|Hook|Insert|SGD|Ada[mMg]|Lamb|LARS|RMSProp|Momentum|Optim|Train|Cell\(|"
-                     r"get_act|LossBase|Unique\(", text)
+                     r"get_act|LossBase|[uU]nique|[nN]on_?[zZ]ero|asked_?[sS]elect", text)
 ]
 
 

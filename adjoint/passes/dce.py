@@ -22,19 +22,22 @@ from adjoint.passes.manager import Pass
 __all__ = ["DeadCode", "living", "must_stay"]
 
 
-def must_stay(node: Node, module: Module | None = None) -> bool:
+def must_stay(node: Node, module: Module | None = None, called: tuple[str, ...] = ()) -> bool:
     """Return whether a node has an effect that must be kept: it writes, or runs the host's code, itself or inside.
 
     Without a module a call counts as one that does.
+
+    called  the functions that call the node's
     """
     op = node.op
     if isinstance(op, Call):
         function = module.functions.get(op.symbol) if module else None
-        return function is None or any(must_stay(inner, module) for inner in function.body.nodes)
+        # A recursive call stays as a loop does.
+        return function is None or op.symbol in called or any(must_stay(x, module, (*called, op.symbol)) for x in function.body.nodes)
     if isinstance(op, While):
         return True  # dropping it would drop that it may not end
     if node.regions:
-        return any(must_stay(inner, module) for region in node.regions for inner in region.nodes)
+        return any(must_stay(inner, module, called) for region in node.regions for inner in region.nodes)
     return op.effect in (Effect.WRITES, Effect.HOST)
 
 

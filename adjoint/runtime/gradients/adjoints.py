@@ -65,7 +65,7 @@ class Program:
         values, around = tape.values, state.tracer
         assert around is not None
         sequence, given = self._sequence or self._bound(), [*[values[slot] for slot in self.sources], *cotangents]
-        if around.emits:
+        if around.emits is True:
             return sequence.run_fitting(given, Run(around, tape.hosts))
         around.adjoint_of = around.instruction_above()
         try:
