@@ -239,7 +239,7 @@ x.new_full((2,), 1.0); x.new_ones((2,)); x.new_zeros((2,)); x.normal_(0.0, 1.0);
 x.reshape_as(y); x.view(3, 2); x.view_as(y); x.permute(1, 0); x.transpose(1, 0); x.tile((2, 1)); x.broadcast_to((2, 3))
 row.expand(2, 3); x.select(truth, y); x.where(truth, y); square.trace(); square.det(); square.inverse(); square.logdet()
 square.slogdet(); x.svd()
-x.swapaxes(0, 1); x.take(classes); x.sum(0); x.mean(0)
+x.swapaxes(0, 1); x.take(classes); x.sum(0); x.mean(0); x.requires_grad_(True)
 x.max(0); x.min(0); x.std(0); x.var(0); x.prod(0); x.cumsum(0); truth.all(0); truth.any(0); x.argmax(0); x.argmin(0)
 x.argmax_with_value(); x.argmin_with_value(); x.squeeze(); x.split(1); x.chunk(2); x.gather(classes, 0); x.expand_dims(0)
 x.repeat_interleave(2, 0); x.flatten(); x.init_data(); x.exp_(); positive.log_(); x.sigmoid_(); x.sign_(); x.tanh_(); x.zero_()

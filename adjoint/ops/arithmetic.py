@@ -515,7 +515,7 @@ def stop_gradient(value: Any) -> Any:
     """Return the value, through which no gradient flows; tensors inside tuples and lists likewise, anything else as it is."""
     if isinstance(value, Tensor):
         stopped = apply(_STOP, value)
-        stopped.requires_grad = False  # a hook on it would never run: registering one is an error
+        stopped._takes_gradient = False  # a hook on it would never run: registering one is an error
         return stopped
     if isinstance(value, (tuple, list)):
         return like(value, [stop_gradient(item) for item in value])

@@ -78,7 +78,7 @@ def _single(tensors: tuple[bool, ...], shown: bool, stopped: bool) -> Callable[.
     if shown:
         body = ["result = new(Tensor)", "result.type = type_", f"result.memory = kernel({given})", "values[out] = result"]
     if stopped:
-        body.append("result.requires_grad = False")
+        body.append("result._takes_gradient = False")
     heading = f"def make({', '.join(['kernel', 'type_', 'out', *names])}):"
     lines = [heading, "    def step(values, run):", *(f"        {line}" for line in body), "    return step"]
     made: dict[str, Any] = {"new": object.__new__, "Tensor": Tensor}
@@ -163,7 +163,7 @@ def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
     def stopped(values: list[Any], run: Run) -> None:
         x = values[a]
         values[out] = result = wrap(type_, x.memory)
-        result.requires_grad = False
+        result._takes_gradient = False
         if run.tape is not None:
             _record(run.tape, site, op, (x,), (result,))
 

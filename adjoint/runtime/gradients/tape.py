@@ -98,8 +98,8 @@ class Tape:
     def _name(self, x: Tensor, asked: bool = False) -> Tensor:
         """Another name for `x`, which the program takes for `x` itself; `asked`: its gradient is asked for, so it has one."""
         alias = wrap(x.type, x.memory)
-        if not x.requires_grad and not asked:
-            alias.requires_grad = False
+        if not x._takes_gradient and not asked:
+            alias._takes_gradient = False
         if self.site is None:  # the values of a graph are never written
             self.named.append((alias, x))
         return alias

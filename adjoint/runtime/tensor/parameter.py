@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from adjoint.ir.types import I32, DType
-from adjoint.runtime.process.tracer import not_recording
+from adjoint.runtime.process.tracer import emitter, not_recording
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor, initializer, unshared
 
 __all__ = ["Parameter", "ParameterTuple", "by_name", "has_generated_name"]
@@ -63,10 +63,21 @@ class Parameter(Tensor):
                             f"but got {requires_grad!r} of type {type(requires_grad).__name__}.")
         self.__dict__["requires_grad"] = requires_grad
 
-    def requires_grad_(self, requires_grad: bool = True) -> Parameter:
-        """Set `requires_grad`; returns the Parameter."""
-        self.requires_grad = requires_grad  # pyright: ignore[reportIncompatibleVariableOverride] - a property, as it checks
-        return self
+    @property
+    def _takes_gradient(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - it follows from another attribute
+        return self.requires_grad
+
+    def requires_grad_(self, requires_grad: bool = True) -> None:
+        """Set `requires_grad`.
+
+        Raise TypeError for what is not a bool.  Raise RuntimeError in a graph, and for False where a gradient is being taken by this
+        Parameter.
+        """
+        super().requires_grad_(requires_grad)
+        if emitter() is not None:
+            raise RuntimeError("For 'Parameter.requires_grad_', a graph cannot change whether a Parameter is trained: call it outside of "
+                               "the graph, as in '__init__'.")
+        self.requires_grad = requires_grad
 
     def __repr__(self) -> str:
         return (f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, "

@@ -346,7 +346,7 @@ class Tensor:
         Returns a handle with `remove()`.  TypeError when `hook_fn` cannot be called; RuntimeError when this tensor
         takes no gradient.
         """
-        if not self.requires_grad:
+        if not self._takes_gradient:
             raise RuntimeError("The tensor requires grad is false, which can not register tensor hook")
         tracer = state.tracer
         if tracer is not None and tracer.emits is True:
@@ -362,7 +362,27 @@ class Tensor:
         """The hook functions registered on this value, in order."""
         return list(self._hooks.firing()) if self._hooks else []
 
-    requires_grad: bool = True
+    _takes_gradient: bool = True
+    """Whether a gradient can reach it: not what `stop_gradient` gives, and no Parameter with `requires_grad=False`."""
+
+    def requires_grad_(self, requires_grad: bool = True) -> None:
+        """Leave the tensor as it is: gradients are taken by the arguments and weights that `grad` is given, not by marked tensors.
+
+        Raise TypeError for what is not a bool.  Raise RuntimeError for False where a gradient is being taken through the tensor, and for
+        each tensor that a graph computes or is given, whose gradient may be taken later.
+        """
+        if not isinstance(requires_grad, bool):
+            raise TypeError(f"For 'Tensor.requires_grad_', the argument 'requires_grad' must be a bool, "
+                            f"but got {requires_grad!r} of type {type(requires_grad).__name__}.")
+        if not requires_grad and self._takes_gradient and self._may_be_differentiated():
+            raise RuntimeError("For 'Tensor.requires_grad_', False cannot switch off a gradient that is taken through the tensor. Use "
+                               "'ops.stop_gradient(x)' for the value without its gradient, or leave an argument out of 'grad_position' "
+                               "and a Parameter out of 'weights'.")
+
+    def _may_be_differentiated(self) -> bool:
+        """Return whether a gradient is being taken through the tensor."""
+        tracer = state.tracer
+        return tracer is not None and tracer.emits is False and tracer.slot_of(self) is not None
 
     # -- what the operators add ---------------------------------------------------------------------------------------
     if TYPE_CHECKING:

@@ -99,6 +99,10 @@ class GraphTensor(Tensor):
     def register_hook(self, hook_fn: Callable[[Tensor], Any]) -> Any:
         return self.owner.attach(self, hook_fn)
 
+    def _may_be_differentiated(self) -> bool:
+        """Return True: whoever calls the graph may take its gradient."""
+        return True
+
     def hooks(self) -> list[Any]:
         raise self.owner.unknown("the hooks of a tensor of the graph are there when the graph runs")
 
