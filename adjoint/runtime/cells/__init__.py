@@ -1,10 +1,10 @@
 """The Cell: its attributes and values, its precision, the tensors that cross its boundary, a `bprop` of its own.
 
-    attributes        the `__dict__` of a cell, which notices writes
-    boundary          the tensors of a call that have names of their own inside of the cell
-    nested_gradients  gradients in the structure of what they are of
-    custom_bprop      what a `bprop` is called with, and what it may return
-    inputs            what `set_inputs` says, and the check of a call against it
+    attributes        the `__dict__` of a cell, which detects writes
+    boundary          the tensors of a call that get new names inside the cell
+    nested_gradients  gradients that have the structure of the value they belong to
+    custom_bprop      the arguments of a `bprop`, and the check of its result
+    inputs            the inputs that `set_inputs` declares, and the check of a call against them
     precision         computing in another float type: `to_float`
     values            buffers, `state_dict` and `load_state_dict`
     cell              the Cell

@@ -1,4 +1,4 @@
-"""The `__dict__` of a cell: who writes to it past the cell's `__setattr__` is noticed too, but for `object.__setattr__`."""
+"""The `__dict__` of a cell: it detects writes that bypass the cell's `__setattr__`, except `object.__setattr__`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Attributes"]
 
 
 def _moving(name: str) -> Callable[..., Any]:
-    """The method of dicts under a name; the epoch moves after it where a graph depends on the cell."""
+    """Return the dict method of this name, wrapped to move the epoch afterwards if a graph depends on the cell."""
     change = getattr(dict, name)
 
     def changed(self: Attributes, *args: Any, **kwargs: Any) -> Any:
@@ -40,13 +40,13 @@ class Attributes(dict[str, Any]):
 
     @classmethod
     def of(cls, given: dict[str, Any], before: dict[str, Any]) -> Attributes:
-        """The `__dict__` of a cell that `given` replaces `before` in: `given` itself, or a copy if that would not notice its changes."""
+        """Return the `__dict__` that replaces `before` when `given` is assigned: `given`, or a copy if it does not detect changes."""
         own = given if isinstance(given, cls) else cls(given)
         if before.get("_watched"):
             own.watch()
         return own
 
     def watch(self) -> None:
-        """From now on a change moves the epoch."""
+        """Make each later change move the epoch."""
         if not self.get("_watched"):
             self["_watched"] = True

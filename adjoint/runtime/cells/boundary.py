@@ -1,4 +1,4 @@
-"""The boundary of a cell: which tensors of a call have names of their own inside of the cell, and its results outside.
+"""The boundary of a cell: which arguments get new names inside the cell, and which results get new names outside.
 
 They are the tensors among the positional arguments, and those at the top level of the result: backward hooks are shown these.  A cell
 with a `bprop` answers for every tensor that goes in and comes out: of its calls they are all, however deep, keyword arguments too.
@@ -55,10 +55,10 @@ def shown(value: Any) -> Sequence[int]:
 
 
 def held_by(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
-    """Return what tells whether the lists and dicts among the arguments still hold what they did; nothing where there are none."""
+    """Return a snapshot of the lists and dicts among the arguments, to detect changes by comparison; empty if there are none."""
     return [] if not kwargs and are_tensors(args) else [id(leaf) for leaf in leaves((args, kwargs))]
 
 
 def is_nested(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> bool:
-    """True if there are tensors in a call, or in what it gives, that are not at the top level."""
+    """True if a call's arguments or its result hold tensors below the top level."""
     return len(leaves((args, kwargs, output), Tensor)) > len(top_level(args)) + len(top_level(output))

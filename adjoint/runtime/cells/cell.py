@@ -38,30 +38,30 @@ class Cell(CellValues):
 
     _hooks: CellHooks | None = None
     title: str = ""
-    """Where the cell stands in its network, `block.relu`; the class's name for the outermost."""
+    """The cell's path in its network, `block.relu`; the class's name for the outermost cell."""
 
     bprop: Callable[..., Any] | None = None
 
     takes_absent: bool = False
-    """Whether `bprop` is given None where no cotangent flows, instead of zeros."""
+    """True if `bprop` is given None where no cotangent flows, instead of zeros."""
 
     _inputs: Any = None
-    """What `set_inputs` said of the arguments."""
+    """The inputs that `set_inputs` declared."""
 
     keeps_parameters: bool = False
-    """Whether construct takes the parameters as they are where `to_float` asks for another type: it casts them itself."""
+    """True if construct casts the parameters itself when `to_float` asks for another type."""
 
     _result: DType | None = None
-    """The float type that results of construct are cast to, where `to_float` asks for another one inside; None: as they are."""
+    """The float type that construct's results are cast to when `to_float` asks for another one inside; None: no cast."""
 
     _called: bool = False
-    """Whether it has been called: the first call looks at the names of its parameters."""
+    """True after the first call, which checks the names of the parameters."""
 
     _direct: bool = False
-    """Whether an eager call has nothing to do but to call construct: it has been called before, without hooks and `to_float`."""
+    """Fast path: True if an eager call only needs to call construct: not the first call, no hooks, no `to_float`."""
 
     _watched: bool = False
-    """Whether a graph depends on this cell: then the epoch moves when an attribute changes."""
+    """True if a graph depends on this cell: then the epoch moves when an attribute changes."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
@@ -115,7 +115,7 @@ class Cell(CellValues):
             object.__setattr__(self, name, value)
 
     def _give_up(self, name: str, value: Any) -> None:
-        """A parameter or a sub-cell gives way to None; TypeError for anything else, since its name would stand for two things."""
+        """Replace a parameter or a sub-cell by None; TypeError for any other value, since the name would then mean two things."""
         for table, kind in (("_params", "Parameter"), ("_cells", "Cell")):
             if name in self.__dict__[table]:
                 if value is not None:
@@ -147,9 +147,9 @@ class Cell(CellValues):
             own.pop(name, None)
 
     def _adopt_parameters(self, name: str, values: ParameterTuple) -> None:
-        """Make those of a tuple parameters of the cell, by their own names; nameless ones become `Parameter$1`, `Parameter$2`, ...
+        """Register the Parameters of a tuple under their own names; those without a name become `Parameter$1`, `Parameter$2`, ...
 
-        One whose name another parameter of the cell has stands under its place in the tuple, `scales[0]`, and keeps its name.
+        If another parameter of the cell has the name already, the key is the position in the tuple, `scales[0]`; the name is kept.
         """
         self._need_init("_params", name)
         parameters = self.__dict__["_params"]
@@ -188,7 +188,7 @@ class Cell(CellValues):
 
     # -- running ----------------------------------------------------------------------------------------------------
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """What the cell computes: to be written by the subclass."""
+        """Compute the cell's result; the subclass defines it."""
         raise AttributeError(f"For 'Cell', the method 'construct' is not defined in '{type(self).__name__}'.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -210,7 +210,7 @@ class Cell(CellValues):
         hooks = self._hooks
         if hooks is not None and hooks.forward_pre:
             args, kwargs = fire_forward_pre(self, hooks, args, kwargs)
-        tape = state.tracer  # asked again: a hook may have switched gradients off
+        tape = state.tracer  # read again: a hook may have switched gradients off
         try:
             if tape is not None and tape.emits is False:
                 output = self._recorded(tape, args, kwargs, bool(hooks is not None and hooks.backward))
@@ -232,14 +232,14 @@ class Cell(CellValues):
         return output
 
     def _computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Construct in the float type that `to_float` asked for."""
+        """Run construct in the float type that `to_float` asked for."""
         assert self._compute is not None
         with computing(self, self._compute) as cast:
             output = self.construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
             return output if self._result is None else cast_floats(output, self._result)
 
     def _recorded(self, tape: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], hooked: bool) -> Any:
-        """Run construct as a region of the tape: arguments and results get names of their own."""
+        """Run construct as a region of the tape: arguments and results get new names."""
         ruled = self.bprop is not None
         rule = Rule(self, args, kwargs) if ruled else None
         if ruled:
@@ -270,7 +270,7 @@ class Cell(CellValues):
         self._need_init("_cells", "hook")
         if self._hooks is None:
             self._hooks = CellHooks()
-            object.__setattr__(self, "_direct", False)  # past the epoch: no graph depends on it
+            object.__setattr__(self, "_direct", False)  # bypasses the epoch: no graph depends on it
         return self._hooks
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
@@ -297,7 +297,7 @@ class Cell(CellValues):
 
     # -- parameters and sub-cells -----------------------------------------------------------------------------------
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """Every parameter with its path of attributes; one that stands in several places once."""
+        """Yield each parameter once, with its path of attributes."""
         seen: set[int] = set()
         for prefix, cell in self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]:
             for name, parameter in cell._params.items():
@@ -329,7 +329,7 @@ class Cell(CellValues):
         return dict(self._cells)
 
     def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
-        """This cell and all below it, each once, with its path; those in `cells` are left out, and what is met is added there."""
+        """Yield this cell and all below it once, with their paths; skip those in `cells`, and add the ones visited to it."""
         seen = cells if cells is not None else set()
         if self in seen:
             return
@@ -368,7 +368,7 @@ class Cell(CellValues):
         epoch.move()
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Name all parameters by `prefix` and their paths of attributes; one that stands under a place in a tuple keeps its name."""
+        """Name all parameters by `prefix` and their paths of attributes; one registered by its position in a tuple keeps its name."""
         check_flag("update_parameters_name", "recurse", recurse)
         if not isinstance(prefix, str):
             raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
@@ -377,13 +377,13 @@ class Cell(CellValues):
                 parameter.name = prefix + path
 
     def _name_apart(self) -> None:
-        """Name the parameters by their paths if two of them have one name."""
+        """Name the parameters by their paths if two of them share a name."""
         names = [parameter.name for path, parameter in self.parameters_and_names() if not path.endswith("]")]
         if len(set(names)) < len(names):
             self.update_parameters_name()
 
     def check_names(self) -> None:
-        """Raise ValueError when two parameters have one name."""
+        """Raise ValueError if two parameters share a name."""
         seen: set[str] = set()
         for path, parameter in self.parameters_and_names():
             if parameter.name in seen:
@@ -392,13 +392,13 @@ class Cell(CellValues):
             seen.add(parameter.name)
 
     def check_names_and_refresh_name(self) -> None:
-        """Name the parameters by their paths if two of them have one name, as the first call does; ValueError when two still have one."""
+        """Name the parameters by their paths if two share a name, as the first call does; ValueError if two still share one."""
         self._name_apart()
         self.check_names()
 
     @property
     def param_prefix(self) -> str:
-        """The path of attributes this cell's parameters are named with."""
+        """Return the path of attributes that prefixes the names of this cell's parameters."""
         return "" if self.title == type(self).__name__ else self.title
 
     @property
@@ -410,7 +410,7 @@ class Cell(CellValues):
         return type(self).__name__
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
-        """Parameters hold their data from the start; the mapping from each to itself."""
+        """Return a mapping from each parameter to itself: parameters hold their data from the start."""
         return {p: p for p in self.get_parameters()}
 
     # -- modes ------------------------------------------------------------------------------------------------------
@@ -421,13 +421,13 @@ class Cell(CellValues):
         phase = "train" if mode else "predict"
         for _, cell in self.cells_and_names():
             cell.training = bool(mode)
-            if cell.__dict__.get("_phase") != phase:  # else the epoch would move though nothing changes
+            if cell.__dict__.get("_phase") != phase:  # otherwise the epoch would move without a change
                 cell.phase = phase
         return self
 
     @property
     def phase(self) -> str:
-        """The name of the mode: "train" or "predict", as `set_train` said last, or what it was set to; "train" for a new cell."""
+        """Return the name of the mode: "train" or "predict", set by `set_train` or by assignment; "train" for a new cell."""
         return self.__dict__.get("_phase", "train")
 
     @phase.setter
@@ -435,12 +435,12 @@ class Cell(CellValues):
         self.__dict__["_phase"] = phase
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
-        """Kept for MindSpore's scripts: which gradients are taken is said by `grad`."""
+        """Store `requires_grad` for MindSpore's scripts; it has no effect: the arguments of `grad` select the gradients."""
         self.requires_grad = requires_grad
         return self
 
     def recompute(self, **kwargs: Any) -> None:
-        """Kept for MindSpore's scripts: what the backward pass needs is kept, and construct and its hooks run once.
+        """Accept and check MindSpore's options; nothing is recomputed: forward values are kept, and construct and its hooks run once.
 
         ValueError for options that MindSpore does not know.
         """
@@ -463,11 +463,11 @@ class Cell(CellValues):
         return self
 
     def get_flags(self) -> dict[str, Any]:
-        """What `add_flags` was given."""
+        """Return the attributes that `add_flags` set."""
         return dict(self.__dict__.get("_flags", {}))
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Kept for MindSpore's scripts: a graph is made when it is first called."""
+        """Do nothing; accepted for MindSpore's scripts: a graph is made at the first call."""
 
     def apply(self, fn: Callable[[Cell], Any]) -> Cell:
         """Call `fn` on every cell below and on this one."""
@@ -481,7 +481,7 @@ class Cell(CellValues):
     def to_float(self, dst_type: DType) -> Cell:
         """Compute here and below in `dst_type`: floating inputs and parameters are cast to it inside of construct.
 
-        Hooks see what goes in and out as it is outside.  Who writes to a parameter in construct writes to the parameter itself.
+        Hooks see the arguments and results without the cast.  A write to a parameter in construct changes the parameter itself.
         """
         if not isinstance(dst_type, DType) or dst_type not in (F16, F32, BF16):
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
@@ -491,34 +491,34 @@ class Cell(CellValues):
                 cell._result = None
             object.__setattr__(cell, "_direct", False)
             if not cell.keeps_parameters:
-                # Looked for by `__getattr__`: what it finds depends on who asks.
+                # Cast parameters are found by `__getattr__`, since the value depends on the thread that reads it.
                 for name, parameter in cell._params.items():
                     if cell.__dict__.get(name) is parameter:
                         del cell.__dict__[name]
         return self
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Say what the arguments of construct are like: all of them, or some by their names.
+        """Declare the types of construct's arguments: all of them, or some by name.
 
-        A tensor stands for its dtype and shape, `Tensor(shape=[3, None], dtype=float32)` for any size of the second axis; other
-        values for themselves.  A call that runs as a graph is checked against it: TypeError for another dtype, or another kind
-        of value; ValueError for another shape, number, or count.
+        A tensor declares its dtype and shape, `Tensor(shape=[3, None], dtype=float32)` any size of the second axis; any other
+        value declares itself.  A call that runs as a graph is checked: TypeError for another dtype or kind of value;
+        ValueError for another shape, number, or count.
 
-        ValueError for both kinds at once and for an unknown name.  In graph mode TypeError for too few or too many.
+        ValueError for positional and named inputs at once and for an unknown name.  In graph mode TypeError for too few or too many.
         """
         self._inputs = declared(self.construct, inputs, kwargs)
 
     def get_inputs(self) -> Any:
-        """What `set_inputs` was given; None before."""
+        """Return the inputs that `set_inputs` declared; None before."""
         return self._inputs
 
     def set_jit_config(self, jit_config: Any) -> None:
-        """Kept for MindSpore's scripts: there is one way of running a graph."""
+        """Store the configuration for MindSpore's scripts; it has no effect: there is only one way of running a graph."""
         self._jit_config = jit_config
 
-    # -- to people --------------------------------------------------------------------------------------------------
+    # -- display ----------------------------------------------------------------------------------------------------
     def extend_repr(self) -> str:
-        """What `repr` says about this cell besides its sub-cells."""
+        """Return the text that `repr` shows for this cell before its sub-cells; a subclass overrides it."""
         return ""
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A cell's own `bprop`: what it is called with, and what may come back."""
+"""A cell's own `bprop`: the arguments it is called with, and the check of its result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Rule"]
 
 
 class WithBprop(Hooked, Protocol):
-    """A Cell, as its own `bprop` sees it."""
+    """The members of a Cell that its custom `bprop` needs."""
 
     bprop: Callable[..., Any] | None
     takes_absent: bool
@@ -36,11 +36,11 @@ class WithBprop(Hooked, Protocol):
 
 
 class Rule:
-    """One call of a cell that has its own `bprop`: the gradients of all tensors among its arguments, however deep, are `bprop`'s.
+    """One call of a cell with its own `bprop`, which computes the gradients of all tensors in the arguments, nested ones too.
 
-    `bprop` is called with the arguments of construct in the order of its parameters, those left out by their defaults, then with
-    what construct returned and with the cotangent of that, which has its structure: zeros where nothing flows, 0 in the place of a
-    number, None in that of anything else.
+    `bprop` is called with the arguments of construct in the order of its parameters (defaults filled in), then with construct's
+    result, then with the cotangent of the result, in the same structure: zeros where nothing flows, 0 for a number, None for
+    anything else.
     """
 
     def __init__(self, cell: WithBprop, args: tuple[Any, ...], kwargs: dict[str, Any]):
@@ -53,7 +53,7 @@ class Rule:
         self._output = emptied(output, Tensor)
 
     def __call__(self, op: Pullback, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
-        """Return the gradients of the tensors among the arguments, of `types`; `given` are the operands of `bprop!`."""
+        """Return the gradients of the tensors in the arguments, of `types`; `given` are the operands of `bprop!`."""
         inputs, outputs = given[: op.inputs], given[op.inputs : op.inputs + op.outputs]
         cotangents = iter(given[op.inputs + op.outputs :])
         absent = self.cell.takes_absent
@@ -75,14 +75,14 @@ class Rule:
 
 
 class _TooFewParameters(TypeError, RuntimeError):
-    """A bprop has no place for the output and its cotangent: what Python raises, and what MindSpore's graphs raise."""
+    """A bprop takes no output and cotangent: a TypeError, as Python raises, and a RuntimeError, as MindSpore's graphs raise."""
 
 
 _TooFewParameters.__module__, _TooFewParameters.__name__, _TooFewParameters.__qualname__ = "builtins", "TypeError", "TypeError"
 
 
 def _check_parameters(bprop: Any, inputs: int, where: str) -> None:
-    """Raise TypeError when `bprop` cannot be called with so many inputs, the output and its cotangent: with MindSpore's text."""
+    """Raise TypeError, with MindSpore's text, if `bprop` cannot take this many inputs, the output and its cotangent."""
     signature = inspect.signature(bprop)
     try:
         signature.bind(*[None] * (inputs + 2))
@@ -96,10 +96,10 @@ def _check_parameters(bprop: Any, inputs: int, where: str) -> None:
 
 
 def _by_parameter(construct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The arguments of a call in the order of construct's parameters, with the defaults of those left out."""
+    """Return the arguments of a call in the order of construct's parameters, defaults filled in."""
     code = getattr(getattr(construct, "__func__", None), "__code__", None)
     if code is not None and not kwargs and code.co_argcount == len(args) + 1 and not (code.co_kwonlyargcount or code.co_flags & _VARIADIC):
-        return list(args)  # as most calls are
+        return list(args)  # fast path: no keywords, no defaults
     bound = inspect.signature(construct).bind(*args, **kwargs)
     bound.apply_defaults()
     return [*bound.args, *bound.kwargs.values()]
@@ -109,12 +109,12 @@ _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, Any]:
-    """What bprop returned for each tensor of the arguments, by the number of the tensor.
+    """Return the gradient that bprop returned for each tensor of the arguments, by the number of the tensor.
 
-    There is an entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor.  One entry
-    needs no tuple, and further ones are ignored.
+    bprop may return one entry for each argument, in its structure; or for each argument that holds tensors; or for each tensor.
+    A single entry needs no tuple, and surplus entries are ignored.
 
-    TypeError for None and for another structure, RuntimeError for nothing, ValueError for another number.
+    TypeError for None and for another structure, RuntimeError for an empty tuple, ValueError for another number of entries.
     """
     if returned is None:
         raise TypeError(f"The python function output is none. ({where})")
@@ -138,9 +138,9 @@ def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, 
 
 
 def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
-    """A gradient that bprop returned, brought to the input's type.
+    """Return a gradient that bprop returned, converted to the input's type.
 
-    None is zeros.  One whose shape the input's broadcasts to is summed over what broadcasting made; a smaller one is broadcast.
+    None becomes zeros.  A larger gradient is summed over the axes along which the input broadcasts to it; a smaller one is broadcast.
     """
     if entry is None:
         return zeros(type_)
@@ -167,7 +167,7 @@ def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
 
 
 def _unbroadcast(gradient: Tensor, type_: TensorType) -> Tensor:
-    """The sum over the axes along which an input of `type_` was broadcast."""
+    """Return the gradient summed over the axes along which an input of `type_` was broadcast."""
     lead = gradient.ndim - type_.rank
     axes = (*range(lead), *(lead + i for i, size in enumerate(type_.sizes) if size == 1 and gradient.shape[lead + i] != 1))
     summed = apply(Sum(axes, False), gradient) if axes else gradient

@@ -1,4 +1,4 @@
-"""What a Cell says of its inputs (`set_inputs`), and the check of a call against it.
+"""The inputs that a Cell declares (`set_inputs`), and the check of a call against them.
 
     net.set_inputs(Tensor(shape=[3, None], dtype=float32), 2)
 
@@ -22,10 +22,10 @@ _SPECIFIED, _TOTAL = "arg_specified_infos", "total_arg_length"
 
 
 def declared(construct: Callable[..., Any], inputs: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
-    """What `get_inputs` gives after `set_inputs(*inputs, **by_name)`.
+    """Return the declared inputs that `set_inputs(*inputs, **by_name)` stores.
 
-    ValueError for both kinds at once and for a name that construct does not have; in graph mode TypeError for a number of inputs
-    that construct does not take.
+    ValueError for positional and named inputs at once and for a name that construct does not have; in graph mode TypeError for a
+    number of inputs that construct does not take.
     """
     if inputs and by_name:
         raise ValueError(f"For Cell, set_inputs should only set inputs or kwargs(inputs: {inputs}, kwargs: {by_name})!")
@@ -51,11 +51,11 @@ def declared(construct: Callable[..., Any], inputs: tuple[Any, ...], by_name: di
 
 
 def check_call(construct: Callable[..., Any], said: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Check the arguments of a call against what `declared` gave; ValueError and TypeError where they do not fit."""
+    """Check the arguments of a call against the declared inputs; raise ValueError or TypeError if they do not fit."""
     try:
         bound = inspect.signature(construct).bind(*args, **kwargs)
     except TypeError:
-        return  # the call itself says so
+        return  # the call itself raises the error
     given = list(bound.arguments.values())
     if isinstance(said, dict):
         names = list(inspect.signature(construct).parameters)

@@ -1,4 +1,4 @@
-"""Gradients of nested structures: what stands where, and which gradient is that of which tensor."""
+"""Gradients of nested structures: build them, and pair each with its tensor."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Unlike", "gradients_like", "paired"]
 
 
 def gradients_like(value: Any, gradients: Iterable[Any]) -> Any:
-    """Return the gradient of a structure: of its tensors those given, in order; 0 of a number, None of anything else.
+    """Return the gradient of a structure: `gradients` in order for its tensors, 0 for a number, None for anything else.
 
-    It has the containers of the structure; what `mutable` marked comes as plain tuples, lists and dicts.
+    It has the containers of the structure; containers marked by `mutable` become plain tuples, lists and dicts.
     """
     left = iter(gradients)
     if isinstance(value, Tensor):
@@ -26,7 +26,7 @@ def gradients_like(value: Any, gradients: Iterable[Any]) -> Any:
 
 
 def _constant_gradient(leaf: Any) -> Any:
-    """What stands for a gradient where there is no tensor."""
+    """Return the entry for a leaf that is no tensor."""
     if getattr(leaf, "is_run_time_number", False):
         return _ZEROS[leaf.category]
     for zero in _ZEROS.values():
@@ -40,7 +40,7 @@ _ZEROS: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "complex": 0j}
 
 
 class Unlike(Exception):
-    """A gradient has not the structure of what it is for.
+    """A gradient does not have the structure of its value.
 
     expected, got  the two parts that do not fit, in words
     """
@@ -51,10 +51,10 @@ class Unlike(Exception):
 
 
 def paired(value: Any, gradient: Any, of: type) -> Iterator[tuple[Any, Any]]:
-    """Yield each leaf of the class `of` with its entry in `gradient`, which may be None for none, at any level.
+    """Yield each leaf of the class `of` with its entry in `gradient`; None at any level means no gradient below it.
 
-    A tuple or list may be given for either; of a dict every key that holds such a leaf must be there.  What stands in the place
-    of other leaves is not looked at.  Unlike when the structures do not fit.
+    A tuple matches a list and the reverse; of a dict every key that holds such a leaf must be present.  Entries for other leaves
+    are ignored.  Raises Unlike if the structures do not match.
     """
     if gradient is None:
         yield from ((leaf, None) for leaf in leaves(value, of))

@@ -1,11 +1,11 @@
-"""Cells that compute in another float type: what `Cell.to_float` asks for.
+"""Cells that compute in another float type (`Cell.to_float`).
 
     with computing(cell, cell._compute) as cast:
         output = cell.construct(*map(cast, args))
 
-Inputs and parameters are cast where construct begins.  The cast parameters are seen by the thread that runs construct, and as long as
-it does; to everybody else the attributes are the parameters.  What construct writes to them is written to the parameters
-when it ends.
+Inputs and parameters are cast when construct begins.  Only the thread that runs construct sees the cast parameters, and only while it
+runs; all other threads see the parameters themselves.  What construct writes to a cast parameter is written to the parameter when
+construct ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["cast_floats", "cast_parameter", "computing", "stored"]
 
 
 class WithParameters(Protocol):
-    """A Cell, as far as its parameters are cast."""
+    """The members of a Cell that casting its parameters needs."""
 
     keeps_parameters: bool
 
@@ -32,13 +32,13 @@ class WithParameters(Protocol):
 
 
 def cast_parameter(cell: WithParameters, name: str) -> Tensor | None:
-    """The parameter in the float type that this thread runs the cell's construct in; None where it is not cast."""
+    """Return the parameter in the float type in which this thread runs the cell's construct; None if it is not cast."""
     run = state.computing.get(id(cell))
     return None if run is None else run.parameters.get(name)
 
 
 def stored(cell: WithParameters, name: str, value: Tensor) -> bool:
-    """`cell.name = value` for a parameter that is cast; whether it is."""
+    """Perform `cell.name = value` if that parameter is cast, and return True; otherwise return False."""
     parameter = cast_parameter(cell, name)
     if parameter is None or value.shape != parameter.shape:
         return False
@@ -47,7 +47,7 @@ def stored(cell: WithParameters, name: str, value: Tensor) -> bool:
 
 
 def cast_floats(value: Any, dtype: DType) -> Any:
-    """The value with its floating tensors in `dtype`, also those in containers."""
+    """Return the value with its floating tensors cast to `dtype`, also those in containers."""
     if isinstance(value, Tensor):
         return _cast(value, dtype)
     found = leaves(value, Tensor)
@@ -59,7 +59,7 @@ def _cast(x: Any, dtype: DType) -> Any:
 
 
 class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
-    """This thread runs the construct of `cell` in `dtype`; gives what casts an input."""
+    """Run the construct of `cell` in `dtype` on this thread; the context manager returns the function that casts an input."""
 
     __slots__ = ("_around", "_numbers", "cell", "dtype", "parameters")
 
@@ -72,7 +72,7 @@ class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
             for name, parameter in self.cell._params.items():
                 if (cast := _cast(parameter, self.dtype)) is not parameter:
                     self.parameters[name] = cast
-        # Held here, they are not changed in place: a write is seen.
+        # A second reference prevents writes in place, so that a write can be detected.
         self._numbers = {name: _numbers(x) for name, x in self.parameters.items()}
         self._around = state.computing.get(id(self.cell))
         state.computing[id(self.cell)] = self
@@ -92,5 +92,5 @@ class computing:  # read as a statement: `with computing(cell, dtype) as cast:`
 
 
 def _numbers(x: Any) -> Any:
-    """What is another object after a write: the memory, or the value in a graph."""
+    """Return the object that a write replaces: the memory, or the value in a graph."""
     return x.atom if hasattr(x, "atom") else x.memory

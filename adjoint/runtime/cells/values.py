@@ -1,4 +1,4 @@
-"""The values that a cell keeps by their paths: buffers, `state_dict` and `load_state_dict`, and their dtype."""
+"""The values of a cell by their paths: buffers, `state_dict` and `load_state_dict`, and conversion to another dtype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CellValues"]
 
 
 class IncompatibleKeys(NamedTuple):
-    """The paths that a cell has and a dict of values lacks, and those that only the dict has."""
+    """The paths that a cell has and a dict of values lacks, and those that only the dict has, as `load_state_dict` returns them."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -31,22 +31,22 @@ class IncompatibleKeys(NamedTuple):
 
 
 class CellValues:
-    """The part of `Cell` that keeps values by their paths."""
+    """The part of `Cell` that manages values by their paths."""
 
     _buffers: Mapping[str, bool] = {}
-    """The names of the buffers, which are attributes, and whether `state_dict` has them."""
+    """For each buffer, the attribute's name and whether `state_dict` includes it."""
 
     _cells: dict[str, Any]
     _params: dict[str, Parameter]
 
     # -- buffers ----------------------------------------------------------------------------------------------------
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Make a tensor an attribute that belongs to the cell's state and is no Parameter: running means, tables.
+        """Register a tensor that belongs to the cell's state but is no Parameter, such as a running mean.
 
-        persistent  whether `state_dict` has it
+        persistent  whether `state_dict` includes it
 
-        It is written with `ops.assign`; only None may take its place.  TypeError for a name that is no str and a value that is neither
-        Tensor nor None, KeyError for a name that is empty, has a dot, or is taken.
+        Write to it with `ops.assign`; the attribute itself can only be replaced by None.  TypeError for a name that is no str and for
+        a value that is neither Tensor nor None, KeyError for a name that is empty, has a dot, or is taken.
         """
         if not isinstance(name, str):
             raise TypeError(f"For 'register_buffer', the argument 'name' must be a str, but got {name!r} of type {type(name).__name__}.")
@@ -64,13 +64,13 @@ class CellValues:
         epoch.move()
 
     def _check_buffer(self, name: str, value: Any) -> None:
-        """Raise TypeError for what cannot take the place of a buffer."""
+        """Raise TypeError for a value that cannot replace a buffer."""
         if value is not None:
             raise TypeError(f"For 'Cell', {name!r} is a buffer of '{type(self).__name__}': it cannot become {value!r} of type "
                             f"{type(value).__name__}. Write into it with `ops.assign(self.{name}, value)`.")
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The buffers here and below with their paths; one that stands in several places once, unless `remove_duplicate` is False."""
+        """Yield the buffers here and below with their paths; each buffer once, unless `remove_duplicate` is False."""
         seen: set[int] = set()
         for path, cell in self._paths(prefix) if recurse else [(prefix, self)]:
             for name in cell._buffers:
@@ -80,12 +80,12 @@ class CellValues:
                     yield (f"{path}.{name}" if path else name), value
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers here and below."""
+        """Yield the buffers here and below."""
         for _, value in self.named_buffers(recurse=recurse):
             yield value
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path, `block.mean`; AttributeError where there is none."""
+        """Return the buffer at a path, `block.mean`; AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         cell: Any = self
         for part in filter(None, path.split(".")):
@@ -97,7 +97,7 @@ class CellValues:
         return cell.__dict__[name]
 
     def _paths(self, path: str) -> Iterator[tuple[str, CellValues]]:
-        """This cell and those below with their paths; one that stands in several places at each of them."""
+        """Yield this cell and those below with their paths; a cell used in several places appears at each."""
         yield path, self
         for name, child in self._cells.items():
             yield from child._paths(f"{path}.{name}" if path else name)
@@ -106,11 +106,11 @@ class CellValues:
     def state_dict(
         self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Tensor]:
-        """Return Parameters and persistent buffers by their paths, the very objects.
+        """Return the Parameters and persistent buffers themselves, not copies, by their paths.
 
         destination  a dict to put them into
-        prefix       what the paths begin with
-        keep_vars    kept for MindSpore's scripts
+        prefix       a str put before each path
+        keep_vars    accepted for MindSpore's scripts, without effect
         """
         given = dict(zip(("destination", "prefix", "keep_vars"), args))
         destination, prefix = given.get("destination", destination), given.get("prefix", prefix)
@@ -123,10 +123,10 @@ class CellValues:
         return found
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
-        """Give Parameters and buffers the values at their paths, each in its own dtype.
+        """Set Parameters and buffers to the values at their paths; each keeps its dtype.
 
-        Returns the paths that are missing in `state_dict`, and those that are in it alone.  TypeError when it is no dict; RuntimeError,
-        and nothing is changed, for a value that is no Tensor or has another shape, and with `strict` for such paths.
+        Returns the paths missing from `state_dict`, and the unexpected ones in it.  TypeError if it is no dict.  RuntimeError for a
+        value that is no Tensor or has another shape, and with `strict` for missing or unexpected paths; then nothing is changed.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"For 'load_state_dict', the argument 'state_dict' must be a dict, but got {state_dict!r} "
@@ -150,7 +150,7 @@ class CellValues:
         return keys
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Give the floating Parameters and buffers here and below another dtype: `to(ms.float16)`, `to("CPU", ms.float16)`.
+        """Convert the floating Parameters and buffers here and below to another dtype: `to(ms.float16)`, `to("CPU", ms.float16)`.
 
         A device is checked as `set_device` checks it.  TypeError for another argument, and for a dtype that is not floating.
         """

@@ -1,6 +1,6 @@
-"""Parameters in files: `save_checkpoint`, `load_checkpoint`, `load_param_into_net`.
+"""Write and read files of parameters: `save_checkpoint`, `load_checkpoint`, `load_param_into_net`.
 
-The files are MindSpore's own, in both of its formats, "ckpt" and "safetensors": either reads what the other wrote.
+Both of MindSpore's formats are supported, "ckpt" and "safetensors"; files can be exchanged with MindSpore in both directions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["FORMATS", "load_checkpoint", "load_param_into_net", "save_checkpoint"]
 
 FORMATS = ("ckpt", "safetensors")
-"""The formats of files, which are the endings of their names too."""
+"""The file formats, which are also the extensions of file names."""
 
 _Chooser = Callable[[str], bool]
 _TEXT = "utf-32-le"
@@ -40,18 +40,18 @@ def save_checkpoint(
     save_obj: Any, ckpt_file_name: str, integrated_save: bool = True, async_save: bool = False, append_dict: dict[str, Any] | None = None,
     enc_key: None = None, enc_mode: str = "AES-GCM", choice_func: _Chooser | None = None, crc_check: bool = False, format: str = "ckpt",
 ) -> None:
-    """Write parameters to a file, which is there whole or not at all.
+    """Write parameters to a file, atomically.
 
     save_obj        a Cell (also an optimiser), a dict of Tensors by name, or a list of dicts {"name": ..., "data": Tensor}
-    ckpt_file_name  its name; `.ckpt` or `.safetensors`, as `format` says, is added if it does not end so
-    append_dict     more to write: numbers, bools, texts and Tensors by name
-    choice_func     called with each name, says whether to write it
+    ckpt_file_name  its name; the extension of `format`, `.ckpt` or `.safetensors`, is added if missing
+    append_dict     further entries: numbers, bools, texts and Tensors by name
+    choice_func     called with each name, returns whether to write it
     crc_check       add a checksum; ValueError with "safetensors", which has none
     format          "ckpt" or "safetensors"
 
-    `integrated_save` and `async_save` are for many devices and slow disks; the file is always written when the call returns.  Nothing is
-    encrypted: another `enc_key` than None is a ValueError, and so is a name that is given twice.  RuntimeError when two Parameters of a
-    Cell have one name.
+    `integrated_save` and `async_save` have no effect: the file is always written when the call returns.  Encryption is not supported.
+    ValueError for an `enc_key` other than None and for a name that is given twice.  RuntimeError if two Parameters of a Cell share a
+    name.
     """
     owner = "save_checkpoint"
     name = _file_name(owner, ckpt_file_name, format, enc_key, enc_mode)
@@ -86,15 +86,15 @@ def load_checkpoint(
     dec_mode: str = "AES-GCM", specify_prefix: Any = None, choice_func: _Chooser | None = None, crc_check: bool = False,
     remove_redundancy: bool = False, format: str = "ckpt",
 ) -> dict[str, Any]:
-    """The Parameters (and texts) of a file by name.
+    """Return the Parameters (and texts) of a file by name.
 
     net             load them into this network too, as `load_param_into_net` does with `strict_load`
-    filter_prefix   a str or several: leave out names that begin so
-    specify_prefix  a str or several: take names that begin so alone
-    choice_func     called with each name, says whether to take it; not asked where a prefix is given
-    format          "ckpt" or "safetensors": the ending of the name
+    filter_prefix   a str or several: skip names that begin with one
+    specify_prefix  a str or several: load only names that begin with one
+    choice_func     called with each name, returns whether to load it; ignored if a prefix is given
+    format          "ckpt" or "safetensors": the extension of the name
 
-    A checksum in the file is always checked.  ValueError for a file that is not there, is damaged, or has nothing that is asked for.
+    A checksum in the file is always verified.  ValueError for a file that is missing or damaged, and if the filters leave nothing.
     """
     owner = "load_checkpoint"
     name = _file_name(owner, ckpt_file_name, format, dec_key, dec_mode)
@@ -120,13 +120,14 @@ def load_checkpoint(
 def load_param_into_net(
     net: Cell, parameter_dict: dict[str, Any], strict_load: bool = False, remove_redundancy: bool = False,
 ) -> tuple[list[str], list[str]]:
-    """Give the parameters of a network the numbers of those of the same name.
+    """Copy values into the parameters of a network by name.
 
-    strict_load  False: numbers come to the dtype of the network's parameter, floats from floats and integers from integers; and where
-                 names of the network are the ends of names in the dict, what stands before them there is left out
+    strict_load  False: values are cast to the dtype of the network's parameter, floats to floats and integers to integers; and if
+                 names of the network are suffixes of names in the dict, their common prefix there is ignored
 
-    Returns the names in the network, and those in the dict, that found no partner; a warning says the first too.  RuntimeError when
-    shapes or dtypes differ and when two Parameters of the network have one name, TypeError for what is no Cell and no dict of Parameters.
+    Returns the names in the network, and those in the dict, that have no counterpart; a warning lists the former.  RuntimeError if
+    shapes or dtypes differ or two Parameters of the network share a name, TypeError if `net` is no Cell or the dict does not hold
+    Parameters.
     """
     owner = "load_param_into_net"
     if not isinstance(net, Cell):
@@ -154,7 +155,7 @@ def load_param_into_net(
 
 
 def _by_ends(missing: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Partners that have one beginning before their names."""
+    """Return counterparts whose names in the dict have one common prefix."""
     beginnings = (name[: -len(end)] for end in missing for name in names if name.endswith(end))
     beginning = next(beginnings, None)
     if beginning is None:
@@ -164,7 +165,7 @@ def _by_ends(missing: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 
 def _fitting(target: Parameter, source: Parameter, strict: bool) -> None:
-    """RuntimeError unless the numbers of `source` can be those of `target`."""
+    """Raise RuntimeError unless the values of `source` fit `target`."""
     if target.shape != source.shape:
         raise RuntimeError(f"For 'load_param_into_net', {target.name} in the argument 'net' should have the same shape as in the argument "
                            f"'parameter_dict', but got {target.shape} in 'net' and {source.shape} in 'parameter_dict'.")
@@ -176,9 +177,9 @@ def _fitting(target: Parameter, source: Parameter, strict: bool) -> None:
                            f"'parameter_dict', but got {to} in 'net' and {came} in 'parameter_dict'; {way}.")
 
 
-# -- what is written -------------------------------------------------------------------------------------------------------
+# -- writing ---------------------------------------------------------------------------------------------------------------
 def _items(save_obj: Any) -> dict[str, Tensor]:
-    """The tensors of what is saved, by name."""
+    """Return the tensors of `save_obj` by name."""
     owner = "save_checkpoint"
     if isinstance(save_obj, Cell):
         return dict(by_name(owner, dict(save_obj.parameters_and_names())))
@@ -218,7 +219,7 @@ def _entry(name: str, value: Any) -> Entry:
 
 
 def _written(name: str, parts: Iterable[bytes]) -> None:
-    """Write a file that is there whole or not at all."""
+    """Write a file atomically: it exists complete or not at all."""
     folder = os.path.dirname(name) or "."
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"For 'save_checkpoint', there is no directory {folder!r}: make it with os.makedirs.")
@@ -228,7 +229,7 @@ def _written(name: str, parts: Iterable[bytes]) -> None:
         with open(temporary, "wb") as stream:
             stream.writelines(parts)
             stream.flush()
-            os.fsync(stream.fileno())  # before the name is given: also when the machine stops
+            os.fsync(stream.fileno())  # before the rename, so that the file is complete even after a power failure
         os.replace(temporary, name)
     except BaseException:
         if os.path.exists(temporary):
@@ -237,7 +238,7 @@ def _written(name: str, parts: Iterable[bytes]) -> None:
 
 
 def _delete_leftovers(folder: str, name: str) -> None:
-    """Delete what processes left that were killed while they wrote this file."""
+    """Delete temporary files of processes that were killed while they wrote this file."""
     pattern = re.compile(re.escape(name) + r"\.(\d+)\.\d+\.tmp")
     for found in os.listdir(folder):
         match = pattern.fullmatch(found)
@@ -256,7 +257,7 @@ def _runs(process: int) -> bool:
     return True
 
 
-# -- what is read ----------------------------------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------------------------------------------
 def _read(name: str, format: str) -> list[Entry]:
     if not name.endswith(f".{format}"):
         other = next((known for known in FORMATS if name.endswith(f".{known}")), None)
@@ -273,7 +274,7 @@ def _read(name: str, format: str) -> list[Entry]:
 
 
 def _loaded(file: str, entry: Entry) -> Parameter | str:
-    """The Parameter or text that an entry holds."""
+    """Return the Parameter or text of an entry."""
     try:
         if entry.kind == "str":
             return entry.content.decode(_TEXT)

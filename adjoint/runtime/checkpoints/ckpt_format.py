@@ -4,9 +4,9 @@
     Value        1: its name                   2: Tensor
     Tensor       1: a dimension, repeated      2: the name of its dtype, "str" for a text      3: its elements, row-major
 
-A field is a varint, `number << 3 | kind`, and its content: a varint (kind 0), or a length and so many bytes (kind 2).  A varint
-has seven bits in each byte, the lowest first; all bytes but the last have the eighth bit set.  A large tensor may stand in several
-Values of one name, one behind the other.  A text is UTF-32.  Behind the message may stand `crc_num` and its CRC-32 in ten bytes.
+A field is a varint, `number << 3 | kind`, and its content: a varint (kind 0), or a length and that many bytes (kind 2).  A varint
+has seven bits in each byte, the lowest first; all bytes but the last have the eighth bit set.  A large tensor may be split into several
+consecutive Values of one name.  A text is UTF-32.  After the message may follow `crc_num` and its CRC-32 in ten bytes.
 
 https://protobuf.dev/programming-guides/encoding
 """
@@ -37,13 +37,13 @@ class Entry:
 
 
 _MARK, _CHECK = b"crc_num", 10
-"""What stands before the checksum, and how many bytes that has."""
+"""The marker before the checksum, and the number of bytes of the checksum."""
 _PIECE = 2**29
-"""Bytes of a tensor in one Value: a message holds less than 2 GiB."""
+"""Most bytes of a tensor in one Value: a message holds less than 2 GiB."""
 
 
 def encoded(entries: Iterable[Entry], check: bool) -> Iterator[bytes]:
-    """The parts of a file, in order; with a checksum behind them if `check`."""
+    """Yield the parts of a file, in order; a checksum follows if `check`."""
     checksum = 0
     for entry in entries:
         for begin in range(0, max(len(entry.content), 1), _PIECE):
@@ -74,7 +74,7 @@ def _varint(value: int) -> bytes:
 
 
 def decoded(data: bytes) -> list[Entry]:
-    """The entries of a file; ValueError for what is no checkpoint, and for a checksum that does not fit."""
+    """Return the entries of a file; ValueError if it is no checkpoint or its checksum is wrong."""
     view = memoryview(data)
     end = len(view) - len(_MARK) - _CHECK
     if end >= 0 and view[end : end + len(_MARK)] == _MARK:
@@ -117,7 +117,7 @@ def _only(content: int | memoryview | None) -> memoryview:
 
 
 def _fields(view: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The fields of a message: their numbers, and numbers or bytes."""
+    """Yield the fields of a message: the field number, and an int or bytes."""
     at = 0
     while at < len(view):
         key, at = _read(view, at)
@@ -139,7 +139,7 @@ def _varints(view: memoryview) -> Iterator[int]:
 
 
 def _read(view: memoryview, at: int) -> tuple[int, int]:
-    """A varint, and the place behind it."""
+    """Return a varint, and the position after it."""
     value = 0
     for place in range(10):
         if at >= len(view):
@@ -153,7 +153,7 @@ def _read(view: memoryview, at: int) -> tuple[int, int]:
 
 
 def elements(entry: Entry, size: int) -> tuple[int, ...]:
-    """The shape of a tensor with elements of `size` bytes; ValueError if its content has another length."""
+    """Return the shape of a tensor with elements of `size` bytes; ValueError if its content has another length."""
     shape = () if entry.shape == (0,) and len(entry.content) == size else entry.shape
     if math.prod(shape) * size != len(entry.content):
         raise ValueError(f"{entry.name!r} of shape {entry.shape} has {len(entry.content)} bytes")

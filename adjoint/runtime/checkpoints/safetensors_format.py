@@ -5,8 +5,8 @@
               blanks up to a multiple of 8 bytes
     data      the elements of the tensors, row-major and little-endian; offsets count from here
 
-The tensors with the widest elements come first, so that each is aligned.  It is written and read here, not by the library of that name:
-that one has no BFloat16 for NumPy, and the format is this page.
+The tensors with the widest elements come first, so that each is aligned.  The library `safetensors` is not used: it has no BFloat16
+for NumPy, and the format is small.
 
 https://huggingface.co/docs/safetensors
 """
@@ -25,14 +25,14 @@ _KINDS = {
     "BOOL": "Bool", "U8": "UInt8", "I8": "Int8", "I16": "Int16", "U16": "UInt16", "F16": "Float16", "BF16": "BFloat16", "I32": "Int32",
     "U32": "UInt32", "F32": "Float32", "F64": "Float64", "I64": "Int64", "U64": "UInt64",
 }
-"""The long names of dtypes by those of the format, in the order in which tensors stand, from the last to the first."""
+"""The format's names of dtypes with their long names; tensors are written in the reverse of this order."""
 _DTYPES = {kind: dtype for dtype, kind in _KINDS.items()}
 _ORDER = {kind: place for place, kind in enumerate(reversed(_KINDS.values()))}
 _METADATA, _FORMAT = "__metadata__", "format"
 
 
 def encoded(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """The parts of a file, in order; texts go to the metadata.  ValueError for a name that the format keeps for itself."""
+    """Yield the parts of a file, in order; texts go to the metadata.  ValueError for a name that the format reserves."""
     texts = {_FORMAT: "ms"}
     tensors: list[Entry] = []
     for entry in entries:
@@ -57,7 +57,7 @@ def encoded(entries: Iterable[Entry]) -> Iterator[bytes]:
 
 
 def decoded(data: bytes) -> list[Entry]:
-    """The entries of a file; ValueError for what is no such file, and for tensors of dtypes that are not here."""
+    """Return the entries of a file; ValueError if it is no safetensors file or has a dtype that is not supported."""
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8:
         raise ValueError("it ends too early, or does not begin with the length of its header")

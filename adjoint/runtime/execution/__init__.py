@@ -1,9 +1,9 @@
-"""Execution: the one executor of the IR.
+"""Execution: the executor of the IR.
 
-    planning   a function -> its plan
-    sequence   a plan bound to memory: what runs graphs, adjoints and IR text
-    run        one run: blocks of steps, the log, the note on an exception
+    planning   makes the plan of a function
+    sequence   a plan bound to memory, which runs graphs, adjoints and IR text
+    run        the parts of one run: blocks of steps, the log, the note on an exception
     launches   steps that run kernels
     control    steps of nodes with regions
-    text       IR text as something to call
+    text       IR text as callable functions
 """

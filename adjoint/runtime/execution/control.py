@@ -1,6 +1,6 @@
-"""Steps of nodes with regions: they move values to the parameters of blocks, run these, and move what they yield.
+"""Steps of nodes with regions: they copy values to the parameters of blocks, run the blocks, and copy what these yield.
 
-A value that is held as a tensor goes as its memory to where memory is held.
+A slot holds either a tensor or bare memory; a value copied from a tensor slot to a memory slot becomes the tensor's memory.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _INDEX = scalar(I64)
 
 
 class Positions(Protocol):
-    """How values are held while a sequence runs."""
+    """How a running sequence holds its values: as tensors or as memory."""
 
     def holds(self, position: int) -> bool:
-        """Whether a position holds a tensor; otherwise it holds memory, or what is no tensor at all."""
+        """Return True if a position holds a tensor; otherwise it holds memory, or a value that is no tensor."""
         ...
 
     def fitting(self, slots: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
-        """Positions of values that move to others: constants are held as their targets are."""
+        """Return the positions of values that are copied to `targets`; a constant is held in the same way as its target."""
         ...
 
     def as_they_are(self, slots: Sequence[int]) -> tuple[int, ...]:
-        """Positions of values that are only read."""
+        """Return the positions of values that are only read."""
         ...
 
 
 def control_step(piece: Control, blocks: Sequence[Block], results: range, positions: Positions) -> Step | None:
-    """The step of an `if`, a `for`, a `while` or a cell that means what its region means; None for another node."""
+    """Return the step of an `if`, a `for`, a `while`, or a cell that only runs its region; None for another node."""
     match piece.node.op:
         case If():
             return _if(piece, blocks, results, positions)
@@ -53,7 +53,7 @@ def control_step(piece: Control, blocks: Sequence[Block], results: range, positi
 
 
 def mover(slots: Sequence[int], targets: Sequence[int], positions: Positions) -> Callable[[list[Any]], None]:
-    """What moves values from some slots to others, as if at once."""
+    """Return a function that copies values between slots as one simultaneous assignment."""
     holds = positions.holds
     pairs = tuple((s, t) for s, t in zip(positions.fitting(slots, targets), targets, strict=True) if s != t)
     if not pairs:
@@ -90,23 +90,23 @@ def mover(slots: Sequence[int], targets: Sequence[int], positions: Positions) ->
 
 
 def _memory(x: Any) -> Any:
-    """The memory of a tensor; another value as it is."""
+    """Return the memory of a tensor; any other value unchanged."""
     return x.memory if isinstance(x, Tensor) else x
 
 
 def _reader(slot: int, positions: Positions) -> Callable[[list[Any]], Memory]:
-    """What gives the memory of the value in a slot."""
+    """Return a function that reads the memory of the value in a slot."""
     (position,) = positions.as_they_are((slot,))
     return (lambda values: values[position].memory) if positions.holds(position) else (lambda values: values[position])
 
 
 def _integer(memory: Memory) -> int:
-    """An i64 of the IR as Python's."""
+    """Return an i64 of the IR as a Python int."""
     return int.from_bytes(ffi.buffer(memory, 8), sys.byteorder, signed=True)
 
 
 def _index(value: int) -> Memory:
-    """A Python integer as an i64 of the IR, in memory of its own: hooks may write to it."""
+    """Return a Python int as an i64 of the IR, in fresh memory, since hooks may write to it."""
     memory: Memory = machine().allocate(8)
     ffi.buffer(memory, 8)[:] = value.to_bytes(8, sys.byteorder, signed=True)
     return memory

@@ -1,9 +1,9 @@
 """Steps that run kernels.
 
-Where Python does not meet a value it is held as memory alone, and a launch moves memory.  Where events are recorded or logged
+A value that no Python code sees is held as bare memory, and a launch reads and writes memory.  While events are recorded or logged
 every value is a tensor, and a launch is recorded like an op in eager mode.
 
-What runs an op on its types is found when the launch is first reached: a branch that is never taken compiles nothing.
+The kernel of an op is looked up when its launch is first reached: a branch that is never taken compiles nothing.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _new = object.__new__
 
 
 def add_launch(block: Block, node: Node, results: range, make: Callable[[], Step]) -> None:
-    """Append a step to a block that makes itself when it is first reached."""
-    index, reference = len(block.steps), weakref.ref(block)  # the block holds the step: a cycle would keep what a graph holds
+    """Append a step that is made when it is first reached, and then replaces itself in the block."""
+    index, reference = len(block.steps), weakref.ref(block)  # weak: the block holds the step
 
     def first(values: list[Any], run: Run) -> None:
         step = make()
         step(values, run)
         running = reference()
         if running is not None:
-            # Two threads may both come here: what they make is the same.
+            # Two threads may both get here: they make equal steps.
             running.steps[index] = step
 
     block.add(first, node, results)
@@ -42,10 +42,10 @@ def add_launch(block: Block, node: Node, results: range, make: Callable[[], Step
 
 # -- on memory -------------------------------------------------------------------------------------------------------------
 def launch(node: Node, operands: Sequence[int], results: range, given: tuple[bool, ...], shown: tuple[bool, ...]) -> Step:
-    """A step that runs the kernels of a node and records nothing.
+    """Return a step that runs the kernels of a node and records nothing.
 
-    given  for each operand whether it is held as a tensor
-    shown  for each result likewise
+    given  for each operand, True if it is held as a tensor
+    shown  the same for each result
     """
     kernel = plan_for(node.op, [tensor_type(x) for x in node.operands]).run
     types = [tensor_type(v) for v in node.results]
@@ -64,13 +64,13 @@ def launch(node: Node, operands: Sequence[int], results: range, given: tuple[boo
 
 @functools.cache
 def _single(tensors: tuple[bool, ...], shown: bool, stopped: bool) -> Callable[..., Step]:
-    """What makes the step of a launch with one result, given the kernel, the result's type, its position and those of the operands.
+    """Return the factory of steps for launches with one result: it takes the kernel, the result's type and the positions of all values.
 
-    It is compiled from text: one function for each way in which operands are held is faster than one that asks.
+    The function is compiled from text: one specialised for how its operands are held is faster than one that tests each.
 
-    tensors  for each operand whether it is held as a tensor
-    shown    whether the result is
-    stopped  no hook can be registered on the result
+    tensors  for each operand, True if it is held as a tensor
+    shown    True if the result is held as a tensor
+    stopped  True if no hook can be registered on the result
     """
     names = [f"i{n}" for n in range(len(tensors))]
     given = ", ".join(f"values[{name}].memory" if is_tensor else f"values[{name}]" for name, is_tensor in zip(names, tensors, strict=True))
@@ -88,9 +88,9 @@ def _single(tensors: tuple[bool, ...], shown: bool, stopped: bool) -> Callable[.
 
 # -- on tensors, recorded --------------------------------------------------------------------------------------------------
 def recorded_launch(node: Node, operands: Sequence[int], results: range, site: Node | None) -> Step:
-    """A step that runs the kernels of a node and records it on the tape of the run, if there is one.
+    """Return a step that runs the kernels of a node and records it on the tape of the run, if there is one.
 
-    site  the node that it is recorded at; None: the line that runs it
+    site  the node whose location is recorded; None: the line of the program that runs it
     """
     op = node.op
     types = [tensor_type(v) for v in node.results]
@@ -148,7 +148,7 @@ def recorded_launch(node: Node, operands: Sequence[int], results: range, site: N
 
 
 def emitted(node: Node, operands: Sequence[int], results: range) -> Step:
-    """A step that makes a node of the graph that is being made."""
+    """Return a step that adds a node to the graph that is being made."""
 
     def emit(values: list[Any], run: Run) -> None:
         made = apply(node.op, *[values[i] for i in operands])
@@ -158,7 +158,7 @@ def emitted(node: Node, operands: Sequence[int], results: range) -> Step:
 
 
 def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
-    """The step of `stop_gradient`: hooks cannot be registered on what it gives, as in eager mode."""
+    """Return the step of `stop_gradient`: hooks cannot be registered on its result, as in eager mode."""
 
     def stopped(values: list[Any], run: Run) -> None:
         x = values[a]
@@ -171,7 +171,7 @@ def _stopped(op: Op, site: Node | None, type_: Any, a: int, out: int) -> Step:
 
 
 def _unrecorded(type_: Any, a: int, out: int) -> Step:
-    """The step of `no_grad`: a tensor that no tape knows, so that nothing that is computed of it is recorded."""
+    """Return the step of `no_grad`: its result is unknown to every tape, so that nothing computed from it is recorded."""
 
     def unrecorded(values: list[Any], run: Run) -> None:
         values[out] = wrap(type_, values[a].memory)

@@ -1,11 +1,11 @@
-"""Planning: the plan of a function.
+"""Planning: make the plan of a function.
 
-Values are given slots, nodes are sorted into launches, host calls and control, and it is decided which values Python meets:
+Planning assigns slots to values, sorts nodes into launches, host calls and control flow, and decides which values Python code sees:
 
-    identities=True   tensors keep their identity: what is passed in and given back is the same object, and a host sees
-                      the tensor that another host has given.  So graphs are run.
-    identities=False  a tensor that Python meets is made for that occasion.  So adjoints are run: a hook that writes to the
-                      gradient it is given changes nobody else's.
+    identities=True   tensors keep their identity: an argument that is returned is the same object, and a host sees the tensor
+                      that another host returned.  Used for graphs.
+    identities=False  each host call gets new tensors.  Used for adjoints: a hook that writes to the gradient it is given
+                      changes no other gradient.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from adjoint.ir.types import TensorType, Type
 __all__ = ["planned"]
 
 _KEPT = 4096
-"""Bytes: a smaller buffer is not worth freeing before the run ends."""
+"""Bytes: a smaller buffer is not freed before the run ends."""
 
 
 def planned(function: Function, *, identities: bool) -> Plan:
-    """The plan of a function; see the module's docstring for `identities`."""
+    """Return the plan of a function; see the module's docstring for `identities`."""
     planner = _Planner(identities)
     params = [planner.define(p) for p in function.params]
     body = planner.block(function.body, own_params=True)
@@ -46,9 +46,9 @@ def planned(function: Function, *, identities: bool) -> Plan:
 class _Planner:
     """The slots of a function's values.
 
-    shown      the slots whose values Python meets
-    undefined  the slots that an `undef` may reach: what they hold may be no tensor, so no memory can be taken of it
-    flows      by slot those whose values move to it, by control flow; a value is shown where its target is
+    shown      the slots whose values Python code sees
+    undefined  the slots that an `undef` may reach: their value may be no tensor and have no memory
+    flows      by slot, the slots that control flow copies to it; they are shown if it is
     """
 
     def __init__(self, identities: bool):
@@ -69,7 +69,7 @@ class _Planner:
     def slot(self, atom: Atom) -> int:
         if isinstance(atom, Value):
             return self.slot_of[atom]
-        # By the text of its number: 0.0 and -0.0 are equal.
+        # The key is the number's text: 0.0 and -0.0 compare equal.
         key = (repr(atom.value), atom.type)
         if key not in self.constants:
             self.constants[key] = len(self.slots)
@@ -84,7 +84,7 @@ class _Planner:
             self.flows.setdefault(target, set()).add(source)
 
     def spread(self) -> None:
-        """Show what may be undefined, and all that flows to where it is shown."""
+        """Add to `shown` the slots that may be undefined, and all slots whose values flow to a shown one."""
         while reached := [t for t, sources in self.flows.items() if t not in self.undefined and sources & self.undefined]:
             self.undefined.update(reached)
         self.show(*self.undefined)
@@ -97,9 +97,9 @@ class _Planner:
 
     # -- nodes ------------------------------------------------------------------------------------------------------
     def block(self, region: Region, own_params: bool = False) -> Block:
-        """The block of a region whose parameters have their slots.
+        """Return the block of a region whose parameters have slots already.
 
-        own_params  its parameters may be freed: nothing outside of it reads them
+        own_params  True if its parameters may be freed: nothing outside of the region reads them
         """
         pieces: list[Piece] = []
         straight: list[Launch] = []
@@ -150,7 +150,7 @@ class _Planner:
                 if self.identities and node.op.title:
                     self.show(*operands, *params, *blocks[0].yields, *results)
             case _:
-                # The region is run on tensors.
+                # The region runs on tensors.
                 free = [self.slot_of[value] for region in node.regions for value in free_of(region)]
                 self.show(*operands, *results, *params, *free)
         return Control(node, operands, results, params, blocks, freed)
@@ -166,12 +166,12 @@ def _meets_python(node: Node) -> bool:
 
 
 def _holds_others(node: Node) -> bool:
-    """Whether a node is about values that are no tensors."""
+    """Return True if a node has operands or results that are no tensors."""
     return isinstance(node.op, (Stack, Push, Pop, Undef, Group, Item))
 
 
 def _last_uses(region: Region, own_params: bool) -> dict[int, list[Value]]:
-    """By the index of a node, the large values of this region that are used there for the last time."""
+    """Return, by the index of a node, the large values of this region that the node uses last."""
     last: dict[Value, int] = dict.fromkeys(region.params, 0) if own_params and region.nodes else {}
     for index, node in enumerate(region.nodes):
         last.update(dict.fromkeys(node.results, index))

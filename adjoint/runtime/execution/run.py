@@ -1,6 +1,6 @@
-"""What one run is made of: blocks of steps, the log it keeps, and the note on an exception.
+"""The parts of one run: blocks of steps, the log, and the note on an exception.
 
-A step is a closure over positions in one list of values.  It holds nothing of a run, so that several threads may run it.
+A step is a closure over positions in one list of values.  It holds no state of a run, so that several threads may run it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _Entry = TypeVar("_Entry", bound=tuple[Any, ...])
 
 
 class Deviation(Exception):
-    """Python of the user's gave something else than the graph was made for.
+    """The user's Python code returned something the graph was not made for.
 
-    node      where: an `apply!`, a `cell` whose hooks it were, a `read` or `write!` of a tensor that has another type now
-    observed  what was returned: tensors for `apply!`, or the Unfitting; for a cell what its hooks made of `(args, kwargs)` or of
-              the output
+    node      where: an `apply!`, a `cell` with hooks, or a `read` or `write!` of a tensor whose type has changed
+    observed  what was returned: for `apply!` tensors or the Unfitting; for a cell the `(args, kwargs)` or the output that its
+              hooks returned
     slot      for a cell the slot of its hooks: "forward_pre", "forward", "backward_pre"
 
-    The tape is as it was: cells that were entered are still open, so that the run may go on in another graph.  Who does not
-    go on calls `abandon`.
+    Cells that were entered are still open on the tape, so that the run can continue in another graph.  A caller that does not
+    continue calls `abandon`.
     """
 
     def __init__(self, node: Node, observed: Any, slot: str = ""):
@@ -36,7 +36,7 @@ class Deviation(Exception):
         self.unwind: list[Callable[[], None]] = []
 
     def abandon(self) -> None:
-        """End what is open, innermost first, as an exception does."""
+        """Close the open cells, innermost first, as an exception does."""
         while self.unwind:
             self.unwind.pop(0)()
 
@@ -44,15 +44,15 @@ class Deviation(Exception):
 class Run:
     """One run that keeps no log.
 
-    tape   what traces it: the tape that it is recorded on, the graph that it becomes nodes of, or None
-    hosts  what host nodes call, where that is another in each run: in an adjoint, whose hooks note themselves
-    noted  an exception on its way out has its note
+    tape   the tracer: the tape that records it, the graph that its nodes are added to, or None
+    hosts  the functions that host nodes call, if they differ from run to run: for an adjoint, whose hooks add their own notes
+    noted  True if an exception that leaves the run needs no note: it has one, or the hooks of an adjoint add their own
     """
 
     __slots__ = ("hosts", "noted", "tape")
 
     plain: bool = True
-    """Whether nothing is logged or replayed."""
+    """True if nothing is logged or replayed."""
     replaying: bool = False
 
     def __init__(self, tape: Recorder | Emitter | None, hosts: Sequence[Any] | None = None):
@@ -61,11 +61,11 @@ class Run:
         self.noted = hosts is not None
 
     def taken(self, kind: type[_Entry]) -> _Entry | None:
-        """The next result to replay, kept in the log; None when there is none left.  InternalError for another kind."""
+        """Return the next result to replay and add it to the log; None if none is left.  InternalError if it is of another kind."""
         return None
 
     def next_inline(self, slot: str) -> Inline | None:
-        """The next result to replay, if it is that of a cell's hooks in `slot`; taken and kept."""
+        """Return the next result to replay and add it to the log, if it belongs to a cell's hooks in `slot`; else None."""
         return None
 
     def keep(self, entry: Any) -> Any:
@@ -76,9 +76,9 @@ class Run:
 class LoggedRun(Run):
     """One run that keeps a log, or replays one.
 
-    log     takes the results of every node executed, in order; None: nobody asks
-    replay  the log of a run in a graph that begins with the same nodes: its results are taken in place of executing nodes,
-            without events on the tape and without effects, until it is used up; `at` is the next
+    log     the list that gets the results of every node executed, in order; None: no log is kept
+    replay  the log of a run in a graph that begins with the same nodes: until it is used up, its results replace the execution of
+            nodes, without events on the tape and without effects; `at` is the index of the next
     """
 
     __slots__ = ("at", "log", "replay")
@@ -116,13 +116,13 @@ class LoggedRun(Run):
 
 
 class Entered(tuple[Any, ...]):
-    """In a log: a cell was entered; the tensors are its arguments' names inside.  `rule` is the call of its own bprop."""
+    """Log entry: a cell was entered; the tensors are its arguments under their new names.  `rule` is the call of its own bprop."""
 
     rule: Any = None
 
 
 class Inline(tuple[Any, ...]):
-    """In a log: hooks of a cell ran for which the graph has no node; the tensors are what they made.  `slot` is theirs."""
+    """Log entry: hooks of a cell, in `slot`, ran for which the graph has no node; the tensors are what they returned."""
 
     slot: str = ""
 
@@ -133,9 +133,9 @@ Step = Callable[[list[Any], Run], None]
 class Block:
     """The steps of a region.
 
-    steps  what runs, in order
-    nodes  for each step its node; None where it frees buffers
-    made   for each step the positions of its results; None for a step that keeps the log itself
+    steps  the functions to run, in order
+    nodes  for each step its node; None if it frees buffers
+    made   for each step the positions of its results; None for a step that writes the log itself
     """
 
     __slots__ = ("__weakref__", "made", "nodes", "steps")
@@ -173,7 +173,7 @@ class Block:
 
 
 class LoggingBlock(Block):
-    """A block whose values are tensors: it can keep the log of a run, and replay one."""
+    """A block whose values are tensors, which can keep the log of a run and replay one."""
 
     __slots__ = ()
 
@@ -201,12 +201,12 @@ class LoggingBlock(Block):
 
 
 def fits(results: Sequence[Any], types: Sequence[Any]) -> bool:
-    """Whether results are of these types; what is no tensor of the IR (`undef`) fits any."""
+    """Return True if results are of these types; a value that is no tensor of the IR (`undef`) fits any type."""
     return len(results) == len(types) and all(getattr(x, "type", t) is t for x, t in zip(results, types, strict=True))
 
 
 def _note(raised: BaseException, node: Node) -> None:
-    """Say which line of the user's program it was; an exception of a hook says so itself."""
+    """Add a note with the line of the user's program, except to an exception from a hook, which has one."""
     if any(note.startswith(("raised in ", "  --> ")) for note in getattr(raised, "__notes__", ())):
         return
     if user_place(node.loc) is not None:

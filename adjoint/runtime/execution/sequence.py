@@ -1,10 +1,10 @@
 """Sequences: the plan of a function bound to memory, ready to run.
 
     sequence = Sequence(planned(function, identities=True), makers)
-    sequence.run([x, y], Run(tape))          as often as you like, from several threads
+    sequence.run([x, y], Run(tape))          any number of times, from several threads
 
-It has three forms, each made when it is first needed.  In the quiet form nothing is recorded or logged, and values that Python does not
-meet are held as memory.  In the recording form every value is a tensor, and every node is recorded on the tape as in eager mode: so
+It has three forms, each made when it is first needed.  In the quiet form nothing is recorded or logged, and values that no Python code
+sees are held as memory.  In the recording form every value is a tensor, and every node is recorded on the tape as in eager mode: so
 gradients, hooks and gradients of gradients are those of eager mode.  In the emitting form nodes become nodes of another graph.
 """
 
@@ -41,14 +41,14 @@ __all__ = ["Bound", "Form", "Maker", "Sequence"]
 
 @dataclass(frozen=True)
 class Bound:
-    """A node with the positions of its values: what a step is made from.
+    """A node with the positions of its values, from which a step is made.
 
-    site     the node that events of it are recorded at: see `location.site_of`
-    tensors  whether its operands and results are held as tensors; otherwise as memory
+    site     the node whose location its events are recorded with: see `location.site_of`
+    tensors  True if its operands and results are held as tensors, else as memory
     params   the positions of its regions' parameters
     blocks   its regions
-    yields   for each of them the positions of what it yields
-    dying    operands that were computed for this node alone
+    yields   for each region the positions of what it yields
+    dying    operands that only this node uses
     """
 
     node: Node
@@ -63,14 +63,14 @@ class Bound:
 
 
 Maker = Callable[[Bound], Step | None]
-"""Makes the step of a node that meets Python; None where the node means what its region means."""
+"""Makes the step of a node that calls Python; returns None if the node only runs its region."""
 
 
 class Sequence:
     """A plan that is ready to run.
 
-    makers  by the class of an op the maker of its steps: for host calls, and for nodes with regions that are more than control flow
-    sited   events are recorded at the nodes, otherwise at the line that runs the sequence
+    makers  for each class of op that calls Python, or has regions and is no control flow, the function that makes its steps
+    sited   True: events are recorded with the locations of the nodes; False: with the line that runs the sequence
     """
 
     def __init__(self, plan: Plan, makers: Mapping[type[Op], Maker], *, sited: bool = True):
@@ -81,9 +81,9 @@ class Sequence:
         self._recording: Form | None = None
 
     def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
-        """The results for these arguments, which must have the types of the function's parameters.
+        """Return the results for these arguments, which must have the types of the function's parameters.
 
-        Deviation when Python gives something else than the graph was made for; a log then ends with what it gave.  Other
+        Deviation if Python code returns something the graph was not made for; a log then ends with what it returned.  Other
         exceptions are those of the nodes, with a note that shows the line.
         """
         if [x.type for x in arguments] != self._types:
@@ -91,7 +91,7 @@ class Sequence:
         return self.run_fitting(arguments, run)
 
     def run_fitting(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
-        """The same for arguments that are known to be of the right types."""
+        """Return the results without checking the arguments' types."""
         tape = run.tape
         if tape is None and run.plain:
             form = self._quiet or self.quiet
@@ -105,21 +105,21 @@ class Sequence:
 
     @property
     def quiet(self) -> Form:
-        """The form in which nothing is recorded or logged."""
+        """Return the form that records and logs nothing."""
         return self._quiet or self._form("_quiet", recording=False)
 
     @property
     def emitting(self) -> Form:
-        """The form whose nodes become nodes of the graph that is being made."""
+        """Return the form whose nodes are added to the graph that is being made."""
         return self._emitting or self._form("_emitting", recording=True, emitting=True)
 
     @property
     def recording(self) -> Form:
-        """The form in which every value is a tensor."""
+        """Return the form in which every value is a tensor and nodes are recorded."""
         return self._recording or self._form("_recording", recording=True)
 
     def _form(self, name: str, **kind: bool) -> Form:
-        # Without a lock: two threads may both make a form, of which one stays; a lock could be held by another thread at a fork.
+        # No lock: two threads may both make a form, and one is kept.  At a fork another thread could hold a lock.
         form = _Binder(self, **kind).form()
         setattr(self, name, form)
         return form
@@ -127,12 +127,12 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A sequence's steps, with what they run on.
+    """A sequence's steps, and the values they start with.
 
     block     the steps
-    template  the list of values as it is at the start: constants in their places
-    takes     the arguments that are held as tensors, others as memory; None: all of them
-    results   the positions of the results, with the type of one that is memory; a constant is given out anew each time
+    template  the initial list of values, with constants at their positions
+    takes     the indices of the arguments that are held as tensors, the others as memory; None: all are tensors
+    results   the positions of the results, with the type of one held as memory; a constant becomes a new tensor at each run
     """
 
     block: Block
@@ -141,7 +141,7 @@ class Form:
     results: tuple[tuple[int, TensorType | None], ...]
 
     def run(self, arguments: Listed[Any], run: Run) -> list[Tensor]:
-        """The results for arguments that are held as `takes` says."""
+        """Return the results for arguments held as `takes` says."""
         values = self.template.copy()
         values[: len(arguments)] = arguments
         self.block.run(values, run)
@@ -159,10 +159,10 @@ class Form:
 
 
 class _Binder:
-    """Makes a form of a sequence; nothing that it makes keeps it alive.
+    """Makes a form of a sequence; the form holds no reference to it.
 
     tensors    the positions that hold tensors
-    recording  whether all of them do, in the block that is being bound
+    recording  True if every position in the block being bound holds a tensor
     """
 
     def __init__(self, sequence: Sequence, *, recording: bool, emitting: bool = False):
@@ -173,7 +173,7 @@ class _Binder:
         self.constants: dict[int, int] = {}
 
     def form(self) -> Form:
-        """The steps of the plan."""
+        """Return the form of the plan."""
         params = self.plan.params
         for i, slot in enumerate(self.slots):
             if slot.literal is not None:
@@ -185,21 +185,21 @@ class _Binder:
 
     # -- positions --------------------------------------------------------------------------------------------------
     def define(self, slots: Listed[int]) -> None:
-        """Decide how the values that these slots will get are held."""
+        """Decide whether these slots hold tensors or memory."""
         self.tensors.update(i for i in slots if self.recording or self.slots[i].shown)
 
     def holds(self, position: int) -> bool:
         return position in self.tensors
 
     def as_tensors(self, slots: Listed[int]) -> tuple[int, ...]:
-        """Positions that hold tensors: those of slots that do, and of constants as tensors."""
+        """Return the positions of values as tensors; a constant is given one that holds a tensor."""
         return tuple(self.constant(i, tensor=True) if self.is_constant(i) else i for i in slots)
 
     def as_they_are(self, slots: Listed[int]) -> tuple[int, ...]:
         return tuple(self.constant(i, tensor=self.recording) if self.is_constant(i) else i for i in slots)
 
     def fitting(self, slots: Listed[int], targets: Listed[int]) -> tuple[int, ...]:
-        """Positions of values that move to others, constants in the way that their targets are held."""
+        """Return the positions of values that are copied to `targets`; a constant is held in the same way as its target."""
         return tuple(
             self.constant(i, tensor=self.holds(target)) if self.is_constant(i) else i for i, target in zip(slots, targets, strict=True))
 
@@ -207,7 +207,7 @@ class _Binder:
         return self.slots[slot].literal is not None
 
     def constant(self, slot: int, *, tensor: bool) -> int:
-        """The position of a constant, as a tensor or as its memory."""
+        """Return the position of a constant, held as a tensor or as memory."""
         if tensor:
             self.tensors.add(slot)
             return slot
@@ -225,7 +225,7 @@ class _Binder:
 
     # -- steps ------------------------------------------------------------------------------------------------------
     def bound(self, planned: PlannedBlock, around: Node | None) -> Block:
-        """The steps of a block; `around` is the site of the node whose region it is."""
+        """Return the steps of a block; `around` is the site of the node that owns the region."""
         block = LoggingBlock() if self.recording else Block()
         for piece in planned.pieces:
             match piece:
@@ -291,7 +291,7 @@ class _Binder:
         block.add(step, node, None)
 
     def region(self, piece: Control, blocks: tuple[Block, ...], results: range) -> Step:
-        """The step of control flow."""
+        """Return the step of a control-flow node."""
         step = control_step(piece, blocks, results, self)
         if step is None:
             raise InternalError(f"{piece.node.op.name} has no place in what is run")
@@ -299,7 +299,7 @@ class _Binder:
 
 
 def _range(slots: Listed[int]) -> range:
-    """The positions of results, which are next to each other."""
+    """Return the positions of results, which are consecutive."""
     return range(slots[0], slots[-1] + 1) if slots else range(0)
 
 
@@ -333,7 +333,7 @@ _VALUES: dict[type[Op], Callable[[Any], Callable[..., Listed[Any]]]] = {
     Push: lambda op: lambda below, top: ((below, top),),
     Pop: lambda op: lambda stack: stack,
 }
-"""By the class of an op, what it does with values."""
+"""For each class of op on values that are no tensors, the function that computes it."""
 
 
 def _moving(function: Callable[..., Listed[Any]], bound: Bound) -> Step:

@@ -1,4 +1,4 @@
-"""IR text as something to call: `load_ir` turns it into functions on tensors, run by kernels."""
+"""IR text as callable functions: `load_ir` turns it into functions on tensors, run by kernels."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = ["Loaded", "load_ir"]
 
 
 class Loaded:
-    """A module of the IR that can be called: `loaded(x, y)` runs its first function, `loaded["f"](x)` the one of that name.
+    """A callable module of the IR: `loaded(x, y)` runs its first function, `loaded["f"](x)` the function `f`.
 
     module  the IR
-    state   parameters by symbol, Tensors; `write!` sets them
+    state   Tensors, the parameters by symbol; `write!` sets them
     hosts   Python callables by symbol
     """
 
@@ -58,7 +58,7 @@ class Loaded:
         return self[next(iter(self.module.functions))](*arguments)
 
     def run(self, symbol: str, arguments: Listed[Any]) -> list[Tensor]:
-        """Return the results of a function; TypeError when the arguments are not of its parameters' types."""
+        """Return the results of a function; TypeError if the arguments do not have its parameters' types."""
         function = self.module.functions[symbol]
         types = [p.type for p in function.params]
         if len(arguments) != len(types):
@@ -77,24 +77,24 @@ class Loaded:
         if sequence is None:
             function = self.module.functions[symbol]
             if sizes:
-                # Loaded for a text with named sizes, not with the package.
+                # Imported only for a text with named sizes.
                 from adjoint.passes.specialize import specialized
 
                 function = specialized(function, sizes)
-            # Two threads may both make it: what they make is the same.
+            # Two threads may both make it: they make equal sequences.
             sequence = self._sequences[key] = Sequence(planned(function, identities=True), self._makers)
         return sequence
 
 
 class _Hosts(Interpreter):
-    """Calls Python as the interpreter does, with tensors."""
+    """Calls Python with tensors, by the interpreter's protocol."""
 
     def zeros(self, type_: TensorType) -> Tensor:
         return zeros(type_)
 
 
 def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
-    """The makers of the steps by which a module meets Python, state and its other functions."""
+    """Return the makers of steps that call Python, read and write state, or call other functions of the module."""
     hosts = _Hosts(loaded.module, hosts=loaded.hosts)
     call = _each(lambda node, given: _of_types(node, hosts.host(node, given)))
     unchanged = _each(lambda node, given: given)
@@ -123,7 +123,7 @@ def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
 
 
 def _each(function: Callable[[Node, list[Tensor]], Listed[Any]]) -> Maker:
-    """The maker of steps that give the results of a node from its operands."""
+    """Return a maker of steps that compute the results of a node from its operands."""
 
     def make(bound: Bound) -> Step:
         node, operands, results = bound.node, bound.operands, bound.results
@@ -137,7 +137,7 @@ def _each(function: Callable[[Node, list[Tensor]], Listed[Any]]) -> Maker:
 
 
 def _of_types(node: Node, made: Listed[Any]) -> list[Tensor]:
-    """What a host has returned as tensors; TypeError where they are not of the types of the node's results."""
+    """Return the result of a host as a list of tensors; TypeError if they do not have the types of the node's results."""
     types = [value.type for value in node.results]
     tensors = [x if isinstance(x, Tensor) else as_tensor(x, getattr(t, "dtype", None)) for x, t in zip(made, types, strict=False)]
     if len(made) != len(types) or any(x.type is not t for x, t in zip(tensors, types, strict=True)):
@@ -149,10 +149,10 @@ def _of_types(node: Node, made: Listed[Any]) -> list[Tensor]:
 def load_ir(
     source: str | Path, *, hosts: Mapping[str, Callable[..., Any]] | None = None, state: Mapping[str, Any] | None = None
 ) -> Loaded:
-    """IR text, or the path of a file of it, as something to call.
+    """Return IR text, or a file of it given by its path, as callable functions.
 
-    hosts  Python callables by symbol, as the interpreter calls them
-    state  first values of the module's parameters by symbol; zeros where none is given
+    hosts  Python callables by symbol, with the signatures that the interpreter uses
+    state  initial values of the module's parameters by symbol; zeros by default
 
     Gradients that the text takes inside of functions, `gradient` and `record` nodes, are expanded by the pass `differentiate`.
 
@@ -163,7 +163,7 @@ def load_ir(
     module = parse_module(text, str(path) if path is not None else "<text>")
     verify_module(module)
     if any(isinstance(node.op, Differentiated) for function in module.functions.values() for node in walk(function.body)):
-        # Loaded for a text that takes gradients, not with the package.
+        # Imported only for a text that takes gradients.
         from adjoint.passes.differentiate import Differentiate
 
         module = Differentiate().on_module(module)

@@ -1,13 +1,13 @@
-"""The tape that records what runs, the adjoints made of it, and the functions that take gradients.
+"""The tape that records ops, the adjoints built from it, and the functions that take gradients.
 
-    argument_copy    arguments whose containers the function may change
-    trie             all paths that were recorded, and the adjoints made of them
-    assembly         from a path to IR
-    tape             what one thread records while a gradient is taken
-    adjoints         adjoints, bound to plans and run
+    argument_copy    copies of arguments, and writing changes back to the caller's containers
+    trie             all recorded paths, and the adjoints built from them
+    assembly         turns a path into IR
+    tape             the recording of one thread while a gradient is taken
+    adjoints         builds, binds and runs adjoints
     grad             `grad`, `value_and_grad`, `GradOperation`
     products         `vjp` and `jvp`
-    no_grad          `_no_grad`: what is constant for every gradient
-    custom_function  `_Function`: a forward and a backward pass of the user's own
-    trace            a function, run once on examples, as a module
+    no_grad          `_no_grad`: switches gradients off
+    custom_function  `_Function`: a function with its own forward and backward pass
+    trace            traces a function on example inputs into a module of the IR
 """

@@ -1,7 +1,7 @@
 """Programs: the adjoint of a path, ready to run.
 
-A program is made once, when the tape first ends at a step of the trie, and kept there.  It runs as a sequence: on memory, where a hook
-or a bprop is given tensors made for it; inside another gradient on tensors, so that the adjoint is recorded in its turn.
+A program is built once, when the tape first ends at a step of the trie, and cached there.  It runs as a sequence: on memory, with new
+tensors for each hook or bprop; inside another gradient on tensors, so that the adjoint itself is recorded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from adjoint.runtime.tensor.tensor import Tensor, wrap
 __all__ = ["Program", "program_for"]
 
 _PROGRAM, _NODE = 2000, 900
-"""Bytes of a program, and of each of its nodes with its step and plan."""
+"""Estimated bytes of a program, and of each of its nodes with its step and plan."""
 
 
 class Program:
@@ -38,9 +38,8 @@ class Program:
 
     function  the adjoint as IR: residuals, then cotangents -> gradients
     sources   slots of the residuals, in the order of the parameters
-    hosts     by symbol the position among the hosts of a tape's run
-    missing   for each wanted leaf, whether it has no cotangent (its gradient is zeros)
-    nbytes    bytes that it takes, bound
+    hosts     for each symbol, the position among the hosts of a tape
+    missing   for each wanted leaf, True if it has no cotangent (its gradient is zeros)
     """
 
     def __init__(self, function: Function, sources: Listed[int], hosts: dict[str, int], missing: tuple[bool, ...]):
@@ -49,19 +48,19 @@ class Program:
         self._sequence: Sequence | None = None
 
     def _bound(self) -> Sequence:
-        # Two threads may both bind it: what they make is the same.
+        # Two threads may both bind it: they make equal sequences.
         self._sequence = Sequence(planned(self.function, identities=False), _makers(self.hosts), sited=False)
         return self._sequence
 
     def run(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
-        """The gradients of the leaves that have one; nothing is being recorded meanwhile, so that hooks are free."""
+        """Return the gradients of the leaves that have one.  Recording is off meanwhile, so that hooks may compute anything."""
         values = tape.values
         memories = [values[slot].memory for slot in self.sources]
         memories += [x.memory for x in cotangents]
         return (self._sequence or self._bound()).quiet.run(memories, Run(None, tape.hosts))
 
     def run_recorded(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
-        """The same, every op recorded on the tape of the gradient around, or made a node of the graph that is being made."""
+        """Return the same gradients, with every op recorded on the enclosing gradient's tape or added to the graph that is being made."""
         values, around = tape.values, state.tracer
         assert around is not None
         sequence, given = self._sequence or self._bound(), [*[values[slot] for slot in self.sources], *cotangents]
@@ -74,7 +73,7 @@ class Program:
             around.adjoint_of = None
 
     def gradients(self, tape: Tape, wanted: Listed[int], cotangents: Listed[Tensor], *, recorded: bool) -> list[Tensor]:
-        """One for each of the wanted slots, zeros where nothing flows."""
+        """Return a gradient for each of the wanted slots, zeros where nothing flows."""
         found = self.run_recorded(tape, cotangents) if recorded else self.run(tape, cotangents)
         if not any(self.missing):
             return found
@@ -84,7 +83,7 @@ class Program:
 
 # -- hosts -----------------------------------------------------------------------------------------------------------------
 def _makers(hosts: dict[str, int]) -> dict[type[Op], Maker]:
-    """The makers of an adjoint's host calls: what they call is looked up among the run's hosts each time."""
+    """Return the makers of an adjoint's host calls, which look their function up among the run's hosts each time."""
     make = functools.partial(_step, hosts)
     return {Callback: make, CellCallback: make, Pullback: make}
 
@@ -96,7 +95,7 @@ def _step(hosts: dict[str, int], bound: Bound) -> Step:
         call = _host(node, position)
 
         def recorded(values: list[Any], run: Run) -> None:
-            # What the hook computes is recorded where it is written.
+            # Ops inside the hook are recorded with their own lines.
             tape = run.tape
             assert tape is not None
             instruction, tape.adjoint_of = tape.adjoint_of, None
@@ -117,7 +116,7 @@ def _step(hosts: dict[str, int], bound: Bound) -> Step:
 
 
 def _after_cell(bound: Bound, position: int) -> Step:
-    """The backward hooks of a cell where no entry is missing, the shortest way: hooks that change nothing move no tensors."""
+    """Return the step of a cell's backward hooks if no entry is missing.  Fast path: hooks that change nothing copy no tensors."""
     node, operands, results = bound.node, bound.operands, bound.results
     assert isinstance(node.op, CellCallback)
     types, call, loc, count = [tensor_type(x) for x in node.operands], _host(node, position), node.loc, len(node.op.inputs)
@@ -146,7 +145,7 @@ def _after_cell(bound: Bound, position: int) -> Step:
 
 
 def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Tensor]]:
-    """The Python that a host op runs: looked up among the run's hosts each time."""
+    """Return the function of a host op, which looks its Python callable up among the run's hosts each time."""
     op, loc = node.op, node.loc
     match op:
         case Callback(kind="tensor"):
@@ -169,7 +168,7 @@ def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Ten
             def after(given: list[Tensor], run: Run) -> Listed[Tensor]:
                 call = run.hosts[position]
                 if every and len(call.inputs) == count and len(call.outputs) == len(outputs) and call.shown is None:
-                    # The common case.
+                    # Fast path.
                     grad_input, grad_output = tuple(given[:count]), tuple(given[count:])
                     return firing.fire_backward(call.cell, grad_input, grad_output, loc, call.latest)
                 grad_input = _spread(_spread(given[:count], inputs), call.inputs)
@@ -191,7 +190,7 @@ def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Ten
 
 
 def _spread(given: Listed[Any], present: Listed[bool]) -> tuple[Any, ...]:
-    """The entries in their places, None where there is none."""
+    """Return the entries at their positions, with None for the absent ones."""
     left = iter(given)
     return tuple(next(left) if here else None for here in present)
 
@@ -201,7 +200,7 @@ def _present(entries: Iterable[Tensor | None]) -> list[Tensor]:
 
 
 def program_for(tape: Tape, start: TapeStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
-    """The adjoint of what was recorded since `start`: gradients of `outputs` with respect to the slots `wanted`."""
+    """Return the adjoint of the path since `start`: gradients of `outputs` with respect to the slots `wanted`."""
     key = (start, outputs, wanted)
     program = tape.at.programs.get(key)
     if program is None:
@@ -213,13 +212,13 @@ def program_for(tape: Tape, start: TapeStep, outputs: tuple[int, ...], wanted: t
 
 
 def _built(tape: Tape, start: TapeStep, assembled: Assembled, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
-    # Loaded with the first gradient, not with the package.
+    # Imported with the first gradient, not with the package.
     from adjoint.passes.autodiff import pullback
 
     def value(slot: int) -> Any:
         found = assembled.values.get(slot)
         if found is None:
-            # Nothing on the path uses it: it has no cotangent.
+            # Unused on the path: it has no cotangent.
             found = assembled.values[slot] = Value(tape.values[slot].type, "x")
             assembled.slots[found] = slot
         return found
@@ -232,6 +231,6 @@ def _built(tape: Tape, start: TapeStep, assembled: Assembled, outputs: tuple[int
 
 
 def gradients(tape: Tape, start: TapeStep, outputs: Listed[int], wanted: Listed[int], cotangents: Listed[Tensor]) -> list[Tensor]:
-    """Gradients of the wanted slots, zeros where nothing flows; recorded when another gradient is around."""
+    """Return gradients of the wanted slots, zeros where nothing flows; recorded if inside another gradient."""
     program = program_for(tape, start, tuple(outputs), tuple(wanted))
     return program.gradients(tape, wanted, cotangents, recorded=tape.depth > 1)

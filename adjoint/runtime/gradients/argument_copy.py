@@ -1,4 +1,4 @@
-"""Arguments with other tensors in them: a function that changes the lists and dicts it is given changes those of its caller."""
+"""Copies of arguments with other tensors in them, and writing back what a function changes in their lists and dicts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["ArgumentCopy"]
 
 
 class ArgumentCopy:
-    """A copy of an argument with `change(leaf)` in the place of each leaf.
+    """A copy of an argument with each leaf replaced by `change(leaf)`.
 
     value  the copy
-    given  the argument as it was given, whoever changes it later
+    given  the argument as it was at the call, unaffected by later changes
 
-    ValueError when the argument contains itself.
+    ValueError if the argument contains itself.
     """
 
     __slots__ = ("_containers", "given", "value")
 
     def __init__(self, argument: Any, change: Callable[[Any], Any]):
         self._containers: list[_Container] = []
-        """Those of the argument, each behind those that it holds."""
+        """The argument's containers, inner ones before outer ones."""
         if not issubclass(type(argument), CONTAINERS):
             self.value, self.given = change(argument), argument
             return
@@ -62,14 +62,14 @@ class ArgumentCopy:
 
     @property
     def is_changed(self) -> bool:
-        """True if one of the lists, dicts or deques holds something else than it was made with."""
+        """True if a list, dict or deque has changed since it was copied."""
         for container in self._containers:  # noqa: SIM110 - a generator costs more than what it looks at
             if container.is_changed:
                 return True
         return False
 
     def write_back(self) -> None:
-        """Make the changes of the copy in the argument, with what was copied in the place of its copies, however deep they are."""
+        """Apply the copy's changes to the argument, with copies replaced by their originals at any depth."""
         if not self.is_changed:
             return
         changed = [container for container in self._containers if container.is_changed]
@@ -82,7 +82,7 @@ class ArgumentCopy:
 
 
 class _Container:
-    """A container of an argument, its copy, and what each of them was made with."""
+    """A container of an argument, its copy, and the initial contents of both."""
 
     __slots__ = ("copy", "names", "new", "original", "parts")
 
@@ -103,7 +103,7 @@ class _Container:
 
 
 class _Originals:
-    """What was copied, by the id of its copy."""
+    """The originals by the ids of their copies."""
 
     def __init__(self) -> None:
         self.known: dict[int, Any] = {}
@@ -114,8 +114,8 @@ class _Originals:
     def of(self, part: Any) -> Any:
         """Return the original of a copy.
 
-        A container that the function has made holds originals in the place of copies too: a list, dict or deque is changed, of a
-        tuple there is another one.
+        In a container that the function has made, copies are replaced too: a list, dict or deque is changed in place, a tuple is
+        made anew.
         """
         if id(part) in self.known:
             return self.known[id(part)]
@@ -132,7 +132,7 @@ class _Originals:
 
 
 def _fill(container: list[Any] | dict[Any, Any] | deque[Any], names: Any, parts: list[Any]) -> None:
-    """Let a list, dict or deque hold `parts`, a dict under the keys that `names` has."""
+    """Replace the contents of a list, dict or deque by `parts`; `names` are the keys of a dict."""
     keys = list(names)
     container.clear()
     if isinstance(container, dict):

@@ -1,4 +1,4 @@
-"""From what the tape recorded to IR: a flat path of steps becomes nodes, its cells become nested regions."""
+"""Turn a recorded path into IR: the flat path of steps becomes nodes, its cells become nested regions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from adjoint.runtime.process.location import receiver
 __all__ = ["Assembled", "Assembler", "Outside"]
 
 Outside = Callable[[int], "Atom | None"]
-"""What stands for a slot whose value comes from outside of what was recorded; None: a value of its own."""
+"""Return the atom for a slot whose value is defined outside of the recording; None: it gets a free value."""
 
 
 class Assembled:
     """A path of the trie as IR.
 
     nodes   the region's nodes
-    values  slot -> the value that stands for it at the top level of the region
-    slots   value -> slot, for every value of the region and every free one
-    hosts   symbol -> position among the run's hosts
+    values  slot -> its value at the top level of the region
+    slots   value -> slot, for every value of the region and every free value
+    hosts   symbol -> position among the tape's hosts
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Assembled:
 
 
 class _Open:
-    """A cell that has been entered and not left, while its region is being built."""
+    """A cell that is entered and not yet left, while its region is being built."""
 
     def __init__(self, step: Step | None, index: int):
         self.step, self.index = step, index
@@ -50,8 +50,8 @@ class _Open:
 class Assembler:
     """Builds nested `cell` regions from the flat path.
 
-    A value made inside a cell and used outside of it (by a nested tuple it returned, by a list that kept it, by the
-    adjoint of an inner gradient) leaves through a further result of the `cell`.
+    A value made inside a cell may be used outside of it: in a nested tuple that the cell returned, in a list that kept it, or
+    in the adjoint of an inner gradient.  It leaves through an extra result of the `cell`.
     """
 
     def __init__(self, type_of: Callable[[int], TensorType], steps: list[Step], wanted: Sequence[int], outside: Outside | None):
@@ -63,7 +63,7 @@ class Assembler:
         self.open: list[_Open] = [_Open(None, -1)]
 
     def _escapes(self) -> dict[int, list[int]]:
-        """For each cell (by the index of its enter step) the slots that leave it besides its results."""
+        """Return, by the index of each cell's enter step, the slots that leave the cell in addition to its results."""
         home: dict[int, tuple[int, ...]] = {}
         nest: tuple[int, ...] = ()
         found: dict[int, dict[int, None]] = {}
@@ -98,7 +98,7 @@ class Assembler:
         return {cell: list(slots) for cell, slots in found.items()}
 
     def value(self, slot: int) -> Atom:
-        """The value of a slot, as seen from where we are; from outside when the path does not define it."""
+        """Return the value of a slot at the current position; from `outside` if the path does not define it."""
         for level in reversed(self.open):
             value = level.values.get(slot)
             if value is not None:
@@ -122,7 +122,7 @@ class Assembler:
         return hint if not count else f"{hint}.{count}"
 
     def _symbol(self, title: str, host: int) -> str:
-        # Where a function stands says its host; its symbol is its name.
+        # The host has the function's location; its symbol is its name.
         symbol = self._name(symbol_like(title.partition(" at ")[0], "hook"))
         self.made.hosts[symbol] = host
         return symbol
@@ -137,8 +137,8 @@ class Assembler:
         for index, step in enumerate(self.steps):
             getattr(self, "_" + step.kind)(index, step)
         while len(self.open) > 1:
-            # A gradient that ends inside a cell it did not begin in cannot happen; one that was left by an
-            # exception has no `exit`: what it made stays visible through its escapes.
+            # A gradient never ends inside a cell in which it did not begin.  A cell left by an exception has no `exit`: its
+            # values stay visible through its escapes.
             self._close(self.open[-1], (), ())
         top = self.open[0]
         self.made.nodes = top.builder.nodes
@@ -209,11 +209,11 @@ class Assembler:
 
 
 def _base(atom: Atom) -> str:
-    """The base of a value's name, without its version."""
+    """Return the base of a value's name, without its version."""
     return atom.hint.split(".")[0] if isinstance(atom, Value) else "x"
 
 
 def _last_part(title: str) -> str:
-    """The last name of a cell's title, to call its result by; `y` where that is a number."""
+    """Return the last part of a cell's title, as a name for its result; `y` if that is a number."""
     last = title.rpartition(".")[2]
     return last.lower() if last.isidentifier() else "y"

@@ -1,4 +1,4 @@
-"""`_Function`: a function with a forward and a backward pass of the user's own.
+"""`_Function`: a function with its own forward and backward pass.
 
     class Clipped(_Function):
         @staticmethod
@@ -13,8 +13,8 @@
 
     y = Clipped.apply(x)
 
-To the tape and to graphs it is a cell with a `bprop`: construct runs `forward` inside of `_no_grad`, and returns what the context keeps
-beside the result, so that `bprop` is given both.
+The tape and graphs see a cell with a `bprop`: construct runs `forward` inside `_no_grad` and returns the contents of the context along
+with the result, so that `bprop` gets both.
 """
 
 from __future__ import annotations
@@ -38,24 +38,25 @@ __all__ = ["Function"]
 
 
 class Function:
-    """The base of functions with a backward pass of their own: subclass it, and call `apply`.
+    """The base of functions with their own backward pass: subclass it, and call `apply`.
 
-    forward(ctx, *args)          what it computes, inside of `_no_grad`: a Tensor, or a tuple of Tensors and other things.  Hooks in it
-                                 are silent
-    backward(ctx, *gradients)    a gradient for each argument of forward: a Tensor, or None for zeros and for what is no Tensor; one alone
-                                 needs no tuple.  It is given a gradient for each entry of the result, None for what is no Tensor
+    forward(ctx, *args)          compute the result, inside `_no_grad`: a Tensor, or a tuple of Tensors and other values.  Hooks in it
+                                 do not run
+    backward(ctx, *gradients)    return a gradient for each argument of forward: a Tensor, or None for zeros and for an argument that
+                                 is no Tensor; a single gradient needs no tuple.  `gradients` has an entry for each entry of the
+                                 result, None for what is no Tensor
     setup_context(ctx, inputs, output)
-                                 if it is there, forward is called without `ctx`, and this behind it with what forward was given and
-                                 returned
+                                 optional: if defined, forward is called without `ctx`, and setup_context after it with the inputs and
+                                 the output of forward
 
-    `ctx` is an object of the class, one for each call: its attributes are there in `backward`.  Gradients flow to the Tensors that are
-    arguments, not to what forward reads otherwise.  In second order `backward` is differentiated, through what was saved too.
+    `ctx` is an instance of the class, a new one for each call; `backward` sees its attributes.  Gradients flow to the Tensors among the
+    arguments, not to other tensors that forward reads.  A second-order gradient differentiates `backward`, and saved tensors too.
     """
 
     saved_tensors: tuple[Tensor | None, ...] = ()
-    """What `save_for_backward` was given."""
+    """The tensors given to `save_for_backward`."""
     needs_input_grad: tuple[bool, ...] = ()
-    """For each argument, whether its gradient may be asked for."""
+    """For each argument, True if its gradient may be needed."""
     dirty_tensors: tuple[Tensor, ...] = ()
     non_differentiable: tuple[Tensor, ...] = ()
     materialize_grads: bool = True
@@ -73,40 +74,40 @@ class Function:
         raise NotImplementedError("setup_context is not implemented.")
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `backward`, which finds them in `saved_tensors`; RuntimeError for what is neither a Tensor nor None."""
+        """Save tensors for `backward`, which reads them from `saved_tensors`; RuntimeError unless each is a Tensor or None."""
         if not all(x is None or isinstance(x, Tensor) for x in tensors):
             raise RuntimeError("Please check your custom function, that save_for_backward() only support None and tensor, "
                                "but got other type!")
         self._keep("saved_tensors", tensors)
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Say which arguments `forward` writes in place; it returns them.  RuntimeError for what is no Tensor."""
+        """Declare the arguments that `forward` writes in place and returns.  RuntimeError for an argument that is no Tensor."""
         for x in args:
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"element of dirty_tensors should be a tensor, but get a {type(x).__name__}")
         self._keep("dirty_tensors", args)
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Say which results are constant for every gradient."""
+        """Declare the results that are constant for every gradient."""
         self._keep("non_differentiable", args)
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Say whether `backward` is given zeros, as it is by default, or None for a result to which no gradient flows."""
+        """Choose zeros (the default) or None for results without a gradient in the call of `backward`."""
         self._keep("materialize_grads", value)
 
     def _keep(self, name: str, value: Any) -> None:
         graph = emitter()
         if graph is not None:
-            graph.keep_attribute(self, name, value)  # a branch that a tensor decides keeps its own
+            graph.keep_attribute(self, name, value)  # each branch on a tensor's value keeps its own
         else:
             setattr(self, name, value)
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return what `forward` computes of the arguments; gradients of it are what `backward` makes of them.
+        """Return the result of `forward` for the arguments; `backward` computes its gradients.
 
-        TypeError for arguments by name, but where `setup_context` is there; for a result that holds tensors elsewhere than at its top
-        level; RuntimeError for an argument that is written in place and not marked.
+        TypeError for keyword arguments, unless `setup_context` is defined, and for a result with tensors below its top level.
+        RuntimeError for an argument that is written in place and not marked.
         """
         if cls.setup_context is not Function.setup_context:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
@@ -136,7 +137,7 @@ class Function:
 
 
 Function.__name__ = Function.__qualname__ = "_Function"
-"""What MindSpore calls it."""
+"""MindSpore's name for it."""
 
 
 class CustomFunction(Cell):
@@ -150,7 +151,7 @@ class CustomFunction(Cell):
         self.title = function.__name__
 
     def construct(self, needs: tuple[bool, ...], *args: Any) -> tuple[Any, dict[str, Any]]:
-        """Return what `forward` returns, and what the context keeps."""
+        """Return the result of `forward`, and the contents of the context."""
         context = self.function()
         graph = emitter()
         if graph is not None:
@@ -158,7 +159,7 @@ class CustomFunction(Cell):
             graph.read_attribute(self.function, "forward")
             graph.read_attribute(self.function, "setup_context")
         context.needs_input_grad = needs
-        # Names of their own: what forward writes in place is not the argument of the caller, which is written behind if it is marked.
+        # New tensors: forward does not write the caller's argument in place; a marked one is written afterwards.
         own = [copy.copy(x) if isinstance(x, Tensor) else x for x in args]
         before = list(map(_numbers, own))
         with no_grad():
@@ -173,7 +174,7 @@ class CustomFunction(Cell):
         kept = {**vars(context), "materialize_grads": context.materialize_grads,
                 "dirty_tensors": self._dirty(context, own, written, entries),
                 "non_differentiable": tuple([i for i, x in enumerate(entries) if any(x is y for y in context.non_differentiable)])}
-        # What is an argument or a result is kept as that: in second order a gradient flows to it.
+        # A saved argument or result is kept as a reference to it, so that a second-order gradient flows to it.
         arguments = {id(x): i for i, x in enumerate(own) if isinstance(x, Tensor) and i not in written}
         places = {id(x): _Place("result", i) for i, x in enumerate(entries) if isinstance(x, Tensor)}
         places |= {i: _Place("argument", place) for i, place in arguments.items()}
@@ -188,7 +189,7 @@ class CustomFunction(Cell):
 
     def _dirty(self, context: Function, own: Sequence[Any], written: Sequence[int],
                entries: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
-        """Return which arguments are written in place, each with the number of the result that it is."""
+        """Return the arguments that are written in place, each with the index of the result that returns it."""
         pairs: list[tuple[int, int]] = []
         for x in context.dirty_tensors:
             places = [i for i, result in enumerate(entries) if result is x]
@@ -202,7 +203,7 @@ class CustomFunction(Cell):
         return tuple(pairs)
 
     def bprop(self, needs: tuple[bool, ...], *rest: Any) -> tuple[Any, ...]:
-        """Return what `backward` makes of the gradients of the results: None for `needs`, then a gradient for each argument."""
+        """Return the gradients that `backward` computes: None for `needs`, then one for each argument."""
         args, (output, kept), (gradients, _) = rest[:-2], rest[-2], rest[-1]
         context, single = self.function(), not isinstance(output, tuple)
         by_kind = {"argument": args, "result": (output,) if single else output}
@@ -225,14 +226,14 @@ class CustomFunction(Cell):
 
 @dataclass(frozen=True)
 class _Place:
-    """Stands in what a context keeps for an argument or a result of the call."""
+    """Placeholder, in the contents of a context, for an argument or a result of the call."""
 
     kind: str
     index: int
 
 
 def _cell_of(function: type[Function]) -> CustomFunction:
-    """Return the cell that stands for a function: one for each class."""
+    """Return the cell of a function: one for each class."""
     cell = function.__dict__.get("_cell")
     if cell is None:
         cell = function._cell = CustomFunction(function)  # pyright: ignore[reportAttributeAccessIssue] - the class's own
@@ -244,7 +245,7 @@ def _is_recorded(tape: Any, x: Any) -> bool:
 
 
 def _numbers(x: Any) -> Any:
-    """Return what is another object after a write: the memory, or the value in a graph; None for what is no Tensor."""
+    """Return the object that a write replaces: the memory, or the value in a graph; None if `x` is no Tensor."""
     return getattr(x, "atom", None) or x.memory if isinstance(x, Tensor) else None
 
 

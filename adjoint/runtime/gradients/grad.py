@@ -1,4 +1,4 @@
-"""Gradients as users take them: `grad`, `value_and_grad`, `GradOperation`, `get_grad`.
+"""Gradient functions of the public API: `grad`, `value_and_grad`, `GradOperation`, `get_grad`.
 
 All of them run the function once on the tape, close the region it recorded, and run its adjoint (see `tape`,
 `program`).  What a result is differentiated with respect to are its *leaves*: arguments by position, and parameters.
@@ -39,7 +39,7 @@ def _check_function(name: str, fn: Any) -> None:
 
 
 def function_identity(fn: Any) -> Any:
-    """What tells one differentiated function from another: its code, or a Cell's class."""
+    """Return the key that identifies a differentiated function: its code, or a Cell's class."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     if isinstance(fn, Cell):
@@ -51,17 +51,17 @@ def function_identity(fn: Any) -> Any:
 
 
 class _Leaf:
-    """One argument that is differentiated: the argument with its tensors replaced, and their slots in its structure."""
+    """An argument to differentiate by: the argument with its tensors replaced, and their slots in its structure."""
 
     def __init__(self, tape: Tape, value: Any):
         self.slots: list[int] = []
         self.copy: ArgumentCopy | None = None
         self.given = value
         self.flat = type(value) if type(value) in (tuple, list) and are_tensors(value) else None
-        """The class of an argument that is a plain tuple or list of tensors."""
+        """The class of the argument if it is a flat tuple or list of tensors."""
         if isinstance(value, Tensor):
             self.value = self._named(tape, value)
-        elif self.flat is tuple:  # nothing that can change
+        elif self.flat is tuple:  # immutable
             self.value = tuple([self._named(tape, x) for x in value])
         else:
             self.copy = ArgumentCopy(value, lambda leaf: self._named(tape, leaf) if isinstance(leaf, Tensor) else leaf)
@@ -89,11 +89,11 @@ def differentiate(
     has_aux: bool = False,
     sens_of: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, list[Any], list[Tensor]]:
-    """Run `fn` and its adjoint: its result, the gradients of the arguments at `positions`, those of the weights.
+    """Run `fn` and its adjoint; return its result, the gradients of the arguments at `positions`, and those of the weights.
 
-    positions  in the order of the call: arguments given by keyword stand behind the others
+    positions  in the order of the call: keyword arguments come after positional ones
     sens       cotangents of the results, in their structure; None: ones
-    sens_of    makes them from the result instead
+    sens_of    computes them from the result instead
     """
     check_gradients()
     if state.tracer is not None and state.tracer.emits is True:
@@ -121,7 +121,7 @@ def differentiate(
 
 
 class Recorded:
-    """A function that has run on the tape, its adjoint still to come.
+    """A function that has run on the tape, before its adjoint runs.
 
     start   where its steps begin
     result  what it returned
@@ -139,7 +139,7 @@ class Recorded:
         self.result: Any = None
 
     def structured(self, found: dict[int, Tensor]) -> tuple[list[Any], list[Tensor]]:
-        """The gradients by slot as those of the arguments, each in its structure, and those of the weights."""
+        """Return the gradients of the arguments, each in its structure, and those of the weights, from gradients by slot."""
         by_position = [leaf.structured(found) for leaf in self.leaves]
         by_weight = [found[s] if s is not None else zeros(p.type) for s, p in zip(self.watched, self.weights, strict=True)]
         return by_position, by_weight
@@ -148,9 +148,9 @@ class Recorded:
 def recorded(
     tape: Tape, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter]
 ) -> Recorded:
-    """Run `fn` on the tape, which is the thread's, one gradient deeper than before; the arguments at `positions` are leaves.
+    """Run `fn` on this thread's tape, nested one gradient deeper; the arguments at `positions` are leaves.
 
-    Arguments given by keyword have the positions behind the others.
+    Positions of keyword arguments come after those of positional ones.
     """
     given = [*args, *kwargs.values()] if kwargs else list(args)
     run = Recorded(weights)
@@ -175,7 +175,7 @@ def recorded(
 
 
 def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
-    """The tensors of a result that are differentiated; ValueError when `has_aux` asks for more, TypeError when there are none."""
+    """Return the tensors of a result to differentiate; ValueError if `has_aux` needs more values, TypeError if there are no tensors."""
     if has_aux:
         if not isinstance(result, tuple) or len(result) < 2:
             raise ValueError("When 'has_aux' is True, the function must return a tuple of at least two values: what is "
@@ -189,9 +189,9 @@ def differentiated(result: Any, has_aux: bool) -> list[Tensor]:
 
 
 def checked_sens(result: Any, has_aux: bool, sens: Any) -> list[Tensor]:
-    """The sensitivities of what is differentiated of a result, each brought to its output's dtype and shape; dicts by their keys.
+    """Return the sensitivities of the differentiated outputs, each with its output's dtype and shape; dicts are matched by key.
 
-    TypeError for what is no tensor, ValueError for another number of them, for a key that the result has not, and for a shape
+    TypeError if one is no tensor, ValueError for another number of them, for a key that the result does not have, and for a shape
     that does not broadcast.
     """
     tensors = differentiated(result, has_aux)
@@ -208,7 +208,7 @@ def checked_sens(result: Any, has_aux: bool, sens: Any) -> list[Tensor]:
 
 
 def _like(x: Tensor, sens: Tensor) -> Tensor:
-    """A sensitivity in the dtype and the shape of its output."""
+    """Return a sensitivity in the dtype and the shape of its output."""
     brought = sens.astype(x.dtype, copy=False)
     try:
         return brought if brought.shape == x.shape else apply(made(Broadcast, x.type), brought)
@@ -217,7 +217,7 @@ def _like(x: Tensor, sens: Tensor) -> Tensor:
 
 
 def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[int], list[Tensor]]:
-    """Slots of the results that depend on a leaf, and their cotangents."""
+    """Return the slots of the results that depend on a leaf, and their cotangents."""
     tensors = differentiated(result, has_aux)
     given = [None] * len(tensors) if sens is None else checked_sens(result, has_aux, sens)
     slots: list[int] = []
@@ -227,18 +227,18 @@ def _outputs(tape: Tape, result: Any, sens: Any, has_aux: bool) -> tuple[list[in
         if slot is None or x.dtype is BOOL:
             continue
         slots.append(slot)
-        # A tensor of its own each: the tape tells values apart by object.
+        # A new tensor each: the tape identifies values by object.
         cotangents.append(ones(x) if s is None else wrap(s.type, s.memory) if tape.depth == 1 else s)
     return slots, cotangents
 
 
 def ones(x: Tensor) -> Tensor:
-    """Ones of the type of `x`."""
+    """Return ones of the type of `x`."""
     return full(constant(1, x.dtype), x.type)
 
 
 def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
-    """The weights as a tuple, none for None, and whether one alone was given."""
+    """Return the weights as a tuple, empty for None, and True if a single one was given."""
     if weights is None:
         return (), False
     if isinstance(weights, Parameter):
@@ -250,7 +250,7 @@ def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
 
 
 def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
-    """Argument positions that are differentiated, checked against the call."""
+    """Return the argument positions to differentiate by, checked against the call."""
     places = (grad_position,) if isinstance(grad_position, int) else grad_position
     given = (*args, *kwargs.values()) if kwargs else args
     for place in places:
@@ -295,7 +295,7 @@ def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **f
 
 
 def _without_sens(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-    """The arguments of a function and the cotangent that was given with them: as `sens`, or as the last by position."""
+    """Split the arguments of a call from the cotangent in them, which is `sens` or the last positional argument."""
     if "sens" in kwargs:
         return args, {k: v for k, v in kwargs.items() if k != "sens"}, kwargs["sens"]
     if not args:
@@ -338,21 +338,22 @@ def grad(
     fn: Callable[..., Any], grad_position: int | tuple[int, ...] | None = 0, weights: Any = None, has_aux: bool = False,
     return_ids: bool = False, sens_param: bool = False,
 ) -> Callable[..., Any]:
-    """The function that computes the gradient of `fn`.
+    """Return the function that computes the gradient of `fn`.
 
     fn             a function or Cell
-    grad_position  which arguments: one gives its gradient, alone in a tuple too, several a tuple of gradients; None: of the weights
-                   only; arguments that are given by keyword stand behind the others, in the order of the call
+    grad_position  the arguments: an int, or a tuple of one, for a single gradient; several for a tuple of gradients; None for the
+                   weights only.  Keyword arguments are counted after positional ones, in the order of the call
     weights        a Parameter (one gradient), or several (a tuple of gradients)
-    has_aux        `fn` returns (what is differentiated, aux ...); the gradient function returns (gradient, (aux ...))
-    return_ids     each gradient comes as (position or parameter name, gradient)
-    sens_param     the gradient function takes the cotangent of what is differentiated as its last argument, or as `sens=`; it comes to
-                   the dtype and the shape of that
+    has_aux        `fn` returns (output to differentiate, aux ...); the gradient function returns (gradient, (aux ...))
+    return_ids     each gradient is returned as (position or parameter name, gradient)
+    sens_param     the gradient function takes the cotangent of the output as its last argument, or as `sens=`; it is converted to
+                   the dtype and the shape of the output
 
-    An argument that is a tuple, list or dict, nested in any way, has a gradient of the same structure: 0 in the place of a number, None
-    in that of anything else that is no tensor.
+    The gradient of a tuple, list or dict, nested in any way, has the same structure: 0 for a number, None for anything else that is
+    no tensor.
 
-    With both, the result is (gradients of arguments, gradients of weights).  TypeError or ValueError for bad arguments.
+    With both arguments and weights the result is (gradients of arguments, gradients of weights).  TypeError or ValueError for bad
+    arguments.
     """
     return _gradient_function("grad", fn, grad_position, weights, has_aux, return_ids, sens_param, with_value=False)
 
@@ -361,7 +362,7 @@ def value_and_grad(
     fn: Callable[..., Any], grad_position: int | tuple[int, ...] | None = 0, weights: Any = None, has_aux: bool = False,
     return_ids: bool = False, sens_param: bool = False,
 ) -> Callable[..., Any]:
-    """The function that computes the result of `fn` and its gradient: (result, gradient); arguments as for `grad`."""
+    """Return the function that computes the result of `fn` and its gradient, (result, gradient); arguments as for `grad`."""
     return _gradient_function("value_and_grad", fn, grad_position, weights, has_aux, return_ids, sens_param, with_value=True)
 
 
@@ -383,7 +384,7 @@ class GradOperation:
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
-        """The gradient function of `fn`; `weights` are needed with `get_by_list`, by default a Cell's trainable ones."""
+        """Return the gradient function of `fn`; `get_by_list` needs `weights`, by default a Cell's trainable ones."""
         _check_function("GradOperation", fn)
         if self.get_by_list and weights is None and isinstance(fn, Cell):
             weights = ParameterTuple(fn.trainable_params())
@@ -417,9 +418,9 @@ class GradOperation:
 
 
 def get_grad(gradients: Any, identifier: int | Tensor) -> Tensor:
-    """The gradient of one argument or parameter, out of what `grad(..., return_ids=True)` returned.
+    """Return the gradient of one argument or parameter from the result of `grad(..., return_ids=True)`.
 
-    identifier  a position, or a Parameter.  RuntimeError when it is not there, TypeError when it is neither.
+    identifier  a position, or a Parameter.  RuntimeError if it is not among the gradients, TypeError if it is neither.
     """
     if isinstance(identifier, Parameter):
         wanted: Any = identifier.name

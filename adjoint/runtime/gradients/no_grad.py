@@ -1,11 +1,11 @@
-"""`_no_grad`: what is computed inside is constant for every gradient.
+"""`_no_grad`: results computed inside are constant for every gradient.
 
     with _no_grad():
-        z = x * 3          z has the numbers of x * 3, and no gradient
-        y.add_(1)          y has other numbers, its gradient flows as before
+        z = x * 3          z has the values of x * 3, and no gradient
+        y.add_(1)          y has new values, its gradient flows as before
 
-While a gradient is being taken, a `PausedTape` stands in the place of the tape.  While a function is made into a graph, what ops take
-from outside of the region goes through a `no_grad` node.
+While a gradient is being taken, a `PausedTape` replaces the tape.  While a function is made into a graph, values that ops use from
+outside of the region pass through a `no_grad` node.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["PausedTape", "no_grad"]
 class no_grad:  # read as a statement: `with no_grad():`
     """Switch gradients off for what is computed inside; as a context manager, or as a decorator `@no_grad()`.
 
-    Values do not change.  A tensor made inside is constant: no gradient flows through it, and hooks on it are silent.  A tensor from
-    outside that is only given another name stays what it is.  One that is written in place gets the new numbers, and its gradient flows
-    as if it had not been written: so parameters are updated.  Cells run without their backward hooks and their `bprop`.
+    Values are computed as usual.  A tensor made inside is constant: no gradient flows through it, and hooks on it do not run.  A tensor
+    from outside stays differentiable under any name.  One that is written in place gets the new values, and its gradient flows as if it
+    had not been written; parameters are updated in this way.  Cells run without their backward hooks and their `bprop`.
 
     It may be nested, and one object may be entered several times, by several threads.
 
-    RuntimeError when a gradient is asked for inside: `grad`, `value_and_grad`, `vjp`, `jvp`.
+    RuntimeError if `grad`, `value_and_grad`, `vjp` or `jvp` is called inside.
     """
 
     def __enter__(self) -> None:
@@ -49,7 +49,7 @@ class no_grad:  # read as a statement: `with no_grad():`
             state.tracer = tape
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `function`, run with gradients switched off; TypeError for what cannot be called."""
+        """Return `function`, run with gradients switched off; TypeError if it is not callable."""
         if not callable(function):
             raise TypeError(f"For '_no_grad', the decorated object must be a function, but got {function!r} "
                             f"of type {type(function).__name__}.")
@@ -63,15 +63,15 @@ class no_grad:  # read as a statement: `with no_grad():`
 
 
 no_grad.__name__ = no_grad.__qualname__ = "_no_grad"
-"""What MindSpore calls it."""
+"""MindSpore's name for it."""
 
 
 class PausedTape:
-    """Stands for a tape that records nothing: only what happens to the tensors that the tape knows already reaches it."""
+    """Replaces a tape and records nothing; it passes on only writes to tensors that the tape knows already."""
 
     emits: Literal[False] = False
     adjoint_of: int | None = None
-    """As that of a tape: nothing is recorded at it."""
+    """The attribute of a tape; unused, since nothing is recorded."""
 
     def __init__(self, tape: Tape):
         self._tape = tape
@@ -79,7 +79,7 @@ class PausedTape:
 
     @property
     def site(self) -> Any:
-        """The node of a graph that runs."""
+        """Return the graph node that is running."""
         return self._tape.site
 
     @site.setter
@@ -87,31 +87,31 @@ class PausedTape:
         self._tape.site = node
 
     def instruction_above(self) -> int | None:
-        """Return None: nothing is recorded, so nobody asks where."""
+        """Return None: nothing is recorded, so no location is needed."""
         return None
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """An op has run: its results are constants."""
+        """Ignore an op that has run: its results are constants."""
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """`x` is about to hold the numbers of `value`, and takes its gradient as before."""
+        """Prepare for `x` to be overwritten by `value`: its gradient flows as before."""
         new = wrap(value.type, value.memory)
         if self.slot_of(x) is not None and x.dtype.is_float and value.type is x.type:
             self._tape.record(StraightThrough(), (x, wrap(value.type, value.memory)), (new,))
         self._tape.overwritten(x, new)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """What a `HookBackward` or `InsertGradientOf` makes of `operands`: constants."""
+        """Return the results of a `HookBackward` or `InsertGradientOf` of `operands`: constants."""
         return tuple([wrap(x.type, x.memory) for x in operands])
 
     def outputs(self, cell: Any, results: Sequence[Tensor]) -> list[Tensor]:
-        """A cell's results behind its backward pre hooks, which do not run."""
+        """Return a cell's results unchanged: its backward pre hooks do not run."""
         return list(results)
 
     def enter(self, cell: Any, arguments: Sequence[Tensor], hooked: bool, rule: Any, shown: Sequence[int] | None = None) -> list[Tensor]:
-        """A cell is entered: its arguments are what they are."""
+        """Enter a cell: its arguments get no new names."""
         return list(arguments)
 
     def leave(self, results: Sequence[Tensor], rule: bool = False, shown: Sequence[int] | None = None) -> list[Tensor]:
-        """A cell is left: its results are what they are."""
+        """Leave a cell: its results get no new names."""
         return list(results)

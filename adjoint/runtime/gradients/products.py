@@ -1,9 +1,9 @@
 """`vjp` and `jvp`: a function's result, and products of vectors with its Jacobian.
 
     y, pull = vjp(f, x)         x' = pull(y')         f runs at once, its adjoint whenever `pull` is called
-    y, dy = jvp(f, x, dx)       pull is linear, so its own pullback takes dx to dy
+    y, dy = jvp(f, x, dx)       pull is linear, so its own pullback maps dx to dy
 
-The tape of the forward run is kept by what is returned: the adjoint sees the numbers as they were, hooks run each time it does.
+The pullback keeps the tape of the forward run: the adjoint uses the values of that run, and hooks run each time it runs.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = ["Pullback", "jvp", "vjp"]
 
 
 class Pullback:
-    """The adjoint of what a tape has recorded since `start`.
+    """The adjoint of the part of a tape since `start`.
 
-    It may run any number of times, also inside of a gradient, and is recorded there.
+    It may run any number of times; inside another gradient it is recorded.
 
-    outputs  the tensors that are differentiated
-    wanted   the slots of what they are differentiated by
-    own      whether the tape was begun for this alone
+    outputs  the tensors to differentiate
+    wanted   the slots to differentiate by
+    own      True if the tape was started for this pullback alone
     """
 
     def __init__(self, tape: Tape, start: Step, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
@@ -48,14 +48,14 @@ class Pullback:
         self._slots = [None if x.dtype is BOOL else tape.slot_of(x) for x in outputs]
         self._program: Program | None = None
         if own:
-            # Nobody tells this tape any more when a tensor that it has seen is overwritten: it keeps the memories themselves.
+            # This tape is no longer notified when a tensor is overwritten, so it keeps the memories themselves.
             tape.values = [wrap(x.type, x.memory) for x in tape.values]
 
     def __call__(self, cotangents: Sequence[Tensor]) -> dict[int, Tensor]:
-        """The gradients by slot, for one cotangent of each output."""
+        """Return the gradients by slot, given one cotangent for each output."""
         tape = self._tape
         if self._program is None:
-            # The path ends where the function had returned, wherever the tape has got to since.
+            # The path ends where the function returned, even if the tape has advanced since.
             at, tape.at = tape.at, self._end
             try:
                 self._program = program_for(tape, self._start, tuple(s for s in self._slots if s is not None), self._wanted)
@@ -81,7 +81,7 @@ def _check_vector(name: str, what: str, given: Tensor, wanted: Tensor) -> None:
 
 
 def _in_order(name: str, what: str, vectors: Any, outputs: Any) -> list[Tensor]:
-    """The tensors of what is given for `outputs`, in the order of those; dicts are taken by their keys."""
+    """Return the tensors in `vectors` in the order of `outputs`; dicts are matched by key."""
     try:
         return leaves(arranged(vectors, outputs), Tensor)
     except ValueError as wrong:
@@ -89,20 +89,20 @@ def _in_order(name: str, what: str, vectors: Any, outputs: Any) -> list[Tensor]:
 
 
 def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
-    """What is differentiated, and for `has_aux` what is only passed on: one value, or a tuple of several."""
+    """Split a result into the part to differentiate and, with `has_aux`, the auxiliary part: one value, or a tuple of several."""
     if not has_aux:
         return result, ()
     return result[0], (result[1] if len(result) == 2 else tuple(result[1:]),)
 
 
 Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
-"""Cotangents of the outputs to gradients of the arguments and of the weights."""
+"""Maps cotangents of the outputs to gradients of the arguments and of the weights."""
 
 
 def _ran(
     fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
 ) -> tuple[Any, list[Tensor], Pull]:
-    """What `fn` returns, the tensors of that which are differentiated, and the pullback."""
+    """Return the result of `fn`, its tensors that are differentiated, and the pullback."""
     check_gradients()
     if state.tracer is not None and state.tracer.emits is True:
         return state.tracer.record(fn, args, positions, weights, has_aux)
@@ -122,18 +122,18 @@ def _ran(
 
 
 def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:
-    """The result of `fn(*inputs)`, and the function that takes cotangents of it to gradients of the inputs.
+    """Return the result of `fn(*inputs)`, and the function that maps its cotangents to gradients of the inputs.
 
     fn       a function or Cell
     inputs   Tensors, or tuples, lists or dicts of them
     weights  a Parameter (one gradient) or several (a tuple): the gradients are then (of the inputs, of the weights)
-    has_aux  `fn` returns (what is differentiated, aux ...)
+    has_aux  `fn` returns (output to differentiate, aux ...)
     result   (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux).  `vjp_fn(v)` takes one cotangent for each tensor of the
-             outputs, in their structure or one after the other, and returns a tuple with one gradient for each input, in the
-             input's structure; it may be called again.  Backward hooks run then.
+             outputs, in their structure or as separate arguments, and returns a tuple with one gradient for each input, in the
+             input's structure.  It may be called any number of times; backward hooks run at each call.
 
-    TypeError when something is no Tensor, or of another dtype; ValueError for a cotangent of another shape or under another
-    key; RuntimeError for another number of cotangents.
+    TypeError if an input or cotangent is no Tensor, or a cotangent has another dtype than its output; ValueError if it has another
+    shape or key; RuntimeError for another number of cotangents.
     """
     _check_function("vjp", fn)
     _check_tensors("vjp", "inputs", inputs)
@@ -159,15 +159,15 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
 
 
 def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """The result of `fn`, and its derivative along the direction `v`.
+    """Return the result of `fn`, and its derivative along the direction `v`.
 
     fn       a function or Cell
     inputs   a Tensor or a dict of them, or a tuple or list with the arguments of `fn`
     v        the direction: a Tensor or dict, or a tuple or list with one for each argument, of its structure, shapes and dtypes
-    has_aux  `fn` returns (what is differentiated, aux ...)
+    has_aux  `fn` returns (output to differentiate, aux ...)
     result   (outputs, derivative), the latter in the structure of the outputs; with `has_aux` (outputs, derivative, aux)
 
-    TypeError when something is no Tensor or of another dtype; ValueError for another number or shape.
+    TypeError if an input or vector is no Tensor, or a vector has another dtype than its input; ValueError for another number or shape.
     """
     _check_function("jvp", fn)
     check_flag("jvp", "has_aux", has_aux)
@@ -187,7 +187,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     def pulled(*cotangents: Tensor) -> Any:
         return tuple(leaves(pull(cotangents)[0], Tensor))
 
-    # Where the pullback is taken does not matter: it is linear.
+    # The pullback is linear, so the cotangents at which it is differentiated do not matter.
     there = tuple(ones(x) for x in outputs)
     along = differentiate(pulled, there, {}, range(len(there)), (), sens=tuple(direction))[1]
     first, aux = _parts(result, has_aux)
@@ -195,7 +195,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
 
 
 def _direction(x: Any, vector: Any) -> list[Tensor]:
-    """The tensors of one vector, checked against those of its input."""
+    """Return the tensors of one vector, checked against those of its input."""
     _check_tensors("jvp", "vectors", [vector])
     wanted, given = leaves(x, Tensor), _in_order("jvp", "vector", vector, x)
     if len(wanted) != len(given):

@@ -1,17 +1,17 @@
-"""The tape: what eager mode records while a gradient is being taken.
+"""The tape: the recording of eager mode while a gradient is being taken.
 
 A tape is a region that is still open.  Every recorded event (an op, a cell entered or left, a hook attached) takes one
-step in a *trie*, from a node to the child that its key names.  A training loop walks the same path every time, and
-finds at its end the adjoint that was built the first time: no graph is built and no pass runs twice for one program.
+step in a *trie*, from a node to the child with its key.  A training loop walks the same path every time, and finds at
+its end the adjoint that was built the first time: no graph is built and no pass runs twice for one program.
 
-The key of a step holds all that an adjoint depends on: the op with its attributes, where each operand comes from (the
-*slot* of a value the tape knows, or the type of one that comes from outside), cells entered and left, hook slots filled
-or empty; and the *place* of an op, a cell or a hook, the instruction of the user's program or the node of a graph: so no
-error names the line of another path.  Numbers are not in it: a decaying learning rate walks the same path.  Hooks and
-custom bprops are looked up anew in each run.
+The key of a step holds everything that an adjoint depends on: the op with its attributes; the source of each operand (the
+*slot* of a value the tape knows, or the type of any other); cells entered and left; hook slots filled or empty; and the
+location of an op, a cell or a hook, which is the instruction of the user's program or the node of a graph, so that no
+error names the line of another path.  Values of tensors are not in it: a decaying learning rate walks the same path.
+Hooks and custom bprops are looked up in each run.
 
-A gradient taken inside another (second order) records on the same tape: its region is the part from where it began to
-where it ended, and the adjoint it runs is recorded in its turn.
+A gradient taken inside another (second order) records on the same tape: its region is the part between its begin and its
+end, and its adjoint is recorded too.
 """
 
 from __future__ import annotations
@@ -35,32 +35,33 @@ from adjoint.runtime.tensor.tensor import Tensor, wrap
 __all__ = ["Tape"]
 
 _HELD_AS_NAME = 4
-"""References of a tensor that only the list of its names holds: that, its variable here and at the caller, getrefcount's argument."""
+"""Reference count of a tensor that only the list of its names holds: the list, two variables, getrefcount's argument."""
 
 
 _RUNS_CONSTRUCT = Cell._recorded.__code__
-"""The code that calls `enter`, construct and `leave`."""
+"""The code object that calls `enter`, construct and `leave`."""
 
 
 class Tape:
-    """What one thread records between the outermost gradient call and its end.
+    """The recording of one thread from the begin of the outermost gradient to its end.
 
-    values  slot -> the tensor that had it (an alias for a parameter, whose memory may be replaced)
-    names   id of a tensor -> it and all others that the program takes for it: what a cell calls its argument, and what its
-            caller calls it.  What is written to one of them is written to all
-    named   names that were given since the last write, each beside the tensor that it is another name of
+    values  slot -> its tensor (for a parameter an alias, since the parameter's memory may be replaced)
+    names   id of a tensor -> all tensor objects that are one tensor to the program, such as a cell's argument inside and
+            outside of the cell; a write to one of them is a write to all
+    named   pairs (new name, tensor) added since the last write
     owners  slot -> the parameter
-    keep    id -> what had a slot and was written, or was written what has one: kept, so that its id stays its own
-    hosts   cells and hook functions in the order in which they were met
-    depth   gradients being taken, one inside the other
-    site    the node of a graph that the next event belongs to: it takes the place of the line of Python in keys and
-            locations; None outside of graphs, and while a graph runs Python of the user's
-    adjoint_of  the instruction of the user's program that asked for the adjoint whose ops are being recorded; None where there is
-            none, and while the adjoint runs Python of the user's
+    keep    id -> a tensor that had a slot and was overwritten, or was overwritten by one with a slot: kept alive so that its id
+            is not reused
+    hosts   cells and hook functions in order of first use
+    depth   the number of nested gradients being taken
+    site    the graph node that the next event belongs to, used in keys and locations in place of the line of Python; None
+            outside of graphs, and while a graph runs the user's Python code
+    adjoint_of  the instruction of the user's program that requested the adjoint whose ops are being recorded; None if there is
+            none, and while the adjoint runs the user's Python code
     """
 
     emits: Literal[False] = False
-    """Whether ops are emitted as nodes instead of being computed: so while a function is made into a graph."""
+    """False: a tape records ops after they are computed; only the lowering of a graph emits them as nodes instead."""
 
     def __init__(self) -> None:
         self.site: Node | None = None
@@ -84,7 +85,7 @@ class Tape:
         if x.__class__ is Tensor:
             self.values.append(x)
         else:
-            # A Parameter may be assigned while this tape is alive: keep the memory it has now.
+            # A Parameter may be assigned while this tape is alive: keep its present memory.
             alias = wrap(x.type, x.memory)
             self.values.append(alias)
             self.slots[id(alias)] = slot
@@ -92,11 +93,11 @@ class Tape:
         return slot
 
     def slot_of(self, x: Tensor) -> int | None:
-        """The slot of a tensor this tape knows."""
+        """Return the slot of a tensor, None if this tape does not know it."""
         return self.slots.get(id(x))
 
     def _name(self, x: Tensor, asked: bool = False) -> Tensor:
-        """Another name for `x`, which the program takes for `x` itself; `asked`: its gradient is asked for, so it has one."""
+        """Return another object for `x` that the program treats as `x` itself; with `asked` its gradient is requested."""
         alias = wrap(x.type, x.memory)
         if not x._takes_gradient and not asked:
             alias._takes_gradient = False
@@ -105,7 +106,7 @@ class Tape:
         return alias
 
     def _names(self, x: Tensor) -> list[Tensor]:
-        """All names of `x` that somebody can still ask for."""
+        """Return all names of `x` that are still reachable."""
         self._gather_names()
         names = self.names.get(id(x))
         if names is None:
@@ -126,13 +127,13 @@ class Tape:
         self.named.clear()
 
     def _alone_holds(self, name: Tensor) -> bool:
-        """Whether nobody but this tape has a name, which its caller and a list of names hold here: nobody will ever read it."""
+        """True if only this tape refers to a name (besides the caller's variable and the list of names): it can never be read again."""
         slot = self.slots.get(id(name))
         here = (slot is not None and self.values[slot] is name) + (id(name) in self.keep)
         return sys.getrefcount(name) <= _HELD_AS_NAME + here
 
     def overwritten(self, x: Tensor, value: Tensor) -> None:
-        """`x` is about to hold the numbers of `value`: what was recorded keeps the old ones, and the hooks on them."""
+        """Prepare for `x` to be overwritten by `value`: recorded steps keep the old memory, and the hooks on it."""
         new = self.slots.get(id(value))
         for name in self._names(x):
             self._overwritten(name, new)
@@ -157,11 +158,11 @@ class Tape:
         return self.at.children.get(key)
 
     def _instruction(self, frame: FrameType | None) -> int | None:
-        """The instruction of the user's program that runs in `frame` or above, as a number; None where there is none.
+        """Return the instruction of the user's program that runs in `frame` or above, as a number; None if there is none.
 
-        A code object holds its instructions: no two instructions of codes that are alive have the same. A step keeps its code alive.
+        The number is an address inside the code object, unique among living code objects. A step keeps its code alive.
 
-        Nothing of the user's stands between the construct of a cell of the library and the place where the cell was called.
+        No frame of the user's program lies between the construct of a library cell and the call of that cell.
         """
         while frame is not None:
             code = frame.f_code
@@ -173,7 +174,7 @@ class Tape:
         return None
 
     def instruction_above(self) -> int | None:
-        """The instruction of the user's program that has led here."""
+        """Return the instruction of the user's program that is running."""
         return self._instruction(sys._getframe(1))
 
     def _grow(self, key: tuple[Any, ...], kind: str, about: Any, operands: Sequence[int], results: Sequence[int],
@@ -185,7 +186,7 @@ class Tape:
         budget.charge(STEP_BYTES)
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """An op has run.  Nothing is recorded when no operand is known here: its results are constants."""
+        """Record an op that has run.  If no operand is known here, nothing is recorded: the results are constants."""
         slots, values, site = self.slots, self.values, self.site
         key: list[Any] = [op, site]
         known = outside = False
@@ -204,7 +205,7 @@ class Tape:
                 if id(x) not in slots:
                     self._place(x)
         if site is None:
-            frame = sys._getframe(3)  # past `apply` and the operator that called it: looking at a frame costs
+            frame = sys._getframe(3)  # skips `apply` and the operator that called it: each inspected frame costs time
             code = frame.f_code
             key[1] = (self.adjoint_of or self._instruction(frame)) if is_ours[code.co_filename] else id(code) + frame.f_lasti
         step = self.at.children.get(tuple(key))
@@ -218,7 +219,7 @@ class Tape:
             values.append(x)
 
     def begin(self, key: Any, owner: Any) -> Step:
-        """A gradient of the function identified by `key` begins; `owner` is kept, so that the key stays its own."""
+        """Begin a gradient of the function identified by `key`; `owner` is kept alive so that the key stays unique."""
         step = self._step(("begin", key))
         if step is None:
             self._grow(("begin", key), "begin", owner, (), ())
@@ -228,22 +229,22 @@ class Tape:
         return self.at
 
     def leaf(self, x: Tensor) -> Tensor:
-        """A new tensor that stands for `x` in the pass that begins; hooks registered on `x` are attached to it."""
+        """Return a new tensor that represents `x` in this pass; hooks registered on `x` are attached to it."""
         alias = self._name(x, asked=True)
         known = self.slots.get(id(x))
         if known is not None:
-            # Inside another gradient: the alias is x, and what flows to it flows on.
+            # Inside another gradient: the alias is x there, so that the outer gradient flows to x.
             self._alias("leaf", (known,), [alias])
         else:
             self._leaf(alias)
         if x._hooks:
-            # What the function registers on its argument belongs to this pass.
+            # Hooks that the function registers on its argument belong to this pass.
             alias._hooks = TensorHooks(outside=x._hooks)
             self.attach(alias)
         return alias
 
     def watch(self, parameter: Tensor) -> int:
-        """The slot of a parameter whose gradient is asked for."""
+        """Return the slot of a parameter whose gradient is requested."""
         slot = self.slots.get(id(parameter))
         if slot is None:
             slot = self._leaf(parameter)
@@ -262,7 +263,7 @@ class Tape:
         return slot
 
     def _alias(self, kind: str, operands: tuple[int, ...], results: Sequence[Tensor], *, about: Any = None, host: Any = None) -> None:
-        """A step whose results are new names for its operands."""
+        """Record a step whose results are new names for its operands."""
         position = -1
         if host is not None:
             position = len(self.hosts)
@@ -279,14 +280,14 @@ class Tape:
 
     # -- hooks ------------------------------------------------------------------------------------------------------
     def attach(self, x: Tensor) -> None:
-        """A hook was registered on `x`: its hooks run when its gradient is complete."""
+        """Record that a hook was registered on `x`: its hooks run when its gradient is complete."""
         slot = self.slots.get(id(x))
         if slot is not None and slot not in self.attached:
             self.attached.add(slot)
             self._alias("attach", (slot,), (), about=getattr(x, "name", ""), host=x._hooks)
 
     def hook(self, kind: str, host: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """What a `HookBackward` ("value") or `InsertGradientOf` ("gradient") makes of `operands`: tensors of the same numbers."""
+        """Return the results of a `HookBackward` ("value") or `InsertGradientOf` ("gradient"): new tensors equal to `operands`."""
         results = [wrap(x.type, x.memory) for x in operands]
         if not any(id(x) in self.slots for x in operands):
             return tuple(results)
@@ -297,7 +298,7 @@ class Tape:
         return tuple(results)
 
     def outputs(self, cell: Cell, results: Sequence[Tensor]) -> list[Tensor]:
-        """New names for a cell's results behind its backward pre hooks."""
+        """Return new names for a cell's results, for its backward pre hooks."""
         known = [i for i, x in enumerate(results) if id(x) in self.slots]
         made = list(results)
         if known:
@@ -310,9 +311,9 @@ class Tape:
 
     # -- cells ------------------------------------------------------------------------------------------------------
     def enter(self, cell: Cell, arguments: Sequence[Tensor], hooked: bool, rule: Any, shown: Sequence[int] | None = None) -> list[Tensor]:
-        """A cell is entered; its tensor arguments get names of their own inside.
+        """Enter a cell; return new names for its tensor arguments, used inside.
 
-        shown  the numbers of those that backward hooks are shown; None for all
+        shown  the indices of the arguments that backward hooks see; None for all
         """
         slots = self.slots
         if rule is not None:
@@ -323,7 +324,7 @@ class Tape:
         position = rule_position = -1
         call = CellCall(cell, tuple([s >= 0 for s in operands]))
         if self.site is None:
-            call.instruction = self._instruction(sys._getframe(4))  # past `Cell.__call__` and what it calls
+            call.instruction = self._instruction(sys._getframe(4))  # skips `Cell.__call__` and its callees
         if shown is not None:
             call.shown = shown, ()
         self.calls.append(call)
@@ -349,7 +350,7 @@ class Tape:
         return inside
 
     def leave(self, results: Sequence[Tensor], rule: bool = False, shown: Sequence[int] | None = None) -> list[Tensor]:
-        """The cell entered last is left; its tensor results get names of their own outside; `shown` as for `enter`."""
+        """Leave the cell entered last; return new names for its tensor results, used outside; `shown` as for `enter`."""
         slots = self.slots
         if rule:
             for x in results:
@@ -376,7 +377,7 @@ class Tape:
 
     # -- from the path to IR ----------------------------------------------------------------------------------------
     def path(self, start: Step) -> list[Step]:
-        """The steps after `start`, in order."""
+        """Return the steps after `start`, in order."""
         steps: list[Step] = []
         at = self.at
         while at is not start:
@@ -387,9 +388,9 @@ class Tape:
         return steps
 
     def assemble(self, start: Step, wanted: Sequence[int], outside: Outside | None = None) -> Assembled:
-        """What was recorded since `start` as IR.
+        """Return the path since `start` as IR.
 
-        wanted   slots that are asked for at its end
-        outside  what stands for a slot that comes from outside; None: a free value
+        wanted   slots that are needed at its end
+        outside  returns the atom of a slot defined outside of the path; None: a free value
         """
         return Assembler(lambda slot: self.values[slot].type, self.path(start), wanted, outside).run()

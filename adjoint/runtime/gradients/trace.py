@@ -1,9 +1,9 @@
-"""Tracing: a function run once on example inputs, as a module of the IR.
+"""Tracing: run a function once on example inputs and return it as a module of the IR.
 
     func @f(x: f32[32, 1, 28, 28]) -> f32[] { w = read @conv1.weight ... }
 
-Parameters become module parameters that are read; Python numbers become literals; other tensors from outside become
-further parameters of the function.  The slots of hooks become hosts that name the functions in them.
+Parameters become module parameters; Python numbers become literals; other tensors from outside become extra parameters
+of the function.  Hook slots become hosts that name the functions in them.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["Traced", "host_text", "trace"]
 
 @dataclass(frozen=True)
 class Traced:
-    """What a run of a function recorded.
+    """The recording of one run of a function.
 
     module      one function, with the parameters it reads and the hosts it names
     symbol      the function's symbol
-    parameters  symbol -> the Parameter it stands for
+    parameters  symbol -> its Parameter
     """
 
     module: Module
@@ -47,10 +47,10 @@ class Traced:
 
 
 def trace(fn: Any, arguments: Sequence[Any], symbol: str = "") -> Traced:
-    """Run `fn` on `arguments` and give back what it did as IR.
+    """Run `fn` on `arguments` and return the ops it ran as IR.
 
     Every tensor among the arguments and every Parameter is known from the start, so every op that depends on one is
-    recorded.  TypeError when the function returns no tensor.
+    recorded.  TypeError if the function returns no tensor.
     """
     return _Tracer(fn, arguments, symbol or _symbol_of(fn)).run()
 
@@ -114,7 +114,7 @@ class _Tracer:
         return mapped(x, named)
 
     def _outside(self, slot: int) -> Atom | None:
-        """An argument, a parameter's read, a literal, or one more parameter of the function."""
+        """Return the atom of a slot: an argument, the read of a parameter, a literal, or an extra parameter of the function."""
         if slot in self.params:
             return self.params[slot]
         owner = self.tape.owners.get(slot)
@@ -136,7 +136,7 @@ class _Tracer:
 
 
 def host_text(tape: Tape, position: int) -> str:
-    """Text that names what a host of a tape calls."""
+    """Return text that names the function a host of a tape calls."""
     host = tape.hosts[position]
     match host:
         case TensorHooks():
@@ -166,7 +166,7 @@ def _unique(name: str, owner: Parameter, taken: dict[str, Parameter]) -> str:
 
 
 def _argument_names(fn: Any, count: int) -> list[str]:
-    """Names for the function's arguments, from its signature."""
+    """Return names for the function's arguments, from its signature."""
     function = fn.construct if isinstance(fn, Cell) else fn
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     names: list[str] = []

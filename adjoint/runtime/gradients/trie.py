@@ -1,4 +1,4 @@
-"""The trie of all that tapes have recorded: a path from its root is a program that was walked, and keeps the adjoints made of it."""
+"""The trie of all recordings: a path from its root is a recorded program, and holds the adjoints built from it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from adjoint.runtime.hooks.handles import ids
 __all__ = ["STEP_BYTES", "CellCall", "Step", "trie"]
 
 STEP_BYTES = 700
-"""Bytes of a step and its key."""
+"""Estimated bytes of a step and its key."""
 
 
 class Step:
     """A node of the trie: one recorded event.
 
     kind      `op`, `enter`, `exit`, `attach`, `hook`, `outputs`, `leaf`, `begin`
-    operands  slots of what it uses
-    results   slots of what it makes
-    host      the position among the run's hosts (a cell, a hook function), -1 for none
+    operands  slots of its operands
+    results   slots of its results
+    host      the index among the tape's hosts (a cell, a hook function), -1 for none
     about     the op, or the title of a cell or hook
-    code      the code of the user's that was running, kept for the sake of its address, which is in keys; None in a graph
+    code      the user's code object that was running, kept alive because its address is in keys; None in a graph
     programs  the adjoints that end here, as `gradients.adjoints.Program`
-    used      the period of the budget in which it was made, or an adjoint was found here or beneath
+    used      the period of the budget in which it was made, or an adjoint was found here or below
     """
 
     __slots__ = ("about", "children", "code", "host", "kind", "loc", "operands", "parent", "programs", "results", "rule", "used")
@@ -44,8 +44,8 @@ class Step:
 class Trie(Cache):
     """The root of all paths of this process.
 
-    A step that is evicted is only cut off: a tape that is on it walks on, since it holds its step, and steps hold their
-    parents.
+    Evicting a step only removes it from its parent: a tape that has reached it continues, since it holds its step, and steps
+    hold their parents.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Trie(Cache):
 
     def sizes(self) -> Iterator[tuple[int, int]]:
         for step in reversed(_subtree(self.root)):
-            # Children come first: a step was used when one of them was.
+            # Children come first: a step counts as used when one of them was.
             parent = step.parent
             if parent is None:
                 return
@@ -67,15 +67,15 @@ class Trie(Cache):
                 if child.used <= until:
                     step.children.pop(key, None)
                     for cut in _subtree(child):
-                        # Steps and their children hold each other: those that no tape is on are freed now, without the cycle collector.
+                        # Break the cycles of steps and children: what no tape holds is then freed without the cycle collector.
                         cut.children.clear()
                         cut.programs.clear()
 
 
 def _subtree(top: Step) -> list[Step]:
-    """`top` and all steps after it, each behind its parent.  Other threads may add some meanwhile."""
+    """Return `top` and all steps below it, parents first.  Other threads may add steps meanwhile."""
     steps = [top]
-    for step in steps:  # it grows
+    for step in steps:  # grows while it is iterated
         steps += step.children.copy().values()
     return steps
 
@@ -87,11 +87,11 @@ class CellCall:
     """One call of a hooked cell in one run.
 
     cell         the cell
-    inputs       for each tensor argument, whether the tape knows it
-    outputs      for each tensor result, likewise
-    shown        the numbers of the arguments, and of the results, that hooks are shown; None for all of both
-    latest       the last hook handle there was then
-    instruction  of the user's program that called it; None in a graph
+    inputs       for each tensor argument, True if the tape knows it
+    outputs      the same for each tensor result
+    shown        the indices of the arguments, and of the results, that hooks see; None for all of both
+    latest       the id of the last hook handle at the time of the call
+    instruction  the instruction of the user's program that called it; None in a graph
     """
 
     __slots__ = ("cell", "inputs", "instruction", "latest", "outputs", "shown")

@@ -1,1 +1,1 @@
-"""`jit`: a function as a graph, made once for each kind of arguments and kept for as long as its guards hold."""
+"""`jit`: turn a function into a graph, once for each kind of arguments; a cached graph is reused while its guards hold."""

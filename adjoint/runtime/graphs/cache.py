@@ -1,6 +1,6 @@
-"""The graphs of one function or cell: found by the template of the arguments and by what the graphs assume.
+"""The cache of graphs of one function or cell, looked up by the template of the arguments and by the graphs' guards.
 
-Those of all functions together are part of the budget.
+The graphs of all functions together count towards the budget.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from adjoint.runtime.graphs.templates import Template
 __all__ = ["Graphs", "lowering_lock"]
 
 _KEPT = 64
-"""Graphs kept for one template of arguments, those used last first: each call compares what they assume, one after the other."""
+"""Most graphs kept for one template of arguments, the last used first: each call checks their guards in order."""
 
 _TEMPLATE = 1500
-"""Bytes of a template and its list."""
+"""Estimated bytes of a template and its list."""
 
 
 class _Lowered(Protocol):
@@ -41,7 +41,7 @@ class _Entry(Protocol):
 class _Entries(list[Any]):
     """The graphs of a template.
 
-    used  the period of the budget in which they were looked up last
+    used  the period of the budget in which they were last looked up
     """
 
     __slots__ = ("__weakref__", "used")
@@ -52,10 +52,10 @@ class _Entries(list[Any]):
 
 
 class Graphs(dict[Template, _Entries]):
-    """template -> graphs, those used last first.
+    """A map from templates to graphs, the last used first.
 
-    Looking up takes no lock: an entry that is missed because another thread puts lists in order is looked for again under
-    `lowering_lock`, which whoever adds one must hold.
+    A look-up takes no lock.  If it misses an entry because another thread is reordering a list, it is repeated under
+    `lowering_lock`, which must be held to add an entry.
     """
 
     __slots__ = ("__weakref__", "_of_tensors", "call")
@@ -63,20 +63,20 @@ class Graphs(dict[Template, _Entries]):
     def __init__(self, call: Callable[..., Any]) -> None:
         super().__init__()
         self.call = call
-        """Runs what the graphs are of on a lowering."""
+        """Runs the function or cell on a lowering."""
         self._of_tensors: dict[tuple[TensorType, ...], _Entries] = {}
-        """Those of positional tensors alone that were used in this period of the budget."""
+        """Fast path: graphs whose arguments are all positional tensors, used in this period of the budget."""
         _all.add(self)
 
     def find_plain(self, types: tuple[TensorType, ...]) -> Any:
-        """The graph for positional tensors of these types and nothing else, or None: then `find` may still have it."""
+        """Return the graph for positional tensors of these types and no other arguments, or None: then `find` may still have it."""
         entries = self._of_tensors.get(types)
         return None if entries is None else self._holding(entries)
 
     def find(self, template: Template, plain: bool = False) -> Any:
-        """The graph for these arguments whose guards hold, or None.
+        """Return the graph for these arguments whose guards hold, or None.
 
-        plain  they are positional tensors and nothing else: `find_plain` will find it
+        plain  True if the arguments are positional tensors only: `find_plain` then finds the graph next time
         """
         entries = self.get(template)
         if entries is None:
@@ -95,7 +95,7 @@ class Graphs(dict[Template, _Entries]):
         return None
 
     def add(self, template: Template, entry: _Entry) -> None:
-        """Keep a new graph; of those with the same template the ones go that cannot hold any more, and the oldest if there are too many."""
+        """Add a new graph; drop those of the same template whose guards can never hold again, and the oldest if there are too many."""
         entries = self.get(template)
         if entries is None:
             entries = self[template.lasting()] = _Entries()
@@ -105,26 +105,26 @@ class Graphs(dict[Template, _Entries]):
         budget.charge(entry.nbytes)
 
     def drop(self, entries: _Entries, entry: int) -> None:
-        """Let go of a graph, given by its id, that cannot hold any more."""
+        """Drop a graph, given by its id, whose guards can never hold again."""
         entries[:] = [other for other in entries if id(other) != entry]
 
     def sizes(self) -> list[tuple[int, int]]:
-        """(Period of the last use, bytes) of each template with its graphs."""
+        """Yield (period of the last use, bytes) of each template with its graphs."""
         return [(entries.used, _TEMPLATE + sum([entry.nbytes for entry in entries])) for entries in self.copy().values()]
 
     def evict(self, until: int) -> None:
-        """Drop the templates that were last used in the period `until` or before, and those of objects that are gone."""
+        """Drop the templates last used in the period `until` or before, and those whose objects have been freed."""
         for template, entries in self.copy().items():
             if entries.used <= until or not template.is_alive:
                 self.pop(template, None)
 
     def begin_period(self) -> None:
-        """What is used from now on is found by its template once."""
+        """Clear the fast path, so that the next use of each graph marks its template."""
         self._of_tensors = {}
 
 
 class _All(Cache):
-    """The graphs of all functions and cells that there are."""
+    """The graphs of all existing functions and cells."""
 
     def __init__(self) -> None:
         super().__init__("graphs")
@@ -163,7 +163,7 @@ def _drop(graphs: weakref.ref[Graphs], entries: weakref.ref[_Entries], entry: in
 
 
 class _Lock:
-    """The lock of lowering; a child process begins with one that nobody holds."""
+    """The lock of lowering; a forked child process starts with an unheld one."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

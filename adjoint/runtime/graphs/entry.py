@@ -1,4 +1,4 @@
-"""Make graphs and run them: what `jit` loads with the first function that is parsed, as it loads the frontend."""
+"""Make graphs and run them; `jit` imports this module, and with it the frontend, when the first function is parsed."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Entry", "make", "parsed", "run_instead"]
 
 _GRAPH, _NODE, _GUARD = 6000, 1200, 1800
-"""Bytes of a graph, and of each of its nodes and of the places that it depends on."""
+"""Estimated bytes of a graph, of each of its nodes, and of each guard."""
 
 
 class Entry:
     """A graph that is ready to run.
 
-    lowered  what the function was made into
+    lowered  the function, lowered to a graph
     sequence the graph, bound
-    logs     whether Python of the user's runs in it: hooks may come and go in between, and give what was not foreseen
-    direct   whether its result is one tensor and nothing else happens: then `sequence.run_fitting` is the whole call
-    nbytes   an estimate of the bytes that it takes
+    logs     True if the user's Python code runs in it: hooks may be added or removed between runs, and may return unforeseen values
+    direct   True if its result is one tensor and it has no effects: then `sequence.run_fitting` is the whole call
+    nbytes   an estimate of its bytes
     """
 
     def __init__(self, lowered: Lowered):
@@ -53,7 +53,7 @@ class Entry:
         self.direct = _is_slot(lowered.outline) and not lowered.written and not self.logs
 
     def run(self, known: Graphs, template: Template | None, named: Any, tensors: Sequence[Tensor]) -> Any:
-        """Return the result for these tensors; `template` is that of the arguments, None: the tensors are all of them."""
+        """Return the result for these tensors; `template` is that of the arguments, None if all arguments are tensors."""
         if self.direct:
             return self.sequence.run_fitting(tensors, Run(state.tracer))[0]
         if self.lowered.written:
@@ -63,7 +63,7 @@ class Entry:
         return _followed(known, self, template if template is not None else flatten((tuple(tensors), {}))[0], named, tensors)
 
     def _check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:
-        """CompileError when an argument that is written in place is given twice: in the graph it would be two tensors."""
+        """Raise CompileError if a tensor that is written in place is passed twice: in the graph it would be two tensors."""
         given = [id(x) for x in tensors]
         for i in self.lowered.written:
             if given.count(given[i]) > 1:
@@ -75,7 +75,7 @@ class Entry:
         lowered, slots = self.lowered, self.slots
         for i, value in zip(lowered.written, results[len(slots) :], strict=True):
             tensors[i].overwrite(value)
-        # A number without a value is one of a result that is None.
+        # A missing value stands for a result that is None.
         leaves = [x if slot.category == "tensor" or not isinstance(x, Tensor) else _NUMBERS[slot.category](x.item())
                   for slot, x in zip(slots, results, strict=False)]
         return filled(lowered.outline, leaves)
@@ -89,7 +89,7 @@ def _is_slot(outline: Any) -> bool:
 
 
 def make(known: Graphs, template: Template, named: Any, decisions: dict[Any, Any]) -> Entry:
-    """Make a graph for these arguments and keep it; `decisions` say what hooks do, as runs have found out."""
+    """Make a graph for these arguments and cache it; `decisions` are the results of hooks observed in earlier runs."""
     entry = Entry(lowered(known.call, template, symbol_of(named), definition_of(named), decisions, names_of(named, template)))
     graph_made(entry.lowered.graph)
     known.add(template, entry)
@@ -97,7 +97,7 @@ def make(known: Graphs, template: Template, named: Any, decisions: dict[Any, Any
 
 
 def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tensors: Sequence[Tensor]) -> Any:
-    """Run a graph with forward hooks; when they give something else than it was made for, go on in one that is made for that."""
+    """Run a graph with forward hooks; if a hook returns something the graph was not made for, continue in a graph made for it."""
     log: list[Any] = []
     replay: list[Any] | None = None
     while True:
@@ -115,7 +115,7 @@ def _followed(known: Graphs, entry: Entry, template: Template, named: Any, tenso
 
 
 def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
-    """What is known of cells and hooks up to the place where a run left its graph."""
+    """Return what is known of cells and hooks up to the node at which a run left its graph."""
     lowered = entry.lowered
     decisions = dict(lowered.decisions)
     site = lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
@@ -124,7 +124,7 @@ def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
         return decisions
     called = lowered.graph.site(deviation.node) if deviation.slot else None
     if called is not None:
-        # Hooks have come to this call since: it is lowered as it is now.
+        # Hooks have been added since: the call is lowered anew.
         decisions = {key: known for key, known in decisions.items() if key[0] != called.ordinal}
         if deviation.slot in ("forward_pre", "forward") and deviation.observed is not None:
             decisions[called.ordinal, deviation.slot] = hooked_outline(deviation.observed)
@@ -132,9 +132,9 @@ def _decided(entry: Entry, deviation: Any) -> dict[Any, Any]:
 
 
 def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The graph of a function, jitted or not, a method or a Cell, for these arguments: a `Lowered` of its own, not run.
+    """Return a new graph, a `Lowered`, of a function (jitted or not), a method or a Cell for these arguments, without running it.
 
-    CompileError for what cannot be parsed.
+    CompileError if it cannot be parsed.
     """
     instance = getattr(target, "__self__", None)
     function: Any = target.__func__ if isinstance(target, types.MethodType) else target
@@ -151,11 +151,11 @@ def parsed(target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
-    """Run a module in the place of the one that a function was lowered to, and return what the function returns.
+    """Run a transformed module in place of the one that a function was lowered to, and return the function's result.
 
-    module  what passes made of `lowered.graph.module`; its function has the same parameters and results
+    module  the result of passes on `lowered.graph.module`; its function has the same parameters and results
 
-    RuntimeError when a forward hook gives something else than the function was lowered for.
+    RuntimeError if a forward hook returns something the function was not lowered for.
     """
     graph = dataclasses.replace(lowered.graph, module=module, sites={})
     entry = Entry(type(lowered)(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites))

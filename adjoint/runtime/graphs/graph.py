@@ -1,4 +1,4 @@
-"""Graphs: a function of the IR together with the tensors and the Python that its symbols stand for."""
+"""Graphs: a function of the IR together with the tensors and the Python objects that its symbols refer to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Slots(NamedTuple):
 
     @staticmethod
     def of(cell: Cell) -> Slots:
-        """As they are now."""
+        """Return the slots of a cell that are filled now."""
         hooks = cell._hooks
         return _EMPTY if hooks is None else Slots(*(bool(getattr(hooks, name)) for name in Slots._fields))
 
@@ -34,7 +34,7 @@ _EMPTY = Slots()
 
 
 class Unfitting(tuple[Tensor, ...]):
-    """What an `apply!` gives when the tensors may be of the right types, but the structure around them is another."""
+    """The result of an `apply!` whose structure does not fit, even if its tensors have the right types."""
 
     outline: Any
 
@@ -45,7 +45,7 @@ class Unfitting(tuple[Tensor, ...]):
 
 
 class Registration:
-    """A hook that a graph registers on one of its values, and takes out again if its code says so.
+    """A hook that a graph registers on one of its values, and removes if its code does.
 
     function  the hook
     """
@@ -55,18 +55,18 @@ class Registration:
         self._last = threading.local()
 
     def register(self, x: Tensor) -> None:
-        """Register the hook on a tensor of the run of this thread."""
+        """Register the hook on a tensor of this thread's run."""
         self._last.handle = x.register_hook(self.function)
 
     def remove(self) -> None:
-        """Remove what this thread registered last."""
+        """Remove the hook that this thread registered last."""
         handle = getattr(self._last, "handle", None)
         if handle is not None:
             handle.remove()
 
 
 class Check:
-    """What an `apply!` calls for a check that the library makes of numbers: it raises, or does nothing.  No code of the user's runs."""
+    """A function of an `apply!` by which the library checks values: it raises or does nothing, and runs no user code."""
 
     def __init__(self, run: Callable[..., None]):
         self._run = run
@@ -76,7 +76,7 @@ class Check:
 
 
 def living(reference: Callable[[], Cell | None]) -> Cell:
-    """The cell of a reference; RuntimeError when it is gone."""
+    """Return the cell of a weak reference; RuntimeError if it has been freed."""
     cell = reference()
     if cell is None:
         raise RuntimeError("this graph belongs to a cell that is gone")
@@ -85,21 +85,20 @@ def living(reference: Callable[[], Cell | None]) -> Cell:
 
 @dataclass(frozen=True, eq=False)
 class CellSite:
-    """A call of a cell in a graph, which does not keep the cell alive.
+    """A call of a cell in a graph; the graph does not keep the cell alive.
 
-    reference  gives the cell
+    reference  returns the cell
     arguments  tensors -> (positional arguments, keyword arguments): the call as the user wrote it.  The tensors are those of
                its boundary, in order: the parameters of the cell's region
-    output     tensors -> what construct returns.  The tensors are those of its boundary, in order: the results of the cell's
+    output     tensors -> the result of construct.  The tensors are those of its boundary, in order: the results of the cell's
                region without its residuals
-    ruled      the boundary is that of a cell with a `bprop`.  Numbers that are known when the graph runs belong to it too:
-    numbers    the places at which they stand among the parameters, and
-    results    among the results; there `arguments` and `output` take 0-d tensors
-    pattern    the slots that were filled when the graph was made: for these the graph has nodes beside the cell's
-    ordinal    its number among the calls of cells that the graph was made of
-    recorded   the call may be recorded on a tape: it is not inside of `_no_grad`
-    nested     there are tensors in the arguments or in the result that are not of the boundary: `arguments` and `output` do not
-               have these
+    ruled      True if the boundary is that of a cell with a `bprop`, which also includes run-time numbers:
+    numbers    their positions among the parameters, and
+    results    among the results; at these `arguments` and `output` take 0-d tensors
+    pattern    the slots that were filled when the graph was made: for these the graph has nodes around the cell's
+    ordinal    its index among the calls of cells in the graph
+    recorded   True if the call may be recorded on a tape: it is not inside of `_no_grad`
+    nested     True if the arguments or the result hold tensors that are not of the boundary, which `arguments` and `output` lack
     """
 
     reference: Callable[[], Cell | None]
@@ -115,7 +114,7 @@ class CellSite:
 
     @property
     def cell(self) -> Cell:
-        """The cell; RuntimeError when it is gone."""
+        """Return the cell; RuntimeError if it has been freed."""
         return living(self.reference)
 
 
@@ -125,13 +124,13 @@ class Graph:
 
     module  the IR; the state's and the hosts' symbols are declared in it
     symbol  the function of it that is run; its parameters are the tensor arguments
-    state   tensors by symbol: the very objects
-    hosts   what host nodes call, by symbol:
+    state   tensors by symbol, the objects themselves
+    hosts   the callables of host nodes, by symbol:
               hook @h      (hook function, "value" or "gradient", title)
               attach! @h   hook function, or its Registration
-              apply! @h    function of the operands; gives None, a Tensor or a sequence of them: the results; or Unfitting
+              apply! @h    function of the operands; returns the results (None, a Tensor or a sequence of them), or Unfitting
               outputs @h   the CellSite, or another object with the Cell as its `cell`
-    sites   the calls of cells, by `site_key` of their nodes; a cell without one means what its region means
+    sites   the calls of cells, by `site_key` of their nodes; a cell without a site only runs its region
     """
 
     module: Module
@@ -140,23 +139,23 @@ class Graph:
     hosts: dict[str, Any] = field(default_factory=dict)
     sites: dict[Value, CellSite] = field(default_factory=dict)
     cells: tuple[Cell, ...] = ()
-    """Cells that belong to the graph alone: it keeps them alive"""
+    """Cells that only the graph owns: it keeps them alive."""
 
     @property
     def function(self) -> Function:
-        """The function that is run."""
+        """Return the function to run."""
         return self.module.functions[self.symbol]
 
     def site(self, node: Node) -> CellSite | None:
-        """The call of a cell that `node` stands for."""
+        """Return the call of a cell that `node` represents."""
         key = site_key(node)
         return None if key is None else self.sites.get(key)
 
 
 def site_key(node: Node) -> Value | None:
-    """What tells one call of a cell from the others: its first result, or its region's first parameter if it has none.
+    """Return the key of a call of a cell: its first result, or its region's first parameter if it has none.
 
-    None for a cell that has neither, which means what its region means.
+    None for a cell that has neither, which only runs its region.
     """
     assert isinstance(node.op, CellOp)
     return next(iter((*node.results, *node.regions[0].params)), None)

@@ -1,11 +1,11 @@
-"""`jit`: a function as a graph.  Its source is parsed once for each kind of arguments; calls run the graph.
+"""`jit`: turn a function into a graph.  Its source is parsed once for each kind of arguments; calls run the graph.
 
-    f(x)  ->  the template of the arguments  ->  the graphs made for it, of which the guards of one hold  ->  a walk
-                                                 none: the function is lowered
+    f(x)  ->  template of the arguments  ->  the cached graph of this template whose guards hold  ->  run its sequence
+                                             none: lower the function
 
-Graphs stay when their guards fail: a value that changes back finds its graph again.  A graph with forward hooks assumes what they
-return; when they return something else, the function is lowered anew for that, and the run goes on in the new graph at the
-place where the old one was left.
+Graphs stay cached when their guards fail: a value that changes back finds its graph again.  A graph with forward hooks assumes the
+types that they return.  If they return something else, the function is lowered again for that, and the run continues in the new graph
+at the node where it left the old one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Compiled", "jit", "ms_function", "of_function", "run_cell"]
 
 
 class Compiled:
-    """A function that runs as graphs.  It is called like the function; a Cell's method stays one.
+    """A function that runs as graphs.  It is called like the function, and works as a method of a Cell.
 
     __wrapped__  the function
     """
@@ -63,7 +63,7 @@ class Compiled:
         return _run(self._graphs, self.__wrapped__, args, kwargs)
 
     def graph_of(self, *args: Any, **kwargs: Any) -> Any:
-        """The graph that a call with these arguments runs, as `Lowered`; it is not run."""
+        """Return the graph that a call with these arguments would run, as `Lowered`, without running it."""
         template, _ = flatten((args, kwargs))
         return _entry(self._graphs, template, self.__wrapped__).lowered
 
@@ -71,7 +71,7 @@ class Compiled:
         return f"<jit of {self.__wrapped__!r}>"
 
     def __reduce__(self) -> Any:
-        """By its name, as functions are, where it stands under it."""
+        """Pickle by qualified name, as functions are, if that name resolves to this object."""
         function = self.__wrapped__
         found: Any = sys.modules.get(getattr(function, "__module__", ""))
         for name in function.__qualname__.split("."):
@@ -86,7 +86,7 @@ class Compiled:
 def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     plain = False
     if not kwargs:
-        # Tensors alone come most often: their types are the template.
+        # Fast path: all arguments are tensors, and their types are the template.
         types_ = tuple([x.type for x in args if x.__class__ is Tensor])
         if len(types_) == len(args):
             plain = True
@@ -98,18 +98,18 @@ def _run(known: Graphs, named: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _entry(known: Graphs, template: Template, named: Any, plain: bool = False) -> Any:
-    """The graph for these arguments: one whose guards hold, else a new one."""
+    """Return the graph for these arguments: one whose guards hold, else a new one."""
     entry = known.find(template, plain)
     if entry is not None:
         return entry
     with lowering_lock:
-        # Another thread may have made it meanwhile.
+        # Another thread may have made it in the meantime.
         entry = known.find(template)
         return entry if entry is not None else _made(known, template, named)
 
 
 def _made(known: Graphs, template: Template, named: Any) -> Any:
-    # The frontend is loaded with the first function that is parsed.
+    # The frontend is imported with the first function that is parsed.
     from adjoint.runtime.graphs.entry import make
 
     return make(known, template, named, {})
@@ -121,7 +121,7 @@ _functions: weakref.WeakKeyDictionary[Any, Graphs] = weakref.WeakKeyDictionary()
 
 
 def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A cell called in GRAPH_MODE."""
+    """Run a cell called in GRAPH_MODE."""
     if state.tracer is not None and state.tracer.emits is True:
         return state.tracer.cell(cell, args, kwargs)
     _checked_inputs(cell, args, kwargs)
@@ -137,7 +137,7 @@ def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 class _InGraphMode(Compiled):
-    """A function for the time of one call; its graphs outlive it, but do not keep it alive."""
+    """A function during one call; its cached graphs outlive it, and do not keep it alive."""
 
     def __init__(self, function: Any, known: Graphs):
         self.__wrapped__ = function
@@ -147,7 +147,7 @@ class _InGraphMode(Compiled):
 
 
 def of_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the user's as a graph; anything else as it is."""
+    """Return a user's function as a graph; anything else unchanged."""
     if not isinstance(function, types.FunctionType) or function.__module__.partition(".")[0] == __name__.partition(".")[0]:
         return function
     known = _functions.get(function)
@@ -166,10 +166,10 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
 
     function  a function, method or lambda; a Cell gives a function that runs the cell as a graph
 
-    The options are MindSpore's: they are checked, and none changes what a graph computes.  A function is always parsed from its
-    source, as a whole, a shape that is new makes a new graph, and kernels are compiled once for all shapes.
+    The options are MindSpore's: they are checked, and none changes the results.  A function is always parsed from its source, as a
+    whole; a new shape makes a new graph; kernels are compiled once for all shapes.
 
-    TypeError for what is no function; ValueError and TypeError for values that an option does not take.
+    TypeError if the argument is no function; ValueError and TypeError for values that an option does not accept.
     """
     checked_options(capture_mode, jit_level, dynamic, fullgraph, backend, options)
     if function is None:
@@ -187,5 +187,5 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
 
 
 def ms_function(fn: Callable[..., Any] | None = None, input_signature: Any = None, hash_args: Any = None, jit_config: Any = None) -> Any:
-    """The older name of `jit`."""
+    """Run a function as a graph: the older name of `jit`."""
     return jit(fn, input_signature=input_signature, hash_args=hash_args, jit_config=jit_config)

@@ -1,4 +1,4 @@
-"""The options of `jit`, as MindSpore names them: checked, and told about where they ask for what is not done here."""
+"""The options of `jit`, as MindSpore names them: checked, with a report for those that have no effect."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 """Options of MindSpore's backends, with their values."""
 
 _OLDER = ("mode", "input_signature", "hash_args", "jit_config", "compile_once")
-"""Options that `jit` had before; None, False and the following say nothing."""
+"""Options of older versions of `jit`; None, False and the following values request nothing."""
 _SAYS_NOTHING: dict[str, tuple[Any, ...]] = {"mode": ("PSJit",), "backend": ("", "ms_backend", "GE")}
 
 _warned: set[str] = set()
 
 
 def checked_options(capture_mode: Any, jit_level: Any, dynamic: Any, fullgraph: Any, backend: Any, options: dict[str, Any]) -> None:
-    """Check what `jit` is given: ValueError for a value there is not, TypeError for one of the wrong type.
+    """Check the options of `jit`: ValueError for an unknown value, TypeError for one of the wrong type.
 
-    Each option that has no effect here is told once, on the standard error stream.
+    Each option that has no effect is reported once, on the standard error stream.
     """
     _check_string("capture_mode", capture_mode, ("ast", "bytecode", "trace"))
     _check_string("jit_level", jit_level, ("O0", "O1"))
@@ -70,7 +70,7 @@ def _tell(name: str, value: Any, why: str) -> None:
 
 
 class JitConfig:
-    """What MindSpore says of a compilation; it is checked and kept, and there is one way of running a graph here.
+    """MindSpore's configuration of a compilation.  It is checked and stored, and has no effect: there is one way of running a graph.
 
     jit_level         "", "O0", "O1" or "O2"
     exc_mode          "auto", "sink" or "no_sink"
@@ -108,9 +108,9 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def jit_class(cls: _Class) -> _Class:
-    """Mark a class whose objects are used in graphs; methods of any class are parsed here, so that it changes nothing.
+    """Mark a class whose objects are used in graphs; it has no effect, since methods of any class are parsed.
 
-    TypeError for what is no class, and for a Cell.
+    TypeError if `cls` is no class, or a Cell.
     """
     if not isinstance(cls, type):
         raise TypeError(f"For 'jit_class', the decorator can only be used for class type, but got {cls!r}.")

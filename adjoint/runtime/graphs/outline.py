@@ -2,8 +2,8 @@
 
     outlined((x, {"rate": 0.1}))  ->  (Slot(f32[3]), {"rate": 0.1}),  [x]
 
-Outlines are compared by `key`: what stands in them are constants, and what the slots say are types.  A Parameter is a
-constant, meant by its identity.  An object that is to be made anew each time is a `Remade`: it has parts, and how it is made of them.
+Outlines are compared by `key`, which includes the types of the slots; everything else in them is a constant.  A Parameter is a
+constant, compared by identity.  An object that each run makes anew is a `Remade`: its parts, and how to build it from them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Remade", "Slot", "filled", "outline_key", "outlined", "slots_of"]
 
 @dataclass(frozen=True)
 class Slot:
-    """A tensor, or a run-time number of a Python type ("int", "float", "bool"), of a type in the IR."""
+    """The slot of a tensor, or of a run-time number of a Python type ("int", "float", "bool"), with its type in the IR."""
 
     category: str
     type: TensorType
@@ -31,11 +31,11 @@ class Slot:
 
 @dataclass(eq=False)
 class Remade:
-    """An object that is made anew each time, once for all places at which it stands.
+    """An object that each run makes anew, once for all its occurrences.
 
-    parts  what is in it, a structure
-    begin  gives the object without its parts, where these may refer to it; else None
-    end    is given that and the parts, and gives the object
+    parts  its contents, a structure
+    begin  makes the object without its parts, if these may refer to it; else None
+    end    takes the result of `begin` and the parts, and returns the object
     """
 
     parts: Any = ()
@@ -43,7 +43,7 @@ class Remade:
     end: Callable[[Any, Any], Any] = lambda made, parts: made
 
     def filled(self, walked: Callable[[Any], Any], made: dict[int, Any]) -> Any:
-        """Return the object; `made` has those that are made already."""
+        """Return the object; `made` holds the objects made so far."""
         if id(self) not in made:
             made[id(self)] = begun = self.begin()
             made[id(self)] = self.end(begun, walked(self.parts))
@@ -54,12 +54,12 @@ _SlotOf = Callable[[Any], Slot | None]
 
 
 def outlined(value: Any, slot_of: _SlotOf) -> tuple[Any, list[Any]]:
-    """Return the outline of a value and what stands in its slots, in order; `slot_of` gives the slot of a leaf, None for a constant."""
+    """Return the outline of a value and the contents of its slots, in order; `slot_of` returns the slot of a leaf, None for a constant."""
     found: list[Any] = []
     return mapped(value, partial(_slotted, slot_of, found, {})), found
 
 
-# Not functions inside of each other: these would be a cycle, and keep what they have seen until the collector comes.
+# No nested functions: they would form a reference cycle and keep objects alive until the collector runs.
 def _slotted(slot_of: _SlotOf, found: list[Any], remade: dict[int, Remade], leaf: Any) -> Any:
     slot = slot_of(leaf)
     if slot is not None:
@@ -94,11 +94,11 @@ def slots_of(outline: Any) -> list[Slot]:
 
 
 class _SlotKey(tuple[str]):
-    """The text of a slot in the key of an outline; no value of the user's has this class."""
+    """The text of a slot in the key of an outline; no value of the user has this class."""
 
 
 def outline_key(outline: Any) -> Hashable:
-    """Return what compares equal for outlines that are the same."""
+    """Return a key that is equal for equal outlines."""
     return constants.key(mapped(outline, _keyed))
 
 

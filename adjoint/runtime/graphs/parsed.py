@@ -1,4 +1,4 @@
-"""Methods of this package that are parsed in graphs, as the user's functions are."""
+"""Methods of this package that are parsed in graphs, like the user's functions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["parsed"]
 def parsed(method: MethodType, *args: Any) -> Any:
     """Call a bound method that branches on the numbers of tensors.
 
-    In a graph the package's own code runs once, with tensors whose numbers are not known; this method is parsed, so that its branches
-    become those of the graph.
+    In a graph, code of the package normally runs once, on tensors without values; this method is parsed instead, so that its branches
+    become branches of the graph.
     """
     graph = emitter()
     if graph is not None:

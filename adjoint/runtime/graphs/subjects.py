@@ -1,4 +1,4 @@
-"""What is run as a graph, a function, a method or a cell: how a lowering calls it, and what it and its arguments are called."""
+"""The subject of a graph (a function, a method or a cell): how a lowering calls it, and its name and those of its arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adjoint.runtime.tensor.structure import Gap, leaves
 __all__ = ["cell_on", "definition_of", "function_on", "method_on", "names_of", "symbol_of", "weak_function_on"]
 
 
-# -- how a lowering calls it: what it is comes first, the lowering and the arguments behind ------------------------------------
+# -- how a lowering calls it: the subject first, then the lowering and the arguments -------------------------------------------
 def function_on(function: Any, lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return lowering.call(function, args, kwargs)
 
@@ -35,7 +35,7 @@ def cell_on(reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any
 
 # -- names --------------------------------------------------------------------------------------------------------------
 def definition_of(named: Any) -> Loc:
-    """Where what is run as a graph was written."""
+    """Return the location of the subject's definition."""
     return definition(named.construct if isinstance(named, Cell) else inspect.unwrap(named))
 
 
@@ -45,7 +45,7 @@ def symbol_of(named: Any) -> str:
 
 
 def names_of(named: Any, template: Template) -> list[str]:
-    """Names for the tensors among the arguments, by the function's parameters."""
+    """Return names for the tensors among the arguments, by the function's parameters."""
     function = named.construct if isinstance(named, Cell) else named
     try:
         code = inspect.unwrap(getattr(function, "__func__", function)).__code__

@@ -1,9 +1,9 @@
 """Templates: nested Python structures with their tensors taken out.
 
-`flatten` takes a tuple, list, dict, named tuple or slice of tensors and other things apart: into its tensors, in order,
-and a template that says where they go, of which types they are, and what everything else is.  The template of a
-function's arguments is what a graph is found by: two are equal when their structures are, their tensors' types, and
-their other leaves as constants (`adjoint.runtime.graphs.guards.constants`).
+`flatten` takes apart a tuple, list, dict, named tuple or slice: into its tensors, in order, and a template that holds
+their positions and types and all other leaves.  The template of a function's arguments is the key of a graph: two
+templates are equal if their structures, the types of their tensors, and their other leaves as constants are equal
+(`adjoint.runtime.graphs.guards.constants`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _NUMBERS = {bool: BOOL, int: I64, float: F64}
 _FREQUENT = frozenset({int, float, bool, str, type(None)})
 """Fast path: the commonest leaves."""
 _WALKED = frozenset({tuple, list, dict, collections.OrderedDict, slice})
-"""Containers whose tensors are inputs, besides named tuples: these alone the frontend takes for what they hold."""
+"""Containers whose tensors are inputs, besides named tuples: the only ones that the frontend takes apart."""
 
 
 def flatten(value: Any) -> tuple[Template, list[Tensor]]:
-    """The template of `value`, and its tensors in order.
+    """Return the template of `value`, and its tensors in order.
 
-    Tensors are inputs; a Parameter is not, nor is a tensor in anything else than tuples, lists, dicts and slices.
-    Numbers that `mutable` marked, themselves or what they are in, become 0-d tensors: Int64, Float64, Bool.  What
-    `mutable` made comes back from `build` as a plain tuple, list or dict.
+    Tensors are inputs; a Parameter is not, nor is a tensor in any container other than tuples, lists, dicts and slices.
+    Numbers marked by `mutable`, directly or through their container, become 0-d tensors: Int64, Float64, Bool.  `build`
+    returns a container marked by `mutable` as a plain tuple, list or dict.
 
-    ValueError when `value` contains itself.
+    ValueError if `value` contains itself.
     """
     taken = _Taken()
     try:
@@ -51,8 +51,8 @@ def flatten(value: Any) -> tuple[Template, list[Tensor]]:
 class Template:
     """A structure whose tensors are taken out; hashable, equal to another of the same structure, types and constants.
 
-    types    of the tensors, in order
-    numbers  what kind of number the tensor stands for that `mutable` marked, by its position
+    types    the types of the tensors, in order
+    numbers  by position, the kind of number of each tensor that represents a number marked by `mutable`
     """
 
     __slots__ = ("__weakref__", "_hash", "_held", "_leaves", "_node", "numbers", "types")
@@ -67,24 +67,24 @@ class Template:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        """Leaves are compared by their ids: these mean something as long as they live, in both."""
+        """Compare leaves by their ids, which are valid while the leaves live, in both templates."""
         return self is other or (
             isinstance(other, Template) and self._node == other._node and (not self._held or (self.is_alive and other.is_alive)))
 
     @property
     def is_alive(self) -> bool:
-        """Whether every object is there that the template means by its identity; see `lasting`."""
+        """True if every object that the template compares by identity still exists; see `lasting`."""
         return not any(isinstance(held, _Weak) and held.gone for held in self._held)
 
     def lasting(self) -> Template:
-        """An equal template that keeps no object alive that there are weak references to: the key of a cache.
+        """Return an equal template that holds weak references where possible, as the key of a cache.
 
-        It cannot be built.  When an object is gone that it means, it is equal to no other template any more.
+        It cannot be built.  Once an object that it refers to is freed, it equals no other template.
         """
         return Template(self._node, None, [_weak(held) for held in self._held], self.types, self.numbers)
 
     def build(self, tensors: Sequence[Any]) -> Any:
-        """The structure with `tensors` in their places; ValueError when there are more or fewer places."""
+        """Return the structure with `tensors` at their positions; ValueError if their number differs."""
         if len(tensors) != len(self.types):
             raise ValueError(f"{self!r} has places for {len(self.types)} tensors, but got {len(tensors)}")
         if self._leaves is None:
@@ -105,7 +105,7 @@ class _Written(str):
 
 
 class _Weak:
-    """A weak reference of a template; not to be confused with one that the user's structure holds."""
+    """A weak reference of a template, distinct from one in the user's structure."""
 
     __slots__ = ("reference",)
 
@@ -129,10 +129,10 @@ class _Input:
 
 
 class _Taken:
-    """What has been taken out of a structure.
+    """The parts of a structure that is being taken apart.
 
-    leaves  what is left in its places: everything but tensors
-    held    all that is meant by its identity
+    leaves  all leaves but the tensors
+    held    all objects that are compared by identity
     """
 
     __slots__ = ("held", "leaves", "numbers", "tensors")
@@ -144,9 +144,9 @@ class _Taken:
         self.numbers: dict[int, type] = {}
 
     def node(self, value: Any, marked: bool) -> Hashable:
-        """What stands for `value`: a type for a tensor, (kind, items) for a structure, a constant's key for others.
+        """Return the node of `value`: a type for a tensor, (kind, items) for a structure, a constant's key for others.
 
-        marked  whether numbers are inputs, since `mutable` marked what they are in
+        marked  True if numbers are inputs, since `mutable` marked their container
         """
         kind = type(value)
         if kind is Tensor:

@@ -1,5 +1,5 @@
 """Hooks of tensors and cells: their handles, and how they fire.
 
-    handles  the functions in their order, and what takes one out again
-    firing   what each kind is given and may return, and the note on what one raises
+    handles  the hook functions in order, and the handles that remove them
+    firing   runs hooks: the arguments and the result of each kind, and the note on an exception
 """

@@ -1,4 +1,4 @@
-"""Run hooks: what each kind is given, what it may return, and the note on an exception that one raises.
+"""Run hooks: pass the arguments of each kind, check its result, and add a note to an exception.
 
 The meaning of every kind is in docs/hooks.md.
 """
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 Tensor = Any
-"""What hooks are given.  The class is defined above: of a tensor hooks need its `type` and its `memory`."""
+"""The tensors that hooks are given.  The class is defined in a later package; only `type` and `memory` are used here."""
 
 
 def _where(hook_fn: Any, subject: str | Hooked, loc: Loc | None) -> str:
@@ -32,9 +32,9 @@ def _where(hook_fn: Any, subject: str | Hooked, loc: Loc | None) -> str:
 
 
 class noting:  # read as a statement: `with noting(hook, subject):`
-    """An exception from inside leaves as it is, with a note that names the hook, what it hangs on, and the forward line.
+    """Add a note to an exception from inside that names the hook, its tensor or cell, and the forward line.
 
-    loc  the forward op's place; None: the user's line that is running
+    loc  the location of the forward op; None: the running line of the user's program
     """
 
     __slots__ = ("hook_fn", "loc", "subject")
@@ -107,7 +107,7 @@ def fire_always(cell: Hooked, hooks: CellHooks, args: tuple[Any, ...], kwargs: d
 
 # -- on gradients -----------------------------------------------------------------------------------------------------
 def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] | None]:
-    """What the gradients are before a hook runs: holding the memory keeps a hook's in-place change out of it."""
+    """Return the gradients and their memory before a hook runs; the reference to the memory makes an in-place change copy it."""
     tape = state.tracer
     if tape is None or tape.emits is True:
         return [None if g is None else (g.type, g.memory, None) for g in gradients]
@@ -115,7 +115,7 @@ def _held(gradients: Sequence[Any]) -> list[tuple[TensorType, Any, int | None] |
 
 
 def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None] | None]) -> Any:
-    """The gradients as they were: a hook that changed one in place changed its own tensor, only what it returns counts."""
+    """Return the gradients as they were: an in-place change by a hook affects only its own tensor; only its result counts."""
     for g, before in zip(gradients, held):
         if before is not None and g.memory is not before[1]:
             break
@@ -126,7 +126,7 @@ def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None]
 
 
 def _again(changed: Tensor, type_: TensorType, memory: Any, slot: int | None) -> Tensor:
-    """Return another tensor of the class of `changed`, which holds what that one held."""
+    """Return a new tensor of the class of `changed` with its original contents."""
     gradient = object.__new__(changed.__class__)
     gradient.type, gradient.memory = type_, memory
     tape = state.tracer
@@ -137,7 +137,7 @@ def _again(changed: Tensor, type_: TensorType, memory: Any, slot: int | None) ->
 
 
 def fire_tensor(hooks: TensorHooks, gradient: Tensor, subject: str, loc: Loc | None) -> Tensor:
-    """Run the hooks of a value on its total gradient; what the last one made of it."""
+    """Run the hooks of a value on its total gradient; return the result of the last one."""
     for hook_fn in hooks.firing():
         held = _held((gradient,))
         with noting(hook_fn, subject, loc):
@@ -194,7 +194,7 @@ Gradients = tuple[Any, ...]
 def fire_backward_pre(cell: Hooked, gradients: Gradients, loc: Loc | None, latest: int) -> Gradients:
     """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none.
 
-    latest  the last handle id there was when the cell was called: later hooks take part from its next call on
+    latest  the last handle id at the time of the cell's call: hooks registered later run from its next call on
     """
     for hook in _slot(cell, "backward_pre", latest):
         held = _held(gradients)
@@ -206,15 +206,15 @@ def fire_backward_pre(cell: Hooked, gradients: Gradients, loc: Loc | None, lates
 
 
 def fire_backward(cell: Hooked, inputs: Gradients, outputs: Gradients, loc: Loc | None, latest: int) -> Gradients:
-    """Run a cell's backward hooks on the gradients of its arguments and of its outputs; the arguments' ones come back."""
+    """Run a cell's backward hooks on the gradients of its arguments and outputs; return those of the arguments."""
     for hook in _slot(cell, "backward", latest):
         gradients = (*inputs, *outputs)
         held = _held(gradients)
-        try:  # as `noting`, which costs what a hook costs that does little
+        try:  # inlined `noting`, which takes as long as a small hook
             if context.hook_signature() == "cell":
                 returned = hook.function(cell, inputs, outputs)
             else:
-                # The older manual calls what flows into the cell backwards its grad_input.
+                # In the older manual grad_input is the gradient that enters the cell in the backward pass.
                 returned = hook.function(_argument(cell), outputs, inputs)
         except BaseException as raised:
             _note(raised, hook.function, cell, loc)
@@ -235,7 +235,7 @@ def _slot(cell: Hooked, name: str, latest: int) -> Iterator[CellHook]:
 def _checked(
     hook: CellHook, cell: Hooked, returned: Any, expected: Gradients, loc: Loc | None, role: str, size: str, noun: str
 ) -> Gradients:
-    """What a backward hook returned, as the new gradients; TypeError or ValueError when it does not fit."""
+    """Return the result of a backward hook as the new gradients; TypeError or ValueError if it does not fit."""
     if returned is None:
         return expected
     where = _where(hook.function, cell, loc)

@@ -1,4 +1,4 @@
-"""Hooks and their handles: functions in the order in which they run, and what takes one out again.
+"""Hooks and their handles: functions in the order in which they run, and handles that remove them.
 
 The meaning of every kind is in docs/hooks.md; `firing` runs them.
 """
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class _Ids:
-    """Handle ids: they grow over all hooks."""
+    """The source of handle ids, which increase over all hooks."""
 
     def __init__(self) -> None:
         self._count = itertools.count()
@@ -37,7 +37,7 @@ ids = _Ids()
 
 
 def check_hook(hook_fn: object) -> None:
-    """TypeError when `hook_fn` cannot be called, or is a compiled function."""
+    """Raise TypeError if `hook_fn` is not callable, or is a compiled function."""
     if not callable(hook_fn):
         raise TypeError(f"Expected a callable hook function, but got {type(hook_fn).__name__}.")
     if getattr(hook_fn, "__adjoint_jit__", False):
@@ -45,7 +45,7 @@ def check_hook(hook_fn: object) -> None:
 
 
 class HookHandle:
-    """Takes a hook out again with `remove()`, which may be called more than once; also a context manager."""
+    """Removes a hook by `remove()`, which may be called more than once, or as a context manager."""
 
     def __init__(self, functions: dict[int, Any]):
         graph = emitter()
@@ -55,7 +55,7 @@ class HookHandle:
         self._functions = weakref.ref(functions)
 
     def remove(self) -> None:
-        """The hook does not run any more: not in the next pass, not in the rest of this one."""
+        """Remove the hook: it runs neither in later passes nor in the rest of this one."""
         graph = emitter()
         if graph is not None:
             raise graph.registered_inside()
@@ -89,9 +89,9 @@ class HookList(dict[int, Any]):
             self[handle.handle_id] = hook
 
     def firing(self, latest: int | None = None) -> Iterator[Any]:
-        """The hooks as they are now; one that is removed while they fire is left out.
+        """Yield the hooks registered now, except those removed while they fire.
 
-        latest  the last handle id that takes part: hooks registered later do not
+        latest  the last handle id to run: hooks registered later are skipped
         """
         if len(self) > 1 or (latest is not None and latest != ids.last):
             return self._present(latest)
@@ -104,7 +104,7 @@ class HookList(dict[int, Any]):
 
 
 class CellSlot(HookList):
-    """One slot of a cell: the epoch moves when it is filled or empty again, since graphs depend on that."""
+    """One slot of a cell: the epoch moves when it becomes filled or empty, since graphs depend on that."""
 
     __slots__ = ()
 
@@ -135,7 +135,7 @@ class TensorHooks:
         self.functions, self.outside = HookList(), outside
 
     def firing(self) -> Iterator[Any]:
-        """The hooks in order: those from outside of the pass first."""
+        """Yield the hooks in order: those registered outside of the pass first."""
         return self.functions.firing() if self.outside is None else itertools.chain(self.outside.firing(), self.functions.firing())
 
     def __bool__(self) -> bool:
@@ -158,7 +158,7 @@ class CellHook:
 
 
 class Hooked(Protocol):
-    """A Cell, as its hooks see it."""
+    """The members of a Cell that its hooks need."""
 
     @property
     def title(self) -> str: ...
@@ -175,8 +175,8 @@ class CellHooks:
         self.forward_pre, self.forward, self.backward_pre, self.backward = CellSlot(), CellSlot(), CellSlot(), CellSlot()
 
     def check_pickling(self, cell: Hooked) -> None:
-        """PicklingError that names the first hook that cannot be pickled, and its cell."""
-        # Needed for this alone.
+        """Raise PicklingError for the first hook that cannot be pickled, naming it and its cell."""
+        # Imported only for this check.
         import pickle
 
         for kind in CellHooks.__slots__:
@@ -189,7 +189,7 @@ class CellHooks:
                         "Remove the hook, or use a function of a module.") from problem
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CellHooks:
-        """The same functions in new slots: a copied cell keeps its hooks, and removing from one leaves the other."""
+        """Return the same functions in new slots: a copied cell keeps its hooks, and removing one there does not affect the original."""
         copied = CellHooks()
         for slot in CellHooks.__slots__:
             getattr(copied, slot).update(getattr(self, slot))
@@ -204,9 +204,9 @@ def register(slot: HookList, hook_fn: Any, prepend: bool = False, **options: boo
     return handle
 
 
-# -- what hooks and cells are called in messages -----------------------------------------------------------------------------
+# -- names of hooks and cells in messages ------------------------------------------------------------------------------------
 def described(hook_fn: Any) -> str:
-    """`clip at train.py:12`"""
+    """Return a description of a hook function for messages, `clip at train.py:12`."""
     name = _name(hook_fn)
     inner = hook_fn
     while isinstance(inner, functools.partial):
@@ -220,5 +220,5 @@ def _name(hook_fn: Any) -> str:
 
 
 def subject_of(cell: Hooked) -> str:
-    """`cell 'fc1' (Dense)`"""
+    """Return a description of a cell for messages, `cell 'fc1' (Dense)`."""
     return f"cell '{cell.title}' ({type(cell).__name__})"

@@ -1,11 +1,11 @@
 """`set_context(save_graphs=...)`: each graph that is made is written to files, stage by stage.
 
     Net_0000_00_parsed.ir   Net_0000_01_optimised.ir       the first graph that was made of Net
-    Net.grad_0000_00_adjoint.ir                            an adjoint, when a gradient is taken that was not taken before
+    Net.grad_0000_00_adjoint.ir                            an adjoint, when a gradient is taken for the first time
 
-1: these; 2: also what each pass leaves, the path that an adjoint was made of, and the C; 3: also pictures, `.dot` for
-Graphviz.  Numbers go on where they stopped, also those of earlier processes: no file is ever written over.  A file that
-cannot be written is told once, and the program runs on.
+Level 1 writes these; 2 also the IR after each pass, the path that an adjoint was built from, and the C; 3 also pictures,
+`.dot` for Graphviz.  Numbering continues after that of earlier processes: no file is ever overwritten.  A file that
+cannot be written is reported once, and the program continues.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def save_graph(level: int, graph: Graph) -> None:
 def save_adjoint(level: int, tape: Tape, start: Step, assembled: Assembled, results: Sequence[Atom], adjoint: Function) -> None:
     """Write the adjoint of what was recorded since `start`.
 
-    results  what of the path is differentiated
+    results  the values of the path that are differentiated
     """
     _saved(f"{_name_of(start.about)}.grad", lambda: _stages_of_adjoint(tape, assembled, results, adjoint, level))
 
@@ -90,7 +90,7 @@ def _files(parts: Sequence[tuple[str, Module]], level: int, computed: Callable[[
 
 
 def _name_of(owner: Any) -> str:
-    """A name for what a gradient is taken of: a function's code, a Cell's class, a node of a graph."""
+    """Return a name for the subject of a gradient: a function's code, a Cell's class, or a node of a graph."""
     if isinstance(owner, CodeType):
         return owner.co_name
     if isinstance(owner, type) and not owner.__module__.startswith("adjoint.runtime"):
@@ -100,7 +100,7 @@ def _name_of(owner: Any) -> str:
 
 # -- files -----------------------------------------------------------------------------------------------------------------
 def _saved(name: str, made: Callable[[], _Files]) -> None:
-    """Write the files that `made` gives, under the next free number; what goes wrong is told once for a directory."""
+    """Write the files that `made` returns, under the next free number; report a failure once for each directory."""
     folder = os.path.abspath(context.get_context("save_graphs_path"))
     plain = re.sub(r"[^\w.-]", "_", name)
     try:
@@ -111,14 +111,14 @@ def _saved(name: str, made: Callable[[], _Files]) -> None:
         for i, (title, extension, text) in enumerate(files[1:], 1):
             stage += title != files[i - 1][0]
             _written(folder, f"{plain}_{number:04}_{stage:02}_{title}.{extension}", text, os.replace)
-    except Exception as failed:  # a graph that cannot be shown is one that runs all the same
+    except Exception as failed:  # a graph that cannot be shown still runs
         if folder not in _told:
             _told.add(folder)
             print(f"adjoint: the graphs are not saved in {folder!r}: {failed}", file=sys.stderr)
 
 
 def _claimed(folder: str, name: str, first: tuple[str, str, str]) -> int:
-    """Write the first file under a number that no other process or thread has, and give the number."""
+    """Write the first file under a number that no other process or thread uses, and return the number."""
     number = _next.get((folder, name), 0)
     while True:
         try:
@@ -131,13 +131,13 @@ def _claimed(folder: str, name: str, first: tuple[str, str, str]) -> int:
 
 
 def _put(temporary: str, path: str) -> None:
-    """Give a file its name; FileExistsError when it is taken."""
+    """Rename a file; FileExistsError if the name is taken."""
     try:
         os.link(temporary, path)
     except FileExistsError:
         raise
     except OSError:
-        # A file system without links: the name is taken first, and filled then.
+        # A file system without links: create the name first, then write the contents.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         os.replace(temporary, path)
     else:
@@ -145,7 +145,7 @@ def _put(temporary: str, path: str) -> None:
 
 
 def _written(folder: str, name: str, text: str, put: Callable[[str, str], None]) -> None:
-    """Write a file that is there whole or not at all."""
+    """Write a file atomically."""
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}")
     try:
         with open(temporary, "w", encoding="utf-8") as stream:
@@ -159,7 +159,7 @@ def _written(folder: str, name: str, text: str, put: Callable[[str, str], None])
 
 # -- pictures --------------------------------------------------------------------------------------------------------------
 def _picture(module: Module) -> str:
-    """A module in the language of Graphviz: values flow along the arrows, regions are boxes around their nodes."""
+    """Return a module in the language of Graphviz: arrows are values, boxes around nodes are regions."""
     painter = _Painter()
     for function in module.functions.values():
         painter.box(f"@{function.symbol}", lambda body=function.body: painter.region(body, "return"))
@@ -167,7 +167,7 @@ def _picture(module: Module) -> str:
 
 
 class _Painter:
-    """Paints regions, each node with the arrows that go to it."""
+    """Draws regions, each node with its incoming arrows."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -1,7 +1,7 @@
 """Save each graph and adjoint that is made, while `set_context(save_graphs=...)` asks for it.
 
-This is all of the package that is loaded with the library: what writes the files, and with it the passes and the emitter, is loaded for
-the first one.
+Only this module of the package is imported with the library; the module that writes files imports the passes and the emitter, and is
+imported for the first file.
 """
 
 from __future__ import annotations
@@ -31,6 +31,6 @@ def _saved_adjoint(*made: Any) -> None:
 
 
 def install() -> None:
-    """Look on when graphs and adjoints are made."""
+    """Register as an observer of graphs and adjoints."""
     graph_made.add(_saved_graph)
     adjoint_made.add(_saved_adjoint)

@@ -1,10 +1,10 @@
-"""The stages of a program, from the graph that was parsed to the C: what `adjoint dump-ir` shows and `save_graphs` writes.
+"""The stages of a program, from the parsed graph to the C: `adjoint dump-ir` shows them and `save_graphs` writes them.
 
-    parsed      the graph as the frontend made it
-    optimised   the same after `OPTIMISING`: it computes the same values and has the same effects
-    plan        what is run, in order: launches of kernels, calls of Python, control flow, and the slots of values
-    adjoint     the forward copy and the reverse pass, hooks standing in it
-    c           one kernel for each different computation, with the lines that it serves
+    parsed      the graph from the frontend
+    optimised   the graph after `OPTIMISING`, with the same values and effects
+    plan        the order of execution: launches of kernels, calls of Python, control flow, and the slots of values
+    adjoint     the forward copy and the reverse pass, with its hooks
+    c           one kernel for each different computation, with the lines that use it
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from adjoint.runtime.execution.planning import planned
 __all__ = ["OPTIMISING", "Adjoint", "adjoint_of", "expanded", "kernels", "optimised", "plans", "standalone", "wanted"]
 
 OPTIMISING = "inline,differentiate,inline{plain=true},simplify,cse,dce"
-"""Passes that change neither a value nor an effect.  They come last: a gradient of what they leave is summed in another order."""
+"""Passes that change neither values nor effects.  They run last: a gradient of their result would be summed in another order."""
 
 
 def optimised(module: Module, observers: Sequence[Observer] = ()) -> Module:
-    """The module after the passes of `OPTIMISING`."""
+    """Return the module after the passes of `OPTIMISING`."""
     return Pipeline.parse(OPTIMISING).run(module, observers)
 
 
 def plans(module: Module) -> str:
-    """The plans of a module's functions as text."""
+    """Return the plans of a module's functions as text."""
     return "\n".join(plan_text(planned(function, identities=True)) for function in module.functions.values())
 
 
 def expanded(module: Module) -> Module:
-    """The module with its gradients inside of functions written out."""
+    """Return the module with the gradients inside of functions expanded."""
     return Differentiate().on_module(module)
 
 
 def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = None) -> tuple[str, ...]:
-    """What a function is differentiated by when nothing is said: its floating arguments and the floating parameters that it reads.
+    """Return the default names to differentiate a function by: its floating arguments and the floating parameters that it reads.
 
-    trained  for a symbol, whether it is a parameter that is trained; one that is not named is
+    trained  symbol -> True for a trained parameter; a symbol that is missing counts as trained
     """
     function = module.functions[symbol]
     arguments = [p.hint for p in function.params if isinstance(p.type, TensorType) and p.type.dtype.is_float]
@@ -61,7 +61,7 @@ def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = Non
 
 @dataclass(frozen=True)
 class Adjoint:
-    """A gradient: the passes that made it, the module, and what to know about it."""
+    """A gradient: the passes that made it, the module, and its description."""
 
     pipeline: Pipeline
     module: Module
@@ -69,11 +69,11 @@ class Adjoint:
 
 
 def adjoint_of(module: Module, symbol: str, names: Sequence[str], observers: Sequence[Observer] = ()) -> Adjoint:
-    """The gradient of a function by `names`, dead code removed.
+    """Return the gradient of a function by `names`, with dead code removed.
 
-    A parameter that the function writes and is differentiated by is lifted: it becomes an argument.
+    A parameter that the function both writes and is differentiated by is lifted: it becomes an argument.
 
-    CompileError when there is no such gradient.
+    CompileError if there is no such gradient.
     """
     written = _written(module, symbol)
     lifted = tuple(name for name in names if name.startswith("@") and name[1:] in written)
@@ -89,7 +89,7 @@ def adjoint_of(module: Module, symbol: str, names: Sequence[str], observers: Seq
 
 
 def _written(module: Module, symbol: str) -> set[str]:
-    """The parameters that a function and what it calls write."""
+    """Return the parameters that a function and its callees write."""
     found: set[str] = set()
     pending, seen = [symbol], {symbol}
     while pending:
@@ -103,7 +103,7 @@ def _written(module: Module, symbol: str) -> set[str]:
 
 
 def kernels(*modules: Module) -> list[dict[str, Any]]:
-    """Each different kernel of the modules' nodes: its name, its C, a whole file that compiles, and the nodes that it serves."""
+    """Yield each different kernel of the modules' nodes: its name, its C as a complete file, and the nodes that use it."""
     found: dict[str, dict[str, Any]] = {}
     for module in modules:
         for function in module.functions.values():
@@ -125,8 +125,8 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
 
 
 def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str]) -> str:
-    """One C file for a function and its gradient by `names`, whose results are called after them; a CompileError for what is no
-    straight code."""
+    """Return one C file for a function and its gradient by `names`, after which the results are named; CompileError unless it is
+    straight-line code."""
     results = module.functions[symbol].body.results
     called = [x.hint if isinstance(x, Value) else "result" for x in results]
     entries = [_entry(_straight(module), symbol, called)]
@@ -140,12 +140,12 @@ def _entry(module: Module, symbol: str, results: Sequence[str]) -> Entry:
 
 
 def _straight(module: Module) -> Module:
-    """The module with its calls and cells unpacked: nobody takes a gradient of it any more."""
+    """Return the module with its calls and cells inlined: no gradient is taken of it any more."""
     return Pipeline.parse(f"inline{{cells=true, rules=true}},{OPTIMISING}").run(module)
 
 
 def _served(node: Node) -> str:
-    """A node's types and place on one line, whatever its file is called: it becomes a comment of the C."""
+    """Return a node's types and location on one line, as a comment of the C, for any file name."""
     place = user_place(node.loc)
     types = ", ".join(str(x.type) for x in node.operands)
     results = ", ".join(str(x.type) for x in node.results)

@@ -1,7 +1,7 @@
-"""The machine underneath: memory that kernels work on, and the functions that launch them.
+"""The machine: memory for kernels, and the functions that launch them.
 
-Nothing is compiled on import: the run-time library is built or found in the cache when the first tensor needs memory.
-Without a C compiler memory is plain cffi memory and there is nothing to launch: ops run by their NumPy reference.
+Nothing is compiled on import: the run-time library is built, or loaded from the cache, when the first tensor needs memory.
+Without a C compiler memory is allocated by cffi, and ops run by their NumPy reference.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Machine", "array_of", "ffi", "machine", "memory_of"]
 
-# The backend's own FFI: it knows C's types and owns memory. What `cffi.FFI` adds, a parser of C declarations, costs a
-# good part of the time of an import; it is loaded with the first library.
+# The backend's FFI: it knows C's types and owns memory. `cffi.FFI` adds a parser of C declarations, which is slow to
+# import; it is imported with the first library.
 ffi: Any = _cffi_backend.FFI()
 SMALL = 16384
 """Bytes: below this Python's own allocator is faster than a call into the library, which keeps large blocks for reuse."""
@@ -35,15 +35,15 @@ Memory = Any
 
 
 class Machine:
-    """Memory, the run-time library and the kernel cache of this process.
+    """The memory, the run-time library and the kernel cache of this process.
 
     library    the loaded run-time library, None without a compiler
     kernels    finds or compiles kernels, None without a compiler
-    allocate   bytes -> memory; MemoryError when the machine does not have them
+    allocate   bytes -> memory; MemoryError if the machine does not have enough
     """
 
     def __init__(self) -> None:
-        # Loaded here, not with the package: importing adjoint needs no compiler.
+        # Imported here, not with the package: importing adjoint needs no compiler.
         from cffi import FFI
 
         from adjoint.codegen.compile import KernelCache
@@ -71,18 +71,18 @@ class Machine:
         self._declared = declared
 
     def bind(self, kernel: Any, sizes: Sequence[int]) -> Any:
-        """A kernel and its size array as the one argument that launches take; memory, to be kept as long as it is used."""
+        """Return a kernel and its size array packed as the argument of launches; the caller keeps this memory alive."""
         return self._declared.new("struct adjoint_bound *", (kernel, sizes))
 
     def warn_of(self, fault: InternalError) -> None:
-        """Warn that a kernel cannot be had, the first time: what keeps one from being compiled often keeps all."""
+        """Warn once that a kernel cannot be compiled: the cause usually affects all kernels."""
         if not self._warned:
             self._warned = True
             warn(f"{fault} Ops without a kernel run by NumPy instead: slower, the same within each op's stated error. "
                  "This is said once; other kernels may lack too.")
 
     def allocate(self, size: int) -> Memory:
-        """Memory of `size` bytes, not cleared; MemoryError when the machine does not have it."""
+        """Return `size` bytes of uninitialised memory; MemoryError if the machine does not have enough."""
         if size < SMALL:
             return _small(self._bytes, size or 1)
         try:
@@ -91,8 +91,8 @@ class Machine:
             raise _no_memory(size) from None
 
     def allocator(self, size: int) -> tuple[Any, Any]:
-        """What to call with what for memory of `size` bytes each time: the shortest way for plans."""
-        # Not `ffi.typeof(f"char[{size}]")`, which keeps the type of every size for ever.
+        """Return a function and its argument that allocate `size` bytes at each call: the fast path of plans."""
+        # Not `ffi.typeof(f"char[{size}]")`, which caches the type of every size for ever.
         ctype = _cffi_backend.new_array_type(self._pointer, size or 1)
         if size >= _LARGE:
             return lambda _: self.allocate(size), ctype
@@ -100,7 +100,7 @@ class Machine:
 
 
 _LARGE = 2**24
-"""Bytes from which on an allocation that fails says so in full, and takes its time for it."""
+"""Bytes: a failed allocation of at least this size gets a detailed error."""
 
 
 def _no_memory(size: int) -> MemoryError:
@@ -109,7 +109,7 @@ def _no_memory(size: int) -> MemoryError:
 
 
 def forbids_interpreter() -> bool:
-    """Whether falling back to the interpreter is forbidden by ADJOINT_FORBID_INTERPRETER=1."""
+    """Return True if ADJOINT_FORBID_INTERPRETER=1 forbids falling back to the interpreter."""
     return os.environ.get("ADJOINT_FORBID_INTERPRETER", "") not in ("", "0")
 
 
@@ -118,7 +118,7 @@ _machine: Machine | None = None
 
 
 def machine() -> Machine:
-    """The machine, set up at its first use."""
+    """Return the machine, which is set up at its first use."""
     global _machine
     if _machine is None:
         with _lock:
@@ -137,7 +137,7 @@ context.on_change("num_threads", _use_threads)
 
 
 def array_of(memory: Memory, type_: TensorType) -> np.ndarray[Any, Any]:
-    """A NumPy view of the memory (bf16 as uint16); it keeps the memory alive."""
+    """Return a NumPy view of the memory (bf16 as uint16), which keeps the memory alive."""
     if type_.count < 0:
         raise InternalError(f"there is no array of the symbolic type {type_}")
     if type_.count == 0:
@@ -146,7 +146,7 @@ def array_of(memory: Memory, type_: TensorType) -> np.ndarray[Any, Any]:
 
 
 def memory_of(array: np.ndarray[Any, Any]) -> Memory:
-    """New memory that holds a copy of the array's elements in row-major order."""
+    """Return new memory with a copy of the array's elements in row-major order."""
     memory = machine().allocate(array.nbytes)
     if array.nbytes:
         np.frombuffer(ffi.buffer(memory, array.nbytes), array.dtype).reshape(array.shape)[...] = array

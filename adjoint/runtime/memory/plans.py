@@ -1,10 +1,10 @@
-"""Plans: for an op and its operand types, once and for all, the result types and the function that computes them.
+"""Plans: for an op and its operand types, the memoised result types and the function that computes them.
 
-A plan is found by one dictionary lookup on `(op, type, ...)`; types and ops are interned, so that costs what hashing
-a few pointers costs.  `run` takes memories and gives memory; nothing is looked up or decided in it again.
+A plan is found by one dictionary look-up on `(op, type, ...)`; types and ops are interned, so that this only hashes a few
+pointers.  `run` takes and returns memory; nothing is looked up or decided in it again.
 
-The table of all plans is part of the budget.  Before it stand the plans that were used in this period of the budget: finding
-one of them marks nothing.
+The table of all plans counts towards the budget.  A look-up first tries the plans that were used in this period of the budget,
+since these need not be marked as used.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Plan:
     types   the result types
     type    the only one of them, or None when there are several
     run     operand memories -> result memory, or a tuple of them
-    into    (operand memories, result memories) -> None: the same into given memory
-    used    the period of the budget in which it was looked up last
+    into    (operand memories, result memories) -> None: the same, written into given memory
+    used    the period of the budget in which it was last looked up
     """
 
     __slots__ = ("into", "nbytes", "run", "type", "types", "used")
@@ -45,18 +45,18 @@ class Plan:
 
 
 _PLAN = 1000
-"""Bytes of a plan without its kernels."""
+"""Estimated bytes of a plan without its kernels."""
 _STAGE = 300
-"""Bytes of a bound kernel."""
+"""Estimated bytes of a bound kernel."""
 
 plans: dict[tuple[Any, ...], Plan] = {}
 """The plans that were used in this period of the budget."""
 
 pairs: dict[Op, dict[Type, dict[Type, Plan]]] = {}
-"""Those of two operands again: an op, a type and another are found one after the other without a key being made."""
+"""Fast path for two operands: nested dictionaries by op, first and second type, which need no tuple as a key."""
 
 _read_outside: set[Op] = set()
-"""Ops whose dictionary among the `pairs` other modules hold."""
+"""Ops whose dictionary in `pairs` other modules refer to."""
 
 
 class _Plans(Table[tuple[Any, ...], Plan]):
@@ -74,16 +74,16 @@ _every = _Plans("plans")
 
 
 def pairs_of(op: Op) -> dict[Type, dict[Type, Plan]]:
-    """The plans of an op of two operands, by the type of the first, then of the second, that were used in this period of the budget.
+    """Return the plans of an op of two operands used in this period of the budget, by the type of the first, then of the second.
 
-    `plan_for` finds the others, and fills it.
+    `plan_for` finds the others and adds them.
     """
     _read_outside.add(op)
     return pairs.setdefault(op, {})
 
 
 def plan_for(op: Op, types: Sequence[TensorType]) -> Plan:
-    """The plan for these types; made if there is none yet.  TypeError or ValueError when the operands do not fit."""
+    """Return the plan for these types, made if there is none yet.  TypeError or ValueError if the operands do not fit."""
     key = (op, *types)
     plan = plans.get(key)
     if plan is None:
@@ -98,7 +98,7 @@ def plan_for(op: Op, types: Sequence[TensorType]) -> Plan:
 
 
 def check_fits(name: str, type_: TensorType) -> None:
-    """ValueError for a result of an operator with more dimensions than tensors have, MemoryError for one larger than the memory."""
+    """Raise ValueError for a result with more dimensions than tensors may have, MemoryError for one larger than the memory."""
     if type_.rank > 8:
         raise ValueError(f"For '{name}', tensors have at most 8 dimensions, but the result would have {type_.rank}.")
     if type_.nbytes > physical_memory():
@@ -114,7 +114,7 @@ def _made(op: Op, types: Sequence[TensorType]) -> Plan:
         return Plan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes))
     here = machine()
     if isinstance(op, Collective):
-        return _by_reference(op, tuple(types), result_types, here)  # processes talk: there is nothing to compile
+        return _by_reference(op, tuple(types), result_types, here)  # processes communicate: there is nothing to compile
     if here.kernels is None or not op.can_lower:
         return _interpreted(op, tuple(types), result_types, here)
     try:
@@ -128,7 +128,7 @@ def _made(op: Op, types: Sequence[TensorType]) -> Plan:
 
 @functools.cache
 def physical_memory() -> float:
-    """Bytes of memory this machine has; infinite where the system does not say."""
+    """Return the bytes of memory of this machine; infinity if the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -143,14 +143,14 @@ def _copied_into(nbytes: int) -> Callable[..., None]:
 
 
 def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
-    """A plan that computes by the op's NumPy reference: there is no compiler, or no C for this op."""
+    """Return a plan that computes by the op's NumPy reference: there is no compiler, or no C for this op."""
     if forbids_interpreter():
         raise InternalError(f"{op.name} would fall back to NumPy, which ADJOINT_FORBID_INTERPRETER=1 forbids.")
     return _by_reference(op, types, result_types, here)
 
 
 def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
-    """A plan that calls the op's reference on arrays."""
+    """Return a plan that calls the op's reference on arrays."""
 
     def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
         arrays = [to_compute(array_of(m, t), t.dtype) for m, t in zip(operands, types, strict=True)]
@@ -170,8 +170,8 @@ def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[Ten
 
 
 def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
-    """A plan that launches kernels."""
-    # Loaded with the first kernel, not with the package.
+    """Return a plan that launches kernels."""
+    # Imported with the first kernel, not with the package.
     from adjoint.codegen.emit import lower
 
     assert here.kernels is not None
@@ -208,7 +208,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
 
 
 def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
-    """The shortest way for the common case: one kernel, one result, no scratch."""
+    """Return the plan of the common case, a fast path: one kernel, one result, no scratch."""
     new, ctype = here.allocator(nbytes)
     library = here.library
 

@@ -1,7 +1,7 @@
 """The user's context: mode and settings, as `set_context` knows them.
 
-Settings that mean something here act; those of MindSpore's that mean nothing on this machine are accepted with one
-warning; unknown ones are a ValueError that names what is close.
+Supported settings take effect.  MindSpore's other settings have no effect here and are accepted with one warning.  An unknown
+name is a ValueError that suggests the closest one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 STRICT, COMPATIBLE, LAX = 0, 1, 2
-"""MindSpore's values of `jit_syntax_level`, which means nothing here."""
+"""MindSpore's values of `jit_syntax_level`, which has no effect here."""
 
 _SIGNATURES = ("cell", "cell_id")
 
@@ -44,7 +44,7 @@ _KNOWN: dict[str, Any] = {
     "deterministic": "ON",
     "program_cache_bytes": None,
 }
-"""What has a meaning here (or whose only meaning is always true here), with its default."""
+"""Supported settings with their defaults, including those whose only behaviour is always in force here."""
 
 _ACCEPTED: dict[str, Any] = {
     "jit_level": "O0", "jit_config": None, "max_device_memory": "1024GB", "variable_memory_max_size": "30GB", "mempool_block_size": "1GB",
@@ -59,7 +59,7 @@ _ACCEPTED: dict[str, Any] = {
     "support_binary": False, "disable_format_transform": False, "enable_auto_mixed_precision": False, "enable_sparse": False,
     "enable_mem_reuse": True, "enable_task_sink": True, "enable_loop_sink": False, "variable_memory": "", "auto_parallel": "",
 }
-"""What MindSpore knows and what means nothing on this machine, with MindSpore's default."""
+"""MindSpore's settings that have no effect here, with MindSpore's defaults."""
 
 _settings: dict[str, Any] = dict(_KNOWN)
 _accepted: dict[str, Any] = dict(_ACCEPTED)
@@ -75,25 +75,25 @@ def _warn(key: str, message: str) -> None:
 
 
 def set_context(**settings: Any) -> None:
-    """Change settings by name; without arguments nothing happens.
+    """Change settings by name.
 
-    mode                 PYNATIVE_MODE (1): Python runs as it is, the default; GRAPH_MODE (0): cells, and functions whose
+    mode                 PYNATIVE_MODE (1), the default: ops run eagerly; GRAPH_MODE (0): cells, and functions whose
                          gradient is taken, are parsed and run as graphs
     device_target        "CPU"; "GPU" and "Ascend" run on the CPU after one warning on stderr
-    hook_signature       "cell" (hooks are given the cell) or "cell_id" (the older manual: its name, and grad_input and
-                         grad_output the other way round); the default is ADJOINT_HOOK_SIGNATURE or "cell"
+    hook_signature       "cell" (hooks are given the cell) or "cell_id" (the older manual: hooks are given its name, with
+                         grad_input and grad_output swapped); the default is ADJOINT_HOOK_SIGNATURE or "cell"
     num_threads          threads of the kernels; default ADJOINT_NUM_THREADS or the CPUs this process may use
     pynative_synchronize accepted: ops always run at once here
-    save_graphs          1 or True: each graph that is made, optimised too, and each adjoint are written as text; 2: also what
-                         each pass leaves, and the C; 3: also pictures for Graphviz; 0 or False, the default: nothing
-    save_graphs_path     the directory for that, made when it is missing; the current one by default
-    program_cache_bytes  how many bytes of recorded gradients, graphs and plans the process keeps, about; the least recently used
-                         are evicted, and made again when they are needed; default ADJOINT_PROGRAM_CACHE_BYTES or 100,000,000
+    save_graphs          1 or True: write each graph, its optimised form, and each adjoint as text; 2: also the IR after each
+                         pass, and the C; 3: also pictures for Graphviz; 0 or False, the default: nothing
+    save_graphs_path     the directory for these files, created if missing; the current one by default
+    program_cache_bytes  the approximate limit, in bytes, of cached gradients, graphs and plans; the least recently used are evicted,
+                         and made again when needed; default ADJOINT_PROGRAM_CACHE_BYTES or 100,000,000
 
     ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
     """
     checked = {name: _checked(name, value) for name, value in settings.items()}
-    # A setting that means nothing here changes nothing, whatever it is.
+    # A setting without effect here changes nothing, whatever its value.
     changed = any(_settings[name] != value for name, value in checked.items() if name in _settings)
     for name, value in checked.items():
         if name in _ACCEPTED:
@@ -118,12 +118,12 @@ _followers: dict[str, Callable[[Any], None]] = {}
 
 
 def on_change(name: str, follow: Callable[[Any], None]) -> None:
-    """Call `follow` with the value of a setting whenever that is set."""
+    """Call `follow` with the value of a setting whenever it is set."""
     _followers[name] = follow
 
 
 def share_processors(own: int) -> None:
-    """Let kernels use as many threads as there are processors that are this process's own, unless the number of threads is set."""
+    """Let kernels use `own` threads, the number of this process's processors, unless the number of threads is set."""
     set_share(own)
     if _settings["num_threads"] is None:
         _followers["num_threads"](default_threads())
@@ -185,7 +185,7 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def get_context(attr_key: str) -> Any:
-    """The value of a setting; ValueError for an unknown one, TypeError for a name that is no str."""
+    """Return the value of a setting; ValueError for an unknown one, TypeError for a name that is no str."""
     if not isinstance(attr_key, str):
         raise TypeError(f"For 'get_context', the argument 'attr_key' must be a str, but got {attr_key!r} "
                         f"of type {type(attr_key).__name__}.")
@@ -212,9 +212,9 @@ def _setting(name: str) -> Any:
 
 
 def set_device(device_target: str, device_id: int | None = None) -> None:
-    """Say where the program runs: "CPU"; "GPU" and "Ascend" run on the CPU after one warning on stderr.
+    """Set the device: "CPU"; "GPU" and "Ascend" run on the CPU after one warning on stderr.
 
-    TypeError and ValueError as `set_context` raises them for its settings of these names.
+    TypeError and ValueError as for these settings of `set_context`.
     """
     set_context(device_target=device_target, **({} if device_id is None else {"device_id": device_id}))
 
@@ -226,18 +226,18 @@ def check_device(target: str) -> None:
 
 
 def get_current_device() -> tuple[str, int]:
-    """Return the device's target and number, as they were set."""
+    """Return the device's target and number, as set."""
     return _settings["device_target"], _settings["device_id"]
 
 
 def launch_blocking() -> None:
-    """Kept for MindSpore's scripts: operators have always run when they return."""
+    """Do nothing; accepted for MindSpore's scripts: an operator has always finished when it returns."""
 
 
 def in_force() -> list[tuple[Setting, Any, str]]:
     """Return every setting with its value and where that comes from: `set_context`, its environment variable, or `default`.
 
-    The value of one that the environment sets to nonsense is what is wrong with it.
+    For an invalid environment variable the value is the error message.
     """
     found: list[tuple[Setting, Any, str]] = []
     for setting in SETTINGS:
@@ -254,12 +254,12 @@ def in_force() -> list[tuple[Setting, Any, str]]:
 
 
 def call_depth() -> int:
-    """How deep calls of parsed functions may be nested."""
+    """Return the maximum depth of nested calls of parsed functions."""
     return _settings["max_call_depth"]
 
 
 def hook_signature() -> str:
-    """Which manual's hook signature is in force: "cell" or "cell_id"."""
+    """Return the hook signature in force: "cell" or "cell_id"."""
     chosen = _settings["hook_signature"]
     if chosen is None:
         chosen = os.environ.get("ADJOINT_HOOK_SIGNATURE") or "cell"

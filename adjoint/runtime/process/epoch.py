@@ -1,7 +1,7 @@
 """The epoch: a number that moves when a cell, a hook slot or the type of a tensor changes.
 
-Graphs are made of what cells were when they were lowered.  As long as the epoch stands still none of that has changed,
-and one comparison says so; when it has moved, the guards look (`adjoint.runtime.graphs.guards.guards`).
+Graphs depend on the state of cells at the time of lowering.  While the epoch stands still none of it has changed, so one comparison
+suffices; when it has moved, the guards are checked (`adjoint.runtime.graphs.guards.guards`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["epoch"]
 
 
 class _Epoch:
-    """now  where it stands; no number comes twice, whatever threads do"""
+    """now  the current number; no number occurs twice, even with several threads"""
 
     __slots__ = ("_numbers", "now")
 
@@ -21,7 +21,7 @@ class _Epoch:
         self.now = next(self._numbers)
 
     def move(self) -> None:
-        """Something has changed: to be called after the change, so that who saw the old number looks again."""
+        """Move the epoch; to be called after a change, so that whoever has seen the old number checks again."""
         self.now = next(self._numbers)
 
 

@@ -1,4 +1,4 @@
-"""Which line of the user's program is running."""
+"""Find the line of the user's program that is running."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Result = TypeVar("_Result")
 class _Running(threading.local):
     """The nodes of graphs that call Python in this thread.
 
-    mark  the frame that calls, the place of its node, and the mark of the call around it; None outside of graphs
+    mark  the calling frame, the location of its node, and the mark of the enclosing call; None outside of graphs
     """
 
     mark: tuple[FrameType, Loc, Any] | None = None
@@ -32,9 +32,9 @@ _running = _Running()
 
 
 def called_at(node: Node | None, function: Callable[_Given, _Result], /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-    """Call a function for a node of a graph: while no code of the user's runs in it, the line that runs is the node's.
+    """Call a function for a node of a graph: the running line is the node's, unless user code runs in the call.
 
-    node  one that has a place; None: the line is that of whoever runs the graph
+    node  a node with a location; None: the line that runs the graph
     """
     if node is None:
         return function(*args, **kwargs)
@@ -47,7 +47,7 @@ def called_at(node: Node | None, function: Callable[_Given, _Result], /, *args: 
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame of the user's program; None where there is none, as in a thread that the library began."""
+    """Return the innermost frame of the user's program; None if there is none, as in a thread started by the library."""
     frame = sys._getframe(1)
     while frame is not None and is_ours[frame.f_code.co_filename]:
         frame = frame.f_back
@@ -55,7 +55,7 @@ def user_frame() -> FrameType | None:
 
 
 def user_location() -> Loc:
-    """The line of the user's program that is running: the innermost frame outside of this library, or node that called Python."""
+    """Return the running line of the user's program: that of the innermost frame outside of this library, or of the node that called Python."""
     frame, mark = sys._getframe(1), _running.mark
     while frame is not None:
         if mark is not None and frame is mark[0]:
@@ -70,21 +70,21 @@ def user_location() -> Loc:
 
 
 def definition(function: Any) -> Loc:
-    """Where a function of the user's was defined."""
+    """Return the location at which a user's function is defined."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return beginning(code.co_filename, code.co_firstlineno) if code is not None and not is_ours[code.co_filename] else UNKNOWN
 
 
 def site_of(node: Node, around: Node | None) -> Node | None:
-    """What events of a node of a graph are recorded at: the node, or, where it has no place of its own, the one around it that has.
+    """Return the node whose location the events of `node` are recorded with: itself, or the enclosing one if it has no location.
 
-    None where there is neither, as in a cell of the library that is run as a graph: then it is the line that runs the graph.
+    None if neither has one, as in a library cell run as a graph: then it is the line that runs the graph.
     """
     return node if user_place(node.loc) is not None else around
 
 
 def receiver(loc: Loc) -> str:
-    """The name that a method is called on, `h` of `h.register_hook(f)`; empty where it is no plain name."""
+    """Return the variable that a method is called on, `h` of `h.register_hook(f)`; empty if it is no plain name."""
     if not isinstance(loc, At):
         return ""
     called = re.match(r"([^\W\d]\w*)\.register_hook\b", linecache.getline(loc.file, loc.line)[loc.column - 1 :])

@@ -1,6 +1,6 @@
-"""What is made while a program runs, for whoever wants to see it: graphs and adjoints.
+"""Announcements of graphs and adjoints made while a program runs, for observers.
 
-The packages that make them announce them here, and know nothing of who looks on.
+The packages that make them announce them here, without knowing the observers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["adjoint_made", "graph_made"]
 
 
 class _Announcement:
-    """Functions that are called with what has been made, in the order in which they were added."""
+    """A list of functions, called with each new object in the order in which they were added."""
 
     def __init__(self) -> None:
         self._observers: list[Callable[..., None]] = []

@@ -1,4 +1,4 @@
-"""How a program is spread over processes: the settings that `set_auto_parallel_context` changes, in one place for who reads them."""
+"""Settings for programs on several processes, as `set_auto_parallel_context` changes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
 
 
 class ParallelMode:
-    """The names of the ways to spread a program over processes.  Here STAND_ALONE and DATA_PARALLEL mean something."""
+    """The names of MindSpore's parallel modes.  Only STAND_ALONE and DATA_PARALLEL have an effect here."""
 
     STAND_ALONE = "stand_alone"
     DATA_PARALLEL = "data_parallel"
@@ -36,14 +36,14 @@ _DEFAULTS: dict[str, Any] = {
     "strategy_ckpt_config": {"load_file": "", "save_file": "", "only_trainable_params": True}, "group_ckpt_save_file": "",
     "auto_pipeline": False, "dump_local_norm": False, "dump_local_norm_path": "", "dump_device_local_norm": False,
 }
-"""MindSpore's settings with its defaults."""
+"""MindSpore's settings with their defaults."""
 
 _CHOICES = {"parallel_mode": tuple(ParallelMode.MODE_LIST), "search_mode": _SEARCH, "auto_parallel_search_mode": _SEARCH}
 
 _settings: dict[str, Any] = {}
-"""What has been set."""
+"""The settings that the program has changed."""
 _processes = {"device_num": 1, "global_rank": 0}
-"""What holds of the processes where nothing has been set."""
+"""The rank and number of the processes, used for settings that the program has not changed."""
 
 
 def set_auto_parallel_context(**settings: Any) -> None:
@@ -51,12 +51,12 @@ def set_auto_parallel_context(**settings: Any) -> None:
 
     parallel_mode        one of `ParallelMode.MODE_LIST`
     gradients_mean       True: gradients are averaged over the processes; False: they are added
-    device_num           the number of processes; by default it is asked of the processes themselves
+    device_num           the number of processes; by default the actual number
     global_rank          this process's number, from 0
     parameter_broadcast  whether all processes begin with the parameters of the first one
 
-    The others of MindSpore's are kept, and mean nothing where each process holds the whole network.  ValueError for an unknown name or
-    value, TypeError for a value of another type; nothing is changed then.
+    MindSpore's other settings are stored; they have no effect, since each process holds the whole network.  ValueError for an unknown
+    name or value, TypeError for a value of another type; nothing is changed then.
     """
     for name, value in settings.items():
         _check(name, value)
@@ -95,17 +95,17 @@ def get_auto_parallel_context(attr_key: str) -> Any:
 
 
 def reset_auto_parallel_context() -> None:
-    """Give all settings their defaults."""
+    """Reset all settings to their defaults."""
     _settings.clear()
 
 
 def device_count_is_set() -> bool:
-    """Whether the program has said how many processes there are."""
+    """Return True if the program has set the number of processes."""
     return "device_num" in _settings
 
 
 def set_processes(rank: int, count: int) -> None:
-    """Make `global_rank` and `device_num` those of the processes there are, unless the program has set them."""
+    """Set `global_rank` and `device_num` to those of the actual processes, unless the program has set them."""
     _processes.update(global_rank=rank, device_num=count)
 
 
@@ -115,5 +115,5 @@ def is_data_parallel() -> bool:
 
 
 def parameters_are_broadcast() -> bool:
-    """Return whether training begins with the parameters of the first process: in a data parallel program, unless it has said no."""
+    """Return whether training begins with the parameters of the first process: by default in a data parallel program."""
     return is_data_parallel() and _settings.get("parameter_broadcast", True)

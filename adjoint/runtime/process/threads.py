@@ -1,4 +1,4 @@
-"""How many threads the kernels of this process use when nobody has said it."""
+"""The default number of threads of this process's kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["default_threads", "set_share"]
 
 
 def default_threads() -> int:
-    """Return ADJOINT_NUM_THREADS, or the CPUs this process may use; its share of them where `communication.init` has divided them."""
+    """Return ADJOINT_NUM_THREADS, or the number of CPUs this process may use: its share after `communication.init`."""
     text = os.environ.get("ADJOINT_NUM_THREADS", "")
     if text:
         if not text.isdigit() or int(text) < 1:
@@ -20,10 +20,10 @@ def default_threads() -> int:
 
 
 _share: int | None = None
-"""The processors that are this process's own, where several share the machine."""
+"""The number of this process's processors, if several processes share the machine."""
 
 
 def set_share(processors: int) -> None:
-    """Let `default_threads` count so many processors from now on, not all of the machine."""
+    """Set the number of processors that `default_threads` counts, in place of all of the machine."""
     global _share
     _share = processors

@@ -1,7 +1,7 @@
-"""The state of a thread: what its ops are recorded on, if anything, and the cells it runs in another float type.
+"""The state of a thread: the tracer of its ops, if any, and the cells it runs in another float type.
 
-An op that is run asks here for the tracer of its thread.  There is none: the op is computed.  A `Recorder`, the tape of a gradient,
-records it afterwards.  An `Emitter`, a graph that is being made, gets it as a node, and nothing is computed.
+An op that is run looks up the tracer of its thread here.  Without one, the op is only computed.  A `Recorder`, the tape of a gradient,
+records the op after it is computed.  An `Emitter`, a graph that is being made, adds it as a node, and nothing is computed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _set = threading.local.__setattr__
 
 
 class Recorder(Protocol):
-    """A tape, as those see it who run ops and cells: `gradients.tape.Tape`.  Tensors and cells are `Any`, as they are defined above."""
+    """The interface of a tape for code that runs ops and cells: `gradients.tape.Tape`.  Tensors and cells are `Any`: their classes are defined
+    in later packages."""
 
     emits: Literal[False]
     site: Any
@@ -43,7 +44,7 @@ class Recorder(Protocol):
 
 
 class Emitter(Protocol):
-    """A graph that is being made, as those see it who run ops and cells: `graphs.lowering.lowering.Lowering`."""
+    """The interface of a graph being made for code that runs ops and cells: `graphs.lowering.lowering.Lowering`."""
 
     emits: Literal[True]
     loc: Loc
@@ -77,7 +78,7 @@ class Emitter(Protocol):
 class Computing(Protocol):
     """A cell that runs in another float type: `cells.precision.computing`.
 
-    parameters  those that are cast, by their names
+    parameters  the cast parameters by name
     """
 
     @property
@@ -85,11 +86,11 @@ class Computing(Protocol):
 
 
 class _State(threading.local):
-    """What ops ask before they compute.
+    """The state of a thread, which ops read before they compute.
 
     tracer    a tape while a gradient is being taken, a lowering while a function is made into a graph; else None
-    computing cells by their ids that run in another float type: see `precision`
-    no_grad   for each `_no_grad()` that is entered, the tracer that was there before; empty where gradients are recorded
+    computing cells that run in another float type, by their ids: see `precision`
+    no_grad   for each active `_no_grad()`, the tracer that it replaced; empty if gradients are recorded
     """
 
     tracer: Recorder | Emitter | None = None
@@ -105,36 +106,36 @@ class _State(threading.local):
             _set(self, name, value)
             tracing.pop(get_ident(), None)
         else:
-            tracing[get_ident()] = None  # before, as it is taken off behind: where Ctrl-C falls between, there is one too many
+            tracing[get_ident()] = None  # set first and removed last: a Ctrl-C in between leaves a surplus entry, not a missing one
             _set(self, name, value)
 
 
 tracing: dict[int, None] = {}
-"""The threads that have a tracer. An op that finds none here need not ask for its own, which costs more."""
+"""The threads that have a tracer.  If it is empty, an op need not look up its own thread's, which is slower."""
 
 state = _State()
 
 
 def emitter() -> Emitter | None:
-    """Return the graph that this thread is making, None where it makes none."""
+    """Return the graph that this thread is making, or None."""
     tracer = state.tracer
     return tracer if tracer is not None and tracer.emits is True else None
 
 
 def check_gradients() -> None:
-    """RuntimeError where `_no_grad()` is in force: a gradient taken there would be asked for and switched off at once."""
+    """Raise RuntimeError inside of `_no_grad()`, where no gradient can be taken."""
     if state.no_grad:
         raise RuntimeError("In no_grad context, you can not calculate gradient: take it before `with _no_grad():`, "
                            "and use its result inside")
 
 
 set_tracer = functools.partial(_set, state, "tracer")
-"""Set the thread's tracer in one step: Ctrl-C falls before it or after it.  Said first in a `finally`, where Ctrl-C falls at the first call
-of a Python function at the earliest; `state.tracer = ...` follows, for the sake of `tracing`."""
+"""Set the thread's tracer atomically with respect to Ctrl-C.  Called first in a `finally`, where a Ctrl-C arrives at the first call of a
+Python function at the earliest; `state.tracer = ...` follows, to update `tracing`."""
 
 
 def _in_child() -> None:
-    """After a fork the other threads are gone, and their tracers."""
+    """Drop the tracers of other threads, which do not exist in a forked process."""
     tracing.clear()
     if state.tracer is not None:
         tracing[get_ident()] = None
@@ -146,9 +147,9 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def not_recording() -> Iterator[None]:
-    """Ops inside are not recorded: what they make is constant for every gradient around.
+    """Run ops without recording them: their results are constants for every enclosing gradient.
 
-    While a function is made into a graph they are nodes of it all the same.
+    While a function is made into a graph they still become nodes of it.
     """
     before = state.tracer
     if before is None or before.emits is False:

@@ -1,1 +1,1 @@
-"""Make a graph of a function: what ops, cells, gradients and Python objects become while its source is run on symbolic tensors."""
+"""Lower a function to a graph: handle ops, cells, gradients and Python objects while its source runs on symbolic tensors."""

@@ -3,10 +3,10 @@
     a1 = apply! @relu.forward_pre(a)            forward pre hooks
     y0 = cell "relu" with @relu carry (x = a1) { .. }
     y1 = apply! @relu.forward(a1, y0)           forward hooks
-    y = outputs @relu.pre(y1)                   where the backward pre hooks stand
+    y = outputs @relu.pre(y1)                   backward pre hooks run here
 
-What forward hooks return is assumed to be like what they are given.  If nothing can be made of that, the graph ends at the
-hooks, and what they return decides how it goes on (`_asked`).
+Forward hooks are assumed to return values like those they are given.  If that assumption is of no use, the graph ends at the hooks,
+and their result decides how it continues (`_asked`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Cells(PythonObjects):
         return self.cell(cell, args, kwargs)
 
     def cell(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a cell: its hooks as nodes around a region of its own."""
+        """Lower a call of a cell: its hooks become nodes around the cell's region."""
         if self.net is not None:
             return self._called(cell, args, kwargs)
         self.net = cell
@@ -97,7 +97,7 @@ class Cells(PythonObjects):
         return output
 
     def _may_be(self, made: Any, given: Any) -> None:
-        """What forward hooks made may be any of the tensors that they were given."""
+        """Treat each result of forward hooks as a possible alias of every tensor they were given."""
         tensors = leaves(given, Tensor)
         for x in leaves(made, Tensor):
             self.frontend.aliases.may_be(x, *(t for t in tensors if t.type is x.type))
@@ -108,7 +108,7 @@ class Cells(PythonObjects):
         return ", ".join(described(hook.function) for hook in getattr(cell._hooks, kind).values())
 
     def _forward_hooks(self, site: Any, cell: Cell, given: Any, assumed: Any, run: Callable[[Any], Any]) -> Any:
-        """Forward hooks as an `apply!`: `run(given)` when the graph runs, of which the result is assumed to be like `assumed`."""
+        """Emit forward hooks as an `apply!` of `run(given)`; its result is assumed to have the structure and types of `assumed`."""
         if site in self.decisions:
             expected = self.decisions[site]
         elif self.asks:
@@ -132,7 +132,7 @@ class Cells(PythonObjects):
         return filled(expected, [self.wrapped(Kind(slot.category, slot.type), value) for slot, value in zip(slots, results, strict=True)])
 
     def _asked(self, site: Any, cell: Cell, given: Any, run: Callable[[Any], Any]) -> NoReturn:
-        """Forward hooks of which nothing is known: the graph ends here, and what they give decides how it goes on."""
+        """Emit forward hooks whose result is unknown: the graph ends here, and the result decides how it continues."""
 
         def fire(given_: Any) -> Any:
             outline, found = outlined(run(given_), tensor_slot)
@@ -152,7 +152,7 @@ class Cells(PythonObjects):
 
     def _region(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any], pattern: Slots,
                 reference: Callable[[], Cell | None], ordinal: int) -> Any:
-        """Construct as a region: arguments and results get names of their own."""
+        """Lower construct to a region: arguments and results get new names."""
         ruled = cell.bprop is not None
         library = self.is_library(type(cell).construct)
         if library:
@@ -205,7 +205,7 @@ class Cells(PythonObjects):
             x.overwrite(value)
         key = site_key(node)
         if key is not None:
-            kept = None if isinstance(output, PerhapsNone) else output  # it would be of tensors of the graph
+            kept = None if isinstance(output, PerhapsNone) else output  # otherwise it would refer to tensors of the graph
             self.cell_sites[key] = CellSite(
                 reference, _call_made(args, kwargs, given, ruled), _result_made(kept, results, ruled), pattern, ordinal, ruled,
                 _numbers(given), _numbers(results),
@@ -216,13 +216,13 @@ class Cells(PythonObjects):
         return _result_with(output, outside[: len(results)], ruled)
 
     def _like(self, given: Sequence[Any], values: Sequence[Value]) -> list[Any]:
-        """Values of the graph as the kinds of things that they stand for: tensors and numbers."""
+        """Return values of the graph as the kinds of objects in `given`: tensors and numbers."""
         kinds = [self.kind(x) for x in given]
         return [self.wrapped(kind, value) for kind, value in zip(kinds, values, strict=False) if kind is not None]
 
 
 class _CellReference:
-    """What a host symbol of a cell stands for; the graph does not keep the cell alive."""
+    """The host of a cell's symbol; it does not keep the cell alive."""
 
     def __init__(self, reference: Callable[[], Cell | None]):
         self._reference = reference
@@ -235,10 +235,10 @@ class _CellReference:
 _Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-# -- what goes through the boundary of a cell: of one with a bprop also the numbers that are known when the graph runs --------------
+# -- the boundary of a cell: its tensors, and with a bprop also its run-time numbers ------------------------------------------------
 _DYNAMIC = (Tensor, GraphNumber)
 _TAKEN_OUT = constant(0.0, F32)
-"""Stands where something of the graph stood: what is kept of a call does not refer to the graph that is being made."""
+"""Placeholder for a value of the graph: the stored structure of a call does not refer to the graph that is being made."""
 
 
 def _inputs(args: tuple[Any, ...], kwargs: dict[str, Any], ruled: bool) -> list[Any]:
@@ -258,14 +258,14 @@ def _result_with(output: Any, new: Sequence[Any], ruled: bool) -> Any:
 
 
 def _call_made(args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[Any], ruled: bool) -> Callable[[Sequence[Tensor]], _Call]:
-    """How a call is made of the tensors that stand for what was `given`."""
+    """Return the function that rebuilds the arguments of a call from the tensors that represent `given`."""
     args, kwargs = _call_with(args, kwargs, [_TAKEN_OUT] * len(given), ruled)
     categories = _categories(given)
     return lambda tensors: _call_with(args, kwargs, as_python(tensors, categories), ruled)
 
 
 def _result_made(output: Any, results: Sequence[Any], ruled: bool) -> Callable[[Sequence[Tensor]], Any]:
-    """How what a cell gives is made of the tensors that stand for its `results`."""
+    """Return the function that rebuilds a cell's output from the tensors that represent its `results`."""
     output, categories = _result_with(output, [_TAKEN_OUT] * len(results), ruled), _categories(results)
     return lambda tensors: _result_with(output, as_python(tensors, categories), ruled)
 
@@ -275,12 +275,12 @@ def _categories(values: Sequence[Any]) -> list[str]:
 
 
 def _numbers(values: Sequence[Any]) -> frozenset[int]:
-    """The places at which numbers stand."""
+    """Return the positions of run-time numbers."""
     return frozenset(i for i, x in enumerate(values) if not isinstance(x, Tensor))
 
 
 def _last_part(title: str) -> str:
-    """A name for what a cell gives: `relu` for "block.relu", `layers_0` for "layers.0"."""
+    """Return a name for a cell's result: `relu` for "block.relu", `layers_0` for "layers.0"."""
     around, _, last = title.rpartition(".")
     if last.isdigit():
         last = f"{around.rpartition('.')[2] or 'cell'}_{last}"
@@ -288,11 +288,11 @@ def _last_part(title: str) -> str:
 
 
 def hooked_outline(value: Any) -> Any:
-    """The outline of what forward hooks gave."""
+    """Return the outline of the result of forward hooks."""
     return outlined(value, tensor_slot)[0]
 
 
 def observed(tensors: Sequence[Tensor]) -> Any:
-    """The outline of what forward hooks gave, when it is plain tensors."""
+    """Return the outline of the result of forward hooks that is plain tensors."""
     outline, _ = outlined(tensors[0] if len(tensors) == 1 else tuple(tensors), tensor_slot)
     return outline

@@ -1,6 +1,6 @@
-"""What parsed code changes in objects of the library: a tensor of the graph that is written in place, a cell whose methods are called.
+"""Changes that parsed code makes to objects of the library: writes to a tensor of the graph, and method calls on a cell.
 
-Both are places as the frontend's journal keeps them (`adjoint.frontend.changes.journal`).
+Both are places that the frontend's journal records (`adjoint.frontend.changes.journal`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["AtomPlace", "CellsPlace"]
 
 
 class AtomPlace:
-    """What an assignment into a tensor of the graph replaces."""
+    """The atom of a tensor of the graph, which a write in place replaces."""
 
     def __init__(self, x: GraphTensor):
         self.tensor = x
@@ -32,7 +32,7 @@ class AtomPlace:
 
 
 class CellsPlace:
-    """The attributes, parameters and sub-cells of a cell and of all cells below it, and what its parameters say of themselves."""
+    """The attributes, parameters and sub-cells of a cell and of all cells below it, and the attributes of its parameters."""
 
     def __init__(self, holder: Cell):
         self.holder = holder

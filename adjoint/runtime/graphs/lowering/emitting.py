@@ -1,7 +1,7 @@
-"""Emitting: what ops become while a function is made into a graph.
+"""Emitting: turn ops into nodes while a function is lowered to a graph.
 
-Values of the graph are tensors and numbers without numbers in them; tensors from outside are state, read and written under symbols;
-Python that is to run with the graph stands in it as host calls.
+Tensors and numbers of the graph are symbolic and hold no values.  Tensors from outside are state, read and written under symbols.
+Python code that runs with the graph becomes host calls.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NUMBERS: dict[str, tuple[type, TensorType]] = {
 
 
 class Emitting:
-    """Nodes, values, regions, state and effects of one function being made into a graph."""
+    """Nodes, values, regions, state and effects of one function being lowered."""
 
     emits: typing.Literal[True] = True
 
@@ -62,14 +62,14 @@ class Emitting:
         self.builder = Builder(loc)
         self.chain: list[Builder] = [self.builder]
         self.outermost = self.builder
-        """The region of the function that is made into a graph, or of the cell."""
+        """The region of the function being lowered, or of the cell."""
         self.guards = Guards()
         self.frontend = Lowerer(self)  # pyright: ignore[reportArgumentType] - a whole `Lowering` is its world
         self.state: dict[str, Tensor] = {}
         self.net: Cell | None = None
         """The outermost cell that is being called."""
         self.parameters: dict[tuple[int, str], Parameter] = {}
-        """The Parameters with names of their own that a net has read, by its id and their name."""
+        """The Parameters, named by the user, that a net has read, by its id and their name."""
         self.symbols: dict[int, str] = {}
         self.hosts: dict[str, Any] = {}
         self.declared: dict[str, Host] = {}
@@ -83,27 +83,27 @@ class Emitting:
         self.escaped: set[Value] = set()
         self.own_cells: list[Cell] = []
         self.own_parameters: dict[int, Parameter] = {}
-        """By their ids, those of the cells that parsed code has made."""
+        """The Parameters of cells that parsed code has made, by id."""
         self.made_of_numbers: dict[Value, Tensor] = {}
-        """The tensors that parsed code has made of Python's numbers, by what stands for them."""
+        """The tensors that parsed code has made from Python numbers, by their value in the graph."""
         self.named: set[Value] = set()
-        """Values that bear a name of the user's: another name that is given to them later does not change it."""
+        """Values named after a variable of the user's; a later variable does not rename them."""
         self._looked_into: set[int] = set()
-        """Ids of the objects made by parsed code that `read_object` is in."""
+        """Ids of the objects made by parsed code that `read_object` is visiting."""
         self.calls = 0
         self.has_written = False
         self.without_gradient: set[Value] = set()
-        """What has been made inside of `_no_grad`."""
+        """Values made inside of `_no_grad`."""
         self.cuts: dict[Value, tuple[Builder, Value]] = {}
-        """By a value from outside of `_no_grad`, what stands for it inside, and the region in which that was made."""
+        """For a value from outside of `_no_grad`, the value that replaces it inside, and the region in which that was made."""
 
     # -- emitting ---------------------------------------------------------------------------------------------------------
     def node(self, op: Op, *atoms: Atom) -> Any:
-        """Emit a node here; its result, or its results."""
+        """Emit a node in the current region; return its result or results."""
         return self.builder.emit(op, *atoms, loc=self.loc)
 
     def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
-        """What `apply` does here."""
+        """Emit an op; `apply` calls this while a graph is being made."""
         if op.effect is Effect.HOST:
             self.has_written = True
         atoms = [self.atom(x) for x in operands]
@@ -116,7 +116,7 @@ class Emitting:
         return results[0] if len(results) == 1 else tuple(results)
 
     def cut(self, atom: Atom) -> Atom:
-        """A value as `_no_grad` sees it."""
+        """Return the value that replaces `atom` inside of `_no_grad`."""
         if not isinstance(atom, Value) or atom in self.without_gradient or not tensor_type(atom).dtype.is_float:
             return atom
         builder, found = self.cuts.get(atom, (None, None))
@@ -127,21 +127,21 @@ class Emitting:
         return found
 
     def rewritten(self, atom: Atom, value: Atom) -> Atom:
-        """What a tensor is that was `atom` and is written in place."""
+        """Return the new atom of a tensor that was `atom` and is written in place."""
         if not state.no_grad or not isinstance(atom, Value) or atom in self.without_gradient or atom.type != value.type \
                 or not tensor_type(atom).dtype.is_float:
             return value
         return self.node(StraightThrough(), atom, value)
 
     def unknown(self, what: str) -> CompileError:
-        """The mistake of needing numbers while parsing, or of a value that is kept longer than that."""
+        """Return the error of code that needs values while parsing, or keeps a symbolic value beyond it."""
         if state.tracer is not self:
             return errors.NOT_IN_GRAPH.at(self.place_of_use(), "this value belongs to a graph that is made already",
                                           help="return it from the function that computes it")
         return errors.VALUE_NEEDED.at(self.loc, what, help="use operations on the tensor, or pass the number as an argument")
 
     def place_of_use(self) -> Loc:
-        """Where a value of this graph is used, now: in this graph, in another, or by Python itself."""
+        """Return the location at which a value of this graph is used now: in this graph, in another, or in Python."""
         graph = emitter()
         return graph.loc if graph is not None else user_location()
 
@@ -199,7 +199,7 @@ class Emitting:
         return isinstance(number, (bool, int, float)) and scalar_dtype(type_.dtype, number) is type_.dtype and holds(type_.dtype, number)
 
     def _outside(self, x: GraphTensor | GraphNumber) -> None:
-        """A value of a region that has been closed: it can leave a cell, but neither a branch nor a loop."""
+        """Handle a value of a closed region: it can leave a cell, but neither a branch nor a loop."""
         if id(x.home) not in self.cell_homes:
             raise errors.NOT_IN_GRAPH.at(self.loc, f"this value ({self.kind(x)}) was made inside a branch or loop that has ended",
                                          help="assign it to a name that has a value on every path")
@@ -207,7 +207,7 @@ class Emitting:
         self.escaped.add(x.atom)
 
     def _read(self, x: Tensor) -> Atom:
-        """A tensor from outside: a literal, or what its symbol holds at this point of the run."""
+        """Return the value of a tensor from outside: a literal, or what its symbol holds at this point of the run."""
         literal = getattr(x, "literal", None)
         if literal is not None:
             return Literal(literal.item() if isinstance(literal, np.generic) else literal, x.type)
@@ -220,7 +220,7 @@ class Emitting:
         return value
 
     def symbol_of(self, x: Tensor) -> str:
-        """The symbol of a tensor from outside."""
+        """Return the symbol of a tensor from outside."""
         symbol = self.symbols.get(id(x))
         if symbol is None:
             symbol = self.symbols[id(x)] = self._fresh(self._name_of(x) if isinstance(x, Parameter) else "constant")
@@ -229,7 +229,7 @@ class Emitting:
         return symbol
 
     def _name_of(self, x: Parameter) -> str:
-        """Return a name for the symbol of a Parameter; CompileError when the net that reads it has another one of its name."""
+        """Return a name for the symbol of a Parameter; CompileError if the net that reads it has another Parameter of that name."""
         if has_generated_name(x):
             return "Parameter"
         if self.net is not None and id(x) not in self.own_parameters and self.parameters.setdefault((id(self.net), x.name), x) is not x:
@@ -239,7 +239,7 @@ class Emitting:
         return x.name
 
     def _fresh(self, name: str) -> str:
-        """A symbol like `name` that is not in use."""
+        """Return an unused symbol like `name`."""
         base = symbol_like(name, "x")
         symbol, version = base, 0
         while symbol in self.state or symbol in self.declared:
@@ -251,11 +251,11 @@ class Emitting:
         return GraphTensor(self, value, kind.type) if kind.category == "tensor" else GraphNumber(self, kind.category, value)
 
     def tensors(self, values: Sequence[Value]) -> list[GraphTensor]:
-        """Values of tensor types as tensors."""
+        """Return values of tensor types as tensors."""
         return [GraphTensor(self, value, tensor_type(value)) for value in values]
 
     def params_like(self, atoms: Sequence[Atom]) -> list[Value]:
-        """Parameters for a region that is given these, under the same names."""
+        """Return parameters for a region that is given these atoms, with the same names."""
         params = [Value(atom.type, getattr(atom, "hint", "x")) for atom in atoms]
         self.named.update(params)
         return params
@@ -336,7 +336,7 @@ class Emitting:
         return isinstance(place, CellsPlace) and not any(place.holder is cell for cell in self.own_cells)
 
     def either(self, condition: GraphNumber, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-        """What one of two functions gives, whose results are of one type; the graph decides which one."""
+        """Emit an `if` between two functions whose results have one type; return its result."""
         truth = self.truth(condition)
         if isinstance(truth, bool):
             return first() if truth else second()
@@ -371,7 +371,7 @@ class Emitting:
 
     # -- state --------------------------------------------------------------------------------------------------------------
     def write(self, target: Tensor, value: Tensor) -> None:
-        """A tensor from outside is assigned when the graph runs."""
+        """Emit the assignment of a tensor from outside."""
         if id(target) in self.own_parameters:
             raise errors.UNSUPPORTED.at(self.loc, "a Parameter is written that the graph makes: each call would need a new one",
                                         help="make its cell outside, once: in `__init__`")
@@ -383,12 +383,12 @@ class Emitting:
         self.reads.clear()
 
     def draw(self, seed: int | None) -> Tensor:
-        """The key of the next random draw."""
+        """Return the key of the next random draw."""
         self.has_written = True
         return GraphTensor(self, self.node(Draw(seed or 0)), tensor(U64, (2,)))
 
     def undrawn(self) -> Any:
-        """The generator of first values that a cell made by parsed code asks for: each run counts its draw, but none may be made."""
+        """Return a generator for the initial values of a cell made by parsed code: each run counts a draw, but drawing raises."""
         self.draw(None)
         return _Undrawn(self)
 
@@ -399,19 +399,19 @@ class Emitting:
         self.declared[symbol] = Host(f"{name}{_shown(outline)}", self.loc)
 
     def check(self, check: Callable[..., Any], tensors: Sequence[Any]) -> None:
-        """A check of values that the library makes: when the graph runs."""
+        """Emit a check of values by the library, made when the graph runs."""
         name = f"check_{getattr(check, '__name__', 'values')}"
         symbol, _ = self.host_call(name, lambda *given: (check(*given), None)[1], tuple(tensors), ())
         self.hosts[symbol] = Check(self.hosts[symbol])
 
     @property
     def raises_late(self) -> bool:
-        # A run that goes on in this graph has done what stands before the mistake.
+        # A run that continues in this graph has already executed everything before the error.
         return not self.decisions and (self.frontend.journal.is_open or bool(self.hosts) or self.has_written)
 
     def host_call(self, name: str, function: Callable[..., Any], values: Any,
                   results: Sequence[TensorType]) -> tuple[str, tuple[Value, ...]]:
-        """`function(*values)` when the graph runs; it gives None, or tensors of the types `results`.  Its symbol and these values."""
+        """Emit a call `function(*values)` that returns None or tensors of the types `results`; return its symbol and results."""
         outline, leaves = outlined(values, tensor_slot)
         categories = [slot.category for slot in slots_of(outline)]
         if state.no_grad:
@@ -422,7 +422,7 @@ class Emitting:
         return symbol, node.results
 
     def host_number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
-        """What Python computes of numbers, when the graph runs."""
+        """Emit a Python function of numbers, called when the graph runs."""
         python, type_ = NUMBERS[category]
         loc, name = self.loc, getattr(function, "__name__", "number")
 
@@ -449,7 +449,7 @@ class Emitting:
 
     # -- hooks --------------------------------------------------------------------------------------------------------------
     def hook(self, kind: str, function: Any, operands: Sequence[Tensor], title: str) -> tuple[Tensor, ...]:
-        """New names for tensors behind a `HookBackward` or `InsertGradientOf`."""
+        """Emit a `HookBackward` or `InsertGradientOf`; return new names for its tensors."""
         if state.no_grad:
             return tuple(self.tensors([self.node(NoGrad(), self.atom(x)) for x in operands]))
         function = self.frontend.as_python(function)
@@ -458,7 +458,7 @@ class Emitting:
         return tuple(self.tensors(node.results))
 
     def attach(self, x: Tensor, hook_fn: Callable[..., Any]) -> Any:
-        """`x.register_hook(hook_fn)` when the graph runs."""
+        """Emit `x.register_hook(hook_fn)`."""
         check_hook(hook_fn)
         hook_fn = self.frontend.as_python(hook_fn)
         if not isinstance(x, GraphTensor):
@@ -472,13 +472,13 @@ class Emitting:
         return _LateHandle(self, registration)
 
     def registered_inside(self) -> CompileError:
-        """The mistake of registering or removing a hook of something that outlives the graph."""
+        """Return the error of registering or removing a hook of an object that outlives the graph."""
         return errors.REGISTERED_INSIDE.at(self.loc, "a hook of a cell, a parameter or a tensor from outside is registered or removed",
                                            help="do it outside; a hook may also do it when it runs")
 
 
 class _Undrawn:
-    """A generator of random numbers that are wanted while a graph is made."""
+    """Replaces a generator of random numbers while a graph is made: drawing raises."""
 
     def __init__(self, owner: Emitting):
         self._owner = owner
@@ -489,14 +489,14 @@ class _Undrawn:
 
 
 def _check_joins(loc: Loc, dtype: DType, number: Tensor) -> None:
-    """CompileError for a number that cannot stand where the other path has a tensor of a dtype that lacks it."""
+    """Raise CompileError for a number on one path if the other path has a tensor whose dtype cannot hold it."""
     if not holds(dtype, number.item()):
         raise errors.NUMBER_RANGE.at(loc, f"{number.item()!r} meets a tensor of {dtype} here, which has no such number",
                                      help="make it a tensor of a wider dtype on both paths")
 
 
 def _check_position(container: Callable[[], Any], index: int) -> None:
-    """Raise what a list, tuple or cell raises for an index that is out of range."""
+    """Raise the error of a list, tuple or cell for an index that is out of range."""
     held = container()
     if held is None:
         raise RuntimeError("this graph belongs to a cell that is gone")
@@ -510,24 +510,24 @@ class _LateHandle:
         self.owner, self.registration = owner, registration
 
     def remove(self) -> None:
-        """Take the hook out again, when the graph runs."""
+        """Emit the removal of the hook."""
         self.owner.effect("remove", self.registration.remove, ())
 
 
 def value_slot(x: Any) -> Slot | None:
-    """The slot that a value of a graph takes in an outline; a tensor of the user's own goes out as it is."""
+    """Return the slot of a value of a graph in an outline; None for a user's tensor, which is returned as it is."""
     if isinstance(x, GraphTensor):
         return Slot("tensor", x.type)
     return Slot(x.category, x.type) if isinstance(x, (GraphNumber, Slot)) else None
 
 
 def tensor_slot(x: Any) -> Slot | None:
-    """As `value_slot`, but every tensor takes one, a parameter too: Python is to see what it holds then."""
+    """Return a slot as `value_slot` does, but for every tensor, parameters too: Python sees its value at run time."""
     return Slot("tensor", x.type) if isinstance(x, Tensor) else value_slot(x)
 
 
 def _shown(outline: Any) -> str:
-    """An outline for people, on one line: constants as they are, types where a value is known at run time only."""
+    """Return an outline as one line of text: constants, and types for values known only at run time."""
     if isinstance(outline, Slot):
         return str(outline.type) if outline.category == "tensor" else outline.category
     if isinstance(outline, RunTimeText):
@@ -540,7 +540,7 @@ def _shown(outline: Any) -> str:
 
 
 class _Shown:
-    """A value of a text that is made at run time, whatever its format."""
+    """Shows a run-time value in a text, for any format."""
 
     def __init__(self, outline: Any):
         self.text = "{" + _shown(outline) + "}"
@@ -553,5 +553,5 @@ class _Shown:
 
 
 def as_python(tensors: Sequence[Tensor], categories: Sequence[str]) -> list[Any]:
-    """Tensors as Python sees them: those that stand for numbers as numbers."""
+    """Return tensors as Python values: those that represent numbers become numbers."""
     return [x if category == "tensor" else NUMBERS[category][0](x.item()) for x, category in zip(tensors, categories, strict=True)]

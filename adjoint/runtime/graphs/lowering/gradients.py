@@ -1,4 +1,4 @@
-"""Gradients taken inside of a function that is made into a graph: `gradient`, `record` and `pull` regions."""
+"""Gradients taken inside of a function being lowered: `gradient`, `record` and `pull` regions."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Gradients"]
 
 class Gradients(Cells):
-    """Lowers `grad`, `vjp` and their kin."""
+    """Lowers `grad`, `vjp` and related functions."""
 
     # -- gradients ------------------------------------------------------------------------------------------------------------
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function of the user's, parsed."""
+        """Call a user's function by parsing it."""
         return self.frontend.call(function, args, kwargs)
 
     def differentiate(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
                       sens: Any = None, has_aux: bool = False,
                       sens_of: Callable[[Any], Any] | None = None) -> tuple[Any, list[Any], list[Tensor]]:
-        """A gradient inside of the graph: see `adjoint.runtime.gradients.grad.differentiate`."""
+        """Emit a gradient; see `adjoint.runtime.gradients.grad.differentiate`."""
         inner = self._differentiated(fn, args, kwargs, positions, weights, has_aux)
         outputs = inner.outputs
         if inner.ends:
             sens = sens_of = None
         if sens_of is not None:
-            # Cotangents like the results: of these only the types are asked for.
+            # `sens_of` needs only the types of the results.
             sens = sens_of(inner.result)
         given = [] if sens is None else zip(outputs, checked_sens(inner.result, has_aux, sens), strict=True)
         sent = [s for x, s in given if x.dtype is not BOOL]
@@ -54,7 +54,7 @@ class Gradients(Cells):
 
     def record(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter],
                has_aux: bool) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]]:
-        """A function that runs here, its adjoint where it is asked for: the result, what of it is differentiated, and the pullback."""
+        """Emit a function whose adjoint is emitted later; return the result, its differentiated tensors, and the pullback."""
         inner = self._differentiated(fn, args, {}, positions, weights, has_aux)
         result, (trace,) = self._ran(Record(*inner.attributes), inner, ())
         trace.hint, home, outputs = "t", self.builder, differentiated(result, has_aux)
@@ -68,7 +68,7 @@ class Gradients(Cells):
                                              help="call it there, and go on with the gradients")
             sent = [self.atom(ct) for x, ct in zip(outputs, cotangents, strict=True) if x.dtype is not BOOL]
             node = self.builder.emit_node(Pull(), [trace, *(sent or [_NOTHING])], loc=self.loc)
-            # Hooks run here, and may write.
+            # Hooks run here and may write to state.
             self.reads.clear()
             return self._by_leaf(inner, [self.node(NoGrad(), value) for value in node.results] if state.no_grad else node.results)
 
@@ -76,7 +76,7 @@ class Gradients(Cells):
 
     def _differentiated(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int],
                         weights: Sequence[Parameter], has_aux: bool) -> _Differentiated:
-        """Call a function in a region of its own, by whose arguments it is to be differentiated."""
+        """Call a function in a new region whose parameters are the arguments to differentiate by."""
         loc, ends = self.loc, False
         given = [*args, *kwargs.values()]
         given_by = [x for position in positions for x in leaves(given[position], Tensor)]
@@ -96,7 +96,7 @@ class Gradients(Cells):
             try:
                 result = self.frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
             except Unreachable:
-                # Nothing is left to differentiate; the run does not get here.
+                # Nothing to differentiate: the run does not get here.
                 outputs, ends = [GraphTensor(self, self.node(Undef((scalar(F32),))), scalar(F32))], True
                 result = outputs[0]
             else:
@@ -105,7 +105,7 @@ class Gradients(Cells):
                 raise errors.UNSUPPORTED.at(loc, "a function whose gradient is taken here changes a list or dict that it is given",
                                             help="let it return what it makes")
             outline, found = outlined(result, tensor_slot)
-            # Bools have no gradient; a function of nothing else is differentiated by a constant.
+            # Bools have no gradient; for a function of bools alone a constant is differentiated.
             chosen = [x for x in outputs if x.dtype is not BOOL] or [GraphTensor(self, _NOTHING, scalar(F32))]
             written = [(leaf, x) for leaf, x, param in zip(given_by, inner, params, strict=True) if x.atom is not param]
             order = [*chosen]
@@ -121,7 +121,7 @@ class Gradients(Cells):
                                tuple(self.symbol_of(w) for w in trained), tuple(given), positions, weights)
 
     def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
-        """Emit the node of a function that has been called in a region of its own; its result, and the node's further results."""
+        """Emit the node of a function called in its own region; return the function's result and the node's other results."""
         node = self.builder.emit_node(op, [*inner.operands, *more], regions=[inner.region], loc=self.loc)
         self.reads.clear()
         if inner.ends:
@@ -134,7 +134,7 @@ class Gradients(Cells):
         return filled(inner.outline, [places[id(x)] for x in inner.found]), node.results[len(inner.order):]
 
     def _by_leaf(self, inner: _Differentiated, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
-        """The gradients of the arguments, each in its structure, and those of the weights."""
+        """Return the gradients of the arguments, each in its structure, and those of the weights."""
         gradients = self.tensors(values)
         left = iter(gradients[: len(inner.region.params)])
         by_position = [gradients_like(inner.args[position], left) for position in inner.positions]
@@ -143,20 +143,20 @@ class Gradients(Cells):
 
 
 _NOTHING = Literal(0.0, scalar(F32))
-"""What is differentiated where a function returns nothing that has a gradient, and its cotangent."""
+"""The differentiated value, and its cotangent, if a function returns nothing that has a gradient."""
 
 
 class _Differentiated(NamedTuple):
-    """A function that has been called in a region of its own, to be differentiated.
+    """A function that was called in its own region, to be differentiated.
 
-    operands  its arguments, and `region` what it became
-    result    what it returned, of the values inside; `outputs` are those of its tensors that are differentiated
-    order     what the region yields: the `of` first are differentiated
-    outline   of the result; `found` are the values in its slots
-    written   the arguments that it wrote in place, each with what holds its new numbers inside
-    trained   the weights that take a gradient, and `symbols` theirs
-    ends      it does not return
-    args      how it was called, keywords behind, by which of these and by which weights it is differentiated
+    operands  its arguments; `region` is its body
+    result    its result, in terms of the region's values; `outputs` are the tensors of it that are differentiated
+    order     the values that the region yields: the first `of` are differentiated
+    outline   the outline of the result; `found` are the values in its slots
+    written   the arguments that it wrote in place, each with its new value inside the region
+    trained   the weights that take a gradient; `symbols` are their symbols
+    ends      True if it does not return
+    args      the arguments of the call, keyword arguments last, then the positions and weights it is differentiated by
     """
 
     operands: list[Atom]
@@ -177,5 +177,5 @@ class _Differentiated(NamedTuple):
 
     @property
     def attributes(self) -> tuple[int, tuple[str, ...], tuple[TensorType, ...]]:
-        """Those of the node."""
+        """Return the attributes of the node."""
         return self.of, self.symbols, tuple(w.type for w in self.trained)

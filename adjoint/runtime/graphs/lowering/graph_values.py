@@ -1,4 +1,4 @@
-"""Tensors and numbers of a graph that is being made: they have types, and an atom of the IR, but no numbers yet."""
+"""Tensors and numbers of a graph that is being made: they have types and an atom of the IR, but no values yet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PYTHON: dict[str, type[bool | int | float]] = {"bool": bool, "int": int, "float
 
 
 class Owner(Protocol):
-    """A graph that is being made, as its tensors and numbers see it: `graphs.lowering.emitting.Emitting`."""
+    """The interface of a graph that is being made for its tensors and numbers: `graphs.lowering.emitting.Emitting`."""
 
     builder: Builder
     frontend: Any
@@ -45,7 +45,7 @@ class Owner(Protocol):
 class GraphTensor(Tensor):
     """A tensor of the graph that `owner` is making.
 
-    atom  the value or literal of the IR that it is now: writing in place gives it another
+    atom  its current value or literal in the IR: a write in place replaces it
     home  the region it was made in
     """
 
@@ -60,14 +60,14 @@ class GraphTensor(Tensor):
 
     @property
     def memory(self) -> Memory:
-        """CompileError while parsing, but for a tensor that the body has made of Python's numbers."""
+        """Raise CompileError while parsing, except for a tensor that the body has made from Python numbers."""
         known = self.owner.made_of_numbers.get(self.atom) if isinstance(self.atom, Value) else None
         if known is None:
             raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
         return known.memory
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """The numbers, to be read: what is written into an array while parsing would not be in the tensor of each run."""
+        """Return the values as a read-only array: a write to it while parsing would not reach the tensor of each run."""
         array = super().asnumpy()
         array.flags.writeable = False
         return array
@@ -75,7 +75,7 @@ class GraphTensor(Tensor):
     numpy = asnumpy
 
     def item(self, index: int | tuple[int, ...] | None = None) -> Any:
-        """The element as a run-time number."""
+        """Return the element as a run-time number."""
         if index is None and self.size != 1:
             raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
         element = self if index is None else self.reshape((-1,))[index] if isinstance(index, int) else self[index]
@@ -132,17 +132,17 @@ class GraphTensor(Tensor):
 
 
 GraphTensor.__name__ = GraphTensor.__qualname__ = Tensor.__name__
-"""What messages about arguments call it: users know one kind of tensor."""
+"""The name in error messages: users know only one Tensor class."""
 
 
 class GraphNumber:
-    """A Python number that is known when the graph runs; `category` is the Python type it will have.
+    """A Python number that is known only when the graph runs; `category` is the Python type it will have.
 
-    Sums, products and comparisons are nodes; what Python computes in its own way (powers, division, rounding) is Python's at
-    run time, so that it gives the same bits and errors.  An int has 64 bits: where one may become larger it is Python's too,
-    which says so.
+    Sums, products and comparisons become nodes.  Powers, division and rounding call Python at run time, so that results and errors
+    are the same to the bit.  An int has 64 bits: an operation whose result may be larger also calls Python, which reports an
+    overflow.
 
-    bound  no int of it is further from 0 than that; None for one that goes from round to round of a loop
+    bound  an upper bound of an int's absolute value; None for a number carried from round to round of a loop
     """
 
     __slots__ = ("atom", "bound", "category", "home", "owner")
@@ -161,9 +161,9 @@ class GraphNumber:
     def python_type(self) -> type[bool | int | float]:
         return _PYTHON[self.category]
 
-    # -- as others need it --------------------------------------------------------------------------------------------
+    # -- conversions -------------------------------------------------------------------------------------------------
     def as_tensor(self, dtype: DType) -> GraphTensor:
-        """The number in a 0-d tensor of a dtype: what eager mode makes of a Python number."""
+        """Return the number as a 0-d tensor of a dtype, converted as eager mode converts a Python number."""
         atom, own = self.owner.atom(self), _CATEGORY[self.category]
         if dtype is BOOL and own is not BOOL:
             atom = self.owner.node(ew.Cast(BOOL), atom)
@@ -174,33 +174,33 @@ class GraphNumber:
             atom = self.owner.node(ew.Select(), below, wrapped, self.owner.node(ew.Cast(U64), atom))
         elif dtype is not own:
             if own is F64 and dtype.is_integer and dtype is not I64:
-                atom = self.owner.node(ew.Cast(I64), atom)  # cut to 64 bits first, then it wraps
+                atom = self.owner.node(ew.Cast(I64), atom)  # converted to 64 bits first, then it wraps
             atom = self.owner.node(ew.Cast(dtype), atom)
         return GraphTensor(self.owner, atom, scalar(dtype))
 
     def tensor(self) -> GraphTensor:
-        """What `Tensor(number)` is."""
+        """Return `Tensor(number)`."""
         return self.as_tensor(F32 if self.category == "float" else _CATEGORY[self.category])
 
     def always_fits(self, dtype: DType) -> bool:
-        """Whether a dtype `holds` the number, whatever it will be."""
+        """Return True if a dtype `holds` the number for each value it can have."""
         if self.category == "float":
             return dtype is F64
         most = 2**63 if self.bound is None else self.bound
         return self.category == "bool" or dtype is I64 or (holds(dtype, most) and holds(dtype, -most))
 
     def nearest_in(self, dtype: DType) -> Tensor:
-        """The int in a 0-d tensor of an integer dtype: the nearest one that this has."""
+        """Return the int as a 0-d tensor of an integer dtype, clamped to its range."""
         return nearest_in(dtype, self)
 
     def beside(self, op: ew.Elementwise, x: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """`compute(x, self)` in the dtype that `op` is computed in."""
+        """Return `compute(x, self)` in the dtype that `op` is computed in."""
         if state.tracer is not self.owner:
             raise self.owner.unknown("the number is used")
         return beside(op, x, self, compute)
 
     def converted(self, category: str) -> GraphNumber:
-        """`int(x)`, `float(x)`, `bool(x)`."""
+        """Return `int(x)`, `float(x)` or `bool(x)`."""
         if category == self.category:
             return self
         if category == "bool":
@@ -211,7 +211,7 @@ class GraphNumber:
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
     def _wider(self, other: Any) -> str | None:
-        """The category that both are computed in; None when the other is no number."""
+        """Return the category that both are computed in; None if the other is no number."""
         theirs = other.category if isinstance(other, GraphNumber) else _category(other)
         if theirs is None:
             return None
@@ -271,7 +271,7 @@ class GraphNumber:
         return self._computed(None, operator.mod, other, swapped=True, exact=False)
 
     def _divides(self, other: Any) -> bool:
-        """Whether a division by `other` is exact integer arithmetic that cannot fail."""
+        """Return True if a division by `other` is exact integer arithmetic that cannot fail."""
         return self.category != "float" and isinstance(other, int) and 0 < other < _INT
 
     def __divmod__(self, other: Any) -> Any:
@@ -345,7 +345,7 @@ class GraphNumber:
         return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
 
     def rounded(self, digits: int | None = None) -> Any:
-        """`round(x)`, `round(x, digits)`."""
+        """Return `round(x)` or `round(x, digits)`."""
         return self.owner.host_number("int" if digits is None else self.category, round, self, *(() if digits is None else (digits,)))
 
     def __trunc__(self) -> Any:
@@ -389,23 +389,23 @@ class GraphNumber:
     __hash__ = object.__hash__
 
     def negated(self) -> GraphNumber:
-        """`not x`."""
+        """Return `not x`."""
         return GraphNumber(self.owner, "bool", self.owner.node(ew.LogicalNot(), self.owner.atom(self.converted("bool"))))
 
     def either(self, other: GraphNumber) -> GraphNumber:
-        """Whether one of two is true."""
+        """Return whether at least one of two is true."""
         return self.converted("bool") | other.converted("bool")
 
     def both(self, other: GraphNumber) -> GraphNumber:
-        """Whether both are true."""
+        """Return whether both are true."""
         return self.converted("bool") & other.converted("bool")
 
     def kept_if(self, condition: GraphNumber) -> GraphNumber:
-        """The int where the condition holds, else 0."""
+        """Return the int if the condition holds, else 0."""
         atoms = (self.owner.atom(x) for x in (self, condition.converted("int")))
         return GraphNumber(self.owner, "int", self.owner.node(ew.Mul(), *atoms), self.bound)
 
-    # -- what needs the number itself -------------------------------------------------------------------------------------
+    # -- operations that need the value -----------------------------------------------------------------------------------
     def _unknown(self, *_: Any) -> Any:
         raise self.owner.unknown(f"a Python {self.category} that is known when the graph runs is needed while parsing")
 
@@ -425,14 +425,14 @@ class GraphNumber:
 GraphNumber.__name__ = GraphNumber.__qualname__ = "number"
 
 _INT, _DOUBLE = 2**63, 2**53
-"""What no int of 64 bits reaches; up to where a double is every int."""
+"""Every int of 64 bits is smaller in size than the first; a double holds every int up to the second."""
 
 _STEP = 2**32
-"""A number that goes from round to round is taken for a counter when no more than that is added to it."""
+"""A loop-carried number counts as a counter if at most this is added to it in a round."""
 
 
 def _bound(x: Any) -> int | None:
-    """What no int of `x` is further from 0 than."""
+    """Return an upper bound of the absolute value of the int `x`, None if there is none."""
     if isinstance(x, GraphNumber):
         return x.bound if x.category != "float" else 0
     return abs(x) if isinstance(x, int) else 0
@@ -451,7 +451,7 @@ _BOUND: dict[Any, Callable[[int | None, int | None], int | None]] = {
 
 
 def _is_large(x: Any) -> bool:
-    """Whether it is a Python int of more than 64 bits."""
+    """Return True for a Python int of more than 64 bits."""
     return isinstance(x, int) and not -_INT <= x < _INT
 
 

@@ -1,8 +1,8 @@
-"""Lowering: while a function is made into a graph, this stands where a tape would stand, and ops become nodes.
+"""Lowering: the tracer that turns ops into nodes while a function is made into a graph.
 
-The frontend runs the function's tree; tensors in it are symbolic.  Whatever computes on them, the user's code or the library's, ends
-in `apply` or one of its kin, and these ask the thread's tape: a tape records what has been computed, a `Lowering` emits what
-is to be computed.
+The frontend runs the function's syntax tree on symbolic tensors.  All computation on them, in the user's code or the library's, goes
+through `apply` or a related function, which asks for the thread's tracer: a tape records an op that has run, a `Lowering` emits it as
+a node instead.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from adjoint.runtime.process.tracer import set_tracer, state
 __all__ = ["Lowered", "Lowering", "lowered"]
 
 _DEPTH = 10_000
-"""Python's frames that a function being parsed may need: some 15 for each call, or each `if`, that is nested in others."""
+"""The recursion limit while a function is parsed: each nested call or `if` takes about 15 of Python's frames."""
 
 
 class Lowered:
     """A function that has been made into a graph.
 
-    graph      ready to be bound
-    guards     what it was made for, beside the types of its arguments
-    outline    of its result: what its slots hold are the graph's first results
-    written    which arguments the function writes in place: their new numbers are the graph's last results
-    decisions  what was assumed of the results of forward hooks, by site
+    graph      the graph, ready to be bound
+    guards     the conditions it was made for, in addition to the types of its arguments
+    outline    the outline of its result; its slots hold the graph's first results
+    written    the arguments that the function writes in place: their new values are the graph's last results
+    decisions  the assumed results of forward hooks, by site
     sites      the site of each `apply!` of such hooks, by its symbol
     """
 
@@ -53,21 +53,21 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
             decisions: dict[Any, Any] | None = None, names: Sequence[str] = ()) -> Lowered:
     """Make a graph.
 
-    call       runs the function on the lowering, with the arguments in it
-    arguments  (args, kwargs), their tensors taken out
-    decisions  what is known of the results of forward hooks, by site
-    names      of the tensors among the arguments
+    call       runs the function on the lowering, with the symbolic arguments
+    arguments  (args, kwargs) as a template, without their tensors
+    decisions  the known results of forward hooks, by site
+    names      names of the tensors among the arguments
     """
     outer, limit, no_grad = state.tracer, sys.getrecursionlimit(), state.no_grad
     sys.setrecursionlimit(max(limit, _DEPTH))
-    state.no_grad = []  # a graph is the same wherever it is run
+    state.no_grad = []  # a graph does not depend on where it is called
     try:
         for asks in (False, True):
             state.tracer = lowering = Lowering(symbol, loc, decisions or {}, asks)
             try:
                 return lowering.run(call, arguments, names)
             except Exception:
-                # It may be the assumption that hooks leave structure and types as they are which does not fit.
+                # The cause may be the assumption that hooks keep structure and types.
                 if not lowering.assumes:
                     raise
             finally:
@@ -80,7 +80,7 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
 
 
 class Lowering(Gradients):
-    """One function being made into a graph; the `World` of the frontend, and what ops emit to."""
+    """The tracer of one function being made into a graph, and the `World` of its frontend."""
 
     def run(self, call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, names: Sequence[str]) -> Lowered:
         params = [Value(type_, names[i] if i < len(names) else "x") for i, type_ in enumerate(arguments.types)]
@@ -105,9 +105,9 @@ class Lowering(Gradients):
         return Lowered(graph, self.guards, outline, written, self.taken, self.hook_sites)
 
     def end(self) -> None:
-        """Let go of everything: what a lowering refers to is freed at once, cells among it.
+        """Drop all references, so that cells and other objects are freed at once.
 
-        Tensors of the graph that have got out still name this lowering as theirs.
+        Tensors of the graph that have escaped still refer to this lowering as their owner.
         """
         self.frontend.end()
         del self.frontend

@@ -1,4 +1,4 @@
-"""What Python objects are while a function is made into a graph: cells, the library, parameters; and what is read of them, as guards."""
+"""Python objects in a function being lowered: cells, library functions, parameters; and the guards for what is read of them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = ["PythonObjects"]
 _OF_ALL_BELOW = frozenset({
     "cells_and_names", "get_parameters", "parameters_and_names", "parameters_dict", "trainable_params", "untrainable_params",
 })
-"""Methods of a cell that tell about all cells below."""
+"""Methods of a cell that read all cells below it."""
 _WITHOUT_PARTS = frozenset({int, float, bool, str, bytes, complex, type(None), GraphTensor, GraphNumber})
 _WITHOUT_STATE = frozenset({"builtins", "functools", "types", "numpy", "adjoint.frontend.values.frame", "adjoint.frontend.values.text",
                             "adjoint.frontend.values.numbers", "adjoint.runtime.graphs.jit"})
-"""Modules of classes whose objects have nothing in them that `values.key` does not see."""
+"""Modules of classes whose objects have no state beyond what `values.key` sees."""
 
 
 class PythonObjects(Emitting):
@@ -57,7 +57,7 @@ class PythonObjects(Emitting):
         if isinstance(function, ModuleType):
             return _of_package(function.__name__)
         if isinstance(function, FunctionType):
-            # Not `__module__`: that of a wrapper is what it wraps.
+            # Not `__module__`: a wrapper has that of the wrapped function.
             return _of_package(function.__globals__.get("__name__", ""))
         module = getattr(function, "__module__", None)
         if isinstance(module, str) and not isinstance(function, type) and not hasattr(function, "__qualname__"):
@@ -65,7 +65,7 @@ class PythonObjects(Emitting):
         return isinstance(module, str) and _of_package(module)
 
     def parsed_function(self, function: Any) -> Any:
-        # A bound method shows the attributes of its function: its object would be lost.
+        # A bound method forwards the attributes of its function: its object would be lost.
         while getattr(function, "__adjoint_jit__", False) and not isinstance(function, MethodType):
             function = function.__wrapped__
         return function
@@ -100,7 +100,7 @@ class PythonObjects(Emitting):
         made = cls(*args, **kwargs)
         if type(made) is not Tensor:
             return made
-        # Each run has one of its own, which it may write in place, hang hooks on and return.
+        # Each run gets a new one, which it may write in place, register hooks on and return.
         atom = self.atom(made)
         if not isinstance(atom, Literal):
             atom = self.node(ew.Identity(), atom)
@@ -111,11 +111,11 @@ class PythonObjects(Emitting):
         return isinstance(x, no_grad)
 
     def new_object(self, x: object) -> None:
-        """Take `x` for an object that the code which is parsed has made."""
+        """Record that the parsed code has made the object `x`."""
         self.frontend.journal.born(ObjectPlace(x))
 
     def keep_attribute(self, holder: object, name: str, value: Any) -> None:
-        """`holder.name = value`, on the path that is parsed."""
+        """Perform `holder.name = value` on the path that is being parsed."""
         self.frontend.journal.write(AttributePlace(holder, name), value)
 
     def new_cell(self, cls: type[Cell]) -> Cell:
@@ -135,17 +135,17 @@ class PythonObjects(Emitting):
             self._check_own(part)
 
     def _check_first_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Parameters get these numbers while parsing: the graph depends on those of tensors from outside.  CompileError for late ones."""
+        """Read the initial values of Parameters made while parsing: the graph then depends on those of outside tensors."""
         for x in leaves((args, kwargs), (Tensor, GraphNumber)):
             if isinstance(x, GraphNumber):
                 raise self.unknown("first values are needed while parsing")
             if isinstance(x, GraphTensor):
-                x.asnumpy()  # raises where the numbers are not known
+                x.asnumpy()  # raises if the values are not known
             elif self.frontend.outside.holds(x):
                 self.read_numbers(x)
 
     def _check_own(self, held: Cell | Parameter) -> None:
-        """CompileError when a cell that parsed code makes is to hold, and so to name, Parameters that were there before."""
+        """Raise CompileError if a cell made by parsed code would hold, and so name, existing Parameters."""
         parameters = held.get_parameters() if isinstance(held, Cell) else [held]
         if any(id(parameter) not in self.own_parameters for parameter in parameters):
             kind = errors.with_article(type(held).__name__)
@@ -153,7 +153,7 @@ class PythonObjects(Emitting):
                                         help="make it outside, once: in `__init__`")
 
     def _stacked(self, data: Any) -> Tensor:
-        """Nested lists with dynamic values in them as one tensor."""
+        """Return nested lists with run-time values as one tensor."""
         if isinstance(data, GraphNumber):
             return data.tensor()
         if isinstance(data, (list, tuple)):
@@ -161,7 +161,7 @@ class PythonObjects(Emitting):
         return as_tensor(data)
 
     def _rows_together(self, parts: Sequence[Tensor]) -> Tensor:
-        """Tensors of one shape as the rows of one."""
+        """Return tensors of one shape as the rows of one tensor."""
         dtype = functools.reduce(common_dtype, [x.dtype for x in parts])
         rows: list[Atom] = []
         for x in parts:
@@ -207,12 +207,12 @@ class PythonObjects(Emitting):
 
     def read_attribute(self, holder: object, name: str) -> None:
         if self.frontend.journal.has_made(holder):
-            # What is its own nobody else can change; the rest it has of its class.
+            # Nobody else can change its own attributes; the others are its class's.
             if name not in getattr(holder, "__dict__", ()):
                 self.guards.of_attribute(type(holder), name)
             return
         if type(holder) is super:
-            # What it finds stands in a class; it would keep its object alive.
+            # The attribute belongs to a class; the bound object would be kept alive.
             found: Any = holder  # to pyright, super has no attributes of its own
             classes = found.__self_class__.__mro__
             for above in classes[classes.index(found.__thisclass__) + 1 :]:
@@ -256,12 +256,12 @@ class PythonObjects(Emitting):
         self.guards.of_identity(x)
 
     def read_numbers(self, x: Tensor) -> None:
-        """Python reads the numbers of a tensor, now: the graph depends on those of one from outside."""
+        """Record that Python reads the values of a tensor while parsing: the graph depends on those of an outside tensor."""
         if not isinstance(x, GraphTensor):
             self.guards.of_numbers(x)
 
     def read_setting(self, read: Callable[[str], Any], name: str) -> None:
-        """The library reads a setting of the context for the user."""
+        """Record that the library reads a setting of the context for the user's code."""
         self.guards.of_setting(read, name)
 
     def read_count(self) -> int:
@@ -279,6 +279,6 @@ def _of_package(module: str) -> bool:
 
 
 _ONCE = (context.set_context, checkpoint.load_param_into_net, checkpoint.save_checkpoint, checkpoint.load_checkpoint, random.set_seed)
-"""Functions of the library that are there for what they do to the program."""
+"""Library functions that are called for their side effects on the program."""
 
 _PACKAGE = __name__.partition(".")[0]

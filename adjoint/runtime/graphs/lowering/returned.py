@@ -1,13 +1,13 @@
-"""What parsed code returns, as what each run of the graph can make anew.
+"""The result of parsed code, in a form from which each run of the graph rebuilds it.
 
-Parsed code is run once, its graph many times.  An object that it made and returns is therefore a pattern: at each call there is another
-one, of the same type, with the values of that call in it.  What was there before the function ran goes out as it is.
+Parsed code runs once, its graph many times.  An object that it made and returns is therefore a pattern: each call returns a new object
+of the same type with the values of that call.  An object that existed before the function ran is returned as it is.
 
     zip(xs, ys)              Remade(parts=[(x0, y0), (x1, y1)], end=...)     a fresh iterator at each call
     Net.Output(loss, y)      Remade(parts={"loss": .., "y": ..}, ...)        a fresh object
-    lambda: x + 1            Remade(parts=(x, ..), ...)                      a function of Python's with that call's `x`
+    lambda: x + 1            Remade(parts=(x, ..), ...)                      a Python function with that call's `x`
 
-An object that holds a value of the graph and that is not known here is refused: it would hold a tensor without numbers.
+An object of any other type that holds a value of the graph raises: it would hold a tensor without values.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Returned"]
 
 _MOST_ITEMS = 1_000_000
-"""How many items an iterator that is returned may have left."""
+"""Most items that a returned iterator may have left."""
 
 _Item = TypeVar("_Item")
 
@@ -82,7 +82,7 @@ _ITERATORS: dict[type, Callable[[list[Any]], Iterator[Any]]] = {
     type(iter({})): lambda items: iter(dict.fromkeys(items)), type(iter({}.items())): lambda items: iter(dict(items).items()),
     type(iter({}.values())): lambda items: iter(dict(enumerate(items)).values()),
 }
-"""For each type of iterators, how one is made that gives these items."""
+"""For each type of iterator, the function that makes one over given items."""
 
 _VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 _VIEWS |= {type(getattr(collections.OrderedDict(), name)()): name for name in ("keys", "values", "items")}
@@ -91,9 +91,9 @@ _CONSTANT = (
     type, types.ModuleType, types.FunctionType, types.CodeType, str, bytes, int, float, complex, type(None), range, np.generic, np.dtype,
 )
 _CHANGED = (collections.OrderedDict, dict, list, collections.deque)
-"""Containers that a caller may change: it matters at how many places one stands."""
+"""Containers that a caller may change: it matters whether one is returned in several places."""
 _BY_CONTENTS = (list, dict, set, collections.deque, bytearray, np.ndarray, types.MappingProxyType)
-"""Containers that are one argument for a graph if their contents are the same."""
+"""Containers that guards compare by contents."""
 _LATE = (GraphTensor, GraphNumber, RunTimeText)
 
 
@@ -103,12 +103,12 @@ class Returned:
     def __init__(self, frontend: Lowerer):
         self._on = frontend
         self._known: dict[int, tuple[Any, Any]] = {}
-        """By id, each object with what stands for it; None as long as that is being made."""
+        """By id, each object with the pattern for it; None while that is being made."""
         self._met: dict[int, int] = {}
-        """By id, how often each container stands in what is returned."""
+        """By id, how often each container occurs in the result."""
 
     def _check_own(self, x: Any) -> None:
-        """CompileError for a cell that the graph has made, or a Parameter of one: each call would return the same."""
+        """Raise CompileError for a cell made by the graph, or a Parameter of one: each call would return the same object."""
         world: Any = self._on.world
         if any(x is made for made in (*world.own_cells, *world.own_parameters.values())):
             raise errors.UNSUPPORTED.at(
@@ -117,7 +117,7 @@ class Returned:
                 help="make it outside, once: in `__init__`; or return the numbers of a Parameter: `p.value()`")
 
     def taken(self, x: Any) -> Any:
-        """Return what stands for a value: itself, a structure of such, or what is made anew.
+        """Return the pattern for a value: itself, a structure of patterns, or a `Remade`.
 
         CompileError for an object that holds a value of the graph where it cannot be replaced.
         """
@@ -154,12 +154,12 @@ class Returned:
         return like(x, [self.taken(part) for part in parts])
 
     def _goes_out(self, x: Any) -> bool:
-        """Whether an object of the program around is returned as it is.  A container among the arguments is copied."""
+        """Return True for an object that existed before and is returned as it is.  A container among the arguments is copied."""
         outside = self._on.outside
         return not isinstance(x, (tuple, slice)) and outside.holds(x) and not (isinstance(x, _BY_CONTENTS) and outside.is_given(x))
 
     def _meet(self, x: Any) -> None:
-        """Count how often each container stands in what is returned, and in the attributes of objects there."""
+        """Count how often each container occurs in the result and in the attributes of its objects."""
         pending = [x]
         while pending:
             part = pending.pop()
@@ -174,7 +174,7 @@ class Returned:
                     pending += parts
 
     def _container(self, x: Any, parts: Sequence[Any]) -> Remade:
-        """A container that stands at several places, or has attributes: one object for all of them at each call."""
+        """Return the pattern of a container that occurs several times or has attributes: each call makes one object for all occurrences."""
         kind: Any = next(kind for kind in _CHANGED if isinstance(x, kind))
         empty = copy.copy(x)
         kind.clear(empty)
@@ -235,7 +235,7 @@ class Returned:
         return Remade([self.taken(part) for part in parts], end=lambda _, parts: make(parts))
 
     def _iterator(self, x: Iterator[Any]) -> Remade:
-        """What an iterator that parsed code has made has left."""
+        """Return the pattern of the remaining items of an iterator made by parsed code."""
         make = _ITERATORS.get(type(x))
         if make is None:
             raise self._refused(x)
@@ -246,7 +246,7 @@ class Returned:
         return self._of_items(left, make)
 
     def _is_plain(self, x: Any) -> bool:
-        """Whether an object is nothing but its attributes."""
+        """Return True if an object has no state but its attributes."""
         kind = type(x)
         if self._on.world.is_cell(x) or self._on.world.is_library(kind) or isinstance(x, BaseException):
             return False
@@ -259,7 +259,7 @@ class Returned:
         return kind.__flags__ & _HEAP_TYPE != 0
 
     def _instance(self, x: Any) -> Remade:
-        """An instance of the user's class: another one with such attributes."""
+        """Return the pattern of an instance of a user's class: a new one with the same attributes."""
         kind = type(x)
         made = Remade(begin=kind if kind is types.SimpleNamespace else lambda: object.__new__(kind), end=_with_attributes)
         self._known[id(x)] = x, made  # its attributes may lead to it
@@ -273,7 +273,7 @@ class Returned:
 
     # -- functions --------------------------------------------------------------------------------------------------
     def _function(self, function: Closure) -> Remade:
-        """A function that parsed code has defined, as Python's own, with the values around it of each run."""
+        """Return the pattern of a function defined by parsed code: a Python function over the enclosing values of each run."""
         names = {name: value for name, value in self._on.names_around(function, f"`{function.__name__}`, which is returned,").items()
                  if value is not UNBOUND and not isinstance(value, Unusable)}
         pattern = python_function(function.__node__, function.__frame__, dict.fromkeys(names), function.__signature__)
@@ -299,9 +299,9 @@ class Returned:
         made.parts = {name: self.taken(names[name]) for name in free}, *map(self.taken, (*defaults, vars(function)))
         return made
 
-    # -- what is refused ----------------------------------------------------------------------------------------------
+    # -- errors --------------------------------------------------------------------------------------------------------
     def _holds_late(self, x: Any) -> bool:
-        """Whether a value of the graph, or a function that parsed code has defined, can be reached from an object."""
+        """Return True if a value of the graph, or a function defined by parsed code, is reachable from an object."""
         outside, pending, seen = self._on.outside, [x], set[int]()
         while pending:
             part = pending.pop()
@@ -326,11 +326,11 @@ class Returned:
 
 
 _HEAP_TYPE = 1 << 9
-"""The flag of classes that a `class` statement has made."""
+"""The flag of classes made by a `class` statement."""
 
 
 def _attributes(x: Any) -> dict[str, Any]:
-    """What a container of a subclass has beside its items."""
+    """Return the attributes of a container of a subclass, in addition to its items."""
     made_of = {"default_factory": x.default_factory} if isinstance(x, collections.defaultdict) else {}
     return made_of | getattr(x, "__dict__", {})
 
@@ -346,7 +346,7 @@ def _with_attributes(made: Any, attributes: dict[str, Any]) -> Any:
 
 
 def _array(parts: list[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """An array of objects."""
+    """Return an array of objects."""
     made = np.empty(len(parts), object)
     for i, part in enumerate(parts):
         made[i] = part

@@ -1,1 +1,1 @@
-"""Running a graph: the steps by which its nodes meet Python, state, cells and gradients."""
+"""Running a graph: the steps of nodes that call Python, use state, or run cells and gradients."""

@@ -1,4 +1,4 @@
-"""A graph as a sequence, with the steps by which it meets Python, state and gradients."""
+"""Bind a graph: make its sequence, with the steps for Python calls, state, cells and gradients."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ __all__ = ["bind"]
 
 
 def bind(graph: Graph) -> Sequence:
-    """Make a graph ready to run.  Nothing is compiled: kernels are found when their nodes are reached."""
+    """Return a graph's sequence.  Nothing is compiled yet: kernels are looked up when their nodes are reached."""
     makers = {**host_makers(graph), **cell_makers(graph), **gradient_makers(graph.state)}
     return Sequence(planned(graph.function, identities=True), makers)

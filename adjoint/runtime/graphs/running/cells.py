@@ -1,8 +1,8 @@
 """Steps of a graph's cells.
 
-A cell's step means what `Cell._call` means.  Hooks that were there when the graph was made have nodes of their own around
-the cell's, except for the backward hooks, which the tape runs.  Hooks that have come since run here, inline, as long as what
-they give back fits the graph.
+A cell's step does the same as `Cell._call`.  Hooks that existed when the graph was made have nodes of their own around the cell's,
+except for the backward hooks, which the tape runs.  Hooks that were added later run here, inline, as long as their results fit the
+graph.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["cell_makers"]
 
 
 def cell_makers(graph: Graph) -> dict[type[Op], Maker]:
-    """The maker of the steps of a graph's cells; a cell without a site means what its region means."""
+    """Return the maker of the steps of a graph's cells; a cell without a site only runs its region."""
 
     def make(bound: Bound) -> Step | None:
         site = graph.site(bound.node)
@@ -59,7 +59,7 @@ def _step(bound: Bound, site: CellSite) -> Step:
 
 
 class _Call:
-    """A call of a cell, with all that may surround it."""
+    """The step of a call of a cell, with its hooks and its bprop."""
 
     def __init__(self, node: Node, recorded_at: Node | None, site: CellSite, block: Block, params: tuple[int, ...],
                  yielded: tuple[int, ...]):
@@ -95,7 +95,7 @@ class _Call:
                 results = list(entry)
             elif hooks.backward_pre and not run.replaying:
                 if pattern.forward:
-                    # The node of the forward hooks is still to come, and these belong behind it.
+                    # The node of the forward hooks comes later, and these hooks run after it.
                     raise Deviation(node, results, "backward_pre")
                 run.tape.site = self.recorded_at
                 results = run.tape.outputs(self.site.cell, results)
@@ -104,7 +104,7 @@ class _Call:
         return [*results, *residuals]
 
     def inside(self, values: list[Any], run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
-        """Run the region as `Cell._recorded` runs construct."""
+        """Run the region, as `Cell._recorded` runs construct."""
         tape = run.tape if self.site.recorded else None
         entered = run.taken(Entered)
         if entered is None:
@@ -132,7 +132,7 @@ class _Call:
     def entered(self, tape: Recorder | None, given: list[Tensor], hooks: CellHooks | None) -> Entered:
         if tape is None:
             return Entered(given)
-        # Looked up now: a bprop may be set, a hook registered or removed at any time.
+        # Looked up at each run: a bprop may be set, a hook registered or removed at any time.
         cell = self.site.cell
         args, kwargs = self.site.arguments(given) if cell.bprop is not None else ((), {})
         rule = Rule(cell, args, kwargs) if cell.bprop is not None else None
@@ -154,17 +154,17 @@ class _Call:
         return _together(outside, numbers)
 
     def abandoned(self, tape: Recorder | None, ruled: bool, hooks: CellHooks | None, given: list[Tensor]) -> None:
-        """The region will not be finished."""
+        """Clean up after a region that will not finish."""
         self.left(tape, (), ruled)
         self.always(hooks, given)
 
     def always(self, hooks: CellHooks | None, given: list[Tensor]) -> None:
-        """The region has raised: forward hooks with `always_call` run."""
+        """Run the forward hooks with `always_call` after the region has raised."""
         if hooks is not None:
             args, kwargs = self.site.arguments(given)
             called_at(self.recorded_at, fire_always, self.site.cell, hooks, args, kwargs)
 
-    # -- hooks that have come since the graph was made
+    # -- hooks that were added after the graph was made
     def before(self, run: Run, given: list[Tensor], hooks: CellHooks | None) -> list[Tensor]:
         entry = run.next_inline("forward_pre")
         if entry is not None:
@@ -173,7 +173,7 @@ class _Call:
             return given
         node = self.node
         if self.site.nested:
-            # The hooks are to see tensors that are not the cell's own: they get a node of their own, which has them.
+            # The hooks see tensors outside of the cell's boundary: they need a node of their own.
             raise Deviation(node, None, "forward_pre")
         args, kwargs = self.site.arguments(given)
         new_args, new_kwargs = called_at(self.recorded_at, fire_forward_pre, self.site.cell, hooks, args, kwargs)
@@ -211,7 +211,7 @@ class _Call:
 
 
 def _parted(values: Sequence[Tensor], numbers: frozenset[int]) -> tuple[Sequence[Tensor], dict[int, Tensor]]:
-    """The values that are tensors to the user, and by their places those that are numbers: the tape knows nothing of these."""
+    """Split the values into the user's tensors and, by position, the numbers, which the tape does not know."""
     if not numbers or not values:
         return values, {}
     return [x for i, x in enumerate(values) if i not in numbers], {i: values[i] for i in numbers}
@@ -223,7 +223,7 @@ def _together(tensors: Sequence[Tensor], numbers: dict[int, Tensor]) -> Sequence
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether two structures of tensors and other things are the same: the very tensors, equal numbers and strings."""
+    """Return True if two structures are the same: identical tensors, equal numbers and strings."""
     if a is b:
         return True
     if type(a) is not type(b):

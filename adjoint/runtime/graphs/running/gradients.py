@@ -1,4 +1,4 @@
-"""Steps of the gradients that a graph takes of its own regions."""
+"""Steps of gradients of regions of a graph."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["gradient_makers"]
 
 
 def gradient_makers(symbols: Mapping[str, Tensor]) -> dict[type[Op], Maker]:
-    """The makers of the steps of a graph's gradients; `symbols` are the tensors of its state."""
+    """Return the makers of the steps of a graph's gradients; `symbols` are the tensors of its state."""
     return {
         Gradient: lambda bound: _gradient(bound, symbols),
         Record: lambda bound: _record(bound, symbols),
@@ -33,11 +33,11 @@ def gradient_makers(symbols: Mapping[str, Tensor]) -> dict[type[Op], Maker]:
 
 
 class _Opened(tuple[Any, ...]):
-    """In a log: a gradient was begun; the tensors are its arguments' names inside.
+    """Log entry: a gradient was begun; the tensors are its arguments under their new names.
 
-    tape, start  what it is recorded on, and from where
-    slots        those of the arguments
-    watched      those of the parameters, None for one that takes no gradient
+    tape, start  the tape, and the step at which the recording starts
+    slots        the slots of the arguments
+    watched      the slots of the parameters, None for one that takes no gradient
     """
 
     tape: Tape
@@ -63,12 +63,12 @@ def _begun(tape: Tape, node: Node, site: Node | None, symbols: Mapping[str, Tens
 
 
 def _wanted(opened: _Opened) -> list[int]:
-    """The slots of all that is differentiated by."""
+    """Return the slots of all arguments and parameters to differentiate by."""
     return list(dict.fromkeys([*opened.slots, *(s for s in opened.watched if s is not None)]))
 
 
 def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
-    """The gradients of the arguments and the weights, from those by slot."""
+    """Return the gradients of the arguments and the weights, given gradients by slot."""
     by_weight = [zeros(t) if s is None else found[s] for s, t in zip(opened.watched, op.weights, strict=True)]
     return (*(found[s] for s in opened.slots), *by_weight)
 
@@ -76,7 +76,7 @@ def _by_leaf(op: Differentiated, opened: _Opened, found: Mapping[int, Tensor]) -
 def _differentiated(
     bound: Bound, symbols: Mapping[str, Tensor], closed: Callable[[_Opened, list[Any], bool], tuple[Any, ...]]
 ) -> Step:
-    """A region that is recorded; `closed` gives the results, told whether the tape is its own."""
+    """Return the step of a region that is recorded; `closed` returns the results, given whether the tape was started for it."""
     node, site, params, results, (block,) = bound.node, bound.site, bound.params, bound.results, bound.blocks
     operands = bound.operands[: len(params)]
 
@@ -108,7 +108,7 @@ def _differentiated(
 
 
 def _gradient(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
-    """A region, and its gradient, as `grad.differentiate` takes it."""
+    """Return the step of a region and its gradient, as `grad.differentiate` computes it."""
     op, operands, (yielded,) = bound.node.op, bound.operands, bound.yields
     assert isinstance(op, Gradient)
     count = len(bound.params)
@@ -119,7 +119,7 @@ def _gradient(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
         slots, cotangents = _outputs(tape, tuple(outs[: op.of]), tuple(sens) or None, False)
         wanted = _wanted(opened)
         if tape.depth == 1:
-            # Hooks are free while the outermost gradient is computed.
+            # Recording is off while the outermost gradient is computed, so that hooks may compute anything.
             state.tracer = None
         found = dict(zip(wanted, gradients(tape, opened.start, slots, wanted, cotangents), strict=True))
         return (*outs, *_by_leaf(op, opened, found))
@@ -128,7 +128,7 @@ def _gradient(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
 
 
 def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
-    """A region, and what takes its gradient later, as `vjp` does."""
+    """Return the step of a region and its pullback, as `vjp` makes it."""
     op, (yielded,) = bound.node.op, bound.yields
     assert isinstance(op, Record)
 
@@ -141,7 +141,7 @@ def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
 
 
 def _pull(bound: Bound) -> Step:
-    """The gradients of what has been recorded."""
+    """Return the step of a `pull!`: the gradients of a recorded region."""
     (trace, *given), results, site = bound.operands, bound.results, bound.site
 
     def pull_(values: list[Any], run: Run) -> None:

@@ -1,6 +1,6 @@
-"""Steps of a graph's nodes that touch what is outside of it: parameters, hooks, Python of the user's.
+"""Steps of nodes that use objects outside of the graph: parameters, hooks, the user's Python functions.
 
-Every function makes the step of one node.  What a symbol stands for is looked up when the step runs.
+Every function makes the step of one node.  A symbol is looked up when the step runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["host_makers"]
 
 
 def host_makers(graph: Graph) -> dict[type[Op], Maker]:
-    """The makers of the steps by which a graph meets state and Python."""
+    """Return the makers of the steps that use state or call Python."""
     state, hosts = graph.state, graph.hosts
     return {
         Read: lambda bound: read(bound, state),
@@ -49,7 +49,7 @@ def read(bound: Bound, state: Mapping[str, Tensor]) -> Step:
 
 
 def write(bound: Bound, state: Mapping[str, Tensor]) -> Step:
-    """The numbers of a tensor of the state; in place of a copy the value's memory where nothing else holds it."""
+    """Return the step that writes a tensor of the state; it takes over the value's memory, without a copy, if nothing else holds it."""
     node = bound.node
     symbol, type_, (value,) = node.op.symbol, node.operands[0].type, bound.operands
     dies = value in bound.dying
@@ -70,7 +70,7 @@ def write(bound: Bound, state: Mapping[str, Tensor]) -> Step:
 
 
 _HELD_ALONE = 2
-"""References of an object that one place holds: that, and getrefcount's argument."""
+"""Reference count of an object with one owner: the owner, and getrefcount's argument."""
 
 
 def hook(bound: Bound, hosts: Mapping[str, Any]) -> Step:
@@ -81,7 +81,7 @@ def hook(bound: Bound, hosts: Mapping[str, Any]) -> Step:
         given: Sequence[Tensor] = [values[i] for i in operands]
         tape = run.tape
         if tape is None:
-            # Tensors of their own: a hook that is registered on one is none of the operand's.
+            # New tensors: a hook registered on one is not registered on the operand.
             values[results.start : results.stop] = [wrap(x.type, x.memory) for x in given]
             return
         function, kind, title = hosts[symbol]
@@ -136,7 +136,7 @@ def apply(bound: Bound, hosts: Mapping[str, Any]) -> Step:
     literal = [isinstance(atom, Literal) for atom in node.operands]
 
     def apply_(values: list[Any], run: Run) -> None:
-        # A constant's tensor is shared: Python is given one of its own.
+        # A constant's tensor is shared: Python gets a new one.
         given = [wrap(values[i].type, values[i].memory) if is_literal else values[i] for i, is_literal in zip(operands, literal)]
         returned = called_at(site, hosts[symbol], *given)
         if isinstance(returned, Unfitting):
