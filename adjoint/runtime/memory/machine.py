@@ -1,4 +1,4 @@
-"""The machine: memory for kernels, and the functions that launch them.
+"""The machine: memory that kernels work on, and the functions that launch them.
 
 Nothing is compiled on import: the run-time library is built, or loaded from the cache, when the first tensor needs memory.
 Without a C compiler memory is allocated by cffi, and ops run by their NumPy reference.

@@ -199,8 +199,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
         into(operands, results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    # The only stage of a kernel reads the pointers of its scratch, also where that has no bytes; of several stages the one that is left
-    # does without.
+    # A kernel of one stage reads the pointers of its scratch, even of 0 bytes; the last remaining one of several stages does not.
     without_scratch = not any(scratch) and (not scratch or len(lowered.stages) > 1)
     if len(stages) == 1 and without_scratch and len(sizes) == 1 and len(types) <= 3:
         run = _direct(op, stages[0], sizes[0], len(types), here)
@@ -208,7 +207,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
 
 
 def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
-    """Return the plan of the common case, a fast path: one kernel, one result, no scratch."""
+    """Return `Plan.run` for the common case, one kernel with one result and no scratch: a fast path."""
     new, ctype = here.allocator(nbytes)
     library = here.library
 

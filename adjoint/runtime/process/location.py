@@ -55,7 +55,7 @@ def user_frame() -> FrameType | None:
 
 
 def user_location() -> Loc:
-    """Return the running line of the user's program: that of the innermost frame outside of this library, or of the node that called Python."""
+    """Return the running line of the user's program: of the innermost frame outside of this library, or of the node that called Python."""
     frame, mark = sys._getframe(1), _running.mark
     while frame is not None:
         if mark is not None and frame is mark[0]:

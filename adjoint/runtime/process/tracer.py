@@ -23,8 +23,7 @@ _set = threading.local.__setattr__
 
 
 class Recorder(Protocol):
-    """The interface of a tape for code that runs ops and cells: `gradients.tape.Tape`.  Tensors and cells are `Any`: their classes are defined
-    in later packages."""
+    """The interface of a tape for code that runs ops and cells: `gradients.tape.Tape`."""
 
     emits: Literal[False]
     site: Any
@@ -44,7 +43,7 @@ class Recorder(Protocol):
 
 
 class Emitter(Protocol):
-    """The interface of a graph being made for code that runs ops and cells: `graphs.lowering.lowering.Lowering`."""
+    """The interface of a graph being made, for code that runs ops and cells: `graphs.lowering.lowering.Lowering`."""
 
     emits: Literal[True]
     loc: Loc
