@@ -1,4 +1,4 @@
-"""Datasets of formats that are not read here: importable, and an error with the way out where they are made."""
+"""Datasets of formats that are not supported: they can be imported, and raise with the way out when they are made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["MindDataset", "OBSMindDataset", "TFRecordDataset"]
 
 
 class _Absent:
-    """What cannot be made."""
+    """Base class of datasets that cannot be made."""
 
     what = ""
 

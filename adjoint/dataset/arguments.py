@@ -47,7 +47,7 @@ def check_number(value: Any, low: float, high: float, name: str, *, above_low: b
 
 
 def check_pair(value: Any, low: float, high: float, name: str) -> None:
-    """A sequence of two numbers in ascending order, both in [low, high]."""
+    """Return a sequence of two ascending numbers, both in [low, high]."""
     check_type(value, (list, tuple), name)
     if len(value) != 2:
         raise TypeError(f"{name} should be a list/tuple of length 2.")
@@ -65,7 +65,7 @@ def check_word(value: Any, words: Sequence[str], name: str) -> None:
 
 
 def check_columns(columns: Any, name: str) -> None:
-    """A column's name or a list of different ones, none of them empty."""
+    """Return a column's name or a list of different ones, none of them empty."""
     check_type(columns, (list, str), name)
     if isinstance(columns, str):
         if not columns:
@@ -121,7 +121,7 @@ def check_source(num_samples: Any, num_parallel_workers: Any, shuffle: Any, samp
 
 
 def workers_of(num_parallel_workers: Any) -> int | None:
-    """Return a number of workers as it was asked for, at most one for each processor; None where nothing was said."""
+    """Return the number of workers: as requested, but at most one for each processor; None if nothing was requested."""
     if num_parallel_workers is None:
         return None
     check_type(num_parallel_workers, (int,), "num_parallel_workers")
@@ -134,14 +134,14 @@ def workers_of(num_parallel_workers: Any) -> int | None:
 
 
 def as_list(value: Any) -> list[Any]:
-    """None as no elements, a list or tuple as its elements, anything else as the only one."""
+    """Return None as an empty list, a list or tuple as its elements, anything else as a list of one."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return a function's name and place, as `scale (train.py:12)`; the class of another callable."""
+    """Return a function's name and location, as `scale (train.py:12)`; the class of another callable."""
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name

@@ -17,11 +17,11 @@ from adjoint.dataset.workers import wanted
 __all__ = ["Batch", "BatchInfo", "BucketBatch", "Padding"]
 
 Padding = Mapping[str, tuple[list[int | None] | None, Any] | None]
-"""For columns to be padded: the shape (None: as long as the longest) and the value; None for both."""
+"""Shape (None: as long as the longest) and value to pad a column to; None for both."""
 
 
 class BatchInfo:
-    """Which batch a function is called for."""
+    """The batch that a function is called for."""
 
     def __init__(self, batch: int, epoch: int):
         self._batch, self._epoch = batch, epoch
@@ -94,7 +94,7 @@ class Batch(Node):
         return run.workers.submit(run, self, "batched", epoch, places, lengths, self.child.begin(run, epoch, rows)())
 
     def _rows(self, run: Run, epoch: int, places: Places) -> tuple[list[int], Places]:
-        """How many rows each batch has, and the places of all."""
+        """Lengths of all batches, and their indices in the epoch."""
         assert isinstance(self.size, int)
         end = self.child.length(run, epoch)
         firsts = places * self.size
@@ -109,7 +109,7 @@ class Batch(Node):
         return lambda: self.batched(run, epoch, places, lengths, below())
 
     def fetched(self, run: Run, epoch: int, places: Places) -> Block:
-        """Batches by their places, made here."""
+        """Makes batches by index, in this process."""
         return self._begun(run, epoch, places)()
 
     def batched(self, run: Run, epoch: int, places: Places, lengths: Sequence[int], block: Block) -> Block:
@@ -225,9 +225,9 @@ def _shape(array: np.ndarray[Any, Any]) -> str:
 
 
 def padded(rows: Sequence[np.ndarray[Any, Any]], shape: Sequence[int | None] | None, value: Any, name: str) -> list[Any]:
-    """Rows of one rank, each filled up behind its end, or cut, to `shape`.
+    """Return rows of one rank, each padded at its end, or cut, to `shape`.
 
-    None in the shape, or in its index, stands for the greatest size of the rows; the value is 0 or "" unless it is given.
+    None in the shape, or in place of it, means the greatest size of the rows; the value is 0 or "" unless it is given.
     """
     rank = rows[0].ndim
     if any(row.ndim != rank for row in rows):
@@ -240,7 +240,7 @@ def padded(rows: Sequence[np.ndarray[Any, Any]], shape: Sequence[int | None] | N
 
 
 def filled(row: np.ndarray[Any, Any], target: tuple[int, ...], value: Any) -> np.ndarray[Any, Any]:
-    """Return an array filled up with a value behind its end, or cut, to a shape."""
+    """Return an array padded with a value at its end, or cut, to a shape."""
     if row.shape == target:
         return row
     text = row.dtype.kind in "US"
@@ -252,9 +252,9 @@ def filled(row: np.ndarray[Any, Any], target: tuple[int, ...], value: Any) -> np
 
 
 class BucketBatch(Node):
-    """Rows in batches of about one length: each goes to the bucket of its length, and a bucket that is full is a batch.
+    """Batches rows of similar length: each row goes to the bucket of its length, and a full bucket is a batch.
 
-    boundaries  upper bounds of all buckets but the last, not counted in
+    boundaries  upper bounds of all buckets but the last, exclusive
     sizes       rows of a batch, for each bucket
     measure     the length of a row, from the columns `names`; None for the size along the first axis
     to_boundary whether rows are padded to the greatest length that the bucket may hold

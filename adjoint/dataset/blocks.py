@@ -1,7 +1,7 @@
-"""Rows that travel through a pipeline together.
+"""Blocks: rows that move through a pipeline together.
 
-A column of a block is an array with a leading axis of rows where the rows have one shape and dtype, else a list of arrays.  Strings are
-always a list, since each has a dtype of its own length, and so are the dicts that a source may give in an array's place.
+A column of a block is an array with a leading axis of rows if the rows have one shape and dtype, else a list of arrays.  Strings are
+always a list, since each has a dtype of its own length, and so are the dicts that a source may return in place of an array.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Block:
         self.length = length
 
     def __getitem__(self, rows: slice) -> Block:
-        """Some rows that lie together, without a copy."""
+        """Return consecutive rows, without a copy."""
         start, stop, _ = rows.indices(self.length)
         return Block([column[start:stop] for column in self.columns], stop - start)
 
     def reordered(self, order: np.ndarray[Any, Any]) -> Block:
-        """Return the rows at these places, in this order."""
+        """Return the rows at these indices, in this order."""
         return Block([column[order] if isinstance(column, np.ndarray) else [column[i] for i in order] for column in self.columns],
                      len(order))
 
@@ -65,7 +65,7 @@ def stacked(rows: list[Any]) -> Column:
 
 
 def together(rows: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """`np.stack`, without its cost for each array."""
+    """`np.stack`, without its overhead for each array."""
     first = rows[0]
     if len(rows) * first.nbytes < 4096:
         return np.array(rows, first.dtype)
@@ -76,7 +76,7 @@ def together(rows: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
 
 
 def joined(blocks: Sequence[Block]) -> Block:
-    """One block of the rows of several with the same columns, in order."""
+    """Concatenate blocks with the same columns."""
     if len(blocks) == 1:
         return blocks[0]
     columns: list[Column] = []
@@ -87,9 +87,9 @@ def joined(blocks: Sequence[Block]) -> Block:
 
 
 def as_item(value: Any) -> Any:
-    """What a user's function or source gave for one column, as an array of its own memory, or as a dict of such.
+    """Return what a user's function or source returned for one column as an array that owns its memory, or as a dict of such.
 
-    TypeError for what is not a number, string, array, tensor or list of numbers.
+    Raise TypeError for what is not a number, string, array, tensor or list of numbers.
     """
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "O":

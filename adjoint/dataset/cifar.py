@@ -19,7 +19,7 @@ _PIXELS = 3 * 32 * 32
 
 
 class _Records(Samples):
-    """Files of records: labels of a byte each, and 3 x 32 x 32 bytes of pixels, read when they are first needed and kept."""
+    """Files of records: one byte for each label, and 3 x 32 x 32 bytes of pixels, read at first use and kept."""
 
     def __init__(self, directory: str, files: tuple[str, ...], columns: tuple[str, ...], classes: int):
         self.columns = ("image", *columns)
@@ -85,15 +85,14 @@ class _Cifar(MappableDataset):
 
 
 class Cifar10Dataset(_Cifar):
-    """Images of ten kinds of things: `image`, uint8[32, 32, 3], and `label`, uint32.
+    """Images of ten classes of objects: `image`, uint8[32, 32, 3], and `label`, uint32.
 
     dataset_dir  the directory with the files of the binary version: data_batch_1.bin, ..., test_batch.bin
     usage        "train" (50000), "test" (10000) or "all"; None: all
     shuffle, sampler, num_samples, num_shards, shard_id
                  which samples an epoch has, in which order; shuffled unless something else is said
 
-    Errors: ValueError for no directory; raise RuntimeError for a file that is missing or damaged, with its path and what was expected
-    there.
+    Errors: ValueError for what is not a directory; RuntimeError for a file that is missing or damaged, with its path and what was expected.
     """
 
     _train = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
@@ -103,7 +102,7 @@ class Cifar10Dataset(_Cifar):
 
 
 class Cifar100Dataset(_Cifar):
-    """Images of a hundred kinds of things in twenty groups: `image`, uint8[32, 32, 3], `coarse_label` and `fine_label`, uint32.
+    """Images of a hundred classes of objects in twenty groups: `image`, uint8[32, 32, 3], `coarse_label` and `fine_label`, uint32.
 
     dataset_dir  the directory with the files of the binary version: train.bin and test.bin
 

@@ -30,11 +30,11 @@ __all__ = [
 ]
 
 DEFAULT_SEED = 5489
-"""What `get_seed` returns while none is set: each iterator then draws a seed of its own, as in MindSpore."""
+"""Returned by `get_seed` if no seed is set: each iterator then draws a seed of its own, as in MindSpore."""
 
 
 class ErrorSamplesMode(IntEnum):
-    """What is done about a sample whose map fails: RETURN raises; REPLACE and SKIP are MindSpore's, and are refused here."""
+    """What to do with a sample whose map fails: RETURN raises; REPLACE and SKIP are MindSpore's, and raise an error here."""
 
     RETURN = 0
     REPLACE = 1
@@ -55,7 +55,7 @@ _settings: dict[str, Any] = {
 def set_seed(seed: int) -> None:
     """Fix every random choice of pipelines, and the global generators of `random` and NumPy.
 
-    TypeError for no int; ValueError outside of [0, 2**32).
+    Raise TypeError for what is not an int; ValueError outside of [0, 2**32).
     """
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise TypeError("seed isn't of type int.")
@@ -74,7 +74,7 @@ def chosen_seed() -> int | None:
 
 
 def times_chosen() -> tuple[int, int]:
-    """How often a seed was set: another value says that streams begin anew."""
+    """Return how often a seed was set: when it changes, random streams start anew."""
     return times_seeded(), _settings["times"]
 
 
@@ -99,7 +99,7 @@ def _set_flag(name: str, value: Any, message: str) -> None:
 
 
 def set_num_parallel_workers(num: int) -> None:
-    """The number of workers where an operation with `python_multiprocessing=True` does not say it."""
+    """The number of workers of an operation with `python_multiprocessing=True` that does not give it."""
     _set_int("num_parallel_workers", "num", num, 1,
              "Number of parallel workers given is not within the required range (0, INT32_MAX(2147483647)].")
 
@@ -109,7 +109,7 @@ def get_num_parallel_workers() -> int:
 
 
 def set_prefetch_size(size: int) -> None:
-    """Accepted: workers are one task ahead of what is asked for."""
+    """Accepted: workers compute one task ahead."""
     _set_int("prefetch_size", "size", size, 1, "size is not within the required range (0, INT32_MAX(2147483647)].")
 
 
@@ -137,7 +137,7 @@ def get_callback_timeout() -> int:
 
 
 def set_multiprocessing_timeout_interval(interval: int) -> None:
-    """Accepted: a worker that ends is noticed at once, and one that computes is waited for."""
+    """Accepted: a worker that ends is noticed at once, and a worker that computes is waited for."""
     _set_int("multiprocessing_timeout_interval", "interval", interval, 1,
              "Interval given is not within the required range (0, INT32_MAX(2147483647)).")
 
@@ -147,7 +147,7 @@ def get_multiprocessing_timeout_interval() -> int:
 
 
 def set_multiprocessing_start_method(start_method: str = "fork") -> None:
-    """How worker processes start.  With "spawn" there are none: threads work in their place."""
+    """How worker processes start.  With "spawn" there are none: threads are used instead."""
     check_word(start_method, ["fork", "spawn"], "start_method")
     _settings["multiprocessing_start_method"] = start_method
 
@@ -228,7 +228,7 @@ def get_enable_watchdog() -> bool:
 
 
 def set_fast_recovery(fast_recovery: bool) -> None:
-    """Accepted: continuing always gives the bits of an undisturbed run."""
+    """Accepted: a resumed run always gives the bits of an uninterrupted one."""
     _set_flag("fast_recovery", fast_recovery, "fast_recovery must be a boolean dtype.")
 
 
@@ -260,7 +260,7 @@ def get_dynamic_shape() -> bool:
 
 
 def set_error_samples_mode(error_samples_mode: ErrorSamplesMode) -> None:
-    """Only `ErrorSamplesMode.RETURN`, which raises: a sample is never left out or replaced unseen."""
+    """Only `ErrorSamplesMode.RETURN` is accepted, which raises: a sample is never silently dropped or replaced."""
     check_type(error_samples_mode, (ErrorSamplesMode,), "error_samples_mode")
     if error_samples_mode is not ErrorSamplesMode.RETURN:
         raise NotImplementedError("adjoint raises for a sample that fails: leave it out with 'filter', or catch the exception in the map.")

@@ -1,4 +1,4 @@
-"""Dataset: what a program builds a pipeline with.  Each method returns a new one; none changes what it is called on."""
+"""Dataset: the class with which a program builds a pipeline.  Each method returns a new pipeline and leaves the old one unchanged."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Dataset:
     def map(self, operations: Any, input_columns: Any = None, output_columns: Any = None, num_parallel_workers: int | None = None,
             python_multiprocessing: bool = False, cache: Any = None, callbacks: Any = None, max_rowsize: Any = None,
             offload: bool | None = None) -> Dataset:
-        """Apply operations, one after the other, to columns of each row.
+        """Apply operations to columns of each row, one after the other.
 
         operations            functions or transforms; each takes the columns that the one before returns, as NumPy arrays
         input_columns         the columns that the first takes; default: the first column
-        output_columns        names of what the last one returns; default: those of the input
-        num_parallel_workers  so many rows are worked on at once; by threads, or with `python_multiprocessing` by processes
+        output_columns        names of the columns that the last one returns; default: those of the input
+        num_parallel_workers  how many rows are computed at once; by threads, or with `python_multiprocessing` by processes
 
-        Errors: ValueError for what cannot be called; raise RuntimeError for a column that is not there; while iterating a RuntimeError with
+        Errors: ValueError for what cannot be called; RuntimeError for a column that does not exist; while iterating, a RuntimeError with
         the traceback of the operation that raised.
         """
         listed = list(operations) if isinstance(operations, (list, tuple)) else [operations]
@@ -78,8 +78,8 @@ class Dataset:
               python_multiprocessing: bool = False, max_rowsize: Any = None) -> Dataset:
         """Make batches: arrays with a new first axis.
 
-        batch_size      rows of a batch, or a function of a BatchInfo that says how many
-        drop_remainder  whether the last batch is left out where it is shorter
+        batch_size      rows of a batch, or a function from a BatchInfo to the number of rows
+        drop_remainder  whether a shorter last batch is dropped
         per_batch_map   a function of a list of arrays for each of `input_columns` and a BatchInfo, called before rows become one array
 
         Errors: ValueError for a size below 1; while iterating RuntimeError for rows of different shapes or dtypes.
@@ -103,7 +103,7 @@ class Dataset:
 
     def padded_batch(self, batch_size: int | Callable[..., int], drop_remainder: bool = False, num_parallel_workers: int | None = None,
                      pad_info: dict[str, Any] | None = None) -> Dataset:
-        """Make batches of rows that are filled up to one shape.
+        """Make batches of rows that are padded to one shape.
 
         pad_info  for a column a tuple of shape and value; None in the shape, or for it, is the greatest size in the batch; {} pads all
         """
@@ -117,7 +117,7 @@ class Dataset:
     def bucket_batch_by_length(self, column_names: list[str], bucket_boundaries: list[int], bucket_batch_sizes: list[int],
                                element_length_function: Callable[..., Any] | None = None, pad_info: dict[str, Any] | None = None,
                                pad_to_bucket_boundary: bool = False, drop_remainder: bool = False) -> Dataset:
-        """Make batches of rows of about one length, by buckets with upper bounds."""
+        """Make batches of rows of similar length, by buckets with upper bounds."""
         for name, value in (("column_names", column_names), ("bucket_boundaries", bucket_boundaries),
                             ("bucket_batch_sizes", bucket_batch_sizes)):
             check_type(value, (list,), name)
@@ -144,12 +144,12 @@ class Dataset:
                                    pad_to_bucket_boundary, drop_remainder))
 
     def shuffle(self, buffer_size: int) -> Dataset:
-        """Put rows in random order, each drawn from the `buffer_size` next ones; another order in each epoch."""
+        """Shuffle the rows: each is drawn from the next `buffer_size` ones, in another order in each epoch."""
         check_int(buffer_size, 2, INT32_MAX, "buffer_size")
         return Dataset(ShuffleRows(self.node, buffer_size))
 
     def repeat(self, count: int | None = None) -> Dataset:
-        """Make `count` epochs one; None or -1: for ever."""
+        """Make `count` epochs into one; None or -1: repeat without end."""
         if count is not None:
             check_type(count, (int,), "repeat")
             if (count <= 0 and count != -1) or count > INT32_MAX:
@@ -157,12 +157,12 @@ class Dataset:
         return Dataset(Repeat(self.node, -1 if count is None else count))
 
     def skip(self, count: int) -> Dataset:
-        """Leave out the first rows of each epoch."""
+        """Skip the first rows of each epoch."""
         check_int(count, 0, INT32_MAX, "count")
         return Dataset(Skip(self.node, count))
 
     def take(self, count: int = -1) -> Dataset:
-        """Only the first rows of each epoch; -1: all."""
+        """Keep only the first rows of each epoch; -1: all."""
         check_type(count, (int,), "count")
         if (count <= 0 and count != -1) or count > INT32_MAX:
             raise ValueError("count should be either -1 or within the required interval of "
@@ -170,7 +170,7 @@ class Dataset:
         return Dataset(self.node if count == -1 else Take(self.node, count))
 
     def filter(self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None) -> Dataset:
-        """Only the rows for which a function of some columns, or of all, is true."""
+        """Keep only the rows for which a function of some columns, or of all, returns True."""
         if not callable(predicate):
             raise TypeError("Predicate should be a Python function or a callable Python object.")
         workers_of(num_parallel_workers)
@@ -179,12 +179,12 @@ class Dataset:
         return Dataset(Filter(self.node, predicate, as_list(input_columns)))
 
     def project(self, columns: Any) -> Dataset:
-        """Only these columns, in this order."""
+        """Keep only these columns, in this order."""
         check_columns(columns, "columns")
         return Dataset(Project(self.node, as_list(columns)))
 
     def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
-        """Give columns other names."""
+        """Rename columns."""
         check_columns(input_columns, "input_columns")
         check_columns(output_columns, "output_columns")
         if len(as_list(input_columns)) != len(as_list(output_columns)):
@@ -208,11 +208,11 @@ class Dataset:
         return self.concat(datasets)
 
     def split(self, sizes: list[Any], randomize: bool = True) -> tuple[Dataset, ...]:
-        """Parts of the pipeline that share no row, of these numbers of rows, or of these fractions.
+        """Split the pipeline into parts without common rows, by numbers of rows or by fractions.
 
-        randomize  whether rows are dealt out in random order: that of the seed that is set now, in each epoch and each run
+        randomize  whether rows are assigned in random order: that of the seed that is set now, in each epoch and each run
 
-        Errors: RuntimeError for a sharded pipeline, and where the sizes are not the number of rows together.
+        Errors: RuntimeError for a sharded pipeline, and if the sizes do not add up to the number of rows.
         """
         if self.is_sharded():
             raise RuntimeError("Dataset should not be sharded before split.")
@@ -259,7 +259,7 @@ class Dataset:
         return absolute
 
     def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What a function of the pipeline returns; raise TypeError if that is none."""
+        """Return the result of a function of the pipeline; raise TypeError if that is not a Dataset."""
         if not callable(apply_func):
             raise TypeError("apply_func must be a function.")
         made = apply_func(self)
@@ -268,7 +268,7 @@ class Dataset:
         return made
 
     def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
-        """Return the pipelines that a function makes of each row, one after the other."""
+        """Concatenate the pipelines that a function makes, one from each row."""
         if not callable(func):
             raise TypeError("func must be a function.")
         made = [func(*row) for row in self.create_tuple_iterator(num_epochs=1, output_numpy=True)]
@@ -301,9 +301,9 @@ class Dataset:
         return iterator
 
     def state_dict(self) -> State:
-        """Where the iterator is that this pipeline made last: `epoch`, `position` and `seed`, as ints.
+        """Return the position of the iterator that this pipeline made last: `epoch`, `position` and `seed`, as ints.
 
-        RuntimeError if there is none, or if it is gone.
+        Raise RuntimeError if there is none, or if it was deleted.
         """
         if self._next_state is not None:
             return dict(self._next_state)
@@ -314,14 +314,14 @@ class Dataset:
         return iterator.state_dict()
 
     def load_state_dict(self, state: State) -> None:
-        """The next iterator goes on where that was whose `state_dict` this is: same epoch, same position, same random choices.
+        """Make the next iterator continue where the iterator was that returned this `state_dict`: same epoch, position and random choices.
 
-        Rows before that are not made where the pipeline's rows have places; after a generator or a `filter` they are read again and
+        Rows before that are not made again if the pipeline can index its rows; after a generator or a `filter` they are read again and
         dropped.
         """
         self._next_state = check_state(state)
 
-    # -- what a pipeline knows of itself ------------------------------------------------------------------------------------------------
+    # -- properties of a pipeline ---------------------------------------------------------------------------------------------------------
 
     def get_col_names(self) -> list[str]:
         return list(self.node.columns)
@@ -385,25 +385,25 @@ class Dataset:
         return any(isinstance(node, Sampled) and node.sampler.is_sharded() for node in self.node.walk())
 
     def reset(self) -> None:
-        """Accepted: each iterator begins anew."""
+        """Accepted: each iterator starts anew."""
 
     def _warn_of_repeat(self, operation: str) -> None:
         if any(isinstance(node, Repeat) for node in self.node.walk()):
             warn(f"Repeat is located before {operation}, data from two epochs can be batched together.")
 
-    # -- what MindSpore has and this package does not -----------------------------------------------------------------------------------
+    # -- what MindSpore has and this package lacks ----------------------------------------------------------------------------------------
 
     def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
-        """NotImplementedError: MindRecord is not written."""
+        """Raise NotImplementedError: MindRecord is not written."""
         raise NotImplementedError("adjoint writes no MindRecord files: `np.savez` of what `create_dict_iterator(output_numpy=True)` gives "
                                   "writes arrays, and NumpySlicesDataset reads them.")
 
     def device_que(self, *arguments: Any, **named: Any) -> None:
-        """NotImplementedError: there is no device to send rows to."""
+        """Raise NotImplementedError: there is no device to send rows to."""
         raise NotImplementedError("adjoint has one device, the CPU: iterate over the dataset, or give it to `Model.train`.")
 
     def sync_wait(self, *arguments: Any, **named: Any) -> None:
-        """NotImplementedError: rows are made when they are asked for, so nothing has to wait."""
+        """Raise NotImplementedError: rows are made on demand, so nothing has to wait."""
         raise NotImplementedError("adjoint makes rows when they are asked for: change what the operations read between two rows.")
 
     sync_update = sync_wait
@@ -421,7 +421,7 @@ def zip_datasets(datasets: tuple[Dataset, ...]) -> Dataset:
 
 
 def _workers(asked: int | None, processes: bool) -> int:
-    """How many workers an operation has: those it asked for; of processes, if nothing was said, as many as the settings say."""
+    """Return the number of workers of an operation: as requested, else for processes the number in the settings."""
     number = workers_of(asked)
     if number is None:
         return get_num_parallel_workers() if processes else 0

@@ -1,4 +1,4 @@
-"""MNIST and its kin: images and labels in idx files (http://yann.lecun.com/exdb/mnist)."""
+"""MNIST and related sets: images and labels in idx files (http://yann.lecun.com/exdb/mnist)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _load(directory: str, usage: str) -> tuple[np.ndarray[Any, Any], np.ndarray[
 
 
 class _Digits(Samples):
-    """Images with labels, read when they are first needed and kept."""
+    """Images with labels, read at first use and kept."""
 
     columns = ("image", "label")
 
@@ -101,8 +101,7 @@ class MnistDataset(MappableDataset):
     shuffle, sampler, num_samples, num_shards, shard_id
                  which samples an epoch has, in which order; shuffled unless something else is said
 
-    Errors: ValueError for no directory; raise RuntimeError for a file that is missing or damaged, with its path and what was expected
-    there.
+    Errors: ValueError for what is not a directory; RuntimeError for a file that is missing or damaged, with its path and what was expected.
     """
 
     def __init__(self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,

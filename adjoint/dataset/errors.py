@@ -1,4 +1,4 @@
-"""What is raised when a user's function or source fails, or returns what is no row."""
+"""Exceptions for a user's function or source that fails, or returns what is not a row."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class UserError(RuntimeError):
     user_exception: BaseException | None = None
 
     def parts(self) -> tuple[str]:
-        """What passes from one process to another."""
+        """What one process sends to another."""
         return (str(self),)
 
     @classmethod
     def again(cls, message: str) -> UserError:
-        """Return the error with the message that `parts` gave."""
+        """Return the error from the parts of a message."""
         return cls(message)
 
 
 def user_error(where: str, error: BaseException) -> UserError:
-    """Return the exception for `error`, which came out of the user's code at `where`.
+    """Return the exception for `error`, which the user's code raised at `where`.
 
     where  what was running, as "operation 'crop' of map, row 3 of epoch 0"
     """
     frames = users_frames(error.__traceback__)
-    # Where no line of the user's ran, as when a function is called with the wrong arguments, `where` says the place.
+    # If no line of the user's ran, as when a function is called with the wrong arguments, `where` gives the location.
     ours = frames is not None and is_ours[frames.tb_frame.f_code.co_filename]
     text = "".join(traceback.format_exception(type(error), error, None if ours else frames)).rstrip()
     failed = UserError(f"{_HEAD}\nIt was raised by {where}:\n\n{text}")
@@ -47,10 +47,10 @@ def user_error(where: str, error: BaseException) -> UserError:
 
 
 def wrong_result(where: str, message: str) -> UserError:
-    """Return the exception for user's code that returned what is no row."""
+    """Return the exception for user's code that returned what is not a row."""
     return UserError(f"{_HEAD}\nInvalid result of {where}: {message}")
 
 
 def quoted(names: Any) -> str:
-    """Names of columns as they stand in messages."""
+    """Format names of columns for messages."""
     return ", ".join(repr(name) for name in names)

@@ -1,4 +1,4 @@
-"""Images in files of their own: a folder for each class, and CelebA's faces."""
+"""Images in separate files: a folder for each class, and CelebA's faces."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from adjoint.dataset.vision.decoding import decoded
 __all__ = ["CelebADataset", "ImageFolderDataset"]
 
 _EXTENSIONS = [".jpg", ".jpeg", ".png", ".bmp"]
-"""Ends of the names of images, in small or capital letters."""
+"""File name suffixes of images, in lower or upper case."""
 
 
 class _Files(Samples):
-    """Image files, with further columns of one array each; a file is read when its sample is."""
+    """Image files, with further columns of one array each; a file is read when its sample is used."""
 
     def __init__(self, columns: tuple[str, ...], paths: list[str], others: list[np.ndarray[Any, Any]], decode: bool,
                  decrypt: Callable[[str], bytes] | None, indexing: dict[str, int] | None = None):
@@ -79,14 +79,14 @@ def _check_decrypt(decrypt: Any) -> None:
 class ImageFolderDataset(MappableDataset):
     """The images in a directory with a folder for each class: `image`, the bytes of a file or its pixels, and `label`, int32.
 
-    extensions      ends of the names of files that count; default: .jpg, .jpeg, .png, .bmp, also in capitals
-    class_indexing  the number of each folder; default: from 0 in the order of their names.  Folders that it lacks are left out
+    extensions      file name suffixes that count; default: .jpg, .jpeg, .png, .bmp, also in capitals
+    class_indexing  the number of each folder; default: from 0 in the order of their names.  Folders that it lacks are skipped
     decode          whether `image` is decoded: uint8[height, width, 3]
     decrypt         a function that returns the bytes of a file
     shuffle, sampler, num_samples, num_shards, shard_id
-                    which samples an epoch has, in which order; shuffled unless something else is said
+                    which samples an epoch has, in which order; shuffled by default
 
-    Errors: ValueError for no directory; raise RuntimeError where no image is found, and for a file that is no image, with its path.
+    Errors: ValueError for what is not a directory; RuntimeError if no image is found, and for a file that is not an image, with its path.
     """
 
     def __init__(self, dataset_dir: str, num_samples: int | None = None, num_parallel_workers: int | None = None,

@@ -1,4 +1,4 @@
-"""Sources that a program writes itself: GeneratorDataset, and NumpySlicesDataset over arrays."""
+"""Sources that a program defines itself: GeneratorDataset, and NumpySlicesDataset over arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SINGLE = (int, float, str, bytes, np.ndarray, Tensor, np.generic, dict)
 
 
 class _Rows:
-    """Turns what a user's source gives into rows with the right columns."""
+    """Converts the results of a user's source to rows with the right columns."""
 
     def __init__(self, columns: tuple[str, ...], dtypes: Sequence[Any]):
         self.columns, self.dtypes = columns, dtypes
@@ -50,7 +50,7 @@ class _Rows:
 
 
 class _Indexed(Samples):
-    """Samples that a user's `__getitem__` gives."""
+    """Samples from a user's `__getitem__`."""
 
     portable = False
 
@@ -80,7 +80,7 @@ class _Indexed(Samples):
 
 
 class _OneWay(Node):
-    """Rows that a generator or an iterable gives, one pass for each epoch."""
+    """Rows from a generator or an iterable, one pass for each epoch."""
 
     addressable = False
 
@@ -121,7 +121,7 @@ class _OneWay(Node):
 
 
 class _Replayed:
-    """A generator object that can be read again: what it gave is kept."""
+    """A generator object that can be read again: its values are kept."""
 
     def __init__(self, generator: Iterator[Any]):
         self._generator = generator
@@ -135,7 +135,7 @@ class _Replayed:
 
 
 class _BatchSampled(Node):
-    """The samples of each entry of a batch sampler, as one block: a batch for the node on top."""
+    """The samples of each entry of a batch sampler, as one block: a batch for the node above."""
 
     addressable = False
 
@@ -175,7 +175,7 @@ class GeneratorDataset(MappableDataset):
                           `python_multiprocessing` and under MPI
     batch_sampler         an iterable of lists of indices: each is a batch; `collate_fn` makes it, from a list for each column
 
-    Errors: TypeError for a source that is none; ValueError without column names; while iterating a RuntimeError with the traceback of the
+    Errors: TypeError for what is not a source; ValueError without column names; while iterating, a RuntimeError with the traceback of the
     source that raised.
     """
 
@@ -221,7 +221,7 @@ class GeneratorDataset(MappableDataset):
                                        getattr(source, "__qualname__", type(source).__qualname__)))
 
     def __getitem__(self, index: int) -> Any:
-        """What the source gives for the sample that stands at this place of an epoch; RuntimeError without `__getitem__`."""
+        """Return the source's value for the sample at this index of an epoch; raise RuntimeError without `__getitem__`."""
         check_type(index, (int, np.integer), "index")
         samples = self._samples
         if samples is None:
@@ -237,7 +237,7 @@ class GeneratorDataset(MappableDataset):
 
 
 def _beginning(source: Any) -> Callable[[], Iterator[Any]]:
-    """What begins a pass over a source."""
+    """Return a function that starts a pass over a source."""
     if isinstance(source, GeneratorType):
         source = _Replayed(source)
     return (lambda: iter(source)) if hasattr(source, "__iter__") else (lambda: iter(source()))
@@ -299,7 +299,7 @@ class NumpySlicesDataset(MappableDataset):
     data          an array or list, whose entries are the rows; a tuple of such, one for each column; or a dict of them by column
     column_names  default: the keys of the dict, else column_0, column_1, ...
 
-    Errors: TypeError for other data; raise ValueError for columns of different lengths.
+    Errors: TypeError for other data; ValueError for columns of different lengths.
     """
 
     def __init__(self, data: Any, column_names: Any = None, num_samples: int | None = None, num_parallel_workers: int = 1,

@@ -17,11 +17,11 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["DictIterator", "RowIterator", "TupleIterator", "check_state"]
 
 State = dict[str, int]
-"""Where an iterator is: `epoch`, `position` in it, and the `seed` of its random choices."""
+"""The position of an iterator: `epoch`, `position` in it, and the `seed` of its random choices."""
 
 
 def check_state(state: Any) -> State:
-    """Return a state as `state_dict` returns it; TypeError or ValueError for anything else."""
+    """Return a state as `state_dict` returns it; raise TypeError or ValueError for anything else."""
     check_type(state, (dict,), "state")
     if set(state) != {"epoch", "position", "seed"}:
         raise ValueError(f"The state of a pipeline has 'epoch', 'position' and 'seed', but got {sorted(map(str, state))}.")
@@ -31,11 +31,11 @@ def check_state(state: Any) -> State:
 
 
 class RowIterator:
-    """Gives the rows of one epoch, raises StopIteration, and gives those of the next one when it is asked again.
+    """Yields the rows of one epoch, raises StopIteration, and yields those of the next epoch when it is asked again.
 
-    num_epochs    after so many it is a RuntimeError to ask for more; -1 for any number
+    num_epochs    after so many epochs, asking for more raises RuntimeError; -1 for any number
     output_numpy  whether rows hold arrays in place of tensors; strings are always arrays
-    state         where to begin, as `state_dict` returned it; None for the beginning
+    state         where to start, as `state_dict` returned it; None for the beginning
     """
 
     def __init__(self, node: Node, num_epochs: int, output_numpy: bool, state: State | None = None):
@@ -81,16 +81,16 @@ class RowIterator:
         return Tensor(value)
 
     def state_dict(self) -> State:
-        """Where this iterator is, as plain ints: `epoch`, `position` (rows given in this epoch) and `seed`.
+        """Return the position of this iterator as plain ints: `epoch`, `position` (rows returned in this epoch) and `seed`.
 
-        A pipeline built in the same way goes on from there, with the rows that this iterator would give next.
+        A pipeline built in the same way continues from there, with the rows that this iterator would return next.
         """
         return {"epoch": self._epoch, "position": self._position, "seed": self._run.seed}
 
     def load_state_dict(self, state: State) -> None:
-        """Go on where the iterator was whose `state_dict` this is.
+        """Continue where the iterator was that returned this `state_dict`.
 
-        TypeError or ValueError for what is no such state; the iterator stays where it is.
+        Raise TypeError or ValueError for what is not such a state; the iterator then keeps its position.
         """
         wanted = check_state(state)
         self._drop_rows()

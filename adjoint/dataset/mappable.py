@@ -10,7 +10,7 @@ __all__ = ["MappableDataset"]
 
 
 class MappableDataset(Dataset):
-    """A dataset whose samples have an index.  Samplers may be added to it until something stands on it."""
+    """A dataset whose samples have an index.  Samplers may be added until another dataset is built on it."""
 
     _samples: Samples | None = None
 
@@ -27,11 +27,11 @@ class MappableDataset(Dataset):
         return self.node.sampler if isinstance(self.node, Sampled) else None
 
     def add_sampler(self, new_sampler: BuiltinSampler) -> None:
-        """Choose by a further sampler among what the present one chooses."""
+        """Apply a further sampler to what the present one chooses."""
         self._resample(new_sampler.on_top_of(self._sampled().sampler))
 
     def use_sampler(self, new_sampler: BuiltinSampler) -> None:
-        """Choose by another sampler; raise TypeError for what is none."""
+        """Replace the sampler; raise TypeError for what is not a sampler."""
         if new_sampler is None:
             raise TypeError("Input sampler can not be None.")
         if not isinstance(new_sampler, BuiltinSampler):

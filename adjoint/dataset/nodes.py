@@ -1,10 +1,10 @@
-"""A pipeline as a tree of nodes that never change.
+"""A pipeline as a tree of immutable nodes.
 
-A node is *addressable* if it can give any of an epoch's rows by their places: sources with an index, and most of what stands on them.  Then
-places, not rows, are shuffled, skipped and shared among workers, and a run goes on in the middle without what came before.  Generators and
-`filter` have no places: their rows come in order, and going on reads what came before again.
+A node is *addressable* if it can return any rows of an epoch by index: sources with an index, and most nodes above them.  Then
+indices, not rows, are shuffled, skipped and shared among workers, and a run can resume in the middle without making the rows before it.
+Generators and `filter` cannot be indexed: their rows come in order, and a resumed run reads the earlier ones again.
 
-Random choices are made from (seed, place in the tree, epoch, index of the row) alone; see streams.py.
+Random choices depend only on (seed, place in the tree, epoch, index of the row); see streams.py.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from adjoint.dataset.blocks import Block, joined
 __all__ = ["ENDLESS", "Node", "Pending", "Places", "Run", "columns_after", "gathered", "scattered"]
 
 ENDLESS = sys.maxsize
-"""The number of rows of a pipeline that repeats for ever."""
+"""The number of rows of a pipeline that repeats without end."""
 
 Places = np.ndarray[Any, Any]
 """Which rows of an epoch, int64."""
 
 Pending = Callable[[], Block]
-"""Rows that were asked for; calling it waits for them."""
+"""Requested rows; calling it waits for them."""
 
 
 class Helpers(Protocol):
-    """Those who make rows for one run, as its nodes see them: `workers.Workers`."""
+    """The workers of one run, as its nodes see them: `workers.Workers`."""
 
     def tasks_ahead(self, node: Node, /) -> int: ...
     def submit(self, run: Run, node: Node, method: str, /, *given: Any) -> Pending: ...
@@ -39,17 +39,17 @@ class Helpers(Protocol):
 
 
 class Run:
-    """One iterator's walk through a pipeline: its seed, its workers, and what nodes remember of an epoch."""
+    """The run of one iterator through a pipeline: its seed, its workers, and what nodes remember of an epoch."""
 
     def __init__(self, seed: int, workers: Helpers | None = None):
         self.seed = seed
         self.workers = workers
         self.dtypes: dict[tuple[int, str], Any] = {}
-        """Dtypes of columns that have to stay the same, by the node that asks for it and the column."""
+        """Dtypes of columns that must not change, by the node that requires it and the column."""
         self._orders: dict[tuple[int, int], Places] = {}
 
     def order_of(self, owner: Node, epoch: int, drawn: Callable[[], Places]) -> Places:
-        """What `drawn` returns, asked once for an owner and epoch; that of earlier epochs is forgotten."""
+        """Return the result of `drawn`, computed once for an owner and epoch; results of earlier epochs are dropped."""
         key = id(owner), epoch
         if key not in self._orders:
             for old in [other for other in self._orders if other[0] == key[0] and other[1] < epoch - 1]:
@@ -58,7 +58,7 @@ class Run:
         return self._orders[key]
 
     def alone(self) -> Run:
-        """The same run for what works inside of a worker: it has no workers of its own."""
+        """Return the same run for code inside a worker, without workers of its own."""
         run = Run(self.seed)
         run._orders = self._orders
         return run
@@ -70,11 +70,11 @@ class Run:
 
 
 class Node:
-    """What gives rows.
+    """A node of a pipeline: makes rows.
 
-    children     nodes whose rows this one takes
+    children     nodes that this one takes its rows from
     columns      the names of its columns
-    addressable  whether `begin` gives any rows of an epoch by their places
+    addressable  whether `begin` can return any rows of an epoch by index
     """
 
     children: tuple[Node, ...] = ()
@@ -83,36 +83,36 @@ class Node:
 
     @property
     def depth(self) -> int:
-        """How many nodes stand below: part of the key of random choices, the same whatever is added on top."""
+        """Number of nodes below: part of the key of random choices, and unaffected by nodes added above."""
         return 1 + max((child.depth for child in self.children), default=-1)
 
     @property
     def workers(self) -> int:
-        """How many workers of its own this node asks for; 0 for none."""
+        """Number of workers that this node requests for itself; 0 for none."""
         return 0
 
     @property
     def processes(self) -> bool:
-        """Whether its workers may be processes; else they are threads."""
+        """Whether its workers may be processes; otherwise they are threads."""
         return False
 
     @property
     def portable(self) -> bool:
-        """Whether a worker may make the rows: nothing below is the user's code that asked for no workers, or a user's sampler."""
+        """Whether a worker may make the rows: nothing below is user's code without workers, or a user's sampler."""
         return self.addressable and all(child.portable for child in self.children)
 
     @property
     def epochs_differ(self) -> bool:
-        """Whether epochs may have different numbers of rows, since a user's sampler says what they are."""
+        """Whether epochs may have different numbers of rows, because a user's sampler chooses them."""
         return False
 
     @property
     def weight(self) -> int:
-        """How many rows of a source stand behind one row of this node, about."""
+        """Approximate number of source rows in one row of this node."""
         return max((child.weight for child in self.children), default=1)
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it."""
+        """Iterate over this node and all nodes below it."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -122,17 +122,17 @@ class Node:
         raise NotImplementedError
 
     def known_length(self, run: Run) -> int | None:
-        """Return the rows of the first epoch, None where only reading them tells."""
+        """Return the number of rows of the first epoch, None if only reading them tells."""
         return self.length(run, 0) if self.addressable else None
 
     def begin(self, run: Run, epoch: int, places: Places) -> Pending:
-        """Ask for rows of an addressable node."""
+        """Request rows of an addressable node."""
         raise NotImplementedError
 
     def blocks(self, run: Run, epoch: int, start: int, size: int) -> Iterator[Block]:
-        """The rows of an epoch in order from row `start` on, at most `size` at a time.
+        """Yield the rows of an epoch in order from row `start` on, at most `size` at a time.
 
-        As many blocks are asked for ahead as there are workers to make them.
+        As many blocks are requested ahead as there are workers to make them.
         """
         end = self.length(run, epoch)
         ahead = run.workers.tasks_ahead(self) if run.workers is not None else 0
@@ -147,11 +147,11 @@ class Node:
             yield pending.popleft()()
 
     def batch_size(self) -> int:
-        """Rows of a source in one row: the product of the sizes of batches."""
+        """Return the number of source rows in one row: the product of the batch sizes."""
         return self.children[0].batch_size() if self.children else 1
 
     def repeats(self) -> int:
-        """Return the factor by which `repeat` makes an epoch longer; -1 for ever."""
+        """Return the factor by which `repeat` makes an epoch longer; -1 for endless."""
         return self.children[0].repeats() if self.children else 1
 
     def classes(self) -> int | None:
@@ -163,7 +163,7 @@ class Node:
 
 
 def columns_after(columns: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns behind a step that makes `outputs` of `inputs`: as many in their places, else in front of the others."""
+    """Return the columns after a step that makes `outputs` of `inputs`: in place if there are as many, else in front of the others."""
     if len(outputs) == len(inputs):
         renamed = dict(zip(inputs, outputs))
         return tuple(renamed.get(column, column) for column in columns)
@@ -188,10 +188,10 @@ def gathered(blocks: Iterator[Block], length: int) -> Iterator[Block]:
 
 
 def scattered(owners: Places, begin: Callable[[int, Places], Pending]) -> Pending:
-    """Ask several owners for rows and put them in order.
+    """Request rows from several owners and put them in order.
 
-    owners  for each row the number of who has it
-    begin   called with an owner's number and the indices in `owners` where it stands
+    owners  for each row the number of its owner
+    begin   called with an owner's number and the indices in `owners` that it has
     """
     numbers = np.unique(owners)
     if len(numbers) == 1:

@@ -37,7 +37,7 @@ class _Unary(Node):
 class Map(_Unary):
     """Operations, one after the other, on some columns.
 
-    outputs  the names of what they return; the other columns stand behind these where names or numbers change
+    outputs  the names of the results; the other columns come after them if names or numbers change
     """
 
     def __init__(self, child: Node, operations: Sequence[Callable[..., Any]], inputs: Sequence[str], outputs: Sequence[str], workers: int,
@@ -83,7 +83,7 @@ class Map(_Unary):
         return run.workers.submit(run, self, "applied", epoch, places, self.child.begin(run, epoch, places)())
 
     def fetched(self, run: Run, epoch: int, places: Places) -> Block:
-        """Rows by their places, made here."""
+        """Makes rows by index, in this process."""
         return self.applied(run, epoch, places, self.child.begin(run, epoch, places)())
 
     def blocks(self, run: Run, epoch: int, start: int, size: int) -> Iterator[Block]:
@@ -106,7 +106,7 @@ class Map(_Unary):
             yield result()
 
     def applied(self, run: Run, epoch: int, places: Places, block: Block) -> Block:
-        """Return a block with the operations done, row i being row `places[i]` of the epoch."""
+        """Return a block with the operations applied; row i is row `places[i]` of the epoch."""
         columns = [block.columns[index] for index in self._taken]
         key = key_of(run.seed, self._depth, epoch)
         done_until = 0
@@ -140,7 +140,7 @@ class Map(_Unary):
 
     def _each(self, operation: Callable[..., Any], number: int, key: int, epoch: int, places: Places, columns: list[Any],
               length: int) -> list[Any]:
-        """Return the columns with an operation called for each row; of its draws each row has its own."""
+        """Return the columns with an operation called for each row, each with its own random draws."""
         rows: list[tuple[Any, ...]] = []
         own = isinstance(operation, Operation)
         last = number == len(self.operations) - 1
@@ -154,7 +154,7 @@ class Map(_Unary):
                         raise wrong_result(f"map {self._named(operation)}", "it returned None; an operation returns an array, or a tuple "
                                            "of one for each output column.")
                     values = result if isinstance(result, tuple) else (result,)
-                    # What passes from one operation of the list to the next is theirs; what leaves it are arrays.
+                    # Values between operations of the list are not converted; what leaves the list becomes arrays.
                     rows.append(values if own or not last else tuple(map(_as_output, values)))
                 except UserError:
                     raise
@@ -174,7 +174,7 @@ class Map(_Unary):
 
 
 def _as_output(value: Any) -> Any:
-    """What an operation returned, as an array; it is the operation's to give away."""
+    """Return the result of an operation as an array that others may own."""
     if type(value) is np.ndarray and value.dtype.kind != "O":
         return value
     return as_item(value)
@@ -242,7 +242,7 @@ class Project(_Unary):
 
 
 class Rename(_Unary):
-    """The same rows under other names of columns."""
+    """The same rows with columns renamed."""
 
     def __init__(self, child: Node, inputs: Sequence[str], outputs: Sequence[str]):
         super().__init__(child)
@@ -262,7 +262,7 @@ class Rename(_Unary):
 
 
 class Skip(_Unary):
-    """All rows of an epoch but the first ones."""
+    """All rows of an epoch except the first ones."""
 
     def __init__(self, child: Node, count: int):
         super().__init__(child)
@@ -309,7 +309,7 @@ class Take(_Unary):
 
 
 class Repeat(_Unary):
-    """Several epochs of the child as one; for ever with count -1.  Each is an epoch of its own: it is shuffled anew."""
+    """Several epochs of the child as one; without end if count is -1.  Each is an epoch of its own: it is shuffled anew."""
 
     def __init__(self, child: Node, count: int):
         super().__init__(child)
@@ -349,9 +349,9 @@ class Repeat(_Unary):
 
 
 class ShuffleRows(_Unary):
-    """The rows in random order: each is drawn from the `buffer` rows that are next in line.
+    """The rows in random order: each is drawn from the next `buffer` rows.
 
-    seed  draws one order for all epochs and runs; None: the run's seed draws another one in each epoch
+    seed  gives one order for all epochs and runs; None: the run's seed gives another order in each epoch
     """
 
     def __init__(self, child: Node, buffer: int, seed: int | None = None):
@@ -409,7 +409,7 @@ class ShuffleRows(_Unary):
 
 
 def _released(start: int, ready: list[tuple[Any, ...]], size: int) -> tuple[int, list[tuple[Any, ...]], Block | None]:
-    """What is left to skip and to give out, and a block of at most `size` rows."""
+    """How many rows remain to be skipped and returned, and a block of at most `size` rows."""
     skipped = min(start, len(ready))
     ready = ready[skipped:]
     out = Block([stacked(list(column)) for column in zip(*ready[:size])], len(ready[:size])) if ready else None
@@ -470,7 +470,7 @@ def _side_by_side(blocks: Sequence[Block]) -> Block:
 
 
 class Concat(Node):
-    """The rows of several pipelines with the same columns, one after the other."""
+    """Several pipelines with the same columns, concatenated."""
 
     def __init__(self, children: Sequence[Node]):
         self.children = tuple(children)
@@ -524,6 +524,6 @@ class Concat(Node):
 
 
 def _dtype(item: Any) -> Any:
-    """What has to agree between pipelines: strings of all lengths do."""
+    """Return the properties that must agree between pipelines: strings of all lengths agree."""
     dtype = getattr(item, "dtype", None)
     return dtype if dtype is None or dtype.kind not in "US" else dtype.kind

@@ -1,6 +1,6 @@
-"""Which samples of a source make an epoch, and in what order.
+"""Samplers: which samples of a source make an epoch, and in what order.
 
-A sampler turns the indices that its child chose, or all, into the indices of an epoch.  The random ones draw from the run's seed and the
+A sampler maps the indices that its child chose, or all, to the indices of an epoch.  Random ones draw from the run's seed and the
 epoch: two sources of one length that are shuffled with one seed have the same order, as in MindSpore.
 """
 
@@ -56,9 +56,9 @@ def _check_boolean(name: str, value: Any) -> None:
 
 
 class BuiltinSampler:
-    """A sampler of this package.
+    """Base class of this package's samplers.
 
-    num_samples  at most so many samples; None or 0 for all
+    num_samples  maximum number of samples; None or 0 for all
     """
 
     child_sampler: BuiltinSampler | None = None
@@ -92,7 +92,7 @@ class BuiltinSampler:
         return Shuffle.FALSE
 
     def on_top_of(self, child: BuiltinSampler | None) -> BuiltinSampler:
-        """This sampler choosing among what `child` chose, as a new one."""
+        """Return a copy of this sampler that chooses among what `child` chose."""
         new = copy.copy(self)
         new.child_sampler = child
         return new
@@ -317,7 +317,7 @@ class PKSampler(BuiltinSampler):
 
 
 class FixedSampler(BuiltinSampler):
-    """The same order in each epoch and each run: parts of a source that are chosen from it share no sample.
+    """The same order in each epoch and run: parts of a source that are chosen from it have no sample in common.
 
     seed   draws the order, its own and that of the samplers below
     mixed  whether it is random; else the order of the samplers below
@@ -335,9 +335,9 @@ class FixedSampler(BuiltinSampler):
 
 
 class Sampler(BuiltinSampler):
-    """The base of a user's own sampler: `__iter__` gives the indices of an epoch, and is called once for each.
+    """Base class of a user's own sampler: `__iter__` returns the indices of an epoch, and is called once for each.
 
-    What it draws is its own: a run that goes on where it was has the same order only if `__iter__` depends on nothing but the epoch.
+    Its random choices are its own: a resumed run has the same order only if `__iter__` depends on nothing but the epoch.
     """
 
     each_epoch_differs = True
@@ -374,7 +374,7 @@ class Sampler(BuiltinSampler):
 
 
 class IterSampler(Sampler):
-    """The indices that an iterable gives."""
+    """Return the indices from an iterable."""
 
     def __init__(self, sampler: Any, num_samples: int | None = None):
         super().__init__(len(sampler) if num_samples is None and hasattr(sampler, "__len__") else num_samples)

@@ -1,4 +1,4 @@
-"""Samples with an index, and the node that gives those of them that a sampler chooses."""
+"""Samples with an index, and the node that returns those that a sampler chooses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Sampled", "Samples"]
 
 
 class Samples:
-    """What has samples with indices from 0.
+    """Base class of sources: samples with indices from 0.
 
     columns   names of the columns
     workers   how many workers may read samples; 0 for none
@@ -88,7 +88,7 @@ class Sampled(Node):
         return run.workers.submit(run, self, "fetched", epoch, indices)
 
     def fetched(self, run: Run, epoch: int, indices: Places) -> Block:
-        """Samples by their indices, read here."""
+        """Reads samples by index, in this process."""
         return self.samples.block(indices)
 
     def classes(self) -> int | None:

@@ -1,7 +1,7 @@
-"""Random numbers by counting: a number depends on a key and on how many were drawn with that key before it, and on nothing else.
+"""Counter-based random numbers: a number depends only on a key and on how many were drawn with that key before it.
 
-A pipeline gives each operation on each sample a key of its own, of the seed, the operation's place, the epoch and the sample's index.  So
-the choices are the same for any number of workers and in whatever order they work, and a run can go on in the middle.
+A pipeline gives each operation on each sample a key of its own, from the seed, the operation's place, the epoch and the sample's index.
+So the choices are the same for any number of workers, whatever their order, and a run can resume in the middle.
 
 The generator is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014): output i of a key k is
 mix(k + (i + 1) * g) with g = 2**64 / golden ratio.
@@ -61,7 +61,7 @@ def keys_of(key: int, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _words_of(keys: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
-    """Word number `count`, from 1, of each key of an array."""
+    """Return draw number `count`, from 1, of each key of an array."""
     return _mix_all(keys + np.uint64(count * _GOLDEN & _MASK))
 
 
@@ -87,7 +87,7 @@ class Draws:
         self._count = 0
 
     def word(self) -> int:
-        """64 random bits."""
+        """Return 64 random bits."""
         self._count += 1
         return _mix((self._key + self._count * _GOLDEN) & _MASK)
 
@@ -112,23 +112,23 @@ class Draws:
         return numbers
 
     def generator(self) -> np.random.Generator:
-        """NumPy's counter-based generator Philox with a key of these draws, for whole arrays."""
+        """Return NumPy's counter-based generator Philox with a key from these draws, for whole arrays."""
         return np.random.Generator(np.random.Philox(key=self.word()))
 
 
 class _Here(threading.local):
-    """What this thread draws from inside of a pipeline's operation; None outside of any."""
+    """The draws of this thread inside a pipeline's operation; None outside."""
 
     draws: Draws | None = None
 
 
 here = _Here()
-"""Where an operation of a pipeline leaves the numbers of the sample that it is about to work on."""
+"""Set by an operation of a pipeline: the draws of the sample that it is about to process."""
 _entropy = int.from_bytes(os.urandom(8), "little")
 
 
 class _Direct:
-    """How many keys transforms that are called directly were given since a seed was set."""
+    """How many keys were given to directly called transforms since a seed was set."""
 
     def __init__(self) -> None:
         self.times = times_chosen()
@@ -140,7 +140,7 @@ _direct = _Direct()
 
 @contextmanager
 def drawing(source: Draws) -> Iterator[None]:
-    """Inside of the block, transforms of this thread draw from `source`."""
+    """Make the transforms of this thread draw from `source` inside the block."""
     before = here.draws
     here.draws = source
     try:
@@ -150,7 +150,7 @@ def drawing(source: Draws) -> Iterator[None]:
 
 
 def draws() -> Draws:
-    """What a transform draws from: its sample's numbers in a pipeline, a new key of the seed where it is called directly."""
+    """Return a transform's draws: those of its sample in a pipeline, a new key of the seed if it is called directly."""
     if here.draws is not None:
         return here.draws
     if _direct.times != times_chosen():

@@ -33,7 +33,7 @@ def _find(patterns: Any) -> list[str]:
 
 
 class _FileShuffle(BuiltinSampler):
-    """Files in random order, the rows of each in their own; `lengths` is told how many rows each has."""
+    """Files in random order, the rows of each in their own; `lengths` receives the number of rows of each."""
 
     def __init__(self, samples: Any):
         super().__init__()
@@ -60,7 +60,7 @@ def _sampler(samples: Any, num_samples: int | None, shuffle: Any, num_shards: in
 
 
 class _Lines(Samples):
-    """The lines of files that are not empty.  Files are mapped into memory; only where lines begin and end is kept."""
+    """The lines of files that are not empty.  Files are memory-mapped; only the bounds of lines are kept."""
 
     columns = ("text",)
 
@@ -69,7 +69,7 @@ class _Lines(Samples):
         self._places: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]] | None = None
 
     def places(self) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        """For each file its bytes, and where its lines begin and end."""
+        """Return for each file its bytes, and the bounds of its lines."""
         if self._places is None:
             self._places = []
             for path in self._paths:
@@ -110,7 +110,7 @@ class TextFileDataset(MappableDataset):
     num_samples, num_shards, shard_id
                    which lines an epoch has
 
-    Errors: ValueError where a pattern matches no file; raise RuntimeError for a file that is no UTF-8.
+    Errors: ValueError if a pattern matches no file; RuntimeError for a file that is not UTF-8.
     """
 
     def __init__(self, dataset_files: Any, num_samples: int | None = None, num_parallel_workers: int | None = None,
@@ -122,7 +122,7 @@ class TextFileDataset(MappableDataset):
 
 
 class _Table(Samples):
-    """The rows of files of values with a separator; all are read when the first is needed.
+    """The rows of files of separated values; all are read at first use.
 
     kinds   for each column the type of its values: int, float or str
     header  whether the first row of a file holds the names of columns
@@ -201,8 +201,7 @@ class CSVDataset(MappableDataset):
     column_names     names of the columns; default: the first row of each file
     shuffle          True or Shuffle.GLOBAL: all rows; Shuffle.FILES: the order of files; False: none
 
-    Errors: ValueError where a pattern matches no file; raise RuntimeError for a row with other columns or a value of another type, with its
-    line.
+    Errors: ValueError if a pattern matches no file; RuntimeError for a row with other columns or a value of another type, with its line.
     """
 
     def __init__(self, dataset_files: Any, field_delim: str = ",", column_defaults: list[Any] | None = None,

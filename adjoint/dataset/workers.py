@@ -1,11 +1,11 @@
 """Workers that make blocks of rows while the program computes: forked processes, or threads where forking is not safe.
 
-A task names a node, a method of it and what that is given.  Processes are forked when the first task comes, so they have the pipeline and
-all it refers to; what passes through their pipes are tasks and arrays.  Each worker has one task at a time, and results are handed out in
-the order of the tasks, whoever is ready first: the rows do not depend on the number of workers.
+A task names a node, one of its methods and the arguments.  Processes are forked at the first task, so they have the pipeline and
+everything that it refers to; only tasks and arrays pass through their pipes.  Each worker has one task at a time, and results are returned
+in the order of the tasks, whichever is ready first: the rows do not depend on the number of workers.
 
-What can go wrong ends in an exception, never in waiting: an error in a worker comes back with its traceback; a worker that was killed has
-closed its pipe; and a worker whose parent is gone ends by itself.  Ctrl-C reaches the program, not its workers, and ends them with the
+Every failure ends in an exception, never in waiting: an error in a worker is sent back with its traceback; the pipe of a killed worker
+is closed; and a worker whose parent has ended ends by itself.  Ctrl-C reaches the program, not its workers, and ends them with the
 iterator.
 """
 
@@ -36,25 +36,25 @@ from adjoint.dataset.streams import key_of
 __all__ = ["Workers"]
 
 _parent_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
-"""This process's ends of the pipes to workers: a new worker closes its copies, so that a pipe has one owner."""
+"""This process's ends of the pipes to workers: a new worker closes its copies, so that each pipe has one owner."""
 
 
 class Workers:
-    """The workers of one run, by the node that asked for them; they start with the first task."""
+    """The workers of one run, by the node that requested them; they start with the first task."""
 
     def __init__(self) -> None:
         self._pools: dict[int, _Pool] = {}
         self._ahead: dict[int, int] = {}
 
     def tasks_ahead(self, node: Node) -> int:
-        """How many blocks to ask a node for before the first is taken: enough for every worker below it."""
+        """Return how many blocks to request from a node before the first is taken: enough for every worker below it."""
         if id(node) not in self._ahead:
             most = 0 if get_debug_mode() else max(below.workers for below in node.walk())
             self._ahead[id(node)] = most + 1 if most > 1 else 0
         return self._ahead[id(node)]
 
     def submit(self, run: Run, node: Node, method: str, *given: Any) -> Pending:
-        """Have `getattr(node, method)(run, *given)` called, which returns a Block; an epoch and places are given first."""
+        """Queue `getattr(node, method)(run, *given)`, which returns a Block; `given` begins with an epoch and row indices."""
         pool = self._pools.get(id(node))
         if pool is None:
             processes = node.processes and _may_fork()
@@ -62,7 +62,7 @@ class Workers:
         return pool.submit(method, given)
 
     def close(self) -> None:
-        """End all workers; what they were doing is dropped."""
+        """End all workers; their current tasks are dropped."""
         for pool in self._pools.values():
             pool.close()
         self._pools.clear()
@@ -74,7 +74,8 @@ def wanted(node: Node, run: Run) -> bool:
 
 
 def _may_fork() -> bool:
-    """Not where there is no fork, under MPI, whose connections a child must not share, and inside of a daemonic process."""
+    """Return whether forking is safe: not without fork, under MPI, whose connections a child must not share, or inside a daemonic process.
+    """
     return (
         sys.platform != "win32"
         and "mpi4py.MPI" not in sys.modules
@@ -84,7 +85,7 @@ def _may_fork() -> bool:
 
 
 class _Pool:
-    """Workers of one node.  A task's method is given an epoch and places first."""
+    """Workers of one node.  A task's method takes an epoch and row indices first."""
 
     def __init__(self) -> None:
         self._owner = os.getpid()
@@ -93,7 +94,7 @@ class _Pool:
         raise NotImplementedError
 
     def check_owner(self) -> None:
-        """RuntimeError in a forked copy of the process: the workers are not its own, and would never answer."""
+        """Raise RuntimeError in a forked copy of the process: its workers belong to the parent, and would never answer."""
         if os.getpid() != self._owner:
             raise RuntimeError("An iterator with workers belongs to the process that made it: make another one after a fork.")
 
@@ -194,7 +195,7 @@ class _Processes(_Pool):
         self._send_next(worker)
 
     def _lost(self, worker: int) -> RuntimeError:
-        """Return the exception for a worker that is gone; all others end."""
+        """Return the exception for a worker that has died; all others are ended."""
         process = self._processes[worker]
         process.join(1)
         code = process.exitcode
@@ -223,7 +224,7 @@ def _end(processes: list[BaseProcess], ends: list[Connection], owner: int) -> No
 
 
 def _work(node: Node, run: Run, end: Connection, parent: int) -> None:
-    """The life of a worker: it takes tasks until its pipe is closed or its parent is gone."""
+    """The main loop of a worker: run tasks until its pipe is closed or its parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in list(_parent_ends):
@@ -245,7 +246,7 @@ def _work(node: Node, run: Run, end: Connection, parent: int) -> None:
 
 
 def _seed_globals(key: int) -> None:
-    """Seed the generators that a user's functions draw from: workers begin as copies, and would all draw the same."""
+    """Seed the generators that a user's functions draw from: forked workers start as copies, and would all draw the same."""
     random.seed(key)
     np.random.seed(key % 2**32)
 

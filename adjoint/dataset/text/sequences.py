@@ -1,4 +1,4 @@
-"""Sequences of words or numbers: cut, joined, windows of them."""
+"""Sequences of words or numbers: truncated, joined, sliding windows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Truncate(Operation):
 
 
 class TruncateSequencePair(Operation):
-    """Two vectors, of which the longer one is cut at its end until both together have `max_length` entries."""
+    """Two vectors; the longer one is truncated until both together have `max_length` entries."""
 
     def __init__(self, max_length: int):
         check_int(max_length, 0, 2**31 - 1, "max_length")
@@ -65,7 +65,7 @@ class SlidingWindow(Operation):
 class Ngram(Operation):
     """All runs of n words joined by a separator, for one n or several.
 
-    left_pad, right_pad  a word, and how often it stands before or behind the others; at most n - 1 times counts
+    left_pad, right_pad  a word, and how often to add it before or after the others; at most n - 1 times counts
     """
 
     def __init__(self, n: int | list[int], left_pad: tuple[str, int] = ("", 0), right_pad: tuple[str, int] = ("", 0), separator: str = " "):
@@ -95,7 +95,7 @@ class Ngram(Operation):
 
 
 class AddToken(Operation):
-    """A word before or behind the words of a vector, or of each row of a matrix."""
+    """Add a word before or after the words of a vector, or of each row of a matrix."""
 
     def __init__(self, token: str, begin: bool = True):
         check_type(token, (str,), "token")
@@ -111,7 +111,7 @@ class AddToken(Operation):
 
 
 class ToNumber(Operation):
-    """The numbers that strings spell; raise RuntimeError for a string that spells none, or one beyond the dtype."""
+    """Parse strings as numbers; raise RuntimeError for a string that is not a number, or one outside of the dtype's range."""
 
     def __init__(self, data_type: Any):
         self.data_type = as_dtype(data_type, "data_type")

@@ -1,4 +1,4 @@
-"""Strings cut into words or characters."""
+"""Tokenizers: split strings into words or characters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 Span = tuple[int, int]
-"""A token's first character and the one behind its last."""
+"""A token's start, and its end (exclusive), in characters."""
 
 
 class NormalizeForm(IntEnum):
@@ -53,7 +53,7 @@ def strings_of(value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 class _Tokenizer(Operation):
-    """Cuts a string; with offsets also the bytes, in UTF-8, where each token begins and ends."""
+    """Splits a string into tokens; with offsets also the bytes, in UTF-8, where each token starts and ends."""
 
     def __init__(self, with_offsets: bool):
         check_type(with_offsets, (bool,), "with_offsets")
@@ -94,7 +94,7 @@ class UnicodeCharTokenizer(_Tokenizer):
 
 
 class UnicodeScriptTokenizer(_Tokenizer):
-    """Runs of characters of one script, digits and signs each being one of their own; white space is left out unless it is to be kept."""
+    """Runs of characters of one script; each digit and sign is a run of its own; white space is dropped unless requested."""
 
     def __init__(self, keep_whitespace: bool = False, with_offsets: bool = False):
         super().__init__(with_offsets)
@@ -108,7 +108,7 @@ class UnicodeScriptTokenizer(_Tokenizer):
 
 
 def _script(character: str) -> str:
-    """What Unicode's name of a letter begins with, or what else a character is."""
+    """Return the first word of a letter's Unicode name, or the category of another character."""
     if character.isspace():
         return " "
     if character.isdigit() or not character.isalpha():
@@ -117,7 +117,7 @@ def _script(character: str) -> str:
 
 
 class RegexTokenizer(_Tokenizer):
-    """What stands between matches of a pattern; of the matches those are tokens that `keep_delim_pattern` matches whole."""
+    """The text between matches of a pattern; a match is a token too if `keep_delim_pattern` matches all of it."""
 
     def __init__(self, delim_pattern: str, keep_delim_pattern: str = "", with_offsets: bool = False):
         super().__init__(with_offsets)
@@ -206,9 +206,9 @@ def _alone(character: str) -> bool:
 
 
 class WordpieceTokenizer(Operation):
-    """Words cut into the longest pieces that a vocabulary has; pieces that do not begin a word have `suffix_indicator` before them.
+    """Splits words into the longest pieces in a vocabulary; pieces that do not start a word begin with `suffix_indicator`.
 
-    A word of more than `max_bytes_per_token` bytes, or one that cannot be cut, is `unknown_token`; with "" it stays as it is.
+    A word of more than `max_bytes_per_token` bytes, or one that cannot be split, becomes `unknown_token`; with "" it is kept.
     """
 
     def __init__(self, vocab: Vocab, suffix_indicator: str = "##", max_bytes_per_token: int = 100, unknown_token: str = "[UNK]",
@@ -239,7 +239,7 @@ class WordpieceTokenizer(Operation):
 
 
 class BertTokenizer(Operation):
-    """BasicTokenizer, and WordpieceTokenizer on what it gives."""
+    """BasicTokenizer followed by WordpieceTokenizer."""
 
     def __init__(self, vocab: Vocab, suffix_indicator: str = "##", max_bytes_per_token: int = 100, unknown_token: str = "[UNK]",
                  lower_case: bool = False, keep_whitespace: bool = False, normalization_form: NormalizeForm = NormalizeForm.NONE,
@@ -252,7 +252,7 @@ class BertTokenizer(Operation):
 
 
 class PythonTokenizer(Operation):
-    """What a function makes of a string: a list of strings."""
+    """Calls a function on a string; it returns a list of strings."""
 
     def __init__(self, tokenizer: Callable[[str], Iterable[str]]):
         if not callable(tokenizer):
@@ -301,12 +301,12 @@ def _each(value: Any, name: str, function: Callable[[str], str]) -> np.ndarray[A
 
 
 def to_str(array: Any, encoding: str = "utf8") -> np.ndarray[Any, Any]:
-    """Bytes as strings; raise TypeError for what is no array."""
+    """Decode bytes to strings; raise TypeError for what is not an array."""
     check_type(array, (np.ndarray,), "array")
     return np.char.decode(array, encoding)
 
 
 def to_bytes(array: Any, encoding: str = "utf8") -> np.ndarray[Any, Any]:
-    """Strings as bytes; raise TypeError for what is no array."""
+    """Encode strings to bytes; raise TypeError for what is not an array."""
     check_type(array, (np.ndarray,), "array")
     return np.char.encode(array, encoding)

@@ -1,4 +1,4 @@
-"""Vocab: which number stands for which word."""
+"""Vocab: a mapping between words and numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Vocab:
 
     @classmethod
     def from_list(cls, word_list: list[str], special_tokens: Sequence[str] | None = None, special_first: bool = True) -> Vocab:
-        """Words in order, with special ones before or behind them.  Raise ValueError for a word that occurs twice."""
+        """Make a vocabulary of words in order, with special ones before or after them.  Raise ValueError for a word that occurs twice."""
         check_type(word_list, (list,), "word_list")
         for index, word in enumerate(word_list):
             check_type(word, (str,), f"word_list[{index}]")
@@ -40,7 +40,7 @@ class Vocab:
 
     @classmethod
     def from_dict(cls, word_dict: dict[str, int]) -> Vocab:
-        """Words with the ids that a dict gives them.  Raise ValueError for a negative id, or one of two words."""
+        """Make a vocabulary with the ids of a dict.  Raise ValueError for a negative id, or one of two words."""
         check_type(word_dict, (dict,), "word_dict")
         for word, number in word_dict.items():
             check_type(word, (str,), "word")
@@ -54,9 +54,9 @@ class Vocab:
     @classmethod
     def from_file(cls, file_path: str, delimiter: str = "", vocab_size: int | None = None, special_tokens: Sequence[str] | None = None,
                   special_first: bool = True) -> Vocab:
-        """Return the words of a file, one a line: what stands before the delimiter.  `vocab_size` of them at most.
+        """Make a vocabulary of the words of a file, one a line, up to the delimiter; at most `vocab_size` words.
 
-        RuntimeError for a file that is not there, is not UTF-8, or has a word twice.
+        Raise RuntimeError for a file that does not exist, is not UTF-8, or has a word twice.
         """
         check_type(file_path, (str,), "file_path")
         check_type(delimiter, (str,), "delimiter")
@@ -80,7 +80,7 @@ class Vocab:
     @classmethod
     def from_dataset(cls, dataset: Any, columns: Any = None, freq_range: tuple[int | None, int | None] | None = None,
                      top_k: int | None = None, special_tokens: Sequence[str] | None = None, special_first: bool = True) -> Vocab:
-        """Return the words of some columns of an epoch, the most frequent first, equally frequent ones in the order of the alphabet.
+        """Make a vocabulary of the words of some columns of an epoch, the most frequent first, equally frequent ones in alphabetical order.
 
         freq_range  how often a word must occur, and may; None for no bound
         top_k       so many words at most
@@ -110,7 +110,7 @@ class Vocab:
         return [self._ids.get(str(token), -1) for token in tokens]
 
     def ids_to_tokens(self, ids: int | Sequence[int]) -> str | list[str]:
-        """Return the word of an id, or of several; "" for an id of none."""
+        """Return the word of an id, or of several; "" for an unknown id."""
         if isinstance(ids, (int, np.integer)):
             if ids < 0:
                 raise ValueError(f"Input ids must be 0 or more, but got {ids}.")
@@ -137,7 +137,7 @@ def _numbered(words: Sequence[str], special: Sequence[str] | None, first: bool, 
 class Lookup(Operation):
     """The ids of words.
 
-    unknown_token  stands for words that the vocabulary lacks; without one they are a RuntimeError
+    unknown_token  replaces words that the vocabulary lacks; without one they raise RuntimeError
     data_type      dtype of the ids
     """
 

@@ -1,4 +1,4 @@
-"""What a transform is: a callable on the columns of one row, which may know how to work on many rows at once."""
+"""The base class of transforms: callables on the columns of one row, some of which can process many rows at once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from adjoint.dataset.blocks import Column, is_uniform, together
 __all__ = ["SMALL", "Keys", "Operation", "StackOperation", "as_array"]
 
 Keys = Callable[[], np.ndarray[Any, Any]]
-"""Gives the random key of each row, uint64: `Draws(key)` are the row's numbers."""
+"""Returns the random key of each row, uint64: `Draws(key)` are the row's numbers."""
 
 SMALL = 16384
-"""Bytes of a row up to which many are worked on as one array: beyond that they do not fit into the processor's cache together."""
+"""Bytes of a row up to which many rows are processed as one array: larger ones do not fit into the processor's cache together."""
 
 
 class Operation:
@@ -28,18 +28,18 @@ class Operation:
     random = False
     """Whether it draws random numbers."""
     pixelwise = False
-    """Whether each number of an image's result depends on one number of the image and its channel alone; subclasses say so anew."""
+    """Whether each number of a resulting image depends only on one number of the image and its channel; subclasses must set it again."""
 
     def __call__(self, *columns: Any) -> Any:
         raise NotImplementedError
 
     def on_blocks(self, columns: list[Column], keys: Keys) -> list[Column] | None:
-        """The same on many rows at once, with the same bits; None where rows are to be given one by one."""
+        """Apply it to many rows at once, with the same bits; return None where rows must be processed one by one."""
         return None
 
 
 class StackOperation(Operation):
-    """A transform of one array whose rows can be worked on as one array with a leading axis."""
+    """A transform of one array whose rows can be processed as one array with a leading axis."""
 
     def __call__(self, *columns: Any) -> Any:
         (array,) = columns
@@ -50,7 +50,7 @@ class StackOperation(Operation):
         raise NotImplementedError
 
     def on_stack(self, stack: np.ndarray[Any, Any], keys: Keys) -> np.ndarray[Any, Any] | None:
-        """Return the results for rows along the first axis, or None where only single rows can be worked on."""
+        """Return the results for rows along the first axis, or None where only single rows can be processed."""
         return None
 
     def on_blocks(self, columns: list[Column], keys: Keys) -> list[Column] | None:
@@ -68,7 +68,7 @@ class StackOperation(Operation):
 
 
 def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
-    """Return a transform's argument as an array; raise TypeError for what is none."""
+    """Return a transform's argument as an array; raise TypeError for what cannot be one."""
     array = np.asarray(value)
     if array.dtype.kind == "O":
         raise TypeError(f"Invalid user input. Got {type(value)}: {value}, cannot be converted into tensor, in {name}.")

@@ -1,4 +1,5 @@
-"""Several operations on images of uint8 as one look-up: each number of the result depends on one of 256 values and its channel."""
+"""Replace several operations on uint8 images by one look-up table: each number of the result depends on one of 256 values and its channel.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ __all__ = ["Table", "tables_of"]
 
 Array = np.ndarray[Any, Any]
 _CHANNELS = 16
-"""The most channels: an image of so many columns could be taken for one with its channels first."""
+"""Maximum number of channels: an image with so many columns could be mistaken for one with its channels first."""
 _TOGETHER = 2**15
-"""Numbers that are looked up at once: their indices stay in the processor's cache."""
+"""Numbers that are looked up at once, so that their indices stay in the processor's cache."""
 
 
 def tables_of(operations: Sequence[Callable[..., Any]]) -> dict[int, Table]:
@@ -33,7 +34,7 @@ def tables_of(operations: Sequence[Callable[..., Any]]) -> dict[int, Table]:
 
 
 class Table:
-    """What a run of operations makes of each of the 256 values, found by running them on an image that has all of them.
+    """A run of operations as a table of the 256 values, computed by running them on an image that contains all of them.
 
     operations  each is `pixelwise`
     """
@@ -43,9 +44,9 @@ class Table:
         self._found: dict[int | None, tuple[Array, bool] | None] = {}
 
     def on_blocks(self, columns: list[Column]) -> list[Column] | None:
-        """Return the results for one column of images of uint8, with the bits of the operations one by one; None for others.
+        """Return the results for one column of uint8 images, with the same bits as the single operations; None for other columns.
 
-        An error is left to the operation that raises it.
+        Errors are left to the operation that raises them.
         """
         if len(columns) != 1 or not len(columns[0]):
             return None
@@ -91,14 +92,13 @@ class Table:
         return result if first else result.reshape(images.shape)
 
     def _made(self, channels: int | None) -> tuple[Array, bool] | None:
-        """Return the table of all channels one after the other, and whether the operations put channels first; None where there is no
-        table."""
+        """Return the table of all channels, concatenated, and whether the operations put channels first; None if there is no table."""
         if channels is not None and channels > _CHANNELS:
             return None
         values = np.arange(256, dtype=np.uint8)[:, None]
         probe = values if channels is None else np.repeat(values[..., None], channels, 2)
         try:
-            with np.errstate(all="raise"):  # what warns of some values must do so where they are met
+            with np.errstate(all="raise"):  # an operation that warns of some values must do so when it meets them
                 result: Any = probe
                 for operation in self.operations:
                     result = operation(result)

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def not_random(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function as one that draws nothing; it changes nothing here."""
+    """Mark a function as deterministic; has no effect here."""
     function.random = False  # pyright: ignore[reportFunctionMemberAccess] - MindSpore's mark
     return function
 
@@ -52,9 +52,9 @@ def _called(operations: list[Any], columns: tuple[Any, ...], random: Draws) -> A
 
 
 class Compose(Operation):
-    """Operations one after the other.
+    """Applies operations one after the other.
 
-    Errors: TypeError for no list or what cannot be called, ValueError for an empty list or a class.
+    Errors: TypeError for what is not a list or cannot be called, ValueError for an empty list or a class.
     """
 
     def __init__(self, transforms: list[Any]):
@@ -68,12 +68,12 @@ class Compose(Operation):
 
 
 def flattened(operations: list[Any] | tuple[Any, ...]) -> list[Any]:
-    """Operations with those of a Compose in its index."""
+    """Return operations, with each Compose replaced by its own."""
     return [inner for operation in operations for inner in (operation.transforms if isinstance(operation, Compose) else [operation])]
 
 
 class RandomApply(Operation):
-    """Operations one after the other, with a probability; else the row as it is."""
+    """Applies operations one after the other with a probability; otherwise the row is unchanged."""
 
     random = True
 
@@ -90,7 +90,7 @@ class RandomApply(Operation):
 
 
 class RandomChoice(Operation):
-    """One of several operations, each with the same probability."""
+    """Applies one of several operations, each with the same probability."""
 
     random = True
 
@@ -104,7 +104,7 @@ class RandomChoice(Operation):
 
 
 class RandomOrder(Operation):
-    """Operations one after the other, in random order."""
+    """Applies operations in random order."""
 
     random = True
 
@@ -118,7 +118,7 @@ class RandomOrder(Operation):
 
 
 class TypeCast(StackOperation):
-    """Elements as another dtype; floats are cut toward zero for integers.
+    """Converts elements to another dtype; floats are truncated toward zero for integers.
 
     data_type  a dtype of this package, or what NumPy takes for one
     """
@@ -132,7 +132,7 @@ class TypeCast(StackOperation):
         if array.dtype.kind in "US" and self.data_type.kind not in "US":
             raise RuntimeError(f"TypeCast: TypeCast does not support cast from string to {self.data_type}. 'text.ToNumber' reads numbers.")
         if self.data_type.kind in "iu" and array.dtype.kind == "f":
-            # By way of int64, so that what a small integer cannot hold wraps on every processor.
+            # Via int64, so that values that a small integer cannot hold wrap on every processor.
             return array.astype(np.int64).astype(self.data_type)
         return array.astype(self.data_type)
 
@@ -154,7 +154,7 @@ def as_dtype(value: Any, name: str) -> np.dtype[Any]:
 
 
 class OneHot(StackOperation):
-    """A label as a vector with 1 at its index, or a vector of labels as a matrix; of the label's dtype.
+    """Encodes a label as a vector with 1 at its index, or a vector of labels as a matrix; of the label's dtype.
 
     smoothing_rate  spread evenly over all classes, in float64: (1 - rate) * onehot + rate / num_classes
 
@@ -190,12 +190,12 @@ class OneHot(StackOperation):
 
 
 class PadEnd(Operation):
-    """An array filled up behind its end, or cut, to a shape.
+    """Pads an array at its end, or cuts it, to a shape.
 
     pad_shape  None in it leaves the size as it is
     pad_value  of the kind of the array's elements; None: 0 or the empty string
 
-    RuntimeError for a shape of another rank, and where one is a string and the other is none.
+    Raise RuntimeError for a shape of another rank, and if only one of array and value is a string.
     """
 
     def __init__(self, pad_shape: list[int | None], pad_value: Any = None):
@@ -256,7 +256,7 @@ _COMPARISONS = {
 
 
 class Mask(StackOperation):
-    """Where elements compare with a constant, as bools or as another dtype."""
+    """Compares elements with a constant; returns bools or another dtype."""
 
     def __init__(self, operator: Relational, constant: Any, dtype: Any = np.bool_):
         check_type(operator, (Relational,), "operator")
@@ -299,7 +299,7 @@ class Slice(Operation):
 
 
 class Concatenate(Operation):
-    """A vector with others before and behind it."""
+    """Concatenates a vector with others before and after it."""
 
     def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None):
         check_type(axis, (int,), "axis")
@@ -332,7 +332,7 @@ class Duplicate(Operation):
 
 
 class Unique(Operation):
-    """The different elements, the place of each among them, and how often each occurs; of an array with two dimensions or more."""
+    """Finds the different elements, the index of each among them, and how often each occurs; of an array with two dimensions or more."""
 
     def __call__(self, *columns: Any) -> Any:
         (value,) = columns

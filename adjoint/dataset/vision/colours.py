@@ -1,6 +1,6 @@
 """Transforms of colours: brightness, contrast, saturation, hue, and from one order of colours to another.
 
-Arrays are worked on with the arithmetic of OpenCV, which MindSpore uses; pictures with Pillow's `ImageEnhance`.
+Arrays are processed with the arithmetic of OpenCV, which MindSpore uses; pictures with Pillow's `ImageEnhance`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _rounded(array: Array, dtype: Any) -> Array:
-    """Numbers in the dtype of an image: rounded to even and cut to 0 and 255 for uint8."""
+    """Return numbers in the dtype of an image: rounded to even and clipped to 0 and 255 for uint8."""
     return np.clip(np.rint(array), 0, 255).astype(np.uint8) if dtype == np.uint8 else array.astype(dtype)
 
 
@@ -102,7 +102,7 @@ def to_rgb(array: Array) -> Array:
 
 
 def shifted_hue(array: Array, factor: float) -> Array:
-    """Return an image with another hue; a float image comes to uint8 for that, as MindSpore needs it."""
+    """Return an image with another hue; a float image is converted to uint8 for that, as MindSpore requires."""
     if array.dtype != np.uint8:
         if array.dtype.kind != "f":
             raise RuntimeError(f"AdjustHue: the image must be of uint8 or of a float dtype, but got {array.dtype}.")
@@ -113,7 +113,7 @@ def shifted_hue(array: Array, factor: float) -> Array:
 
 
 def sharper(array: Array, factor: float) -> Array:
-    """Return an image mixed with a smoothed one, whose rim is as it was."""
+    """Return an image mixed with a smoothed one; its border is unchanged."""
     wide = array.astype(np.float32)
     smooth = wide.copy()
     if min(array.shape[:2]) > 2:
@@ -188,7 +188,7 @@ class AdjustSharpness(_Enhanced):
 
 
 class AdjustHue(ImageOperation):
-    """Hues turned by a share of the circle, from -0.5 to 0.5."""
+    """Rotates hues by a share of the circle, from -0.5 to 0.5."""
 
     def __init__(self, hue_factor: float):
         check_number(hue_factor, -0.5, 0.5, "hue_factor")
@@ -338,7 +338,7 @@ class ConvertColor(ImageOperation):
 
 
 def _factors(value: Any, name: str, greatest: float) -> tuple[float, float]:
-    """Return the range of factors that a number stands for, from 1 - value to 1 + value, or a range itself."""
+    """Return the range of factors that a number means, from 1 - value to 1 + value, or a range itself."""
     check_type(value, (int, float, list, tuple), name)
     if isinstance(value, (int, float)):
         if value < 0:
@@ -350,7 +350,7 @@ def _factors(value: Any, name: str, greatest: float) -> tuple[float, float]:
 
 
 class RandomColorAdjust(ImageOperation):
-    """Brightness, contrast, saturation and hue changed by random factors, in random order.
+    """Changes brightness, contrast, saturation and hue by random factors, in random order.
 
     Each is a range of factors, or the greatest distance from 1; `hue` a range of shares of the circle, or the greatest.
     """
@@ -390,7 +390,7 @@ class RandomColorAdjust(ImageOperation):
 
 
 class RandomColor(ImageOperation):
-    """Saturation changed by a random factor from a range."""
+    """Changes saturation by a random factor from a range."""
 
     random = True
 
@@ -404,7 +404,7 @@ class RandomColor(ImageOperation):
 
 
 class RandomSharpness(ImageOperation):
-    """Sharpness changed by a random factor from a range."""
+    """Changes sharpness by a random factor from a range."""
 
     random = True
 
@@ -417,7 +417,7 @@ class RandomSharpness(ImageOperation):
 
 
 class _Maybe(ImageOperation):
-    """Another transform, with a probability."""
+    """Applies another transform with a probability."""
 
     random = True
 
@@ -464,7 +464,7 @@ class RandomAdjustSharpness(_Maybe):
 
 
 class RandomPosterize(ImageOperation):
-    """The highest bits of each pixel, a random number of them from a range."""
+    """Keeps the highest bits of each pixel, a random number of them from a range."""
 
     random = True
 

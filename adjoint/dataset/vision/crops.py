@@ -1,4 +1,4 @@
-"""Parts of images, images with something around them, and images in another size."""
+"""Crops, pads and resizes images."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Resize(ImageOperation):
 
 
 def _per_image(array: Array, function: Any) -> Array:
-    """Return a function of an image, done to each one of an array of four dimensions."""
+    """Return a function of an image that is applied to each image of an array of four dimensions."""
     return np.stack([function(image) for image in array]) if array.ndim == 4 else function(array)
 
 
@@ -116,14 +116,14 @@ def _parts(images: Array, tops: Array, lefts: Array, height: int, width: int) ->
     count, high, wide = images.shape[:3]
     image, line, pixel = images.strides[:3]
     item = math.prod(images.shape[3:])
-    # All parts there are, as a view: a line of one lies in memory as it is copied.
+    # A view of all possible parts: a line of one is contiguous in memory, as it is copied.
     views = np.lib.stride_tricks.as_strided(images, (count, high - height + 1, wide - width + 1, height, width * item),
                                             (image, line, pixel, line, images.itemsize), writeable=False)
     return views[np.arange(count), tops, lefts].reshape(count, height, width, *images.shape[3:])
 
 
 class CenterCrop(ImageOperation):
-    """The middle of an image, of a height and width; zeros are put around an image that is smaller."""
+    """The centre of an image, of a height and width; a smaller image is padded with zeros."""
 
     def __init__(self, size: int | Sequence[int]):
         self.size = check_size(size)
@@ -151,7 +151,7 @@ class CenterCrop(ImageOperation):
 
 
 class Crop(ImageOperation):
-    """The part of an image at coordinates (top, left) of a height and width; raise RuntimeError where it does not lie inside."""
+    """The part of an image at coordinates (top, left) of a height and width; raise RuntimeError if it is not inside."""
 
     def __init__(self, coordinates: Sequence[int], size: int | Sequence[int]):
         check_type(coordinates, (list, tuple), "coordinates")
@@ -206,7 +206,7 @@ def check_fill(value: Any) -> tuple[int, int, int]:
 
 
 def _around(array: Array, sides: Box, colour: tuple[int, ...], border: Border, axis: int = 0) -> Array:
-    """Return an image with something around it; the axis of its height comes first, or second in an array of images."""
+    """Return a padded image; the axis of its height comes first, or second in an array of images."""
     left, top, right, bottom = sides
     pads = [(0, 0)] * axis + [(top, bottom), (left, right)] + [(0, 0)] * (array.ndim - axis - 2)
     if border is not Border.CONSTANT:
@@ -225,7 +225,7 @@ def _around(array: Array, sides: Box, colour: tuple[int, ...], border: Border, a
 
 
 class Pad(ImageOperation):
-    """An image with a rim.
+    """Pads an image.
 
     padding       its width: for all sides, for left and right and for top and bottom, or for left, top, right, bottom
     fill_value    the colour of a constant rim
@@ -245,7 +245,7 @@ class Pad(ImageOperation):
 
 
 class PadToSize(ImageOperation):
-    """An image with a rim that makes it as large as `size`; it stands in the middle, or at `offset` from the top and the left."""
+    """Pads an image to `size`; the image is in the middle, or at `offset` from the top and the left."""
 
     def __init__(self, size: int | Sequence[int], offset: Any = None, fill_value: Any = 0, padding_mode: Border = Border.CONSTANT):
         self.size, self.colour = check_size(size), check_fill(fill_value)
@@ -274,8 +274,8 @@ class PadToSize(ImageOperation):
 class RandomCrop(ImageOperation):
     """A part of an image of a height and width, at a random place.
 
-    padding        a rim that the image gets before
-    pad_if_needed  whether an image that is smaller is filled up; else it is a RuntimeError
+    padding        how much to pad the image first
+    pad_if_needed  whether a smaller image is padded; else it raises RuntimeError
     """
 
     random = True
@@ -302,7 +302,7 @@ class RandomCrop(ImageOperation):
         return _parts(padded, integers_of(drawn, 1, down), integers_of(drawn, 2, across), *self.size)
 
     def _padded(self, array: Array, axis: int) -> Array:
-        """Return an image that the part lies in; raise RuntimeError for one that is too small.  The axis of its height comes first or
+        """Return an image that contains the part; raise RuntimeError for one that is too small.  The axis of its height comes first or
         second."""
         if self.sides is not None:
             array = _around(array, self.sides, self.colour, self.border, axis)
@@ -417,7 +417,7 @@ class TenCrop(ImageOperation):
 
 
 class CutOut(ImageOperation):
-    """Squares of zeros at random places, cut off at the rim; of an image with its channels last, or first without `is_hwc`."""
+    """Squares of zeros at random positions, cut off at the border; the image has its channels last, or first without `is_hwc`."""
 
     random = True
 
@@ -439,7 +439,7 @@ class CutOut(ImageOperation):
 
 
 class Erase(ImageOperation):
-    """An image with a rectangle of one colour; `inplace` writes it into the image that is given."""
+    """Fills a rectangle of an image with one colour; `inplace` writes into the given image."""
 
     def __init__(self, top: int, left: int, height: int, width: int, value: Any = 0.0, inplace: bool = False):
         for name, number, least in (("top", top, 0), ("left", left, 0), ("height", height, 1), ("width", width, 1)):
@@ -458,7 +458,7 @@ class Erase(ImageOperation):
 
 
 class RandomErasing(ImageOperation):
-    """With a probability, a random rectangle of an image whose channels are first holds other values.
+    """With a probability, fills a random rectangle of an image whose channels are first.
 
     value  a number, a colour, or "random" for normally distributed numbers
     """
@@ -508,7 +508,7 @@ class RandomErasing(ImageOperation):
 
 
 class SlicePatches(ImageOperation):
-    """An image cut into `num_height` times `num_width` equal parts, as a tuple, row by row."""
+    """Cuts an image into `num_height` times `num_width` equal parts, a tuple, row by row."""
 
     def __init__(self, num_height: int = 1, num_width: int = 1, slice_mode: SliceMode = SliceMode.PAD, fill_value: int = 0):
         check_int(num_height, 1, INT32_MAX, "num_height")

@@ -1,4 +1,4 @@
-"""From files to images and back: Decode, ToPIL, ToNumpy, and functions that read and write them."""
+"""Decode files to images and encode images: Decode, ToPIL, ToNumpy, and functions that read and write them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 def opened(encoded: Any, name: str) -> Any:
-    """Return the picture of an encoded file's bytes, uint8; raise RuntimeError where they are no image."""
+    """Return the picture from an encoded file's bytes, uint8; raise RuntimeError if they are not an image."""
     try:
         picture = pillow().open(io.BytesIO(np.ascontiguousarray(encoded).tobytes()))
         picture.load()
@@ -37,11 +37,11 @@ def decoded(encoded: Any, name: str) -> Array:
 
 
 class Decode(Operation):
-    """The image of a file's bytes, uint8: with three channels, red, green and blue.
+    """Decodes a file's bytes to an image, uint8, with three channels: red, green and blue.
 
     to_pil  whether it is a picture of Pillow; else an array
 
-    TypeError for what is no vector of uint8; raise RuntimeError for bytes that are no image, ValueError with `to_pil`.
+    Raise TypeError for what is not a vector of uint8; RuntimeError for bytes that are not an image, ValueError with `to_pil`.
     """
 
     def __init__(self, to_pil: bool = False):

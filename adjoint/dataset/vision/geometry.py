@@ -38,7 +38,7 @@ class _Flip(ImageOperation):
 def _mirrored(array: Array, axis: int) -> Array:
     """Return the array in reverse order along an axis, in memory of its own."""
     if axis == array.ndim - 2 and array.flags.c_contiguous and array.size:
-        # NumPy copies the channels of a pixel in a loop of their own, and a pixel that is one item at once.
+        # NumPy copies the channels of a pixel in a loop of their own, but a pixel that is one item in one go.
         pixels = array.view(f"V{array.shape[-1] * array.itemsize}")
         return np.ascontiguousarray(pixels[..., ::-1, :]).view(array.dtype)
     return np.flip(array, axis).copy()
@@ -89,9 +89,9 @@ class RandomHorizontalFlip(_RandomFlip):
 def warped(image: Array, matrix: Array, height: int, width: int, mode: Inter, fill: Sequence[int]) -> Array:
     """Return an image under an affine map of the plane, of a new size.
 
-    matrix  [2, 3], takes (x, y, 1) of the image to the place in the result
+    matrix  [2, 3], takes (x, y, 1) of the image to a position in the result
     mode    NEAREST or LINEAR
-    fill    the colour of what lies outside of the image
+    fill    the colour outside of the image
 
     The arithmetic is that of OpenCV's `warpAffine`: places with 10 fractional bits, weights with 5.
     """
@@ -118,7 +118,7 @@ def warped(image: Array, matrix: Array, height: int, width: int, mode: Inter, fi
 
 
 def _pixels(source: Array, rows: Array, columns: Array, colour: Array) -> Array:
-    """Pixels at places of which some lie outside."""
+    """Return pixels at positions of which some are outside."""
     height, width = source.shape[:2]
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     found = source[np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)]
@@ -126,7 +126,7 @@ def _pixels(source: Array, rows: Array, columns: Array, colour: Array) -> Array:
 
 
 def rotation(angle: float, centre: tuple[float, float]) -> Array:
-    """Return the map that turns the plane by an angle in degrees, counter-clockwise as one sees it, about a centre (x, y)."""
+    """Return the map that rotates the plane by an angle in degrees, counter-clockwise, about a centre (x, y)."""
     radians = math.radians(angle)
     cosine, sine = math.cos(radians), math.sin(radians)
     x, y = centre
@@ -134,7 +134,7 @@ def rotation(angle: float, centre: tuple[float, float]) -> Array:
 
 
 def rotated(image: Array, angle: float, mode: Inter, expand: bool, centre: tuple[float, float] | None, fill: Sequence[int]) -> Array:
-    """Return an image turned by an angle in degrees, counter-clockwise."""
+    """Return an image rotated by an angle in degrees, counter-clockwise."""
     height, width = image.shape[:2]
     middle = centre if centre is not None else ((width - 1) / 2, (height - 1) / 2)
     matrix = rotation(angle, middle)
@@ -166,10 +166,10 @@ def _check_centre(centre: Any) -> tuple[float, float] | None:
 
 
 class Rotate(ImageOperation):
-    """An image turned counter-clockwise by an angle in degrees.
+    """Rotates an image counter-clockwise by an angle in degrees.
 
-    resample    how pixels between pixels are found: NEAREST or BILINEAR
-    expand      whether the result is as large as the whole turned image needs
+    resample    how pixels are interpolated: NEAREST or BILINEAR
+    expand      whether the result is large enough for the whole rotated image
     center      (x, y) of the centre; default: the middle
     fill_value  the colour of the corners
     """
@@ -185,7 +185,7 @@ class Rotate(ImageOperation):
 
 
 class RandomRotation(ImageOperation):
-    """An image turned by a random angle: from a range, or from -degrees to degrees."""
+    """Rotates an image by a random angle: from a range, or from -degrees to degrees."""
 
     random = True
 
@@ -209,7 +209,7 @@ def _degrees(degrees: Any) -> tuple[float, float]:
 
 
 def affine(angle: float, centre: tuple[float, float], shift: tuple[float, float], scale: float, shear: tuple[float, float]) -> Array:
-    """Return the map that shears (degrees along x and y), turns clockwise, scales about a centre, and then shifts."""
+    """Return the map that shears (degrees along x and y), rotates clockwise, scales about a centre, and then shifts."""
     turn, shear_x, shear_y = math.radians(angle), math.radians(shear[0]), math.radians(shear[1])
     a = math.cos(turn - shear_y) / math.cos(shear_y)
     b = -math.cos(turn - shear_y) * math.tan(shear_x) / math.cos(shear_y) - math.sin(turn)
@@ -230,7 +230,7 @@ def _shears(shear: Any) -> tuple[float, float]:
 
 
 class Affine(ImageOperation):
-    """An image turned clockwise, shifted by shares of its width and height, scaled and sheared."""
+    """Rotates an image clockwise, shifts it by shares of its width and height, scales and shears it."""
 
     def __init__(self, degrees: float, translate: Sequence[float], scale: float, shear: Any, resample: Inter = Inter.NEAREST,
                  fill_value: Any = 0):
@@ -254,7 +254,7 @@ class Affine(ImageOperation):
 
 
 class RandomAffine(ImageOperation):
-    """An image turned, shifted, scaled and sheared at random.
+    """Rotates, shifts, scales and shears an image at random.
 
     degrees    a range of angles, or the greatest
     translate  the greatest shift as a share of width and height, or ranges of both

@@ -1,6 +1,6 @@
-"""The base of transforms of images: arrays of height, width and maybe channels, or pictures of Pillow.
+"""Base class of image transforms: for arrays of height, width and maybe channels, or pictures of Pillow.
 
-Pillow is loaded when the first picture is met or asked for.
+Pillow is loaded when the first picture is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST = 2**24
 
 
 def pillow(module: str = "Image") -> Any:
-    """Return a module of Pillow; ImportError with the way to install it."""
+    """Return a module of Pillow; raise ImportError with how to install it."""
     try:
         return importlib.import_module(f"PIL.{module}")
     except ImportError as missing:
@@ -46,11 +46,11 @@ def as_picture(array: Array) -> Any:
 class ImageOperation(StackOperation):
     """A transform of images.
 
-    Called with several columns it does the same to each, with the same random choices.
+    Called with several columns, it processes all with the same random choices.
     """
 
     gives_picture = True
-    """Whether the result of a picture is a picture; else it is an array."""
+    """Whether the result for a picture is a picture; otherwise it is an array."""
 
     def __call__(self, *columns: Any) -> Any:
         if len(columns) == 1:
@@ -83,7 +83,7 @@ class ImageOperation(StackOperation):
 
 
 def check_image(array: Array, name: str, least: int = 2, most: int = 4) -> None:
-    """Raise RuntimeError for an array that is no image."""
+    """Raise RuntimeError for an array that is not an image."""
     if array.dtype.kind not in "biuf":
         raise RuntimeError(f"{name}: the image must hold numbers, but got an array of {array.dtype}.")
     if array.ndim < least:
@@ -118,7 +118,7 @@ def check_probability(value: Any, name: str = "prob") -> float:
 
 
 def filter_of(mode: Inter) -> Any:
-    """Pillow's name of a way to interpolate; raise TypeError for one that it lacks."""
+    """Return Pillow's name of an interpolation; raise TypeError for one that it lacks."""
     found = {Inter.NEAREST: "NEAREST", Inter.ANTIALIAS: "LANCZOS", Inter.LINEAR: "BILINEAR", Inter.CUBIC: "BICUBIC"}.get(mode)
     if found is None:
         raise TypeError("Current Interpolation is not supported with PIL input.")

@@ -1,4 +1,4 @@
-"""The enumerations of images: how to interpolate, to fill the rim, to convert colours."""
+"""Enumerations for images: interpolation, padding, colour conversion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["AutoAugmentPolicy", "Border", "ConvertMode", "ImageBatchFormat", "Im
 
 
 class Inter(IntEnum):
-    """How pixels between pixels are found."""
+    """How to interpolate between pixels."""
 
     NEAREST = 0
     ANTIALIAS = 1
@@ -19,7 +19,7 @@ class Inter(IntEnum):
 
 
 class Border(StrEnum):
-    """What is put around an image: one colour, its outermost pixels, or its mirror image without (REFLECT) or with them (SYMMETRIC)."""
+    """What to pad with: one colour, the outermost pixels, or the mirror image without (REFLECT) or with them (SYMMETRIC)."""
 
     CONSTANT = "constant"
     EDGE = "edge"
@@ -35,7 +35,7 @@ class ImageBatchFormat(IntEnum):
 
 
 class ImageReadMode(IntEnum):
-    """The colours that an image is read with."""
+    """The colours to read an image with."""
 
     UNCHANGED = 0
     GRAYSCALE = 1
@@ -43,7 +43,7 @@ class ImageReadMode(IntEnum):
 
 
 class SliceMode(IntEnum):
-    """What is done where an image cannot be cut into equal parts: fill it up or leave the rest out."""
+    """What to do if an image cannot be cut into equal parts: pad it or drop the rest."""
 
     PAD = 0
     DROP = 1
@@ -58,7 +58,7 @@ class AutoAugmentPolicy(StrEnum):
 
 
 class ConvertMode(IntEnum):
-    """From which order of colours to which one."""
+    """Which order of colours to convert to which."""
 
     COLOR_BGR2BGRA = COLOR_RGB2RGBA = 0
     COLOR_BGRA2BGR = COLOR_RGBA2RGB = 1

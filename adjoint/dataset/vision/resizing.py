@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 _SCALE = 2048
 _CUBIC = np.float32(-0.75)
 _TOGETHER = 2**16
-"""Numbers of results that are computed at once: what lies between stays in the processor's cache."""
+"""Numbers of results that are computed at once, so that intermediate values stay in the processor's cache."""
 
 
 def resized(images: Array, height: int, width: int, mode: Inter, channels: bool = True) -> Array:
@@ -59,13 +59,15 @@ def _nearest(size: int, wanted: int) -> Array:
 
 
 Taps = tuple[Array, Array]
-"""For each pixel of the result the indices of the pixels that it is made of, [wanted, taps], and their weights, float32."""
+"""For each pixel of the result, return the indices of the pixels that it is computed from, [wanted, taps], and their weights, float32."""
 
 
 @functools.lru_cache(64)
 def _taps(size: int, wanted: int, mode: Inter, whole_at_rim: bool) -> Taps:
-    """Return the pixels along one axis.  At the rim all weight goes to the last pixel, or is shared by it and its copy: rounding tells them
-    apart."""
+    """Interpolate the pixels along one axis.
+
+    At the border all weight goes to the last pixel, or is shared by it and its copy: their rounding differs.
+    """
     inverse = wanted / size
     scale = 1.0 / inverse
     if mode is Inter.AREA:
@@ -95,7 +97,7 @@ def _taps(size: int, wanted: int, mode: Inter, whole_at_rim: bool) -> Taps:
 
 
 def _interpolated(source: Array, rows: Taps, columns: Taps, mode: Inter) -> Array:
-    """First along the rows, then along the columns."""
+    """Interpolate first along the rows, then along the columns."""
     exact = source.dtype == np.uint8
     row_weights, column_weights = rows[1], columns[1]
     working: Any = np.float64 if source.dtype == np.float64 else np.float32
@@ -140,7 +142,7 @@ def _combined(parts: list[Array], weights: list[Array]) -> Array:
 
 
 def _averaged(source: Array, height: int, width: int) -> Array:
-    """Return the mean of the pixels that lie under each one of the result; those at the rim count in part."""
+    """Return for each pixel of the result the mean of the pixels under it; those at its border count in part."""
     high, wide, channels = source.shape[-3:]
     rows, columns = high / height, wide / width
     if rows.is_integer() and columns.is_integer():
@@ -163,7 +165,7 @@ def _averaged(source: Array, height: int, width: int) -> Array:
 
 @functools.lru_cache(64)
 def _shares(size: int, wanted: int) -> list[tuple[int, Array]]:
-    """For each pixel of the result the first that it covers, and how much of each."""
+    """For each pixel of the result, return the first pixel that it covers, and how much of each."""
     scale = 1.0 / (wanted / size)
     found = []
     for place in range(wanted):
