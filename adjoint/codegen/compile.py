@@ -55,7 +55,7 @@ class _Unit:
     def source(self) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
         """Return the C file, and for each kernel its key and the names of its functions in that file.
 
-        Two kernels may have given a function the same name: the later one's gets a number.
+        Two kernels may have functions of the same name: the later one's gets a number.
         """
         taken: set[str] = set()
         texts: list[str] = []
@@ -79,7 +79,7 @@ class _Unit:
 
 
 def _units(name: str, kernels: dict[str, KernelText]) -> list[_Unit]:
-    """Kernels in units of about one size; those that stand on the same headers together, in the order of the first of them."""
+    """Return kernels in units of similar size; those that use the same headers together, in the order of the first of them."""
     groups: dict[tuple[str, ...], dict[str, KernelText]] = {}
     for key, kernel in kernels.items():
         groups.setdefault(kernel.headers, {})[key] = kernel
@@ -110,7 +110,7 @@ class _Crew:
         self._most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def add(self, tasks: Iterable[Any], *, first: bool) -> None:
-        """Queues tasks: before all others, or behind them."""
+        """Queue tasks: before all others, or after them."""
         with self._lock:
             if first:
                 self._waiting.extendleft(reversed(list(tasks)))
@@ -124,19 +124,19 @@ class _Crew:
                 thread.start()
 
     def hurry(self, task: Any) -> None:
-        """Moves a task that still waits to the front."""
+        """Move a waiting task to the front."""
         with self._lock, suppress(ValueError):
             self._waiting.remove(task)
             self._waiting.appendleft(task)
 
     def stop(self) -> None:
-        """Drops what waits, and starts nothing more."""
+        """Drop waiting tasks, and start nothing more."""
         with self._lock:
             self._stopped = True
             self._waiting.clear()
 
     def wait(self) -> None:
-        """Returns when no thread is at work any more."""
+        """Return when no thread is running a task."""
         for thread in list(self._alive):
             thread.join(timeout=5)
 
@@ -156,8 +156,8 @@ class _Crew:
 class KernelCache:
     """Finds the functions of kernels, and compiles those that are missing.  Threads may share it.
 
-    ffi         the functions are given as its `adjoint_kernel`
-    background  whether packs that programs mostly need are compiled before they are needed
+    ffi         the functions are returned as its `adjoint_kernel`
+    background  whether packs that programs often need are compiled in advance
     """
 
     def __init__(self, ffi: Any, workshop: Workshop | None = None, *, background: bool = True):
@@ -173,14 +173,14 @@ class KernelCache:
         _caches.add(self)
 
     def _forget_threads(self) -> None:
-        """Begins without locks held and units under way: at first, and in a child process, which has none of the threads."""
+        """Begin without locks held and units under way: at first, and in a forked child, which has none of the threads."""
         self._lock = threading.Lock()
         self.workshop.forget_threads()
         self._pending: dict[str, _Unit] = {}
         self._crew = _Crew(self._perform)
 
     def get(self, kernel: KernelText) -> tuple[Any, ...]:
-        """One function for each stage of the kernel.  Raise CompilerFailure if the compiler refuses it."""
+        """Return one function for each stage of the kernel.  Raise CompilerFailure if the compiler rejects it."""
         functions = self._functions.get(kernel.text)
         if functions is not None:
             return functions
@@ -195,7 +195,7 @@ class KernelCache:
         return None if addresses is None else tuple(self._ffi.cast(self._type, address) for address in addresses)
 
     def _made(self, kernel: KernelText, key: str) -> tuple[Any, ...]:
-        """Compiles a kernel with its pack; alone, if it has none, or if that failed."""
+        """Compile a kernel with its pack, or alone if it has no pack or that failed."""
         unit = self._unit_with(kernel, key)
         unit.done.wait()
         functions = self._found(kernel, key)
@@ -224,7 +224,7 @@ class KernelCache:
                 return CompilerFailure(f"The C of {unit.name} could not be compiled: {problem}.")
 
     def _unit_with(self, kernel: KernelText, key: str) -> _Unit:
-        """Return the unit that is or will be compiling this kernel, before all that nobody waits for."""
+        """Return the unit that is or will be compiling this kernel, ahead of all that nobody waits for."""
         with self._lock:
             if key in self._failures:
                 raise self._failures[key]
@@ -246,13 +246,13 @@ class KernelCache:
             return self._pending.get(key) or self._submitted(kernel, key)
 
     def _submitted(self, kernel: KernelText, key: str) -> _Unit:
-        """Return a unit of one kernel, queued first.  Needs the lock."""
+        """Return a unit of one kernel, queued first.  Call with the lock held."""
         unit = self._pending[key] = _Unit(kernel.name, {key: kernel})
         self._crew.add([unit], first=True)
         return unit
 
     def _plan(self, pack: str, dtype: DType, wanted: dict[str, KernelText]) -> list[_Unit]:
-        """Units for what is missing of a pack, those `wanted` in the first.  Needs the lock."""
+        """Return units for the missing kernels of a pack, those `wanted` in the first.  Call with the lock held."""
         self._planned.add((pack, dtype))
         missing = dict(wanted)
         whole: dict[str | None, bool] = {None: False}
@@ -270,7 +270,7 @@ class KernelCache:
         return units
 
     def _perform(self, task: _Unit | tuple[str, DType]) -> None:
-        """What a thread of the crew does: plans a pack, or compiles a unit.  Never raises."""
+        """Run a task of the thread pool: plan a pack, or compile a unit.  Never raises."""
         if isinstance(task, tuple):
             with self._lock:
                 units = [] if task in self._planned else self._plan(*task, {})
@@ -295,7 +295,7 @@ _caches: Final[weakref.WeakSet[KernelCache]] = weakref.WeakSet()
 
 
 def stop_compiling() -> None:
-    """Ends compilers whose work nobody waits for any more; for the end of the process."""
+    """End compilers whose work nobody waits for any more; called at the end of the process."""
     for cache in list(_caches):
         cache._stop()
     compiler_process.end_all()

@@ -1,7 +1,7 @@
-"""A run of the compiler: what it sees of this process, how long it may take, and that it ends with it.
+"""Run the compiler: with a controlled environment and a time limit, and such that it ends with this process.
 
-A shell stands between this process and the compiler.  It limits processor time, and watches a pipe that this process holds open:
-when the pipe closes, because this process has ended in whatever way, it ends the compiler and all that it has started.  (Linux
+A shell runs between this process and the compiler.  It limits processor time, and watches a pipe that this process holds open:
+when the pipe closes, because this process has ended in any way, it ends the compiler and all its children.  (Linux
 could send a signal instead, but only to the compiler itself and not to its children, and only by running Python between fork
 and exec, which can deadlock in a process with threads.)
 """
@@ -22,12 +22,12 @@ __all__ = ["READ_BY_COMPILERS", "CompilerError", "CompilerHangs", "Limit", "end_
 NEEDED: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "CCACHE_DIR", "ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR",
 )
-"""Variables that a compiler needs to work, which do not change what it makes."""
+"""Variables that a compiler needs to work, and that do not change its output."""
 READ_BY_COMPILERS: Final = ("LD_LIBRARY_PATH", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET")
-"""Variables that some compilers cannot do without and that may change what they make: part of the compiler's identity."""
+"""Variables that some compilers need and that may change their output: part of the compiler's identity."""
 
 SLICE: Final = 0.5
-"""Seconds between two looks at the clock."""
+"""Seconds between two checks of the time."""
 
 _GUARD: Final = """
 exec 3<&0 </dev/null
@@ -41,16 +41,16 @@ status=$?
 exit $status
 """
 _OUT_OF_TIME: Final = 128 + signal.SIGXCPU
-"""Exit status of the shell when the compiler was ended for its processor time."""
+"""Exit status of the shell when the compiler exceeded its processor time."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Seconds that a run of the compiler may take.
+    """Limits in seconds for a run of the compiler.
 
-    processor  that each of its processes may compute
-    waiting    that may pass meanwhile: all of those in which the compiler sleeps, and of those in which it wants a processor or a
-               disk the part that it would need on a machine of its own, a tenth where ten processes want each processor
+    processor  processor time of each of its processes
+    waiting    time spent waiting: all of the time in which the compiler sleeps; of the time in which it wants a processor or a disk, the
+               part that it would need on a machine of its own, a tenth where ten processes want each processor
     """
 
     processor: int
@@ -58,7 +58,7 @@ class Limit:
 
 
 class CompilerError(Exception):
-    """The compiler refused, crashed, or took too long; `output` is what it said, of which the first error is the message."""
+    """The compiler rejected its input, crashed, or took too long; `output` is its output, and the message its first error."""
 
     def __init__(self, command: Sequence[str], output: str):
         lines = output.strip().splitlines()
@@ -72,7 +72,7 @@ class CompilerHangs(CompilerError):
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a compiler sees of the environment: nothing that could change what it reads, but for what its identity says."""
+    """Return the environment of a compiler: nothing that could change what it reads, except for what its identity contains."""
     seen = {name: variables[name] for name in (*NEEDED, *READ_BY_COMPILERS) if name in variables}
     return {**seen, "LC_ALL": "C", "TMPDIR": "."}
 
@@ -83,7 +83,7 @@ class _Run:
     pipe: int = field(repr=False)
 
     def end(self) -> None:
-        """End the compiler and what it has started, unless it has ended by itself."""
+        """End the compiler and its children, unless it has ended by itself."""
         if self.process.returncode is None:
             with suppress(OSError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -92,7 +92,7 @@ class _Run:
 
 _running: set[_Run] = set()
 stopping: Final = threading.Event()
-"""Set when the process ends: no compiler is started any more, and what fails is nobody's fault."""
+"""Set when the process ends: no compiler is started any more, and failures are not reported."""
 
 
 def run(command: Sequence[str], folder: str, limit: Limit) -> None:
@@ -109,7 +109,7 @@ def run(command: Sequence[str], folder: str, limit: Limit) -> None:
             stderr=subprocess.STDOUT,
             env=environment(),
             cwd=folder,
-            start_new_session=True,  # so that all of it can be ended at once
+            start_new_session=True,  # so that the whole process group can be ended at once
         )
     except OSError as problem:
         os.close(pipe)
@@ -136,7 +136,7 @@ def run(command: Sequence[str], folder: str, limit: Limit) -> None:
 
 
 def _output(process: subprocess.Popen[bytes], command: Sequence[str], limit: Limit) -> bytes:
-    """What the compiler says until it ends; CompilerHangs if it waits too long for something.
+    """Return the compiler's output once it ends; raise CompilerHangs if it waits too long for something.
 
     Time in which this process was stopped or the machine slept does not count.
     """
@@ -151,7 +151,7 @@ def _output(process: subprocess.Popen[bytes], command: Sequence[str], limit: Lim
 
 
 def _sleeps(process: int) -> bool:
-    """Return whether all threads of a process and of those that it has started sleep; false where the system does not say."""
+    """Return whether all threads of a process and of its children sleep; false where the system does not tell."""
     try:
         for thread in os.listdir(f"/proc/{process}/task"):
             folder = f"/proc/{process}/task/{thread}"
@@ -186,7 +186,7 @@ def end_all() -> None:
 
 
 def forget_all() -> None:
-    """In a child process: let go of the parent's compilers, so that they end with the parent."""
+    """In a forked child, close the parent's pipes to compilers, so that they end with the parent."""
     for this in _running:
         with suppress(OSError):
             os.close(this.pipe)

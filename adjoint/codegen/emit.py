@@ -1,7 +1,7 @@
-"""From an op and the types of its operands to the text of a kernel.
+"""Emit the text of a kernel from an op and the types of its operands.
 
-The text is the kernel's identity: the same text is the same kernel, for whatever shapes; see `kernel`.  It begins with the
-op's signature, so that a file of kernels can be read:
+The text is the kernel's identity: the same text is the same kernel, for any shapes; see `kernel`.  It begins with the op's
+signature, so that a file of kernels can be read:
 
     /* add(x: f32[...], y: f32[...]) -> out: f32[...] */
 """
@@ -28,7 +28,7 @@ __all__ = ["INCLUDES", "KernelText", "Stage", "lower", "unit_text"]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One C function and what it is started with.
+    """One C function, and the sizes that it is launched with.
 
     function  its name in the text
     sizes     its size array: units, units per thread below which threads do not pay, then the kernel's sizes
@@ -39,17 +39,17 @@ class Stage:
 
     @property
     def units(self) -> int:
-        """How much there is to do; a stage without units need not be run."""
+        """Return the amount of work; a stage without units is not run."""
         return self.sizes[0]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelText:
-    """A kernel as text, and what starting it for the given types needs.
+    """A kernel as text, and how to launch it for the given types.
 
-    name     for people: op and dtypes
+    name     for messages: op and dtypes
     text     its functions; with the headers this is what identifies it
-    headers  files of `codegen/c/` that it stands on, in order
+    headers  files of `codegen/c/` that it needs, in order
     stages   to be run in order on the same operands: inputs, outputs, scratch
     scratch  bytes of each scratch buffer
     pack     the pack it is compiled with, or empty
@@ -67,7 +67,7 @@ class KernelText:
 
 @cache
 def _parameters(cls: type[Op]) -> tuple[tuple[str, ...], str]:
-    """Names that `lower` has for its buffers, and for the rest of them if it takes any number."""
+    """Return the parameter names of `lower` for its buffers, and the name of the variadic one, if any."""
     function = cls.lower
     if not isinstance(function, FunctionType):
         raise TypeError(f"{cls.__name__}.lower must be a plain method")
@@ -79,8 +79,7 @@ def _parameters(cls: type[Op]) -> tuple[tuple[str, ...], str]:
 def _names(op: Op, operands: int, results: int) -> list[str]:
     """Return a name for each operand, then for each result: those of the parameters of `lower`.
 
-    Where it takes any number of buffers, operands are called as the op's `takes` says, if it has one, or else `x_0`, `x_1`,
-    ..., and results `out`.
+    If it takes any number of buffers, operands are named as in the op's `takes`, if it has one, else `x_0`, `x_1`, ..., and results `out`.
     """
     fixed, rest = _parameters(type(op))
     total = operands + results
@@ -99,8 +98,8 @@ def lower(
 ) -> KernelText:
     """Return the kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
 
-    `specialized` writes the sizes into the text, for a kernel that serves these shapes alone.  `name` is what it is called
-    in place of its op and dtypes; a `private` one is seen in its file alone, and has only the stages that these types need.
+    `specialized` writes the sizes into the text, for a kernel of these shapes only.  `name` replaces the name made of op and dtypes;
+    a `private` kernel is visible in its file only, and has only the stages that these types need.
     """
     kernel = Kernel(specialized=specialized)
     names = _names(op, len(operands), len(results))
@@ -152,7 +151,7 @@ INCLUDES: Final = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\
 
 
 def unit_text(title: str, needed: Iterable[str], texts: Iterable[str], includes: str = INCLUDES) -> str:
-    """Return a C file: headers pasted in, of which a unit uses what it uses, then kernels."""
+    """Return a C file: the text of the needed headers, then kernels."""
     pasted = [f"{_banner(header)}\n{headers.text(header)}" for header in needed]
     if pasted:
         pasted = [_QUIET, *pasted, "#pragma GCC diagnostic pop\n", _banner("kernels")]

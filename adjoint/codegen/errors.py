@@ -1,4 +1,4 @@
-"""The mistakes that code generation finds: E160 to E169, explained like those of the text."""
+"""Errors found by code generation: E160 to E169, explained like those of the IR text."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The C files that are the same for all kernels: which functions stand where, and their text.
+"""The C headers that kernels share: which functions each defines, and their text.
 
-They live in `codegen/c/` as real C, and are pasted as text into each unit that uses a function of theirs, so that a unit
-is one file that can be read, compiled and sent on by itself.
+They live in `codegen/c/` as real C, and are copied as text into each unit that uses one of their functions, so that a unit is one file that
+can be read, compiled and passed on by itself.
 
-A file that speaks of ELEMENT and TYPED(name) is a template: it is pasted for float, `matmul.h(f32)`, and for double,
-`matmul.h(f64)`, and then defines name_f32 or name_f64.
+A file that uses ELEMENT and TYPED(name) is a template: it is copied for float, `matmul.h(f32)`, and for double, `matmul.h(f64)`, and then
+defines name_f32 or name_f64.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "matmul.h": (),
     "convolution.h": ("matmul.h",),
 }
-"""Each file, with the files it builds on; in the order in which they are pasted."""
+"""Each file, with the files that it needs; in the order in which they are copied."""
 
 FILES: Final = tuple(INCLUDES)
 ELEMENTS: Final = {"f32": "float", "f64": "double"}
@@ -36,7 +36,7 @@ _DEFINITION: Final = re.compile(r"^(?:#define )?(?!typedef)[A-Za-z][^;={\n]*?(?:
 
 
 def header_of(function: str) -> str:
-    """Return the header that defines a function of ours; raise LookupError when none does."""
+    """Return the header that defines one of our functions; raise LookupError if none does."""
     header = _definitions().get(function)
     if header is None:
         raise LookupError(f"no header in {DIRECTORY.name}/ defines {function}")
@@ -44,7 +44,7 @@ def header_of(function: str) -> str:
 
 
 def needed(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the headers for a kernel that uses `names`, with those they build on, in order."""
+    """Return the headers for a kernel that uses `names`, with those they need, in order."""
     wanted: set[str] = set()
     for name in names:
         if name.startswith("adjoint_"):
@@ -54,13 +54,13 @@ def needed(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
-    """Headers in the order in which they are pasted."""
+    """Return headers in the order in which they are copied."""
     return tuple(sorted(wanted, key=lambda header: (FILES.index(header.partition("(")[0]), header)))
 
 
 @cache
 def text(header: str) -> str:
-    """What is pasted for a header."""
+    """Return the text that is copied for a header."""
     file, _, element = header.partition("(")
     said = (DIRECTORY / file).read_text(encoding="utf-8")
     if not element:
@@ -73,15 +73,15 @@ def text(header: str) -> str:
 
 @cache
 def digest(header: str) -> bytes:
-    """sha256 of its text."""
+    """Return the sha256 of its text."""
     return sha256(text(header).encode()).digest()
 
 
 @cache
 def defined(file: str) -> dict[str, str]:
-    """Return the functions that a file defines, each with the header it then stands in."""
+    """Return the functions that a file defines, each with the header that defines it."""
     found: dict[str, str] = {}
-    # What a template defines for no element type in particular stands in it whichever it is pasted for.
+    # What a template defines independently of the element type is defined in each of its copies.
     alone = f"{file}({next(iter(ELEMENTS))})" if "TYPED(" in text(file) else file
     for typed, plain in _DEFINITION.findall(text(file)):
         if typed:

@@ -1,9 +1,9 @@
-"""From a library in the cache to the addresses of its functions.
+"""Load libraries from the cache, and find the addresses of their functions.
 
-Each library lists what it holds in a table of its own, a string with a line for each kernel: its key, and the names of its
-functions.  So a library that an entry names by mistake is seen to be another one before any of its functions is called.
+Each library contains a table of its content, a string with a line for each kernel: its key, and the names of its
+functions.  So a library that an entry names by mistake is detected before any of its functions is called.
 
-A library is loaded from its directory or, where nothing can be run from there, from a file in memory.  It is never unloaded,
+A library is loaded from its directory or, if that is mounted `noexec`, from a file in memory.  It is never unloaded,
 since kernels may be called until the process ends.
 """
 
@@ -22,12 +22,12 @@ __all__ = ["Library", "LoadError", "load", "open_file", "table_text"]
 
 TABLE: Final = "adjoint_table"
 MFD_EXEC: Final = 0x0010
-"""The flag of memfd_create, since Linux 6.3, that asks for a file that can be run."""
+"""Flag of memfd_create, since Linux 6.3, that requests an executable file."""
 
 _dynamic: Final[Any] = FFI()
 _dynamic.cdef("void *dlopen(const char *, int); void *dlsym(void *, const char *); char *dlerror(void);")
 _system: Final[Any] = _dynamic.dlopen(None)
-_open, _find, _complaint = _system.dlopen, _system.dlsym, _system.dlerror  # looked up now: a lookup resets the complaint
+_open, _find, _complaint = _system.dlopen, _system.dlsym, _system.dlerror  # look it up now: a lookup resets dlerror
 _memory_files = count()
 
 
@@ -38,7 +38,7 @@ class LoadError(Exception):
 class Library:
     """A loaded library.
 
-    handle   what the system knows it by
+    handle   the system's handle
     table    for each kernel its key, and the names of its functions
     """
 
@@ -62,13 +62,13 @@ class Library:
 
 
 def table_text(kernels: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """Return the C of the table for kernels, (key, functions) each."""
+    """Return the C code of the table for kernels, (key, functions) each."""
     lines = "".join(f'\n    "{" ".join((key, *functions))}\\n"' for key, functions in kernels) or ' ""'
     return f"\n/* What this library holds: keys of kernels, each with its functions. */\nconst char {TABLE}[] ={lines};\n"
 
 
 def load(store: Store, name: str) -> Library | None:
-    """Load a library from the cache; None if it is missing or altered, a LoadError if the system refuses it."""
+    """Load a library from the cache; None if it is missing or altered.  Raise LoadError if the system rejects it."""
     content = store.library(name)
     if content is None:
         return None
@@ -102,7 +102,7 @@ def _open_in_memory(name: str, content: bytes) -> Any:
     try:
         with open(descriptor, "wb", closefd=False) as file:
             file.write(content)
-        # The loader takes two libraries for one if their paths are equal, and descriptors have few numbers: so no two paths are equal.
+        # The loader treats two libraries with the same path as one, and descriptor numbers are reused: so make each path unique.
         return open_file(f"/proc/self/fd/{'./' * next(_memory_files)}{descriptor}")
     except OSError as problem:
         raise LoadError(f"{name} cannot be loaded from memory: {problem.strerror}") from problem
@@ -115,5 +115,5 @@ def _memory_file(name: str) -> int:
         raise OSError(0, "this system has no files in memory")
     try:
         return os.memfd_create(name[:200], os.MFD_CLOEXEC | MFD_EXEC)
-    except OSError:  # a kernel that does not know the flag, and needs none
+    except OSError:  # a kernel that does not know the flag, and does not need it
         return os.memfd_create(name[:200], os.MFD_CLOEXEC)

@@ -1,4 +1,4 @@
-"""Files that one process at a time has locked, among all that share a cache.
+"""File locks, held by one process at a time among all that share a cache.
 
 The system unlocks a file when the process that locked it ends, however it ends.  A lock belongs to the process: a child that
 was forked has none of its parent's.  Closing *any* descriptor of a locked file would unlock it, so a file that this process
@@ -21,14 +21,14 @@ except ImportError:  # not on every system
 __all__ = ["lock", "unlock"]
 
 _held: dict[tuple[int, int], int] = {}
-"""The descriptor of each file that this process has locked, by device and number of the file."""
+"""The descriptor of each file that this process has locked, by device and inode number."""
 _guard = threading.Lock()
 
 
 def lock(folder: PrivateFolder, name: str) -> tuple[int, int]:
-    """Lock a file, made now if it is missing, and return what `unlock` needs.
+    """Lock a file, created if it is missing, and return what `unlock` needs.
 
-    BlockingIOError if it is locked already, here or by another process; raise OSError if files cannot be made or locked here.
+    Raise BlockingIOError if it is locked already, here or by another process; OSError if files cannot be created or locked here.
     """
     if fcntl is None:
         raise OSError("this system has no locks")
@@ -51,7 +51,7 @@ def lock(folder: PrivateFolder, name: str) -> tuple[int, int]:
             except OSError:
                 os.close(descriptor)
                 raise
-            os.close(descriptor)  # who had locked it has removed it: it is not the file that others lock
+            os.close(descriptor)  # its former owner has removed it: it is not the file that others lock
 
 
 def unlock(folder: PrivateFolder, name: str, file: tuple[int, int]) -> None:

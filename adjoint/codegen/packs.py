@@ -1,9 +1,9 @@
 """Which kernels are compiled together.
 
-A program that needs one kernel of a family mostly needs its neighbours too, and a compiler run for twelve kernels takes
-little longer than one for a single kernel.  So an op may name a *pack*, and a kernel that is missing brings its pack with it:
-the kernels of every op of that pack, for the operand types that `Op.pack_samples` gives.  Then, while the program runs on, the
-other packs of `FAMILIES` follow for the same dtype.
+A program that needs one kernel of a family mostly needs its neighbours too, and compiling twelve kernels takes little longer
+than compiling one.  So an op may name a *pack*, and a missing kernel is compiled together with its pack: the kernels of every
+op of that pack, for the operand types of `Op.pack_samples`.  Then, while the program runs on, the other packs of `FAMILIES`
+follow for the same dtype.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FAMILIES: Final = (
     "matmul", "convolution", "arithmetic", "activation", "pool", "loss", "reduce", "shape", "optimizer", "softmax", "norm", "compare",
     "exponential", "roots", "cast",
 )
-"""Packs that most programs meet: compiled for a dtype as soon as one pack of that dtype is needed, in this
-order, which begins with those that take the compiler longest."""
+"""Packs that most programs need: compiled for a dtype as soon as one pack of that dtype is needed, in this order, which begins with those
+that take longest to compile."""
 
 
 def followers(pack: str, dtype: DType) -> tuple[str, ...]:
-    """Return the packs to compile in the background once `pack` was needed: none for integers, which programs meet singly."""
+    """Return the packs to compile in the background once `pack` was needed: none for integers, of which programs need few kernels."""
     if not dtype.is_float:
         return ()
     named = {op.pack for op in registry().values()}
@@ -36,7 +36,7 @@ def followers(pack: str, dtype: DType) -> tuple[str, ...]:
 def pack_sources(pack: str, dtype: DType, *, strict: bool = False) -> list[KernelText]:
     """Return the kernels of a pack for `dtype`, each once.
 
-    A sample that cannot be lowered is left out, as it must not keep others from being compiled; `strict` raises instead.
+    A sample that cannot be lowered is skipped, so that the others are compiled; `strict` raises instead.
     """
     kernels: dict[str, KernelText] = {}
     for op, operands in _samples(pack, dtype):

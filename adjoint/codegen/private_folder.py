@@ -1,12 +1,12 @@
 """A directory that belongs to this user alone, held by an open descriptor.
 
-Loading a library runs it, so nobody else may be able to put one where we look.  A path proves nothing: whoever owns a
-directory above can exchange what it leads to between a check and its use.  So the directory is opened once, the
-*descriptor* is checked (owner: this user; mode: 0700), and every file is opened, renamed and removed relative to it.
-Compilers and the dynamic loader take names only: they get /proc/self/fd/<descriptor>/<name>, which leads through the descriptor.
+Loading a library runs it, so nobody else may be able to place one where we look.  A path proves nothing: the owner of a
+directory above can replace its target between a check and its use.  So the directory is opened once, the *descriptor* is
+checked (owner: this user; mode: 0700), and every file is opened, renamed and removed relative to it.  Compilers and the
+dynamic loader take names only: they get /proc/self/fd/<descriptor>/<name>, which leads through the descriptor.
 
-Where there is no /proc/self/fd (not on Linux, or not mounted), names are paths.  There all directories above must be out
-of others' reach as well: owned by this user or root, and writable by nobody else, or sticky as /tmp is.
+Without /proc/self/fd (not on Linux, or not mounted), names are paths.  Then all directories above must be protected
+as well: owned by this user or root, and writable by nobody else, or sticky like /tmp.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class UntrustedError(Exception):
 
 
 class PrivateFolder:
-    """An open directory that is ours alone.  Names are relative to it.
+    """An open directory that only this user can access.  Names are relative to it.
 
     path  where it was found: for messages, and to open it again
     """
 
     def __init__(self, path: Path):
-        """Open an existing directory; raise UntrustedError if it is not ours alone, OSError if it cannot be opened."""
+        """Open an existing directory; raise UntrustedError if others can access it, OSError if it cannot be opened."""
         self.path = path
         if not DESCRIPTORS:
             _check_parents(path)
@@ -70,8 +70,8 @@ class PrivateFolder:
     def descriptor(self) -> int:
         """Return the open directory.
 
-        A program that becomes a daemon closes all descriptors, and the number may stand for another file by now: then the
-        directory is opened, and checked, again.
+        A program that becomes a daemon closes all descriptors, and the number may now denote another file: then the directory is opened,
+        and checked, again.
         """
         try:
             now = os.fstat(self._descriptor)
@@ -84,12 +84,12 @@ class PrivateFolder:
         return self._descriptor
 
     def __del__(self) -> None:
-        with suppress(AttributeError, OSError):  # it was never opened, or its number stands for nothing now
+        with suppress(AttributeError, OSError):  # it was never opened, or its number denotes nothing now
             if os.path.samestat(os.fstat(self._descriptor), self._opened):
                 os.close(self._descriptor)
 
     def place(self, name: str = "") -> str:
-        """Return a path to `name` for compilers and the loader: through the descriptor where the system has names for these."""
+        """Return a path to `name` for compilers and the loader: through the descriptor if the system supports that."""
         return f"{DESCRIPTORS}/{self.descriptor()}/{name}" if DESCRIPTORS else os.path.join(self.path, name)
 
     # Files.
@@ -121,7 +121,7 @@ class PrivateFolder:
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self.descriptor())
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name in one step, in place of what has that name."""
+        """Rename a file atomically, replacing a file of that name."""
         descriptor = self.descriptor()
         os.replace(old, new, src_dir_fd=descriptor, dst_dir_fd=descriptor)
 
@@ -145,7 +145,7 @@ class PrivateFolder:
     # Folders.
 
     def make_folder(self, name: str) -> None:
-        """Make a folder if it is missing; raise UntrustedError if something else has its name."""
+        """Create a folder if it is missing; raise UntrustedError if something else has its name."""
         with suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=self.descriptor())
         status = self.status(name)

@@ -1,4 +1,4 @@
-"""Whether a compiler can be trusted: it compiles a few lines, and what they compute is right to the bit."""
+"""Test whether a compiler can be trusted: compile a few lines, and check that their results are right to the bit."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ ARGUMENTS: Final = (1.0, 3.0, 1e-20, 1 + 2.0**-30, 1 - 2.0**-30, math.inf, 2.0**
 
 
 def check_arithmetic(library: Library, command: list[str]) -> None:
-    """A CompilerError unless the probe computes what Python computes."""
+    """Raise CompilerError unless the probe computes the same as Python."""
     out = _ffi.new("double[]", len(EXPECTED))
     _ffi.cast("void (*)(double *, double *)", library.address("adjoint_probe"))(_ffi.new("double[]", ARGUMENTS), out)
     computed = list(out)
-    if _bits(_computed(*ARGUMENTS)) != _bits(EXPECTED):  # loading it has changed how this thread computes
+    if _bits(_computed(*ARGUMENTS)) != _bits(EXPECTED):  # loading it has changed the floating-point mode of this thread
         _ffi.cast("void (*)(void)", library.address("adjoint_probe_restore"))()
     if _bits(computed) != _bits(EXPECTED):
         raise CompilerError(command, f"it does not follow IEEE 754: it computes {computed}, not {EXPECTED}")
 
 
 def _bits(values: list[float]) -> bytes:
-    """To compare by, where subnormal numbers may count as 0."""
+    """Return a value to compare by, where subnormal numbers may count as 0."""
     return struct.pack(f"{len(values)}d", *values)
 
 
 def _computed(one: float, three: float, tiny: float, more: float, less: float, infinity: float, smallest: float) -> list[float]:
-    """Return the expressions of probe.c."""
+    """Return the values of the expressions in probe.c."""
     nan = infinity - infinity
     return [
         float(nan != nan),
@@ -49,7 +49,8 @@ def _computed(one: float, three: float, tiny: float, more: float, less: float, i
 
 
 def _single(value: float) -> float:
-    """Return the nearest number of single precision; also of a quotient or product of two such, as doubles are twice as precise."""
+    """Return the nearest single-precision number; right for a quotient or product of two such numbers too, since doubles are twice as
+    precise."""
     return struct.unpack("f", struct.pack("f", value))[0]
 
 

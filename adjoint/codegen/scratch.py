@@ -1,11 +1,11 @@
-"""Temporary files in a cache, and locks that tell when nobody will finish them.
+"""Temporary files in a cache, with locks that show whether their owner is still alive.
 
     work/<random>.owner    locked as long as the process lives that works in the folder
     work/<random>/         unfinished files, and those of a compiler
     work/<unit>.turn       locked by the process that compiles this unit
 
-What can be locked belongs to nobody any more: `sweep` removes it, and the folder that goes with it.  Where files cannot be
-locked, what is older than an hour counts as left behind.
+A lock that can be taken belongs to a process that has ended: `sweep` removes it, and its folder.  Where files cannot be
+locked, files older than an hour count as abandoned.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["Scratch"]
 
 WORK: Final = "work"
 STALE: Final = 3600.0
-"""Seconds after which a temporary file is taken for left behind, where files cannot be locked."""
+"""Age in seconds at which a temporary file counts as abandoned, where files cannot be locked."""
 PATIENCE: Final = 60.0
-"""Seconds that a process waits for another one to compile what it wants too."""
+"""Seconds that a process waits for another one that compiles the same unit."""
 
 
 class Scratch:
@@ -37,7 +37,7 @@ class Scratch:
 
     @contextmanager
     def new_folder(self) -> Iterator[str]:
-        """The name of an empty folder that nobody else uses, removed at the end with all that is in it."""
+        """The name of an empty folder that nobody else uses; it is removed at the end with everything in it."""
         name, file = self._owned()
         try:
             self._folder.make_folder(name)
@@ -50,19 +50,19 @@ class Scratch:
                 self._folder.remove(f"{name}.owner")
 
     def _owned(self) -> tuple[str, tuple[int, int] | None]:
-        """Return a new name, and the lock that goes with it, if there can be one."""
+        """Return a new name and its lock, if files can be locked."""
         while True:
             name = f"{WORK}/{os.urandom(8).hex()}"
             try:
                 return name, lock(self._folder, f"{name}.owner")
-            except BlockingIOError:  # another process sweeps, and has found the file before it was locked
+            except BlockingIOError:  # another process is sweeping, and found the file before it was locked
                 continue
             except OSError:
                 return name, None
 
     @contextmanager
     def turn(self, unit: str, given_up: Callable[[], bool]) -> Iterator[None]:
-        """Held by one thread of one process at a time for each unit, as long as `given_up` stays false and patience lasts."""
+        """Hold the lock of a unit, one thread of one process at a time, until `given_up` is true or the time is up."""
         name = f"{WORK}/{unit}.turn"
         end = time.monotonic() + PATIENCE
         file = None
@@ -88,7 +88,7 @@ class Scratch:
             stem, dot, _ = name.partition(".")
             path = f"{WORK}/{name}"
             if not dot and f"{name}.owner" in names:
-                continue  # goes with its owner
+                continue  # removed with its owner
             try:
                 file = lock(self._folder, path) if dot else None
             except BlockingIOError:

@@ -1,13 +1,13 @@
-"""A C file that needs nothing else: the kernels of functions of straight-line code, and for each function one that runs them.
+"""A self-contained C file: the kernels of straight-line functions, and for each function a C function that runs them.
 
     int loss(const float *restrict x, float *restrict s);
 
-Arguments are the function's parameters in order, then the module's parameters that it reads, called as their symbols, then
-a place for each result; each is a contiguous array in row-major order.  What lies between is static memory: nothing is
-allocated, and a function is not to be entered twice at a time.  It gives 0, or what a kernel that failed gives (an index
-out of range).  A name that C has another use for gets a `_`.  Kernels are those of eager mode, run on one thread: the same bits.
+Arguments are the function's parameters in order, then the module's parameters that it reads, named after their symbols, then
+a buffer for each result; each is a contiguous array in row-major order.  Intermediate values are static: nothing is
+allocated, and a function must not be entered twice at a time.  It returns 0, or the code of a kernel that failed (an index
+out of range).  A name that C uses otherwise gets a `_`.  Kernels are those of eager mode, run on one thread: the same bits.
 
-What has no place in such a file is a CompileError: control flow, Python, state that is written, symbolic dimensions.
+What such a file cannot contain raises a CompileError: control flow, Python, state that is written, symbolic dimensions.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ _LIBRARY: Final = "abs calloc div exit free labs ldiv llabs main malloc memcmp m
 _TAKEN: Final = frozenset({
     *KEYWORDS, *_LIBRARY.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l")), "status",
 })
-"""Names that mean something else in C, or in each of our functions."""
+"""Names with another meaning in C, or in each of our functions."""
 _MACROS: Final = re.compile(
     "NAN|INFINITY|NULL|HUGE_VAL[FL]?|unix|linux|(ADJOINT|FP|M|MATH|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_[A-Z0-9_]*[A-Z0-9]|U?INT.*_(C|MAX|MIN)"
     "|is(finite|inf|nan|normal|(greater|less)(equal)?|lessgreater|unordered)|fpclassify|signbit|u?int.*_t|(double|float|size)_t")
-"""Names that C's headers give another meaning, whatever they are declared as; none ends with `_`."""
+"""Names that C's headers define as macros or types; none ends with `_`."""
 _DECLARED: Final = re.compile(
     "(drem|finite|gamma|j[01n]|scalb|significand|y[01n])[fl]?|lgamma[fl]?_r|exp10[fl]?|pow10[fl]?|bcmp|bcopy|bzero|ffsl{0,2}|r?index"
     "|mem(ccpy|chr)|stpn?cpy|str(n?(cat|cmp|casecmp|cpy|dup|len)|r?chr|coll|c?spn|error|pbrk|sep|signal|str|tok|xfrm)(_[lr])?|adjoint_.*")
-"""Names that the headers of many systems, or our own, declare functions by."""
+"""Names of functions declared in the headers of many systems, or in our own."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A function of the file: its plan, the parameters of the module that it stands in, and what its results are called."""
+    """A function of the file: its plan, the parameters of its module, and the names of its results."""
 
     plan: Plan
     state: Mapping[str, TensorType]
@@ -65,13 +65,13 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """What the function is called in C."""
+        """Return the name of the function in C."""
         name = _free(identifier(self.plan.function.symbol), _TAKEN)
         return name + "_" if _DECLARED.fullmatch(name) else name
 
 
 def standalone_text(entries: Sequence[Entry]) -> str:
-    """Return the file with these functions; raise CompileError for what is no straight-line code."""
+    """Return the file with these functions; raise CompileError for what is not straight-line code."""
     kernels = _Kernels([entry.name for entry in entries])
     functions = [_FunctionText(entry, kernels).text() for entry in entries]
     about = (f"{', '.join(entry.name for entry in entries)}: made by adjoint\n"
@@ -85,9 +85,9 @@ class _Kernels:
     """The kernels of a file: each text once, each name once."""
 
     functions: Sequence[str]
-    """What the file's functions are called."""
+    """The names of the file's functions."""
     names: dict[tuple[str, tuple[bool, ...]], str] = field(default_factory=dict)
-    """For the text of a kernel under its own name, and which of its stages are needed, the name that it has here."""
+    """The name here of each kernel, by its text under its own name and the stages that are needed."""
     texts: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
@@ -105,7 +105,7 @@ class _Kernels:
         return plain if name == plain.name else lower(node.op, operands, results, name=name)
 
     def _free(self, plain: str) -> str:
-        """Return a name for a kernel; what its parts are called begins with it."""
+        """Return a name for a kernel; the names of its parts begin with it."""
         for name in chain([plain], (f"{plain}_v{variant}" for variant in count(2))):
             if name not in self.names.values() and not any(f"{function}_".startswith(f"{name}_") for function in self.functions):
                 return name
@@ -130,7 +130,7 @@ class _FunctionText:
         self.bytes = 0
 
     def text(self) -> str:
-        """Return the C function, with the IR of each node over what computes it."""
+        """Return the C function, with the IR of each node as a comment."""
         function, yields = self.plan.function, self.plan.body.yields
         for launch in self.launches:
             if isinstance(launch, Launch):
@@ -163,7 +163,7 @@ class _FunctionText:
                           *self.body, "    return 0;", "}\n"])
 
     def _title(self, state: Mapping[str, Type], results: Sequence[str]) -> list[str]:
-        """Return the signature in types: what an array of each argument holds."""
+        """Return the signature in types: the contents of each argument's array."""
         operands = [f"{self.names[p]}: {self._type(p)}" for p in self.plan.params] + [f"{name}: {type_}" for name, type_ in state.items()]
         given = [f"{place}: {self._type(slot)}" for place, slot in zip(results, self.plan.body.yields, strict=True)]
         signature = f"{self.name}({', '.join(operands)}) -> {', '.join(given)}"
@@ -217,7 +217,7 @@ class _FunctionText:
 
 
 def _launches(plan: Plan) -> Iterator[Launch | HostCall]:
-    """What a plan runs, in order: launches, and reads of state; raise CompileError for what has no place in a file of C."""
+    """Yield what a plan runs, in order: launches, and reads of state; raise CompileError for what a C file cannot contain."""
     for piece in plan.body.pieces:
         for each in piece.launches if isinstance(piece, Straight) else (piece,):
             node = each.node
@@ -231,14 +231,14 @@ def _launches(plan: Plan) -> Iterator[Launch | HostCall]:
 
 
 def _free(name: str, taken: Container[str]) -> str:
-    """Return a name like this one that means nothing else."""
+    """Return a similar name that is not taken."""
     while name in taken or _MACROS.fullmatch(name):
         name += "_"
     return name
 
 
 def _plain(shown: Listing, node: Node) -> str:
-    """Return a node's line of the text, without the space that aligns it."""
+    """Return a node's line of the text, without the spaces that align it."""
     return " ".join("".join(token.text for token in shown.lines[shown.line_of[node]]).split())
 
 
@@ -265,5 +265,5 @@ def _bytes(type_: Type) -> int:
 
 
 def _room(type_: Type) -> int:
-    """Elements of an array that holds the type; C has no arrays of none."""
+    """Return the number of elements of an array for the type; C has no empty arrays."""
     return max(_count(type_), 1)

@@ -1,8 +1,8 @@
-"""The C compiler: where it is, what it is, and the flags it is given.
+"""The C compiler: where it is, what it is, and its flags.
 
-Looked for in this order: `$CC`, `cc`, `gcc`, `clang`, and `zig cc` of the `ziglang` wheel, which pip can install where the
-system has no compiler.  Nothing about a compiler is remembered but by its identity (path, time and size of the program), so
-another compiler, or an update of the same, never meets libraries of the old one; and no process is started to find out.
+Searched in this order: `$CC`, `cc`, `gcc`, `clang`, and `zig cc` of the `ziglang` wheel, which pip can install where the
+system has no compiler.  Everything recorded about a compiler is keyed by its identity (path, time and size of the program), so
+another compiler, or an update, never uses libraries of the old one; and no process is started to find out.
 
 Flags, and why:
 
@@ -13,9 +13,9 @@ Flags, and why:
     -fwrapv                signed integers wrap, as they do in NumPy
     -m...                  what this processor has, each by name (never -march=native: the names are part of a library's key)
 
-The unsafe mathematics that compilers offer is not among them: it changes results, breaks tests for NaN, and on loading
-switches subnormals off for the whole process.  Nor does it get in by $CC: of the flags there those are kept that change neither
-results nor what is read, and the others are left out, with a warning.
+Flags for unsafe mathematics are not among them: they change results, break tests for NaN, and on loading
+flush subnormals to zero for the whole process.  Nor can they come from $CC: of its flags those are kept that change neither
+results nor what is read, and the others are dropped, with a warning.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ FLAGS: Final = (
 )
 
 LIMIT: Final = Limit(processor=300, waiting=600.0)
-"""How long the compiler may take for one unit."""
+"""Limits on the compiler's time for one unit."""
 
 PROBE_LIMIT: Final = Limit(processor=15, waiting=15.0)
-"""How long it may take for the few lines of the probe; one that takes longer hangs."""
+"""Limits for the few lines of the probe; a compiler that takes longer hangs."""
 
 _HARMLESS: Final = re.compile(
     r"-pthread|-pipe|-m64|-mcpu=baseline|-g\w*|-O[0-3sz]|-std=.*|-W(?![alp],).*|-fPIC|-fpic|-fuse-ld=.*|-f(no-)?diagnostics-.*|-f(no-)?color-.*"
     r"|-f(no-)?sanitize.*|-fno-omit-frame-pointer|-f(no-)?stack-protector.*|-static-lib\w+|-shared-lib\w+|--target=.*|--sysroot=.*"
 )
-"""Flags that $CC may hold: results do not change by them, and where they say what is read they are part of a key."""
+"""Flags that $CC may contain: they do not change results, and those that affect what is read are part of the key."""
 _WITH_A_WORD: Final = ("-target", "-arch", "-isysroot", "--sysroot")
-"""Flags that $CC may hold together with the word behind them."""
+"""Flags that $CC may contain together with the word after them."""
 
 _FEATURES: Final = {
     "sse4_2": "-msse4.2",
@@ -78,11 +78,11 @@ _FEATURES: Final = {
     "avx512bw": "-mavx512bw",
     "avx512vl": "-mavx512vl",
 }
-"""Processor features, as /proc/cpuinfo calls them, that kernels profit from."""
+"""Processor features that kernels profit from, as /proc/cpuinfo names them."""
 
 
 class NoCompiler(Exception):
-    """Nothing can be compiled: there is no C compiler that works, or no directory for what it makes.
+    """Nothing can be compiled: no working C compiler, or no directory for its output.
 
     tried    compilers, and why they cannot be used
     refused  directories, and why they cannot be used
@@ -103,7 +103,7 @@ class NoCompiler(Exception):
 
 @cache
 def machine_flags() -> tuple[str, ...]:
-    """Return the -m flags for this processor; none where its features cannot be read, or with ADJOINT_CPU=baseline."""
+    """Return the -m flags for this processor; none if its features cannot be read, or with ADJOINT_CPU=baseline."""
     if os.environ.get("ADJOINT_CPU") == "baseline" or os.uname().machine != "x86_64":
         return ()
     try:
@@ -128,7 +128,7 @@ class Toolchain:
     command   its program and the arguments that belong to it, `("/usr/bin/ccache", "gcc")`
     identity  changes when the program does
     machine   -m flags
-    left_out  flags that $CC holds and that are not used
+    left_out  flags of $CC that are not used
     """
 
     command: tuple[str, ...]
@@ -142,12 +142,12 @@ class Toolchain:
 
     @property
     def probe_limit(self) -> Limit:
-        """How long the compiler may take for the probe: zig compiles its own libraries first, when it is used for the first time."""
+        """Return the limits for the probe: at its first use zig compiles its own libraries."""
         return LIMIT if os.path.basename(self.command[0]) == "zig" else PROBE_LIMIT
 
     @classmethod
     def candidates(cls, tried: list[str] | None = None) -> Iterator[Toolchain]:
-        """The compilers of this system, in order; appends to `tried` what was not there."""
+        """Return the compilers of this system, in order; append to `tried` those that are missing."""
         tried = [] if tried is None else tried
         seen: set[tuple[str, ...]] = set()
         for label, words in _places():
@@ -168,15 +168,15 @@ class Toolchain:
 
     @classmethod
     def find(cls, tried: list[str] | None = None) -> Toolchain | None:
-        """Return the first compiler that exists; None if there is none, with what was looked for appended to `tried`."""
+        """Return the first compiler that exists; None if there is none, with the candidates appended to `tried`."""
         return next(cls.candidates(tried), None)
 
     def without_machine(self) -> Toolchain:
-        """The same compiler, for any processor of this family."""
+        """Return the same compiler, for any processor of this family."""
         return replace(self, machine=())
 
     def version(self) -> str:
-        """Return the first line of what the compiler says of itself."""
+        """Return the first line of the compiler's version output."""
         try:
             said = subprocess.run([*self.command, "--version"], capture_output=True, text=True, timeout=20, check=False, env=environment())
         except (OSError, subprocess.TimeoutExpired) as problem:
@@ -190,15 +190,15 @@ class Toolchain:
     def compile(
         self, source: str | Path, library: str | Path, extra: Sequence[str] = (), *, folder: str = "", limit: Limit = LIMIT
     ) -> None:
-        """Compile; raise CompilerError if that fails or takes longer than `limit`.
+        """Compile a file; raise CompilerError if that fails or takes longer than `limit`.
 
-        The compiler runs in `folder`, by default in that of the source, and keeps its temporary files there.
+        The compiler runs in `folder`, by default that of the source, and keeps its temporary files there.
         """
         run(self.arguments(str(source), str(library), extra), folder or os.path.dirname(source) or ".", limit)
 
 
 def _kept_arguments(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Of the words behind the program in $CC, those that are kept and those that are left out.
+    """Return the flags in $CC that are kept, and those that are dropped.
 
     Words before the first flag are kept: `ccache gcc`, `zig cc`.
     """
@@ -215,7 +215,7 @@ def _kept_arguments(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _places() -> Iterator[tuple[str, list[str]]]:
-    """Where a compiler may be: a label, and the words of its command."""
+    """Yield candidates for a compiler: a label, and the words of its command."""
     chosen = os.environ.get("CC", "").strip()
     if chosen:
         if shutil.which(chosen):  # a path with a space in it
@@ -229,12 +229,12 @@ def _places() -> Iterator[tuple[str, list[str]]]:
         yield name, [name]
     wheel = find_spec("ziglang")
     folders = (wheel.submodule_search_locations or []) if wheel else []
-    # zig would otherwise use all that this processor has, and the -m flags are to say what is used
+    # zig would otherwise use all features of this processor, which the -m flags are to select
     yield "ziglang", [os.path.join(folders[0], "zig"), "cc", "-mcpu=baseline"] if folders else []
 
 
 def _identity(command: tuple[str, ...]) -> str | None:
-    """What tells this compiler, on this kind of system, from all others."""
+    """Return what identifies this compiler on this kind of system."""
     parts = [sys.platform, os.uname().machine]
     with suppress(AttributeError, ValueError, OSError):  # where there is no glibc
         parts.append(os.confstr("CS_GNU_LIBC_VERSION") or "")

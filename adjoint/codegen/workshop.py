@@ -1,7 +1,7 @@
-"""A compiler that works and a cache that its libraries can be loaded from: what makes kernels of this process.
+"""A working compiler with a cache that its libraries can be loaded from: it makes the kernels of this process.
 
-Compilers and directories are tried in order, until one of each compiles the probe and the run-time library, and loads them.
-That is remembered in the cache, so that a process which finds all its kernels there starts no compiler at all.
+Compilers and directories are tried in order, until a pair compiles the probe and the run-time library, and loads them. The choice is
+recorded in the cache, so that a process which finds all its kernels there starts no compiler at all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LACKS: Final = (
     "out of memory", "memory exhausted", "Cannot allocate memory", "Killed signal", "Resource temporarily unavailable",
     "No space left on device", "Disk quota exceeded", "Read-only file system",
 )
-"""What a compiler says that the system has denied something, which is no fault of what it compiled."""
+"""Compiler output which shows that the system denied something, so that the code is not at fault."""
 
 PROBE: Final = "probe.c"
 RUNTIME: Final = "runtime.c"
@@ -40,7 +40,7 @@ _INTERFACE: Final = re.compile(r"/\* interface begin.*?\*/(.*?)/\* interface end
 
 @printed_as(InternalError)
 class CompilerFailure(InternalError):
-    """C that we emitted could not be compiled; `report` is the file that says all about it, if it could be written."""
+    """C code that we emitted could not be compiled; `report` is the file with all details, if it could be written."""
 
     def __init__(self, message: str, report: Path | None = None):
         Exception.__init__(self, message)
@@ -48,9 +48,9 @@ class CompilerFailure(InternalError):
 
 
 class Workshop:
-    """A compiler that works, and a store that its libraries can be loaded from; another one takes its index when it is full.
+    """A working compiler, and a cache that its libraries can be loaded from; when that is full another one replaces it.
 
-    tried    compilers that were not there or did not work, with the reason
+    tried    compilers that are missing or did not work, with the reason
     refused  directories that could not be used, with the reason
     """
 
@@ -71,7 +71,7 @@ class Workshop:
 
     @classmethod
     def candidates(cls, tried: list[str], refused: list[str]) -> Iterator[Workshop]:
-        """Each compiler that compiles the probe, with the first directory that works with it."""
+        """Yield each compiler that compiles the probe, with the first directory that works with it."""
         stores = Stores(refused)
         for candidate in Toolchain.candidates(tried):
             compiler = " ".join(candidate.command)
@@ -100,7 +100,7 @@ class Workshop:
 
     @classmethod
     def open(cls, *, with_runtime: bool = False) -> Workshop:
-        """Return the first that works, also for the run-time library if that is asked for; raise NoCompiler if there is none."""
+        """Return the first pair that works, also for the run-time library if requested; raise NoCompiler if there is none."""
         tried: list[str] = []
         refused: list[str] = []
         for workshop in cls.candidates(tried, refused):
@@ -117,7 +117,7 @@ class Workshop:
         raise NoCompiler(tried, refused)
 
     def _tell(self) -> None:
-        """Warn, once, of what is not as the user has chosen it."""
+        """Warn, once, of deviations from the user's choice."""
         self._moved = False
         said: list[str] = []
         chosen = os.environ.get("CC", "").strip()
@@ -132,7 +132,7 @@ class Workshop:
             warn(" ".join(said))
 
     def tell_of_moves(self) -> None:
-        """Warn if the directory has changed since this was asked; to be called by the user's thread, whose line is shown."""
+        """Warn if the directory has changed since the last call; called by the user's thread, whose line is shown."""
         if self._moved:
             self._moved = False
             if problem := _problem_of(self.store, self.refused):
@@ -143,7 +143,7 @@ class Workshop:
         self._lock = threading.Lock()
 
     def key(self, text: str, needed: Iterable[str] = ()) -> str:
-        """Return the identity of a text that stands on these headers, for this compiler."""
+        """Return the identity of a text with these headers, for this compiler."""
         digest = sha256(self._base)
         digest.update(text.encode())
         for header in needed:
@@ -151,12 +151,12 @@ class Workshop:
         return digest.hexdigest()
 
     def has(self, key: str) -> bool:
-        """Return whether the store has the kernel `key`, in a library that is whole."""
+        """Return whether the cache has the kernel `key`, in an intact library."""
         library = self.store.entry(key)
         return library is not None and self.store.library(library) is not None
 
     def library(self, key: str) -> Library | None:
-        """Return the library with the kernel `key`, loaded; None if it is not there, cannot be loaded, or is another one."""
+        """Return the loaded library with the kernel `key`; None if it is missing, cannot be loaded, or is another one."""
         store = self.store
         name = store.entry(key)
         if name is None:
@@ -174,7 +174,7 @@ class Workshop:
         return library if key in library.table else None
 
     def functions(self, key: str, count: int) -> list[Any] | None:
-        """Return the addresses of a kernel's functions, if the store has it and it can be loaded, and has `count` of them."""
+        """Return the addresses of a kernel's functions, if it is in the cache, can be loaded, and has `count` of them."""
         library = self.library(key)
         if library is None:
             return None
@@ -185,9 +185,9 @@ class Workshop:
         return found if len(found) == count else None
 
     def make(self, name: str, source: str, kernels: Sequence[tuple[str, tuple[str, ...]]], extra: tuple[str, ...] = ()) -> None:
-        """Compile a unit and note its kernels, (key, functions) each; raise CompilerError if the compiler refuses.
+        """Compile a unit and record its kernels, (key, functions) each; raise CompilerError if the compiler rejects it.
 
-        A directory that turns out to be full or read-only is given up for the next one.
+        If a directory turns out to be full or read-only, the next one is used.
         """
         if self._broken is not None:
             raise self._broken
@@ -210,7 +210,7 @@ class Workshop:
         unit = f"{name}-{self.key(source)[:16]}"
         with store.scratch.turn(unit, stopping.is_set):
             if all(self.functions(key, len(functions)) is not None for key, functions in kernels):
-                return  # another process has made it meanwhile
+                return  # another process has made it in the meantime
             library = _compiled(self.toolchain, store, unit, source + table_text(kernels), extra)
             for key, _ in kernels:
                 store.add_entry(key, library)
@@ -231,9 +231,9 @@ class Workshop:
             self._moved = True
 
     def failure(self, name: str, source: str, problem: CompilerError) -> CompilerFailure:
-        """Return the exception for C that was refused; writes the report.
+        """Return the exception for rejected C code; write the report.
 
-        If the compiler refuses the probe as well by now, the fault is the compiler's, and it is not tried again.  That is looked into
+        If the compiler now rejects the probe as well, the compiler is at fault, and it is not tried again.  This is checked
         at the first failure, and when the compiler hangs.
         """
         if not self._doubted or isinstance(problem, CompilerHangs):
@@ -264,7 +264,7 @@ class Workshop:
     # The run-time library.
 
     def runtime(self) -> Library:
-        """Return the run-time library, compiled if need be; CompilerError, CompilerFailure."""
+        """Return the run-time library, compiled if need be; raise CompilerError, CompilerFailure."""
         source = headers.text(RUNTIME)
         key = self.key(source)
         library = self.library(key)
@@ -280,7 +280,7 @@ class Workshop:
 def _compiled(
     toolchain: Toolchain, store: Store, unit: str, text: str, extra: tuple[str, ...] = (), limit: Limit = LIMIT
 ) -> str:
-    """Compile a unit, and put text and library into the store; return the library's name."""
+    """Compile a unit, and put text and library into the cache; return the library's name."""
     folder = store.folder
     with store.scratch.new_folder() as work:
         folder.create(f"{work}/{unit}.c", text.encode())
@@ -293,7 +293,7 @@ def _compiled(
 
 
 def _try_out(toolchain: Toolchain, store: Store) -> None:
-    """Compile the probe, load it, and see whether it computes what it must; CompilerError, LoadError, OSError."""
+    """Compile the probe, load it, and check its results; raise CompilerError, LoadError, OSError."""
     library = _compiled(toolchain, store, "probe", headers.text(PROBE) + table_text(()), limit=toolchain.probe_limit)
     loaded = load(store, library)
     if loaded is None:
@@ -304,8 +304,8 @@ def _try_out(toolchain: Toolchain, store: Store) -> None:
 def _accepted(candidate: Toolchain, store: Store) -> Toolchain:
     """Return the toolchain with the -m flags that it understands.
 
-    Tried once for each compiler and directory.  Raise CompilerError if it does not compile or computes wrongly, a LoadError
-    if libraries cannot be loaded, an OSError if they cannot be written.
+    Tried once for each compiler and directory.  Raise CompilerError if it does not compile or computes wrongly, LoadError
+    if libraries cannot be loaded, OSError if they cannot be written.
     """
     key = sha256("\0".join((candidate.identity, *candidate.flags, headers.text(PROBE))).encode()).hexdigest()
     flags = store.accepted_flags(key)
@@ -332,7 +332,7 @@ def _accepted(candidate: Toolchain, store: Store) -> Toolchain:
 
 
 def _disk_problem(store: Store) -> str | None:
-    """Why the directory is to blame for what the compiler could not do; None if it is not."""
+    """Return why the directory is at fault for the compiler's failure; None if it is not."""
     try:
         store.check_room()
     except OSError as refusal:
@@ -343,13 +343,13 @@ def _disk_problem(store: Store) -> str | None:
 
 
 def _refuse(refused: list[str], store: Store, reason: str) -> None:
-    """Note why a directory cannot be used, once."""
+    """Record why a directory cannot be used, once."""
     if (said := f"{store.root}: {reason}") not in refused:
         refused.append(said)
 
 
 def _problem_of(store: Store, refused: list[str]) -> str:
-    """What a user should know of the directory that is used; empty if it is the one that was chosen."""
+    """Return what the user should know of the directory in use; empty if it is the chosen one."""
     chosen = os.environ.get("ADJOINT_CACHE_DIR")
     if store.temporary:
         return f"Compiled kernels are not kept for the next run: {'; '.join(refused)}."
@@ -383,7 +383,7 @@ _declared: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def declare(ffi: Any) -> None:
-    """Make the run-time library's types and functions known to `ffi`."""
+    """Declare the run-time library's types and functions in `ffi`."""
     with _opening:
         if ffi not in _declared:
             ffi.cdef(runtime_interface())
@@ -391,7 +391,7 @@ def declare(ffi: Any) -> None:
 
 
 def load_runtime(ffi: Any, workshop: Workshop | None = None) -> Any:
-    """Return the run-time library, its functions as attributes.  NoCompiler, CompilerError, CompilerFailure."""
+    """Return the run-time library, its functions as attributes.  Raise NoCompiler, CompilerError, CompilerFailure."""
     workshop = workshop or open_workshop()
     declare(ffi)
     library = workshop.runtime()

@@ -55,7 +55,7 @@ def _float_operand(op: str, x: Any, argument: str = "input") -> Tensor:
 
 
 def relu(input: Any, inplace: bool = False) -> Tensor:
-    """Return the element, or 0 where it is negative; the gradient at 0 is 0.
+    """Return max(x, 0); the gradient at 0 is 0.
 
     inplace  write the result into `input`, and return that
     """
@@ -70,16 +70,16 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
 
 
 def relu6(x: Any) -> Tensor:
-    """Return the element, clipped between 0 and 6."""
+    """Return min(max(x, 0), 6)."""
     x = _float_operand("ReLU6", x, "x")
     six = constant(6.0, x.dtype)
     return where(greater(x, six), six, apply(_RELU, x))
 
 
 def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
-    """Return the element, or `alpha` times it where it is negative; the gradient at 0 is the mean of both slopes.
+    """Return x, or `alpha` * x where x is negative; the gradient at 0 is the mean of both slopes.
 
-    Beside integers `alpha` is cut to one.
+    For integers, `alpha` is truncated to an integer.
     """
     x = operand("LeakyReLU", input)
     if not isinstance(alpha, Tensor):
@@ -93,7 +93,7 @@ def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
-    """Return the element, or `weight` times it where it is negative: one weight, or one for each channel (axis 1); at 0 it is the gradient.
+    """Return x, or `weight` * x where x is negative, with one weight, or one for each channel (axis 1); the gradient at 0 is the weight.
     """
     x, slope = _float_operand("PReLU", input), _float_operand("PReLU", weight, "weight")
     if slope.ndim != 1 or slope.size not in (1, x.shape[1] if x.ndim > 1 else 1):
@@ -104,7 +104,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
 
 
 def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
-    """Return the element, or `alpha` * (exp(x) - 1) where it is negative."""
+    """Return x, or `alpha` * (exp(x) - 1) where x is negative."""
     x = _float_operand("Elu", input_x, "input_x")
     return _exponential(x, number("Elu", "alpha", alpha), 1.0, 1.0)
 
@@ -112,21 +112,21 @@ def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
 def _exponential(x: Tensor, alpha: Any, scale: float, inner: float) -> Tensor:
     zero = constant(0.0, x.dtype)
     positive = less(zero, x)
-    # The exponential is taken where it is used, so that it overflows nowhere.
+    # The exponential only takes the elements that use it, so that it does not overflow elsewhere.
     bent = expm1(where(positive, zero, x if inner == 1.0 else x * inner)) * alpha
     out = where(positive, x, bent)
     return out if scale == 1.0 else out * scale
 
 
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
-    """Return the element, or `alpha` * (exp(x / alpha) - 1) where it is negative."""
+    """Return x, or `alpha` * (exp(x / alpha) - 1) where x is negative."""
     if number("CeLU", "alpha", alpha) == 0:
         raise wrong("CeLU", "alpha", "other than 0", alpha)
     return _exponential(_float_operand("CeLU", x, "x"), alpha, 1.0, 1.0 / alpha)
 
 
 def selu(input_x: Any) -> Tensor:
-    """1.0507 times the element, or times 1.67326 * (exp(x) - 1) where it is negative."""
+    """Return 1.0507 * x, or 1.0507 * 1.67326 * (exp(x) - 1) where x is negative."""
     return _exponential(_float_operand("SeLU", input_x, "input_x"), 1.6732632423543772, 1.0507009873554805, 1.0)
 
 
@@ -189,7 +189,7 @@ def mish(x: Any) -> Tensor:
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Return the element, clipped between the bounds."""
+    """Return x clipped to the bounds."""
     low, high = number("HardTanh", "min_val", min_val), number("HardTanh", "max_val", max_val)
     if low > high:
         raise wrong("HardTanh", "min_val", f"at most max_val, {high}", low)
@@ -197,7 +197,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
 
 
 def hardsigmoid(input: Any) -> Tensor:
-    """x / 6 + 1/2, clipped between 0 and 1; the gradient at -3 and 3 is 0."""
+    """Return x / 6 + 1/2 clipped to 0 and 1; the gradient at -3 and 3 is 0."""
     x = _float_operand("HSigmoid", input)
     zero, one, bound = (constant(v, x.dtype) for v in (0.0, 1.0, 3.0))
     return where(less_equal(x, -bound), zero, where(less_equal(bound, x), one, x / 6.0 + 0.5))
@@ -207,19 +207,19 @@ def hardswish(input: Any) -> Tensor:
     """x times `hardsigmoid` of it; the gradient at -3 is -1/2, at 3 it is 3/2."""
     x = _float_operand("HSwish", input)
     zero, bound = constant(0.0, x.dtype), constant(3.0, x.dtype)
-    # The product is taken where it is used, so that an infinity makes no NaN.
+    # Multiply only where the product is used, so that an infinity gives no NaN.
     inner = where(greater(abs(x), bound), zero, x)
     return where(less(x, -bound), zero, where(greater(x, bound), x, inner * (inner / 6.0 + 0.5)))
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    """Return the element, or 0 where its size is at most `lambd`."""
+    """Return x, or 0 where |x| <= `lambd`."""
     x = _float_operand("HShrink", input)
     return where(greater(abs(x), real("HShrink", "lambd", lambd)), x, constant(0.0, x.dtype))
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    """Return the element moved toward 0 by `lambd`, 0 where its size is less."""
+    """Return x moved toward 0 by `lambd`, or 0 where |x| is less."""
     x, width = _float_operand("SoftShrink", input), real("SoftShrink", "lambd", lambd)
     zero = constant(0.0, x.dtype)
     return where(greater(x, width), x - width, where(less(x, -width), x + width, zero))
@@ -232,7 +232,7 @@ def tanhshrink(input: Any) -> Tensor:
 
 
 def threshold(input: Any, thr: float, value: float) -> Tensor:
-    """Return the element, or `value` where it is at most `thr`."""
+    """Return x, or `value` where x <= `thr`."""
     x = operand("Threshold", input)
     return where(greater(x, number("Threshold", "thr", thr)), x, filler("Threshold", "value", value, x.dtype))
 
@@ -265,17 +265,17 @@ def _softmax(op: Any, name: str, x: Any, axis: Any, dtype: Any, argument: str) -
 
 
 def softmax(input: Any, axis: int = -1, *, dtype: DType | None = None) -> Tensor:
-    """Exponentials divided by their sum along an axis."""
+    """Return exponentials divided by their sum along an axis."""
     return _softmax(along.Softmax, "Softmax", input, axis, dtype, "input")
 
 
 def log_softmax(logits: Any, axis: int = -1) -> Tensor:
-    """Return the logarithm of `softmax`, without its rounding."""
+    """Return the logarithm of `softmax`, computed without rounding the softmax."""
     return _softmax(along.LogSoftmax, "LogSoftmax", logits, axis, None, "logits")
 
 
 def softmin(x: Any, axis: int = -1, *, dtype: DType | None = None) -> Tensor:
-    """Softmax of the negative."""
+    """Return softmax of the negative."""
     return softmax(-operand("Softmin", x, "x"), axis, dtype=dtype)
 
 
@@ -283,9 +283,9 @@ def softmin(x: Any, axis: int = -1, *, dtype: DType | None = None) -> Tensor:
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
-    """While training, each element replaced by 0 with probability `p`, or else divided by 1 - p; otherwise as it is.
+    """While training, replace each element by 0 with probability `p`, and divide the others by 1 - p; otherwise return the input unchanged.
 
-    seed  takes the place of the global seed for this draw
+    seed  replaces the global seed for this draw
     """
     x = _float_operand("Dropout", input)
     share = number("Dropout", "p", p)
@@ -300,22 +300,22 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None 
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """While training, each channel of [n, c, l] or [c, l] replaced by 0 with probability `p`, or else divided by 1 - p."""
+    """While training, replace each channel of [n, c, l] or [c, l] by 0 with probability `p`, and divide the others by 1 - p."""
     return _dropped_channels("Dropout1D", input, p, training, (2, 3), 1)
 
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """While training, each channel of [n, c, h, w] replaced by 0 with probability `p`, or else divided by 1 - p."""
+    """While training, replace each channel of [n, c, h, w] by 0 with probability `p`, and divide the others by 1 - p."""
     return _dropped_channels("Dropout2D", input, p, training, (4,), 2)
 
 
 def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """While training, each channel of [n, c, d, h, w] replaced by 0 with probability `p`, or else divided by 1 - p."""
+    """While training, replace each channel of [n, c, d, h, w] by 0 with probability `p`, and divide the others by 1 - p."""
     return _dropped_channels("Dropout3D", input, p, training, (5,), 3)
 
 
 def _dropped_channels(op: str, input: Any, p: Any, training: Any, ranks: tuple[int, ...], within: int) -> Tensor:
-    """Dropout of channels, which have `within` axes."""
+    """Apply dropout to channels, which have `within` axes."""
     x, share = _float_operand(op, input), number(op, "p", p)
     if not 0.0 <= share <= 1.0:
         raise wrong(op, "p", "in [0, 1]", share)
@@ -327,7 +327,8 @@ def _dropped_channels(op: str, input: Any, p: Any, training: Any, ranks: tuple[i
 
 
 def channels_dropped(x: Tensor, keep: float, within: int) -> tuple[Tensor, Tensor]:
-    """Each channel kept with probability `keep` and divided by it, or else 0; and which were kept, as a bool for each channel."""
+    """Keep each channel with probability `keep` and divide it by that, or else set it to 0; also return a bool for each channel: whether it
+    is kept."""
     channels = tensor(x.dtype, (*x.shape[: x.ndim - within], *(1,) * within))
     if not keep:
         kept = apply(made(Broadcast, channels.with_dtype(BOOL)), constant(False, BOOL))

@@ -1,7 +1,7 @@
-"""Checks of what operators are given, with messages that name operator, argument, what was expected and what was got.
+"""Checks of operator arguments, with messages that name operator, argument, what was expected and what was got.
 
-MindSpore raises RuntimeError for some mistakes that Python has a better name for.  Where it does, the exceptions here are
-of both kinds, so that `except` finds them by either name; they are printed by Python's.
+MindSpore raises RuntimeError for some mistakes that Python has a better exception for.  There, the exceptions here derive
+from both types, so that `except` catches them by either; they are printed under Python's name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 @printed_as(IndexError)
 class IndexMistake(IndexError, RuntimeError):
-    """An index names no element."""
+    """An index is out of range."""
 
 
 @printed_as(ValueError)
@@ -45,20 +45,20 @@ def wrong(op: Op | str, argument: str, expected: str, got: object, kind: Callabl
 
 
 def operand(op: Op | str, x: Any, argument: str = "input") -> Tensor:
-    """`x` if it is a Tensor, else a TypeError."""
+    """Return `x` if it is a Tensor; else raise TypeError."""
     if isinstance(x, Tensor):
         return x
     raise wrong(op, argument, "a Tensor", x if not isinstance(x, str) else repr(x), TypeError)
 
 
 def check_memory(op: str, what: str, nbytes: float) -> None:
-    """Raise MemoryError where so many bytes are more than this machine has."""
+    """Raise MemoryError for more bytes than this machine has."""
     if nbytes > physical_memory():
         raise MemoryError(f"For '{op}', {what} would take {nbytes} bytes, but this machine has {physical_memory()}.")
 
 
 def tensors_argument(op: Op | str, argument: str, tensors: Any) -> tuple[Tensor, ...]:
-    """Return a non-empty tuple or list of Tensors, as a tuple."""
+    """Return a non-empty tuple or list of Tensors as a tuple."""
     if not isinstance(tensors, (tuple, list)) or not all(isinstance(x, Tensor) for x in tensors):
         got = f"a {type(tensors).__name__} of {[type(x).__name__ for x in tensors]}" if isinstance(tensors, (tuple, list)) else tensors
         raise wrong(op, argument, "a tuple or list of Tensors", got, TypeError)
@@ -68,23 +68,23 @@ def tensors_argument(op: Op | str, argument: str, tensors: Any) -> tuple[Tensor,
 
 
 def floating(x: Tensor) -> Tensor:
-    """`x` in floating point: integers and bools become Float32."""
+    """Return `x` in floating point: integers and bools become Float32."""
     return x if x.dtype.is_float else apply(made(Cast, F32), x)
 
 
 def single(x: Tensor) -> Tensor:
-    """`x`, two-byte floats in Float32."""
+    """Return `x`, two-byte floats in Float32."""
     return apply(made(Cast, F32), x) if x.dtype in (F16, BF16) else x
 
 
 def roomy(x: Tensor) -> Tensor:
-    """`x` in a dtype that has room for the squares of its numbers: Float16 in Float32, BFloat16 and Float32 in Float64."""
+    """Return `x` in a dtype in which squares do not overflow: Float16 in Float32, BFloat16 and Float32 in Float64."""
     to = {F16: F32, BF16: F64, F32: F64}.get(x.dtype, x.dtype)
     return x if x.dtype is to else apply(made(Cast, to), x)
 
 
 def integer(op: Op | str, argument: str, value: Any) -> int:
-    """Return a Python int; integers of NumPy and integer Tensors of one element count as such, bools do not."""
+    """Return a Python int; NumPy integers and integer Tensors of one element are accepted, bools are not."""
     if isinstance(value, (bool, np.bool_)):
         raise wrong(op, argument, "an int", f"{value} of type bool", TypeError)
     try:
@@ -94,7 +94,7 @@ def integer(op: Op | str, argument: str, value: Any) -> int:
 
 
 def whole(op: Op | str, argument: str, value: Any) -> int:
-    """Return a Python int that a kernel can take: one of 64 bits."""
+    """Return a Python int that fits in 64 bits, as kernels take."""
     found = integer(op, argument, value)
     if not -(2**63) <= found < 2**63:
         raise wrong(op, argument, "an int of 64 bits", found)
@@ -111,19 +111,19 @@ def seed_argument(op: Op | str, seed: Any) -> int | None:
 
 
 def real(op: Op | str, argument: str, value: Any) -> float:
-    """Return a number known now, as a float; raise ValueError for an int beyond those."""
+    """Return a number known at trace time as a float; raise ValueError for an int that does not fit."""
     return float_of(op if isinstance(op, str) else type(op).__name__, argument, number(op, argument, value))
 
 
 def float_only(op: Op | str, argument: str, value: Any) -> float:
-    """Return a Python float; an int is a TypeError, as it is in MindSpore."""
+    """Return a Python float; raise TypeError for an int, as MindSpore does."""
     if isinstance(value, float):
         return value
     raise wrong(op, argument, "a float", value if not isinstance(value, str) else repr(value), TypeError)
 
 
 def number(op: Op | str, argument: str, value: Any) -> Any:
-    """Return a Python number; in a graph it may be one that is known when the graph runs."""
+    """Return a Python number; in a graph it may be one that is known only at run time."""
     if isinstance(value, (bool, int, float)) or is_run_time_number(value):
         return value
     if isinstance(value, (np.bool_, np.integer, np.floating)) or (isinstance(value, Tensor) and value.size == 1):
@@ -132,7 +132,7 @@ def number(op: Op | str, argument: str, value: Any) -> Any:
 
 
 def filler(op: Op | str, argument: str, value: Any, dtype: DType) -> Tensor:
-    """Return a number as a tensor of a dtype, TypeError when that cannot hold it."""
+    """Return a number as a tensor of a dtype; raise TypeError when that cannot hold it."""
     found = number(op, argument, value)
     if getattr(found, "python_type", type(found)) is float and not dtype.is_float:
         raise wrong(op, argument, f"an int, which a tensor of {dtype} can hold", found, TypeError)
@@ -149,7 +149,7 @@ def flag(op: Op | str, argument: str, value: Any) -> bool:
 
 
 def choice(op: Op | str, argument: str, value: Any, allowed: Sequence[str]) -> str:
-    """One of a few words; upper and lower case count as one."""
+    """Return one of a few words; case does not matter."""
     if not isinstance(value, str):
         raise wrong(op, argument, f"one of {list(allowed)}", value, TypeError)
     if value.lower() not in allowed:
@@ -158,7 +158,7 @@ def choice(op: Op | str, argument: str, value: Any, allowed: Sequence[str]) -> s
 
 
 def channels_first(op: Op | str, data_format: Any) -> str:
-    """Return the argument 'data_format' of what takes images [n, c, h, w] alone: "NCHW", written large or small."""
+    """Check the argument 'data_format' of an operator that takes images [n, c, h, w] only: "NCHW", in any case."""
     if isinstance(data_format, str) and data_format.upper() == "NHWC":
         raise wrong(op, "data_format", "'NCHW'", "'NHWC': bring the channels to axis 1 before, with `ops.transpose(x, (0, 3, 1, 2))`, "
                     "and back behind, with `ops.transpose(y, (0, 2, 3, 1))`")
@@ -175,7 +175,7 @@ def axis_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") ->
 
 
 def only(op: Op | str, argument: str, value: Any, *, least: int = 0) -> int:
-    """One size: an int, or a tuple or list of one."""
+    """Return one size, given as an int, or a tuple or list of one."""
     sizes = sizes_argument(op, argument, value, least=least)
     if len(sizes) != 1:
         raise wrong(op, argument, "one int", value)
@@ -190,7 +190,7 @@ def dimension(op: Op | str, axis: Any, x: Tensor, argument: str = "axis", tensor
 
 
 def axes_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") -> tuple[int, ...]:
-    """Axes in order: None and () mean all of them."""
+    """Return axes in order: None and () mean all of them."""
     if axis is None:
         return tuple(range(rank))
     if isinstance(axis, Tensor):
@@ -207,7 +207,7 @@ def axes_argument(op: Op | str, axis: Any, rank: int, argument: str = "axis") ->
 
 
 def sizes_argument(op: Op | str, argument: str, value: Any, *, least: int | None = 0) -> tuple[int, ...]:
-    """Return a shape: a tuple or list of ints, one int, or an integer Tensor.  Sizes are at least `least`, if that is given."""
+    """Return a shape, given as a tuple or list of ints, one int, or an integer Tensor.  Sizes are at least `least`, if that is given."""
     if isinstance(value, Tensor):
         if value.dtype.is_float or value.ndim > 1:
             raise wrong(op, argument, "a tuple of ints", value, TypeError)
@@ -224,7 +224,7 @@ def sizes_argument(op: Op | str, argument: str, value: Any, *, least: int | None
 
 
 def pair(op: Op | str, argument: str, value: Any, *, least: int = 1) -> tuple[int, int]:
-    """Two ints for height and width: one for both, a pair, or MindSpore's four with those of batch and channels before."""
+    """Return two ints for height and width, given as one for both, a pair, or MindSpore's four with those of batch and channels first."""
     if isinstance(value, (tuple, list)):
         if len(value) == 4:
             value = value[2:]
@@ -239,7 +239,7 @@ def pair(op: Op | str, argument: str, value: Any, *, least: int = 1) -> tuple[in
 
 
 def dtype_or(op: Op | str, dtype: Any, default: DType) -> DType:
-    """Return a DType argument, or the default where it is None."""
+    """Return a DType argument, or the default for None."""
     if dtype is None:
         return default
     try:

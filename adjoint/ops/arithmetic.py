@@ -62,7 +62,7 @@ def sub(input: Any, other: Any) -> Tensor:
 def subtract(input: Any, other: Any, *, alpha: int | float = 1) -> Tensor:
     """input - alpha * other."""
     factor = number("Subtract", "alpha", alpha)
-    # A factor of 1 leaves the dtype as it is, also where others do not: then a graph must know it.
+    # A factor of 1 leaves the dtype unchanged where others do not: so a graph must know it.
     multiplies = is_run_time_number(factor) and isinstance(other, Tensor) and scalar_dtype(other.dtype, factor.python_type()) is other.dtype
     return binary(_SUB, input, binary(_MUL, other, factor) if multiplies or factor != 1 else other)
 
@@ -75,8 +75,8 @@ def mul(input: Any, other: Any) -> Tensor:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other; integers divide as Float32.
 
-    rounding_mode  None, "floor" for whole numbers not above the quotient, "trunc" for the next ones toward zero; with these a tensor
-                   without dimensions beside one that has some counts as a number: of the same kind, it takes the other's dtype
+    rounding_mode  None; "floor" rounds the quotient down, "trunc" toward zero; with these a 0-d tensor next to one with dimensions
+                   counts as a number: of the same kind, it takes the other's dtype
     """
     if rounding_mode is None:
         return divided(input, other)
@@ -91,7 +91,7 @@ def _cut_quotient(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _as_number(x: Any, beside: Any) -> Any:
-    """Return a tensor without dimensions beside one that has some, in the other's dtype if that holds such numbers."""
+    """Return a 0-d tensor next to one with dimensions in the other's dtype, if that holds such numbers."""
     if not (isinstance(x, Tensor) and isinstance(beside, Tensor) and x.ndim == 0 and beside.ndim) or x.dtype is beside.dtype:
         return x
     kept = beside.dtype.is_float or (x.dtype.is_integer and beside.dtype.is_integer) or x.dtype is BOOL
@@ -104,45 +104,45 @@ def true_divide(dividend: Any, divisor: Any) -> Tensor:
 
 
 def floor_div(x: Any, y: Any) -> Tensor:
-    """Return the largest whole number not above x / y."""
+    """Return x / y rounded down."""
     return binary(_FLOOR_DIV, x, y)
 
 
 def floor_divide(input: Any, other: Any) -> Tensor:
-    """Return the largest whole number not above input / other."""
+    """Return input / other rounded down."""
     return binary(_FLOOR_DIV, input, other)
 
 
 def mod(x: Any, y: Any) -> Tensor:
-    """x - y * floor(x / y): what is left has the sign of y."""
+    """Return x - y * floor(x / y), the remainder with the sign of y."""
     return binary(_MOD, x, y)
 
 
 def floor_mod(x: Any, y: Any) -> Tensor:
-    """x - y * floor(x / y): what is left has the sign of y."""
+    """Return x - y * floor(x / y), the remainder with the sign of y."""
     return binary(_MOD, x, y)
 
 
 def remainder(input: Any, other: Any) -> Tensor:
-    """input - other * floor(input / other): what is left has the sign of other."""
+    """Return input - other * floor(input / other), the remainder with the sign of other."""
     return binary(_MOD, input, other)
 
 
 def fmod(input: Any, other: Any) -> Tensor:
-    """What is left of input after a whole number of times other, with the sign of input, exactly as C's fmod.
+    """Return the remainder of input / other with the sign of input, exactly as C's fmod.
 
-    An `other` without dimensions counts as a number where `input` has some: of the same kind, it takes the dtype of that.
+    A 0-d `other` counts as a number if `input` has dimensions: of the same kind, it takes the dtype of `input`.
     """
     return binary(_FMOD, input, _as_number(other, input))
 
 
 def truncated_mod(x: Any, y: Any) -> Tensor:
-    """What is left of x after a whole number of times y, with the sign of x, exactly as C's fmod."""
+    """Return the remainder of x / y with the sign of x, exactly as C's fmod."""
     return binary(_FMOD, x, y)
 
 
 def pow(input: Any, exponent: Any) -> Tensor:
-    """input to the power of exponent."""
+    """Return input to the power of exponent."""
     return binary(_POW, input, exponent)
 
 
@@ -175,7 +175,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
 
 
 def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2; among integers a number is an integer, cut."""
+    """Return input + value * tensor1 * tensor2; among integers, a number is truncated to an integer."""
     product = operand("Addcmul", tensor1, "tensor1") * operand("Addcmul", tensor2, "tensor2")
     if product.dtype.is_integer:
         value = int(value) if isinstance(value, float) else value.converted("int") if is_run_time_number(value) else value
@@ -188,7 +188,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
 
 
 def addn(x: Any) -> Tensor:
-    """Return the sum of a list of tensors of one shape and dtype, added from the left."""
+    """Return the sum of a list of tensors of one shape and dtype, added from left to right."""
     if isinstance(x, Tensor):
         return x
     if not isinstance(x, (tuple, list)) or not x:
@@ -247,12 +247,12 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
 
 
 def _measured(x: Tensor) -> Tensor:
-    """Floats as they are, integers as Float64."""
+    """Return floats unchanged, integers as Float64."""
     return x if x.dtype.is_float else cast(x, F64)
 
 
 def _distance(x: Tensor, y: Tensor) -> Tensor:
-    """How far two numbers are apart; of integers in Float64, which their difference need not fit in their own dtype for."""
+    """Return the distance of two numbers; of integers in Float64, since their own dtype may not hold it."""
     if x.dtype.is_float:
         return abs(x - y)
     if x.dtype is not U64:
@@ -290,22 +290,22 @@ def logical_not(input: Any) -> Tensor:
 
 
 def bitwise_and(input: Any, other: Any) -> Tensor:
-    """Return the bits that both have, of integers or bools."""
+    """Return the bitwise and of integers or bools."""
     return operand("BitwiseAnd", input) & other
 
 
 def bitwise_or(input: Any, other: Any) -> Tensor:
-    """Return the bits that one has, of integers or bools."""
+    """Return the bitwise or of integers or bools."""
     return operand("BitwiseOr", input) | other
 
 
 def bitwise_xor(input: Any, other: Any) -> Tensor:
-    """Return the bits that exactly one has, of integers or bools."""
+    """Return the bitwise exclusive or of integers or bools."""
     return operand("BitwiseXor", input) ^ other
 
 
 def invert(x: Any) -> Tensor:
-    """Return the other bits, of integers or bools."""
+    """Return the bitwise complement of integers or bools."""
     given = operand("Invert", x, "x")
     return apply(ew.LogicalNot() if given.dtype is BOOL else ew.BitwiseNot(), given)
 
@@ -319,13 +319,13 @@ def neg(input: Any) -> Tensor:
 
 
 def abs(input: Any) -> Tensor:
-    """Return the size without the sign."""
+    """Return the absolute value."""
     x = operand(_ABS, input)
     return apply(_IDENTITY if x.dtype is BOOL else _ABS, x)
 
 
 def sign(input: Any) -> Tensor:
-    """-1, 0 or 1."""
+    """Return the sign: -1, 0 or 1."""
     return apply(_SIGN, operand(_SIGN, input))
 
 
@@ -350,17 +350,17 @@ def reciprocal(input: Any) -> Tensor:
 
 
 def floor(input: Any) -> Tensor:
-    """Return the largest whole number not above it."""
+    """Return the input rounded down."""
     return apply(_FLOOR, operand(_FLOOR, input))
 
 
 def ceil(input: Any) -> Tensor:
-    """Return the smallest whole number not below it."""
+    """Return the input rounded up."""
     return apply(_CEIL, operand(_CEIL, input))
 
 
 def round(input: Any, *, decimals: int = 0) -> Tensor:
-    """Return the nearest number of so many decimals, the even one of two."""
+    """Return the input rounded to the given number of decimals, halves to even."""
     x = operand(_ROUND, input)
     places = integer(_ROUND, "decimals", decimals)
     if not -300 <= places <= 300:
@@ -371,7 +371,7 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
 
 
 def trunc(input: Any) -> Tensor:
-    """Return the next whole number toward zero."""
+    """Return the input rounded toward zero."""
     x = operand("Trunc", input)
     if not x.dtype.is_float:
         return apply(_IDENTITY, x)
@@ -487,7 +487,7 @@ def isfinite(input: Any) -> Tensor:
 
 
 def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """NaN and the infinities replaced: by 0 and the largest numbers of the dtype, if not told."""
+    """Replace NaN and the infinities: by default with 0 and the largest numbers of the dtype."""
     x = operand("NanToNum", input)
     if not x.dtype.is_float:
         return apply(_IDENTITY, x)
@@ -500,19 +500,19 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
 
 
 def identity(x: Any) -> Any:
-    """x itself, a Tensor, or a tuple or list of them; gradients flow through."""
+    """Return x itself, a Tensor, or a tuple or list of them; gradients flow through."""
     if isinstance(x, (tuple, list)):
         return like(x, [identity(item) for item in x])
     return apply(_IDENTITY, operand(_IDENTITY, x, "x"))
 
 
 def depend(value: Any, expr: Any) -> Any:
-    """Return the value; `expr`, an argument, has been computed before.  Effects run in the order in which they are written anyway."""
+    """Return the value; `expr`, an argument, has been computed before.  Effects always run in program order."""
     return value
 
 
 def stop_gradient(value: Any) -> Any:
-    """Return the value, through which no gradient flows; tensors inside tuples and lists likewise, anything else as it is."""
+    """Return the value without a gradient, also for tensors inside tuples and lists; anything else unchanged."""
     if isinstance(value, Tensor):
         stopped = apply(_STOP, value)
         stopped._takes_gradient = False  # a hook on it would never run: registering one is an error
@@ -540,7 +540,7 @@ def type_as(input: Any, other: Any) -> Tensor:
 
 
 def select(condition: Any, input: Any, other: Any) -> Tensor:
-    """`input` where the condition is true, elsewhere `other`; the shapes broadcast.
+    """Return `input` where the condition is true, elsewhere `other`; the shapes broadcast.
 
     condition      Tensor of bools
     input, other   Tensors or numbers, at least one of them a Tensor or both numbers of one kind
@@ -554,12 +554,12 @@ def select(condition: Any, input: Any, other: Any) -> Tensor:
 
 
 def where(condition: Any, input: Any, other: Any) -> Tensor:
-    """`input` where the condition is true, elsewhere `other`; the shapes broadcast."""
+    """Return `input` where the condition is true, elsewhere `other`; the shapes broadcast."""
     return select(condition, input, other)
 
 
 def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
-    """`value` where the mask is true, elsewhere the elements of `input_x`."""
+    """Return `value` where the mask is true, elsewhere the elements of `input_x`."""
     x = operand("MaskedFill", input_x, "input_x")
     if operand("MaskedFill", mask, "mask").dtype is not BOOL:
         raise wrong("MaskedFill", "mask", "a Tensor of Bool", mask, TypeError)
@@ -570,7 +570,7 @@ def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
 
 
 def _bound(name: str, x: Tensor, bound: Any) -> Any:
-    """A bound as a Tensor or number; an int that the dtype of `x` lacks is the nearest one that it has."""
+    """Return a bound as a Tensor or number; an int that the dtype of `x` cannot hold is clipped to its range."""
     if bound is None or isinstance(bound, Tensor):
         return bound
     found = number("Clamp", name, bound)
@@ -579,7 +579,7 @@ def _bound(name: str, x: Tensor, bound: Any) -> Any:
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
-    """Each element, `min` where it is below and `max` where it is above; `max` where `min` is above `max`.
+    """Return each element, or `min` where it is below and `max` where it is above; `max` if `min` is above `max`.
 
     The gradient is that of the input from `min` to `max`, both included, and of the bound outside.  Bounds are numbers or
     Tensors; raise ValueError when both are None.
@@ -603,7 +603,7 @@ def clip(input: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
-    """Each element clipped between the bounds, in its own dtype; where it is equal to one, half the gradient is that bound's.
+    """Clip each element to the bounds, in its own dtype; where it is equal to a bound, half the gradient is that bound's.
 
     ValueError when both bounds are None.
     """

@@ -21,11 +21,11 @@ _SELECT = ew.Select()
 
 
 def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:
-    """How much each of m true boxes [m, 4] and each of n anchors [n, 4] overlap, [m, n].
+    """Return the overlap of each of m true boxes [m, 4] with each of n anchors [n, 4], [m, n].
 
-    Both corners count as pixels of a box, which so is x1 - x0 + 1 wide.  No gradient flows, as in MindSpore.
+    Both corners count as pixels of a box, so that it is x1 - x0 + 1 wide.  No gradient flows, as in MindSpore.
 
-    mode  "iou": the area of what both have, divided by that of what either has; "iof": divided by that of the true box
+    mode  "iou": intersection divided by union; "iof": intersection divided by the true box
     """
     op = "IOU"
     anchors, truths = operand(op, anchor_boxes, "anchor_boxes"), operand(op, gt_boxes, "gt_boxes")
@@ -42,13 +42,13 @@ def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:
 
 
 def check_mode(mode: Any) -> None:
-    """Raise KeyError for what is no mode of `iou`."""
+    """Raise KeyError for a mode that `iou` does not have."""
     if not isinstance(mode, str) or mode not in ("iou", "iof"):
         raise wrong("IOU", "mode", "'iou' or 'iof'", repr(mode), KeyError)
 
 
 def _areas(rows: Tensor, columns: Tensor, margin: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the areas of what boxes [m, 4] and [n, 4] have in common, [m, n], and their own, [m, 1] and [n]."""
+    """Return the areas of the intersections of boxes [m, 4] and [n, 4], [m, n], and their own areas, [m, 1] and [n]."""
     first = [narrow(rows, 1, i, 1) for i in range(4)]
     second = [reshape(narrow(columns, 1, i, 1), (-1,)) for i in range(4)]
     sides = [maximum(minimum(first[i + 2], second[i + 2]) - maximum(first[i], second[i]) + margin, 0.0) for i in (0, 1)]
@@ -57,7 +57,8 @@ def _areas(rows: Tensor, columns: Tensor, margin: float) -> tuple[Tensor, Tensor
 
 
 def largest_of_overlapping(boxes: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
-    """Boxes with a score behind, [n, 5], by falling score; and which of them are kept: those that overlap none kept before too much."""
+    """Return boxes followed by their scores, [n, 5], by falling score; and which are kept: those that do not overlap a kept one too much.
+    """
     scores = reshape(narrow(boxes, 1, 4, 1), (-1,))
     ordered = gathered("NMSWithMask", boxes, sort(scores, 0, True)[1], 0)
     both, own, others = _areas(ordered, ordered, 0.0)

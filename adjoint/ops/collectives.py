@@ -1,4 +1,4 @@
-"""Collectives: operators of all processes of a group, each of which calls them with tensors of its own.
+"""Collectives: operators that all processes of a group call together, each with tensors of its own.
 
 Reductions add in the order of the ranks: the same number of processes gives the same bits, run after run.  Gradients are those of the sum
 over the processes of what each differentiates.  A process that is alone is a group of one.
@@ -96,7 +96,7 @@ class Reduce(Primitive):
 
 
 class AllGather(Primitive):
-    """The tensors of all processes of a group one behind the other along the first axis; they have one shape and dtype.
+    """Concatenate the tensors of all processes of a group along the first axis; they have one shape and dtype.
 
     Gradient: this process's part of the sum of the processes' gradients.
     """
@@ -114,8 +114,8 @@ class ReduceScatter(Primitive):
 
     op, group  as for `AllReduce`
 
-    ValueError when the first dimension is no multiple of the number of processes.  Gradient, of a sum and an average: the processes'
-    gradients one behind the other.
+    Raise ValueError when the first dimension is not a multiple of the number of processes.  Gradient, of a sum and an average: the
+    processes' gradients, concatenated.
     """
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = WORLD):
@@ -148,7 +148,7 @@ class Broadcast(Primitive):
 
 
 class AlltoAll(Primitive):
-    """Cut a tensor in parts, send part i to process i of a group, and join those that come, in the order of the processes.
+    """Cut a tensor into parts, send part i to process i of a group, and concatenate the received ones, in the order of the processes.
 
     split_count  the number of parts: that of the processes
     split_dim    the axis along which it is cut
@@ -178,7 +178,7 @@ class AlltoAll(Primitive):
 
 
 class Barrier(Primitive):
-    """Returns when all processes of a group have called it."""
+    """Return when all processes of a group have called it."""
 
     def __init__(self, group: str = WORLD):
         super().__init__(group=_text("Barrier", "group", group))

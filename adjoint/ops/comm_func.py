@@ -16,7 +16,7 @@ _REDUCTIONS = ("sum", "prod", "min", "max")
 
 
 class CommHandle:
-    """What stands for a collective that runs meanwhile: it is done already."""
+    """A handle for an asynchronous collective: here it is always done."""
 
     def wait(self) -> None:
         """Return at once."""
@@ -45,7 +45,7 @@ def all_reduce(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool 
 
 
 def all_gather_into_tensor(tensor: Any, group: str = WORLD, async_op: bool = False) -> tuple[Tensor, CommHandle | None]:
-    """Return the tensors of all processes one behind the other, as `ops.AllGather`, and a handle, None without `async_op`."""
+    """Concatenate the tensors of all processes, as `ops.AllGather`; return a handle too, None without `async_op`."""
     made = collectives.AllGather(group)(operand("all_gather_into_tensor", tensor, "tensor"))
     return _with_handle("all_gather_into_tensor", made, async_op)
 
@@ -70,5 +70,5 @@ def broadcast(tensor: Any, src: int = 0, group: str = WORLD) -> Tensor:
 
 
 def barrier(group: str = WORLD) -> None:
-    """Return when all processes of the group have come here."""
+    """Return when all processes of the group have called it."""
     collectives.Barrier(group)()

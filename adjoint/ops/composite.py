@@ -1,4 +1,4 @@
-"""What is built from other operators: gradients, functions mapped over tuples, gradients cut to a length."""
+"""Operators built from others: gradients, functions mapped over tuples, gradient clipping."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _spelled(kind: Any) -> str:
 
 
 class HyperMap:
-    """Calls a function on the items of tuples and lists, side by side, however deep they are nested; returns tuples.
+    """Maps a function over the items of tuples and lists in parallel, at any depth; returns tuples.
 
     ops      the function; None: it is the first argument of the call
     reverse  begin with the last items
@@ -104,13 +104,13 @@ class HyperMap:
 
 
 class Map(HyperMap):
-    """Calls a function on the items of tuples and lists, side by side."""
+    """Maps a function over the items of tuples and lists in parallel."""
 
     deep = False
 
 
 def partial(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """Return the function with its first arguments given, and some by their names."""
+    """Return the function with its first arguments, and some keyword arguments, bound."""
     if not callable(func):
         raise wrong("Partial", "func", "a function", func, TypeError)
     return functools.partial(func, *args, **kwargs)
@@ -135,7 +135,7 @@ def add_flags(fn: Any = None, **flags: Any) -> Any:
 
 
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
-    """Tensors scaled so that their common length is at most `max_norm`; `norm_type` 2 only."""
+    """Scale tensors so that their common length is at most `max_norm`; `norm_type` 2 only."""
     if number("clip_by_norm", "norm_type", norm_type) != 2.0:
         raise wrong("clip_by_norm", "norm_type", "2.0", norm_type)
     items = (x,) if isinstance(x, Tensor) else tensors_argument("clip_by_norm", "x", x)
@@ -154,7 +154,7 @@ def _check_finite(length: Tensor) -> None:
 
 
 def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> Any:
-    """Tensors in a tuple or list scaled by clip_norm / max(clip_norm, their common length)."""
+    """Scale tensors in a tuple or list by clip_norm / max(clip_norm, their common length)."""
     if use_norm is not None:
         raise wrong("clip_by_global_norm", "use_norm", "None", use_norm)
     tensors_argument("clip_by_global_norm", "x", x)
@@ -169,5 +169,5 @@ def _length(items: Sequence[Tensor]) -> Tensor:
     total = sum(square(single(items[0])))
     for item in items[1:]:
         total = total + sum(square(single(item)))
-    # The root is not taken of 0, where it has no gradient.
+    # The square root of 0 has no gradient, so it is not taken.
     return where(total == 0, total, sqrt(where(total == 0, constant(1.0, total.dtype), total)))

@@ -25,7 +25,7 @@ Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
-    """Padding before and after that gives ceil(size / stride) windows; the odd one goes after."""
+    """Return the padding before and after that gives ceil(size / stride) windows; an odd one goes after."""
     total = max(0, (-(-size // stride) - 1) * stride + dilation * (kernel - 1) + 1 - size)
     return total // 2, total - total // 2
 
@@ -101,7 +101,7 @@ def transposed(
 def transposed_axis(
     op: str, x: Tensor, axis: int, kernel: int, stride: int, padding: tuple[int, int] | str, dilation: int, longer: int
 ) -> tuple[int, tuple[int, int], int]:
-    """For an axis of the places of `x`: the size of the result, what is cut off of it, and how many zeros come behind."""
+    """Return for one axis of `x`: the size of the result, how much is cut off, and how many zeros are appended."""
     places, reach = x.shape[2 + axis], dilation * (kernel - 1) + 1
     if padding == "same":
         size, side = places * stride, same_padding(places * stride, kernel, stride, dilation)

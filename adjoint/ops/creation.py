@@ -1,7 +1,7 @@
-"""New tensors: filled, counted, drawn up from patterns.
+"""New tensors: filled with a number, ranges, patterns.
 
-A shape is an int, or a tuple or list of ints, or an integer Tensor.  Raise TypeError and ValueError for what is none.  A tensor
-that the machine has no memory for is a MemoryError that says how much was asked for.
+A shape is an int, or a tuple or list of ints, or an integer Tensor.  Raise TypeError and ValueError for anything else.  A tensor
+that does not fit in memory raises a MemoryError with the requested size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def filled(op: str, sizes: tuple[int, ...], value: Any, dtype: DType) -> Tensor:
-    """One number everywhere."""
+    """Return a tensor filled with one number."""
     if len(sizes) > 8:
         raise wrong(op, "size", "at most 8 dimensions", sizes)
     if isinstance(value, Tensor):
@@ -39,17 +39,17 @@ def filled(op: str, sizes: tuple[int, ...], value: Any, dtype: DType) -> Tensor:
 
 
 def zeros(size: Any, dtype: DType | None = None) -> Tensor:
-    """Zeros; Float32 by default."""
+    """Return zeros; Float32 by default."""
     return filled("Zeros", sizes_argument("Zeros", "size", size), 0, dtype_or("Zeros", dtype, F32))
 
 
 def ones(shape: Any, dtype: DType | None = None) -> Tensor:
-    """Ones; Float32 by default."""
+    """Return ones; Float32 by default."""
     return filled("Ones", sizes_argument("Ones", "shape", shape), 1, dtype_or("Ones", dtype, F32))
 
 
 def full(size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
-    """One number everywhere; its dtype, if not told, is the number's: Bool, Int64 or Float32."""
+    """Return a tensor filled with one number; by default its dtype follows the number: Bool, Int64 or Float32."""
     value = _filling("Full", fill_value)
     if is_run_time_number(fill_value):
         found = {"bool": BOOL, "int": I64}.get(fill_value.category, F32)
@@ -64,7 +64,7 @@ def _filling(op: str, value: Any) -> Any:
 
 
 def fill(type: DType | None, shape: Any, value: Any) -> Tensor:
-    """One number everywhere, in the dtype `type`."""
+    """Return a tensor filled with one number, in the dtype `type`."""
     return full(shape, value, dtype=type)
 
 
@@ -81,7 +81,7 @@ def ones_like(input: Any, *, dtype: DType | None = None) -> Tensor:
 
 
 def full_like(input: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
-    """One number everywhere, in the shape and dtype of a tensor."""
+    """Return a tensor filled with one number, in the shape and dtype of a tensor."""
     x = operand("FullLike", input)
     return filled("FullLike", x.shape, _filling("FullLike", fill_value), dtype_or("FullLike", dtype, x.dtype))
 
@@ -93,7 +93,7 @@ def _bound(op: str, argument: str, value: Any) -> bool | int | float:
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | None = None) -> Tensor:
-    """Numbers from `start` up to and without `end`, `step` apart; Int64, or Float32 if one of them is a float."""
+    """Return the numbers from `start` to `end`, exclusive, `step` apart; Int64, or Float32 if one of them is a float."""
     first, last, apart = (_bound("Arange", name, v) for name, v in (("start", start), ("end", 0 if end is None else end), ("step", step)))
     if end is None:
         first, last = 0, first
@@ -111,7 +111,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | Non
 
 
 def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
-    """Numbers from `start` up to and without `end`, `step` apart; raise ValueError when there are more than `maxlen`."""
+    """Return the numbers from `start` to `end`, exclusive, `step` apart; raise ValueError when there are more than `maxlen`."""
     found = arange(start, end, step, dtype=start.dtype if isinstance(start, Tensor) else None)
     if found.size > integer("Range", "maxlen", maxlen):
         raise wrong("Range", "maxlen", f"at least the {found.size} elements", maxlen)
@@ -119,7 +119,7 @@ def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
 
 
 def linspace(start: Any, end: Any, steps: Any) -> Tensor:
-    """`steps` numbers from `start` to `end`, both included; Float32, or the dtype of a floating Tensor given."""
+    """Return `steps` numbers from `start` to `end`, inclusive; Float32, or the dtype of a floating Tensor given."""
     count = integer("LinSpace", "steps", steps)
     if count < 1:
         raise wrong("LinSpace", "steps", "at least 1", count)
@@ -140,13 +140,13 @@ def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
 
 
 def scalar_to_tensor(input_x: Any, dtype: DType = F32) -> Tensor:
-    """Return a number as a tensor without dimensions."""
+    """Return a number as a 0-d tensor."""
     value = number("ScalarToTensor", "input_x", input_x)
     return filled("ScalarToTensor", (), value, dtype_or("ScalarToTensor", dtype, F32))
 
 
 def tuple_to_array(input_x: Any) -> Tensor:
-    """Numbers of one kind in a tuple as a tensor of one dimension: Int32 or Float32."""
+    """Return the numbers in a tuple, of one kind, as a tensor of one dimension: Int32 or Float32."""
     if not isinstance(input_x, tuple):
         raise wrong("TupleToArray", "input_x", "a tuple of numbers", repr(input_x), TypeError)
     values = [number("TupleToArray", "input_x", item) for item in input_x]

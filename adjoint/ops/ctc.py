@@ -34,8 +34,8 @@ def ctc_loss(
     """Return the negative logarithm of the probability that a sequence of classes is one of those which collapse to the targets.
 
     log_probs       [t, n, c], logarithms of probabilities
-    targets         [n, s], classes other than `blank`; behind a target's length anything
-    input_lengths   [n], how many steps of each sequence count
+    targets         [n, s], classes other than `blank`; entries after a target's length are ignored
+    input_lengths   [n], the number of steps of each sequence
     target_lengths  [n]
     reduction       "none": [n]; "sum"; "mean": the mean of the losses divided by their targets' lengths, at least 1
     zero_infinity   whether a target that does not fit into its sequence has loss 0, not infinity
@@ -96,7 +96,7 @@ def _alignments(
     merged  whether a label may last several steps; else each step gives another label or a blank
     """
     steps, n, _ = x.shape
-    # Blanks stand before, between and behind the labels: place 2 i + 1 has label i.
+    # Blanks come before, between and after the labels: position 2 i + 1 has label i.
     width = 2 * labels.shape[1] + 1
     inside = apply(made(Iota, tensor(I64, (1, labels.shape[1])), 1)) < expand_dims(held, 1)
     shown = where(inside, labels, void)
@@ -106,7 +106,7 @@ def _alignments(
     nothing = constant(-math.inf, x.dtype)
 
     def behind(row: Tensor, count: int) -> Tensor:
-        """What stands `count` places before each, and nothing before the first."""
+        """Shift right by `count` positions; the first ones are filled."""
         return framed(narrow(row, 1, 0, max(0, width - count)), ((0, 0), (min(count, width), 0)), -math.inf)
 
     number = apply(made(Iota, tensor(I64, (1, width)), 1))

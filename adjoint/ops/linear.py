@@ -1,4 +1,4 @@
-"""Products of matrices, and layers that are products.
+"""Matrix products, and layers made of them.
 
 Raise TypeError for what is not a Tensor, ArgumentMistake (a ValueError and a RuntimeError) for shapes that do not fit.
 """
@@ -53,7 +53,7 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
     if inner_a != inner_b:
         raise wrong(op, "other", f"matrices of {inner_a} rows, since the first operand is {a.type}", b, ArgumentMistake)
     if a.ndim > 2 and b.ndim == 2 and not ta:
-        # The rows of all matrices are rows of one.
+        # Combine the rows of all matrices into one.
         rows = apply(made(Reshape, tensor(a.dtype, (math.prod(a.shape[:-1]), inner_a))), a)
         out = apply(_PRODUCTS[ta, tb], rows, b)
         return apply(made(Reshape, tensor(a.dtype, (*a.shape[:-1], out.shape[1]))), out)
@@ -135,7 +135,7 @@ def dot(input: Any, other: Any) -> Tensor:
 
 
 def inner(input: Any, other: Any) -> Tensor:
-    """Return the product over the last axes of both; of numbers the plain product."""
+    """Return the products over the last axes of both; of 0-d tensors the plain product."""
     a, b = operand("Inner", input), operand("Inner", other, "other")
     return binary(_MUL, a, b) if a.ndim == 0 or b.ndim == 0 else tensor_dot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 
@@ -286,7 +286,7 @@ def _contracted(s: str, a: Tensor, t: str, b: Tensor, later: set[str]) -> tuple[
 
 
 def bias_add(input_x: Any, bias: Any) -> Tensor:
-    """Return a bias for each channel (axis 1) added; `input_x` has at least 2 dimensions."""
+    """Add a bias to each channel (axis 1); `input_x` has at least 2 dimensions."""
     x, b = operand("BiasAdd", input_x, "input_x"), operand("BiasAdd", bias, "bias")
     if x.ndim < 2:
         raise wrong("BiasAdd", "input_x", "of at least 2 dimensions", x)

@@ -1,4 +1,4 @@
-"""Logarithms of sums of exponentials, two and running ones: no exponential overflows, nor vanishes beside a larger one."""
+"""Logarithms of sums of exponentials, of two operands and running: exponentials neither overflow nor vanish next to larger ones."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["argsort", "median", "sort", "top_k", "topk"]
 
 
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the elements in order along an axis, equal ones in the order in which they stand, and their indices (Int32).
+    """Return the elements in order along an axis, equal ones in their original order, and their indices (Int32).
 
     NaN counts as the largest, 0.0 and -0.0 as equal.
     """
@@ -35,7 +35,7 @@ def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor
 def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """Return the `k` largest (or smallest) elements along an axis, and their indices (Int32).
 
-    sorted  they stand in order; otherwise in any order, which here is the same
+    sorted  whether they are in order; otherwise in any order, which here is the same
     """
     x = operand("TopK", input)
     flag("TopK", "sorted", sorted)
@@ -57,7 +57,7 @@ def top_k(input_x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
 
 
 def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the middle element along an axis, the smaller of two, and its place (Int64)."""
+    """Return the median element along an axis, the smaller of two, and its index (Int64)."""
     x = operand("Median", input)
     along = axis_argument("Median", axis, x.ndim)
     values, places = sort(x, along)
@@ -71,5 +71,5 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, 
 
 
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:
-    """Return the places (Int32) of the elements in order along an axis."""
+    """Return the indices (Int32) that sort an axis."""
     return sort(input, axis, descending)[1]

@@ -42,7 +42,7 @@ __all__ = [
 
 
 def concat(tensors: Any, axis: int = 0) -> Tensor:
-    """Tensors one behind the other along an axis; they agree in all other sizes and are brought to one dtype."""
+    """Concatenate tensors along an axis; they agree in all other sizes and are brought to one dtype."""
     parts = tensors_argument("Concat", "tensors", tensors)
     first = parts[0]
     along = axis_argument("Concat", axis, first.ndim)
@@ -68,7 +68,7 @@ def cat(tensors: Any, axis: int = 0) -> Tensor:
 
 
 def stack(tensors: Any, axis: int = 0) -> Tensor:
-    """Tensors of one shape one behind the other along a new axis."""
+    """Stack tensors of one shape along a new axis."""
     parts = tensors_argument("Stack", "tensors", tensors)
     first = parts[0]
     if any(x.shape != first.shape for x in parts):
@@ -79,18 +79,18 @@ def stack(tensors: Any, axis: int = 0) -> Tensor:
 
 
 def hstack(tensors: Any) -> Tensor:
-    """Tensors side by side: along axis 1, or 0 if they have one axis."""
+    """Concatenate tensors along axis 1, or 0 if they have one axis."""
     parts = [reshape(x, (1,)) if x.ndim == 0 else x for x in tensors_argument("HStack", "tensors", tensors)]
     return concat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 def vstack(inputs: Any) -> Tensor:
-    """Tensors one below the other; one of a single axis is a row."""
+    """Concatenate tensors along axis 0; one of a single axis is a row."""
     return concat([reshape(x, (1, -1)) if x.ndim < 2 else x for x in tensors_argument("VStack", "inputs", inputs)], 0)
 
 
 def parted(x: Tensor, along: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
-    """Consecutive parts of `x` along an axis."""
+    """Split `x` into consecutive parts along an axis."""
     parts: list[Tensor] = []
     start, stop, step = [0] * x.ndim, list(x.shape), (1,) * x.ndim
     at = 0
@@ -102,7 +102,7 @@ def parted(x: Tensor, along: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
 
 
 def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """Consecutive parts along an axis: of one size (the last may be smaller), or of the sizes in a tuple or list."""
+    """Split a tensor along an axis into parts of one size (the last may be smaller), or of the sizes in a tuple or list."""
     x = operand("Split", tensor, "tensor")
     along = axis_argument("Split", axis, x.ndim)
     if x.ndim == 0:
@@ -127,7 +127,7 @@ def equally_split(op: str, x: Tensor, along: int, count: int) -> tuple[Tensor, .
 
 
 def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts along an axis, all but the last of one size."""
+    """Split a tensor into at most `chunks` parts along an axis, all but the last of one size."""
     x = operand("Chunk", input)
     count = integer("Chunk", "chunks", chunks)
     if count < 1:
@@ -141,7 +141,7 @@ _MOST_PARTS = 2**24
 
 
 def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return the given number of parts of nearly one size, the larger ones first; or the parts between the indices."""
+    """Split a tensor into parts of nearly one size, the larger ones first; or at the given indices."""
     x = operand("TensorSplit", input)
     along = dimension("TensorSplit", axis, x)
     length = x.shape[along]
@@ -157,7 +157,7 @@ def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[T
 
 
 def unstack(input_x: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along an axis, without it."""
+    """Split a tensor into its slices along an axis, without that axis."""
     x = operand("Unstack", input_x, "input_x")
     if x.ndim == 0:
         raise wrong("Unstack", "input_x", "of at least 1 dimension", x)
@@ -167,7 +167,7 @@ def unstack(input_x: Any, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along an axis, without it."""
+    """Split a tensor into its slices along an axis, without that axis."""
     return unstack(input, dim)
 
 
@@ -206,7 +206,7 @@ def slice(input_x: Any, begin: Any, size: Any) -> Tensor:
 
 
 def narrow(input: Any, axis: int, start: int, length: int) -> Tensor:
-    """`length` elements along an axis from `start` on."""
+    """Return `length` elements along an axis from `start` on."""
     x = operand("Narrow", input)
     along = dimension("Narrow", axis, x)
     begin, count = integer("Narrow", "start", start), integer("Narrow", "length", length)
@@ -223,8 +223,8 @@ def strided_slice(
 ) -> Tensor:
     """Return the elements that begin[i]:end[i]:strides[i] names along axis i, as Python's slices.
 
-    A bit in a mask concerns the entry of that number: begin_mask, end_mask leave the bound out; ellipsis_mask stands for all
-    axes that are not named; new_axis_mask puts in an axis of 1; shrink_axis_mask takes the one element at `begin`.
+    A bit in a mask concerns the entry of that number: begin_mask, end_mask ignore the bound; ellipsis_mask means all axes that are not
+    given; new_axis_mask inserts an axis of 1; shrink_axis_mask takes the one element at `begin`.
     """
     x = operand("StridedSlice", input_x, "input_x")
     starts, ends, steps = (
@@ -251,7 +251,7 @@ def strided_slice(
 
 
 def flip(input: Any, dims: Any) -> Tensor:
-    """Return the elements in opposite order along the axes."""
+    """Reverse the elements along the axes."""
     x = operand("Flip", input)
     if not isinstance(dims, (int, tuple, list)) or isinstance(dims, bool):
         raise wrong("Flip", "dims", "an int or a tuple of ints", dims, TypeError)
@@ -259,12 +259,12 @@ def flip(input: Any, dims: Any) -> Tensor:
 
 
 def fliplr(input: Any) -> Tensor:
-    """Return the elements in opposite order along axis 1."""
+    """Reverse the elements along axis 1."""
     return flip(input, (1,))
 
 
 def flipud(input: Any) -> Tensor:
-    """Return the elements in opposite order along axis 0."""
+    """Reverse the elements along axis 0."""
     x = operand("FlipUD", input)
     if x.ndim == 0:
         raise wrong("FlipUD", "input", "of at least 1 dimension", x)
@@ -272,12 +272,12 @@ def flipud(input: Any) -> Tensor:
 
 
 def reverse(x: Any, axis: Any) -> Tensor:
-    """Return the elements in opposite order along the axes."""
+    """Reverse the elements along the axes."""
     return flip(x, tuple(axis) if isinstance(axis, list) else axis)
 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
-    """Return the elements moved along axes by `shifts`; what leaves at the end comes in at the beginning."""
+    """Shift the elements along axes by `shifts`; those that leave at the end come in at the beginning."""
     x = operand("Roll", input)
     moves = sizes_argument("Roll", "shifts", shifts, least=None)
     if dims is None:
@@ -300,7 +300,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
 
 
 def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
-    """Return the tensor with a frame: (before, after) pairs that begin with the last axis.
+    """Pad a tensor; (before, after) pairs begin with the last axis.
 
     mode  "constant": filled with `value` (0); "reflect": mirrored without the edge; "replicate": the edge repeated; "circular":
           continued from the other side.  Negative numbers cut off.
@@ -336,7 +336,7 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
 
 
 def framed(x: Tensor, pairs: Sequence[tuple[int, int]], filling: bool | int | float) -> Tensor:
-    """`x` with so many elements of one value before and after along each axis; negative numbers cut off."""
+    """Return `x` padded with one value, given numbers of elements before and after along each axis; negative numbers cut off."""
     if any(n < 0 for pair in pairs for n in pair):
         start = tuple(max(0, -before) for before, _ in pairs)
         stop = tuple(d - max(0, -after) for d, (_, after) in zip(x.shape, pairs, strict=True))

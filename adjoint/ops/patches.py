@@ -1,4 +1,4 @@
-"""Patches of images, and channels that become places."""
+"""Patches of images, and rearranging channels to positions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffl
 def unfolded(
     op: str, x: Tensor, kernel: tuple[int, int], dilation: tuple[int, int], padding: tuple[int, ...], stride: tuple[int, int]
 ) -> Tensor:
-    """Return the elements below a window at each of its places: [n, c, kh, kw, h', w'] of images [n, c, h, w]."""
+    """Return the elements under a window at each of its positions: [n, c, kh, kw, h', w'] of images [n, c, h, w]."""
     sides = paired(op, padding)
     for size, side, apart, length in zip(x.shape[2:], sides, dilation, kernel, strict=True):
         if size + sum(side) < apart * (length - 1) + 1:
@@ -32,7 +32,7 @@ def folded(
     op: str, patches: Tensor, sizes: tuple[int, int], kernel: tuple[int, int], dilation: tuple[int, int], padding: tuple[int, ...],
     stride: tuple[int, int],
 ) -> Tensor:
-    """Return the sum of patches [n, c, kh * kw, places] in images of some size, [n, c, h, w]."""
+    """Sum patches [n, c, kh * kw, places] into images of some size, [n, c, h, w]."""
     sides = paired(op, padding)
     places = [(size + sum(side) - apart * (length - 1) - 1) // step + 1 for size, side, apart, length, step in zip(
         sizes, sides, dilation, kernel, stride, strict=True)]
@@ -77,7 +77,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 
 
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Return the sum of patches [n, c * kh * kw, places] in images [n, c, *output_size]: `unfold`, transposed.
+    """Sum patches [n, c * kh * kw, places] into images [n, c, *output_size]: the transpose of `unfold`.
 
     output_size  height and width, in a tuple or in a Tensor of integers
     """
@@ -90,7 +90,7 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
 
 
 def col2im(input_x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any, stride: Any) -> Tensor:
-    """Return the sum of patches [n, c, kh * kw, places] in images [n, c, *output_size].
+    """Sum patches [n, c, kh * kw, places] into images [n, c, *output_size].
 
     padding_value  as `padding` of `fold`
     """

@@ -1,4 +1,4 @@
-"""Elements picked: by index, by a mask, by being different; gather, take, unique, one_hot.
+"""Selecting elements: by index, by a mask, by being different; gather, take, unique, one_hot.
 
 Axes and indices may be negative where NumPy's may.  Raise TypeError for what is not a Tensor or no int, ValueError for axes and sizes that
 do not fit, IndexMistake (an IndexError and a RuntimeError) for an index that names no element.
@@ -50,7 +50,7 @@ def indices_argument(op: str, argument: str, indices: Any) -> Tensor:
 
 
 def gathered(op: str, x: Tensor, indices: Tensor, along: int, argument: str = "indices") -> Tensor:
-    """Return the slices along an axis that the indices name; an IndexMistake for one out of range."""
+    """Return the slices along an axis at the indices; raise IndexMistake for one out of range."""
     length = x.shape[along]
     return explained(lambda: apply(made(Gather, along), x, indices), index_check(op, argument, -length, length), indices)
 
@@ -77,7 +77,7 @@ def index_check(op: str, argument: str, first: int | None, end: int, note: str =
 
 
 def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Tensor:
-    """Return the slices of `input_params` along `axis` that the indices name; the first `batch_dims` axes of both go together."""
+    """Return the slices of `input_params` along `axis` at the indices; the first `batch_dims` axes of both are paired."""
     x = operand("Gather", input_params, "input_params")
     indices = indices_argument("Gather", "input_indices", input_indices)
     if x.ndim == 0:
@@ -88,7 +88,7 @@ def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0
     batch += indices.ndim if batch < 0 else 0
     if not 0 <= batch <= min(along, indices.ndim) or x.shape[:batch] != indices.shape[:batch]:
         raise wrong("Gather", "batch_dims", f"axes before axis {along} that the indices have too", batch_dims)
-    # One batch axis of b blocks of n slices: the index i of block k is k * n + i of all slices.
+    # One batch axis of b blocks of n slices: index i of block k is k * n + i among all slices.
     blocks, length = math.prod(x.shape[:batch]), x.shape[along]
     moved = moveaxis(x, along, batch)
     flat = reshape(moved, (blocks * length, *moved.shape[batch + 1 :]))
@@ -107,13 +107,13 @@ def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0
 
 
 def index_select(input: Any, axis: int, index: Any) -> Tensor:
-    """Return the slices along an axis that a tensor of indices names."""
+    """Return the slices along an axis at the indices in a tensor."""
     x, indices = operand("IndexSelect", input), indices_argument("IndexSelect", "index", index)
     return gathered("IndexSelect", x, indices, dimension("IndexSelect", axis, x))
 
 
 def take(input: Any, index: Any) -> Tensor:
-    """Return the elements that the indices name in the flattened tensor."""
+    """Return the elements of the flattened tensor at the indices."""
     return gathered("Take", reshape(operand("Take", input), (-1,)), indices_argument("Take", "index", index), 0)
 
 
@@ -141,7 +141,7 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
 
 
 def unique(input: Any) -> tuple[Tensor, Tensor]:
-    """Return the different elements in the order in which they come first, and for each element the number of its own, Int32, in its shape.
+    """Return the different elements in order of first occurrence, and for each element the index of its value, Int32, in its shape.
     """
     x = operand("Unique", input)
     needs_values("Unique", "it has as many elements as there are different ones")
@@ -153,8 +153,8 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None) -> Any:
-    """Return the elements without those that equal the one before, and if asked for each its number among these, and how often each stood,
-    Int64.
+    """Return the elements without those equal to the one before, and if requested the index of each among these, and how often each
+    occurred, Int64.
 
     axis  None: the flattened tensor; other axes are not supported
     """
@@ -177,7 +177,7 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
 
 
 def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
-    """For each index the element at its own place, but with the index in place of the coordinate along `dim`.
+    """For each index return the element at its own position, but with the index as coordinate along `dim`.
 
     index  integers, of the rank of `input` and not larger than it along the other axes
     """
@@ -251,13 +251,13 @@ def gather_nd(input_x: Any, indices: Any) -> Tensor:
 
 
 def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
-    """Return the sums of the slices of each segment; slices with a negative id count for none."""
+    """Return the sums of the slices of each segment; slices with a negative id are left out."""
     x, ids = operand("UnsortedSegmentSum", input_x, "input_x"), indices_argument("UnsortedSegmentSum", "segment_ids", segment_ids)
     count = integer("UnsortedSegmentSum", "num_segments", num_segments)
     if count < 1 or ids.shape != x.shape[: ids.ndim] or ids.ndim == 0:
         raise wrong("UnsortedSegmentSum", "segment_ids", f"of a shape that {x.shape} begins with, and 'num_segments' positive", ids)
     rest = x.shape[ids.ndim :]
-    # Slices without a segment are added to one more slice before the others, which is then left out.
+    # Slices without a segment are added to one more slice before the others, which is then dropped.
     wide = ids.astype(I64, copy=False)
     places = apply(_SELECT, wide < 0, constant(0, I64), wide + 1)
     start = apply(made(Broadcast, tensor(x.dtype, (count + 1, *rest))), constant(0.0 if x.dtype.is_float else 0, x.dtype))

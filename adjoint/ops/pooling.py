@@ -64,7 +64,7 @@ def max_pool2d(
 ) -> Any:
     """Return the largest element of each window, which moves by `stride` (default: its size); padding does not count.
 
-    With `return_indices` also where it stands in its flattened plane (Int64).
+    With `return_indices` also its index in the flattened plane (Int64).
     """
     op = "MaxPool"
     kernel = pair(op, "kernel_size", kernel_size)
@@ -79,8 +79,8 @@ def avg_pool2d(
     input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int = 0,
 ) -> Tensor:
-    """Return the average of each window; elements in the padding count with `count_include_pad`, `divisor_override` takes their number's
-    place."""
+    """Return the average of each window; elements in the padding count with `count_include_pad`; `divisor_override` replaces their number.
+    """
     op = "AvgPool"
     divisor = whole(op, "divisor_override", divisor_override)
     if divisor < 0:
@@ -202,7 +202,7 @@ def averaged_volumes(x: Tensor, kernel: Sizes, stride: Sizes, sides: Sides, ceil
 
 
 def unbatched(x: Tensor, batched: bool) -> Tensor:
-    """Without the batch of one that was put before."""
+    """Return the result without the batch axis that was added."""
     return x if batched else reshape(x, x.shape[1:])
 
 

@@ -1,4 +1,4 @@
-"""Primitive: an operator as an object, made once with its attributes and called on tensors."""
+"""Primitive: an operator as an object, made with its attributes and called on tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Primitive:
     name   the operator's name, by default that of the class
     attrs  its attributes by name, in the order in which they were given; they are attributes of the object too
 
-    A subclass gives `__call__`.
+    A subclass defines `__call__`.
     """
 
     def __init__(self, name: str | None = None, **attributes: Any):
@@ -28,7 +28,7 @@ class Primitive:
             self.add_prim_attr(key, value)
 
     def add_prim_attr(self, name: str, value: Any) -> Primitive:
-        """Set an attribute; returns the operator."""
+        """Set an attribute; return the operator."""
         if not isinstance(name, str):
             raise TypeError(f"For '{self.name}', the name of an attribute must be a str, but got {name!r} of type {type(name).__name__}.")
         self.attrs[name] = value
@@ -73,19 +73,19 @@ def plain(name: str, function: Callable[..., Any]) -> type[Plain]:
 
 
 class _SignatureOfObjects:
-    """The signature of a static `__call__`: `inspect` takes it for a method's, and drops the first argument."""
+    """The signature of a static `__call__`: `inspect` treats it as a method's, and drops the first argument."""
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function
 
     def __get__(self, primitive: Primitive | None, kind: type[Primitive]) -> inspect.Signature:
         if primitive is None:
-            raise AttributeError("__signature__")  # the class is called with what its `__init__` takes
+            raise AttributeError("__signature__")  # the class is called with the arguments of its `__init__`
         return inspect.signature(self.function)
 
 
 def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
-    """For the `__init__` of an operator: its arguments become attributes."""
+    """Decorate the `__init__` of an operator: its arguments become attributes."""
 
     @functools.wraps(fn)
     def initialised(self: Primitive, *arguments: Any, **named: Any) -> None:
@@ -98,5 +98,5 @@ def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
 
 
 def constexpr(fn: Callable[..., Any] | None = None, get_instance: bool = True, name: str | None = None, **options: Any) -> Any:
-    """Marks a function of Python numbers that is run while a graph is made; it is called as it is."""
+    """Mark a function of Python numbers that runs at trace time; it is called directly."""
     return fn if fn is not None else lambda function: function

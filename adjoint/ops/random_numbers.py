@@ -1,6 +1,6 @@
 """Random tensors.
 
-A draw depends on the seed (`set_seed`, or the operator's own) and on how many draws were made before it, on nothing else.
+A draw depends only on the seed (`set_seed`, or the operator's own) and on how many draws were made before it.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ def randn_like(input: Any, seed: int | None = None, *, dtype: DType | None = Non
 
 
 def randint(low: Any, high: Any, size: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
-    """Uniformly random integers from `low` up to and without `high`; Int64 by default."""
+    """Return uniformly random integers from `low` to `high`, exclusive; Int64 by default."""
     return _integers("RandInt", low, high, sizes_argument("RandInt", "size", size), seed, dtype_or("RandInt", dtype, I64))
 
 
 def randint_like(input: Any, low: Any, high: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
-    """Uniformly random integers from `low` up to and without `high` in the shape of a tensor."""
+    """Return uniformly random integers from `low` to `high`, exclusive, in the shape of a tensor."""
     x = operand("RandIntLike", input)
     return _integers("RandIntLike", low, high, x.shape, seed, dtype_or("RandIntLike", dtype, x.dtype))
 
@@ -115,7 +115,7 @@ def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> Tenso
 
 
 def _broadcast(op: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
-    """Return the shape of a draw: the one asked for, broadcast with the parameters'."""
+    """Return the shape of a draw: the requested one, broadcast with the parameters'."""
     sizes = sizes_argument(op, "shape", shape)
     try:
         return broadcast_shapes(sizes, *(p.shape for p in parameters if isinstance(p, Tensor)))
@@ -124,7 +124,7 @@ def _broadcast(op: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
 
 
 def uniform(shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype: DType = F32) -> Tensor:
-    """Uniformly random numbers from `minval` up to and without `maxval`: Float32, or integers of an integer dtype."""
+    """Return uniformly random numbers from `minval` to `maxval`, exclusive: Float32, or integers of an integer dtype."""
     chosen = dtype_or("Uniform", dtype, F32)
     sizes = _broadcast("Uniform", shape, minval, maxval)
     if not chosen.is_float:
@@ -178,7 +178,8 @@ def shuffle(x: Any, seed: int | None = None) -> Tensor:
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
-    """Random places (Int32) along the last axis, each as likely as its number is large; [n] or [m, n] -> [.., num_samples]."""
+    """Return random indices (Int32) along the last axis, with probabilities proportional to its numbers; [n] or [m, n] -> [..,
+    num_samples]."""
     x = operand("Multinomial", input)
     count, again = integer("Multinomial", "num_samples", num_samples), flag("Multinomial", "replacement", replacement)
     if x.ndim not in (1, 2) or not x.dtype.is_float:
@@ -192,7 +193,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: in
         # The largest few of log p - log(-log u) (Gumbel).
         noise = -log(-log(_uniform(x.shape, F32, own) * (1 - 2.0**-24) + 2.0**-25))
         return sort(log(x) + noise, -1, descending=True)[1][..., :count]
-    # A number drawn below the sum of all falls to the first place up to which they add up to more.
+    # A number drawn below the total selects the first index whose cumulative sum exceeds it.
     sums = apply(made(CumSum, x.ndim - 1), apply(made(Cast, F64), x))
     drawn = _uniform((*x.shape[:-1], count), F64, own) * sums[..., -1:]
     return minimum(apply(made(SearchSorted, True), sums, drawn), constant(x.shape[-1] - 1, I32))
@@ -217,7 +218,7 @@ def chosen_with_mask(op: str, input_x: Any, count: Any, seed: int | None) -> tup
         raise wrong(op, "count", "at least 1", rows)
     check_memory(op, f"{rows} indices", 4 * rows * x.ndim)
     flat = reshape(x, (-1,))
-    # The true elements stand first, in the order of random numbers.
+    # The true elements come first, in the order of random numbers.
     drawn = _uniform((x.size,), F32, seed)
     places = sort(apply(_SELECT, flat, drawn, constant(-1.0, F32)), 0, True)[1][: min(rows, x.size)]
     chosen = apply(made(Gather, 0), flat, places)

@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, means, extremes and their places, running sums and products.
+"""Reductions over axes: sums, means, extremes and their indices, running sums and products.
 
 `axis` is None or () for all axes, an int, or a tuple or list of ints; negative ones count from the end.  Sums and products
 of integers and bools are Int64 in the functional forms, of UInt16, UInt32 and UInt64 in their own dtype, as in MindSpore; the
@@ -45,7 +45,7 @@ _SINGULAR_VALUES = SingularValues()
 
 
 def widened(x: Tensor, dtype: Any, op: str) -> Tensor:
-    """`x` in the dtype that its sum has: the one asked for, its own for floats and wide unsigned integers, else Int64."""
+    """Return `x` in the dtype of its sum: the requested one, its own for floats and wide unsigned integers, else Int64."""
     to = dtype_or(op, dtype, x.dtype if x.dtype.is_float or x.dtype in (U16, U32, U64) else I64)
     return x if x.dtype is to else apply(made(Cast, to), x)
 
@@ -100,7 +100,7 @@ def amin(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any =
 
 
 def chosen(place: Any, input: Any, axis: Any, keepdims: bool, to: DType) -> tuple[Tensor, Tensor]:
-    """Return the extreme elements along one axis with their places; the gradient goes to the first of equal ones."""
+    """Return the extreme elements along one axis with their indices; the gradient goes to the first of equal ones."""
     name = place.__name__
     x = operand(name, input)
     along = axis_argument(name, axis, x.ndim)
@@ -207,7 +207,7 @@ def _deviation(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tu
 
 
 def _like(given: Tensor, result: Tensor) -> Tensor:
-    """Return a result in the dtype of the operand that it is of; of integers in Float32."""
+    """Return a result in the dtype of its operand; of integers in Float32."""
     return result.astype(given.dtype if given.dtype.is_float else F32, copy=False)
 
 
@@ -234,7 +234,7 @@ def std_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False
 
 
 def ptp(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the distance of the largest element from the smallest, over axes."""
+    """Return the difference of the largest and the smallest element over axes."""
     return amax(input, axis, keepdims) - amin(input, axis, keepdims)
 
 

@@ -1,13 +1,13 @@
 """Images in another size: by the nearest element, by interpolation, or by averages of parts.
 
-Along an axis of n elements that becomes one of m, element i of the result lies at a place of the source, which is
+Along an axis of n elements that becomes one of m, element i of the result is at a position in the source, which is
 
     i * n / m                   "asymmetric": the corners of the first elements meet
     (i + 0.5) * n / m - 0.5     "half_pixel": elements are squares, and the corners of the images meet
     i * (n - 1) / (m - 1)       "align_corners": the middles of the corner elements meet
 
-Axes are resized one after another: the one that shrinks most comes first.  Where a place decides which element is taken it is computed in
-float32, as in MindSpore, so that both take the same.
+Axes are resized one after another, beginning with the one that shrinks most.  If a position decides which element is taken, it is
+computed in float32, as in MindSpore, so that both take the same.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Table = tuple[Any, Any]
 """Which elements each element of the result is made of, and with what weights: two arrays [m, taps]."""
 Sizes = tuple[int, ...]
 SUBDIVISION = 1024
-"""Into how many steps bicubic interpolation divides the way from one element to the next, as MindSpore's table of weights does."""
+"""Number of steps into which bicubic interpolation divides the distance of two elements, as in MindSpore's table of weights."""
 CACHED = 128
 
 
@@ -44,14 +44,14 @@ def step_of(n: int, m: int, lie: str, dtype: Any, factor: float | None = None) -
 
 
 def places(n: int, m: int, lie: str, dtype: Any, factor: float | None = None) -> Any:
-    """Where the m elements of the result lie along n."""
+    """Return the positions of the m elements of the result along n."""
     index, step = np.arange(m, dtype=dtype), step_of(n, m, lie, dtype, factor)
     return (index + dtype(0.5)) * step - dtype(0.5) if lie == "half_pixel" else index * step
 
 
 @functools.lru_cache(CACHED)
 def nearest_places(n: int, m: int, lie: str, factor: float | None) -> Any:
-    """Return the element of n that each of m elements is."""
+    """Return the index in n for each of m elements."""
     if m == n and factor:
         return np.arange(n)
     if m == 2 * n and factor:
@@ -66,7 +66,7 @@ def nearest_places(n: int, m: int, lie: str, factor: float | None) -> Any:
 
 @functools.lru_cache(CACHED)
 def linear_table(n: int, m: int, lie: str, factor: float | None) -> Table:
-    """Return the two elements around each place, as much of each as the place is near to it."""
+    """Return the two elements around each position, weighted by distance."""
     if m == n and factor:
         return np.arange(n)[:, None], np.ones((n, 1))
     place = np.clip(places(n, m, lie, np.float64, factor), 0, n - 1)

@@ -1,4 +1,4 @@
-"""Functions of Python's numbers in MindSpore's names: `scalar_add(3, 4)` is 7."""
+"""Functions of Python numbers under MindSpore's names: `scalar_add(3, 4)` is 7."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 BYTES_OF_INT = 40
-"""What an int takes in a tuple, at least."""
+"""Bytes that an int takes in a tuple, at least."""
 
 
 def _checked(name: str, argument: str, value: Any) -> Any:
@@ -28,7 +28,7 @@ def _checked(name: str, argument: str, value: Any) -> Any:
 
 
 def _spelled(value: Any) -> str:
-    """Return a number as it stands in a message."""
+    """Format a number for a message."""
     return f"the int {integer_text(value)}" if isinstance(value, int) else str(value)
 
 

@@ -1,8 +1,8 @@
-"""Elements put where indices say: of tensors, which gives a new one, and of Parameters, which are written.
+"""Writing elements at indices: of tensors, which returns a new one, and of Parameters, which are modified.
 
-Indices may be negative where they count along one axis.  Where several updates go to one place they go there in the order of the indices.
-TypeError for what is not a Tensor, ValueError for shapes that do not fit, IndexMistake (an IndexError and a RuntimeError) for an index that
-names no element.
+Indices may be negative if they count along one axis.  Several updates at one position are applied in the order of the indices.
+Raise TypeError for what is not a Tensor, ValueError for shapes that do not fit, IndexMistake (an IndexError and a RuntimeError) for
+an index out of range.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def _put(kind: str, x: Tensor, places: Tensor, updates: Tensor) -> Tensor:
-    """Return the updates put along axis 0, in one of the ways "update", "add", "sub", "max", "min", "mul" and "div"."""
+    """Apply the updates along axis 0, in one of the ways "update", "add", "sub", "max", "min", "mul" and "div"."""
     if kind in ("add", "sub"):
         return apply(made(ScatterAdd, 0), x, places, -updates if kind == "sub" else updates)
     return apply(made(Scatter, kind), x, reshape(places, (-1,)), reshape(updates, (places.size, *x.shape[1:])))
@@ -68,43 +68,43 @@ def _by_coordinates(op: str, kind: str, x: Tensor, indices: Any, updates: Any) -
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any) -> Tensor:
-    """Zeros of a shape with updates added where rows of coordinates [..., n] of its first n axes say."""
+    """Return zeros of a shape with updates added at rows of coordinates [..., n] of its first n axes."""
     new = operand("ScatterNd", updates, "updates")
     return _by_coordinates("ScatterNd", "add", zeros(sizes_argument("ScatterNd", "shape", shape), new.dtype), indices, new)
 
 
 def tensor_scatter_update(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """`input_x` with updates in the places that rows of coordinates [..., n] of its first n axes name; the last of several is left."""
+    """Return `input_x` with updates at rows of coordinates [..., n] of its first n axes; of several at one position the last remains."""
     return _by_coordinates("TensorScatterUpdate", "update", operand("TensorScatterUpdate", input_x, "input_x"), indices, updates)
 
 
 def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """`input_x` with updates added where rows of coordinates say."""
+    """Return `input_x` with updates added at rows of coordinates."""
     return _by_coordinates("TensorScatterAdd", "add", operand("TensorScatterAdd", input_x, "input_x"), indices, updates)
 
 
 def tensor_scatter_sub(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """`input_x` with updates subtracted where rows of coordinates say."""
+    """Return `input_x` with updates subtracted at rows of coordinates."""
     return _by_coordinates("TensorScatterSub", "sub", operand("TensorScatterSub", input_x, "input_x"), indices, updates)
 
 
 def tensor_scatter_max(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """`input_x` with updates where rows of coordinates say and these are larger."""
+    """Return the larger of `input_x` and the updates at rows of coordinates."""
     return _by_coordinates("TensorScatterMax", "max", operand("TensorScatterMax", input_x, "input_x"), indices, updates)
 
 
 def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """`input_x` with updates where rows of coordinates say and these are smaller."""
+    """Return the smaller of `input_x` and the updates at rows of coordinates."""
     return _by_coordinates("TensorScatterMin", "min", operand("TensorScatterMin", input_x, "input_x"), indices, updates)
 
 
 def tensor_scatter_mul(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """`input_x` multiplied by updates where rows of coordinates say."""
+    """Return `input_x` multiplied by updates at rows of coordinates."""
     return _by_coordinates("TensorScatterMul", "mul", operand("TensorScatterMul", input_x, "input_x"), indices, updates)
 
 
 def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """`input_x` divided by updates where rows of coordinates say; integers toward zero, by 0 they give 0."""
+    """Return `input_x` divided by updates at rows of coordinates; integers toward zero, by 0 they give 0."""
     return _by_coordinates("TensorScatterDiv", "div", operand("TensorScatterDiv", input_x, "input_x"), indices, updates)
 
 
@@ -112,9 +112,9 @@ def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
 
 
 def tensor_scatter_elements(input_x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Tensor:
-    """`input_x` with each update at its own place, but with the index in place of the coordinate along `axis`.
+    """Return `input_x` with each update at its own position, but with the index as coordinate along `axis`.
 
-    reduction  "none" puts it there, "add" adds it
+    reduction  "none" replaces the element, "add" adds to it
     """
     op = "TensorScatterElements"
     x, rows, new = operand(op, input_x, "input_x"), indices_argument(op, "indices", indices), operand(op, updates, "updates")
@@ -137,7 +137,7 @@ def _by_elements(op: str, kind: str, x: Tensor, axis: Any, indices: Tensor, upda
 
 
 def scatter(input: Any, axis: int, index: Any, src: Any) -> Tensor:
-    """`input` with each element of `src` at its own place, but with the index in place of the coordinate along `axis`."""
+    """Return `input` with each element of `src` at its own position, but with the index as coordinate along `axis`."""
     x, rows = operand("Scatter", input), indices_argument("Scatter", "index", index)
     return _by_elements("Scatter", "update", x, axis, rows, operand("Scatter", src, "src"))
 
@@ -249,7 +249,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
     if x.size == 0 or new.size == 0:
         return x.copy()
     number = cumsum(cast(chosen, I64), 0) - 1
-    # Where the mask is not true the number may be -1, or beyond the end: what is taken there is not used.
+    # Where the mask is false the number may be -1, or beyond the end: the element taken there is not used.
     taken = gathered(op, reshape(new, (-1,)), where(chosen, number, 0), 0)
     return reshape(where(chosen, taken, reshape(x, (-1,))), x.shape)
 

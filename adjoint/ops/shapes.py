@@ -1,4 +1,4 @@
-"""Shapes: other forms of the same elements.
+"""Shapes: the same elements in other forms.
 
 Axes may be negative.  Raise TypeError for what is not a Tensor or no int, ValueError for axes and sizes that do not fit.
 """
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def shape(input_x: Any) -> tuple[int, ...]:
-    """Return the sizes, a tuple of ints."""
+    """Return the shape, a tuple of ints."""
     return operand("Shape", input_x, "input_x").shape
 
 
@@ -61,7 +61,7 @@ def numel(input: Any) -> int:
 
 
 def reshape(input: Any, shape: Any) -> Tensor:
-    """Return the elements row by row in another shape; one size may be -1, which makes it fit.
+    """Return the elements in row-major order in another shape; one size may be -1, which is inferred.
 
     shape  tuple or list of ints, or an integer Tensor
     """
@@ -87,17 +87,17 @@ def reshaped(x: Tensor, sizes: tuple[int, ...], op: str) -> TensorType:
 
 
 def view_as(input: Any, other: Any) -> Tensor:
-    """Return the elements row by row in the shape of `other`."""
+    """Return the elements in row-major order in the shape of `other`."""
     return reshape(input, operand("ViewAs", other, "other").shape)
 
 
 def ravel(input: Any) -> Tensor:
-    """Return the elements row by row along one axis."""
+    """Return the elements in row-major order along one axis."""
     return reshape(operand("Ravel", input), (-1,))
 
 
 def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
-    """Return the axes from `start_dim` to `end_dim` made one; `order` "F" reads them column by column."""
+    """Merge the axes from `start_dim` to `end_dim` into one; `order` "F" reads them in column-major order."""
     x = operand("Flatten", input)
     if choice("Flatten", "order", order, ("c", "f")) == "f" and x.ndim > 1:
         x = transpose(x, tuple(reversed(range(x.ndim))))
@@ -107,7 +107,7 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
 
 
 def joined(op: str, x: Tensor, start_dim: Any, end_dim: Any) -> Tensor:
-    """Return the axes from `start_dim` to `end_dim` made one; a tensor without dimensions has one axis then."""
+    """Merge the axes from `start_dim` to `end_dim` into one; a tensor without dimensions gets one axis."""
     first, last = axis_argument(op, start_dim, x.ndim, "start_dim"), axis_argument(op, end_dim, x.ndim, "end_dim")
     if first > last:
         raise wrong(op, "start_dim", f"not behind end_dim, axis {last}", start_dim)
@@ -135,7 +135,7 @@ def permute(input: Any, axis: Any) -> Tensor:
 
 
 def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
-    """Two axes exchanged."""
+    """Exchange two axes."""
     x = operand("SwapAxes", input)
     first, second = axis_argument("SwapAxes", axis0, x.ndim, "axis0"), axis_argument("SwapAxes", axis1, x.ndim, "axis1")
     order = list(range(x.ndim))
@@ -145,12 +145,12 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
 
 
 def swapdims(input: Any, dim0: int, dim1: int) -> Tensor:
-    """Two axes exchanged."""
+    """Exchange two axes."""
     return swapaxes(input, dim0, dim1)
 
 
 def t(input: Any) -> Tensor:
-    """Return the transposed matrix; a tensor of one axis or none as it is."""
+    """Return the transposed matrix; a tensor of one axis or none unchanged."""
     x = operand("T", input)
     if x.ndim > 2:
         raise wrong("T", "input", "of at most 2 dimensions", x)
@@ -158,7 +158,7 @@ def t(input: Any) -> Tensor:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """Return the axes `source` moved to the places `destination`; the others keep their order."""
+    """Move the axes `source` to the positions `destination`; the others keep their order."""
     x = operand("MoveAxis", x, "x")
     sources, places = (
         [axis_argument("MoveAxis", a, x.ndim, name) for a in sizes_argument("MoveAxis", name, axes, least=None)]
@@ -177,7 +177,7 @@ def movedim(x: Any, source: Any, destination: Any) -> Tensor:
 
 
 def expand_dims(input_x: Any, axis: Any) -> Tensor:
-    """Return a new axis of 1 at `axis`; a tuple for several, one after the other."""
+    """Insert an axis of 1 at `axis`; a tuple for several, one after the other."""
     x = operand("ExpandDims", input_x, "input_x")
     for a in sorted(axis) if isinstance(axis, (tuple, list)) else (axis,):
         place = integer("ExpandDims", "axis", a)
@@ -189,12 +189,12 @@ def expand_dims(input_x: Any, axis: Any) -> Tensor:
 
 
 def unsqueeze(input: Any, dim: int) -> Tensor:
-    """Return a new axis of 1 at `dim`."""
+    """Insert an axis of 1 at `dim`."""
     return expand_dims(input, dim)
 
 
 def squeeze(input: Any, axis: Any = None) -> Tensor:
-    """Return the tensor without its axes of 1, or without those of `axis` that are 1."""
+    """Remove the axes of 1, or those of `axis` that are 1."""
     x = operand("Squeeze", input)
     if isinstance(axis, tuple) and not axis:
         axis = None
@@ -203,7 +203,7 @@ def squeeze(input: Any, axis: Any = None) -> Tensor:
 
 
 def broadcast_to(input: Any, shape: Any) -> Tensor:
-    """Return the elements repeated along new axes and along axes of 1; a size of -1 stands for the one the input has."""
+    """Return the elements broadcast along new axes and along axes of 1; a size of -1 is that of the input."""
     x = operand("BroadcastTo", input)
     if not isinstance(shape, (tuple, list, Tensor)):
         raise wrong("BroadcastTo", "shape", "a tuple of ints", shape, TypeError)
@@ -227,7 +227,7 @@ def expand(input_x: Any, size: Any) -> Tensor:
 
 
 def expand_as(input: Any, other: Any) -> Tensor:
-    """Return the elements repeated to the shape of `other`."""
+    """Return the elements broadcast to the shape of `other`."""
     return broadcast_to(input, operand("ExpandAs", other, "other").shape)
 
 

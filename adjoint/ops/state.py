@@ -1,4 +1,4 @@
-"""State: parameters that are assigned, and queues that data is taken from."""
+"""State: parameters that are assigned, and data queues."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _queues: dict[str, Iterator[Any]] = {}
 
 
 def register_queue(shared_name: str, rows: Iterable[Any]) -> None:
-    """Let `GetNext` operators of this name take their data from `rows`.
+    """Make `GetNext` operators of this name take their data from `rows`.
 
     rows  an iterable of rows; a row is a tensor or array, or a tuple or list of them, one for each output
     """
@@ -76,7 +76,7 @@ def register_queue(shared_name: str, rows: Iterable[Any]) -> None:
 
 
 def unregister_queue(shared_name: str) -> None:
-    """Forget a queue, if there is one of this name."""
+    """Remove a queue, if there is one of this name."""
     _check_name("unregister_queue", shared_name)
     _queues.pop(shared_name, None)
 
@@ -100,8 +100,8 @@ class GetNext(Primitive):
     output_num   how many there are
     shared_name  the name of the queue, as given to `register_queue`
 
-    Calling it is a RuntimeError when no queue of that name is registered or the row does not fit, and a StopIteration when
-    the queue has come to its end.
+    Calling it raises RuntimeError when no queue of that name is registered or the row does not fit, and StopIteration at the end of the
+    queue.
     """
 
     def __init__(self, types: Sequence[DType], shapes: Sequence[Sequence[int]], output_num: int, shared_name: str):

@@ -1,7 +1,7 @@
-"""The methods of Tensor that are operators: indexing, `@`, and those that stand for a function of this package.
+"""The methods of Tensor that are operators: indexing, `@`, and those that call a function of this package.
 
-They are set on the class by `attach` when this package is imported: Tensor itself knows nothing of operators' names.  Where MindSpore has
-two forms of a method, one with `axis` and `keepdims` and one with `dim` and `keepdim`, both are taken.
+`attach` sets them on the class when this package is imported: Tensor itself does not depend on operators.  If MindSpore has two forms of a
+method, one with `axis` and `keepdims` and one with `dim` and `keepdim`, both are accepted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ABSENT: Any = object()
 
 
 def _one(op: str, name: str, value: Any, other_name: str, other: Any, default: Any = None) -> Any:
-    """Return the one of two names for an argument that was given."""
+    """Return the value of an argument that has two names."""
     if value is _ABSENT:
         return default if other is _ABSENT else other
     if other is not _ABSENT:
@@ -53,7 +53,7 @@ def _sizes(given: tuple[Any, ...]) -> Any:
 
 
 class _Methods:
-    """What Tensor gets, besides the functions in `_FUNCTIONS`."""
+    """Methods that Tensor gets, besides the functions in `_FUNCTIONS`."""
 
     # -- operators of the language ----------------------------------------------------------------------------------
     __getitem__ = taken
@@ -160,7 +160,7 @@ class _Methods:
         return shapes.reshape(self, _sizes(shape))
 
     def view(self: Any, *shape: Any) -> Tensor:
-        """As `reshape`; a dtype instead of a shape is a TypeError: see `astype`."""
+        """Same as `reshape`; raise TypeError for a dtype instead of a shape: see `astype`."""
         return shapes.reshape(self, _sizes(shape))
 
     def reshape_as(self: Any, other: Any) -> Tensor:
@@ -250,16 +250,16 @@ class _Methods:
         return shapes.swapaxes(self, -1, -2)
 
     def stride(self: Any, dim: int | None = None) -> Any:
-        """How many elements lie between one and the next, by axis."""
+        """Return the number of elements between neighbours, for each axis."""
         strides = [step // self.itemsize for step in self.strides]
         return strides if dim is None else strides[dimension("Tensor.stride", dim, self, "dim", "self")]
 
     def contiguous(self: Any) -> Tensor:
-        """Return the tensor: its elements lie row by row always."""
+        """Return the tensor: its elements are always in row-major order."""
         return self
 
     def is_contiguous(self: Any) -> bool:
-        """Return whether the elements lie row by row: always."""
+        """Return True: elements are always in row-major order."""
         return True
 
     # -- elements ---------------------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ class _Methods:
         return self.fill_(0)
 
     def copy_(self: Any, src: Any, non_blocking: bool = False) -> Tensor:
-        """Take over the numbers of another tensor that broadcasts."""
+        """Copy the numbers of another tensor that broadcasts."""
         source = operand("Tensor.copy_", src, "src").astype(self.dtype, copy=False)
         self.overwrite(source if source.shape == self.shape else shapes.broadcast_to(source, self.shape))
         return self
@@ -446,7 +446,7 @@ _FUNCTIONS: dict[str, Any] = {
     )
     for function in (getattr(module, name) for name in names.split())
 }
-"""Functions that are methods as they are, their first argument being the tensor."""
+"""Functions that become methods unchanged, with the tensor as first argument."""
 
 _SYNONYMS = {
     "absolute": "abs", "multiply": "mul", "negative": "neg", "divide": "div", "eq": "equal", "ne": "not_equal", "lt": "less",

@@ -1,6 +1,6 @@
-"""Operators as objects: each takes its attributes once and is then called on tensors.
+"""Operators as objects: each is made with its attributes and then called on tensors.
 
-Where the class says no more, the call is that of the function of the same name.
+Unless its docstring says otherwise, a class computes what the function of the same name does.
 """
 
 from adjoint.ops.primitives import (

@@ -18,7 +18,7 @@ __all__ = ["Assign", "AssignAdd", "AssignSub", "Print", "RandomChoiceWithMask", 
 
 
 class _Random(Primitive):
-    """A draw; seed and seed2, unless both are 0, take the global seed's place."""
+    """A random draw; seed and seed2, unless both are 0, replace the global seed."""
 
     def __init__(self, seed: int = 0, seed2: int = 0):
         name = type(self).__name__

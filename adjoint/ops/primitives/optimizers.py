@@ -1,8 +1,8 @@
-"""Operators as objects that take a step of an optimiser: they write a parameter and what is kept beside it.
+"""Optimiser steps as operators: they write a parameter and its state.
 
-Written are the operands that the class names first, Parameters or Tensors of a floating point type, all of one shape and dtype.  The
-gradient has their shape, and is brought to their dtype where that has room for it.  The other operands are numbers, or Tensors of one
-element.  Returned is the parameter that was written, or a tuple of it with what is kept, as the class says.
+The operands that the class names first are written: Parameters or Tensors of a floating point type, all of one shape and dtype.  The
+gradient has their shape, and is converted to their dtype if no precision is lost.  The other operands are numbers, or Tensors of one
+element.  The result is the parameter that was written, or a tuple of it with its state, as the class says.
 
 Raise TypeError for what is not a Tensor or number, and for dtypes that do not fit; raise ValueError for shapes that do not.  `use_locking`
 has no meaning: one operator runs at a time.  A step is not differentiated.
@@ -66,7 +66,7 @@ def _number(op: str, argument: str, value: Any, dtype: DType) -> Tensor:
 def _step(
     op: str, step: Op, written: tuple[Tensor, ...], gradient: tuple[str, Any], numbers: dict[str, Any], decay: Any = 0.0, scale: float = 1.0
 ) -> None:
-    """Write the new values that `step` gives of what is written, of a gradient and of numbers, these by their names."""
+    """Write the new values that `step` returns for the written operands, from a gradient and numbers, these by name."""
     widest = written[0].dtype
     for x in written[1:]:
         widest = common_dtype(widest, x.dtype)
@@ -82,7 +82,7 @@ def _step(
 
 
 class _Locking(Primitive):
-    """A step whose only attribute has no meaning."""
+    """A step whose only attribute has no effect."""
 
     def __init__(self, use_locking: bool = False):
         super().__init__(use_locking=flag(type(self).__name__, "use_locking", use_locking))
