@@ -1,4 +1,4 @@
-"""Measures the elementary functions of `codegen/c/math_f32.h` and `math_f64.h` against mpmath.
+"""Measure the elementary functions of `codegen/c/math_f32.h` and `math_f64.h` against mpmath.
 
     python benchmarks/accuracy.py [--samples 10000] [--baseline] [exp tanh ...]
 

@@ -1,4 +1,4 @@
-"""Graphs beside eager mode, and beside PyTorch's eager mode when an interpreter that has it is named.
+"""Compare graphs with eager mode, and with PyTorch's eager mode if an interpreter that has it is named.
 
     python benchmarks/graphs.py --torch ENV/bin/python
 

@@ -1,4 +1,4 @@
-"""What a no-op Python hook on each of LeNet-5's 12 layers costs a training step, batch 32.
+"""Measure what a no-op Python hook on each of LeNet-5's 12 layers costs a training step, batch 32.
 
     python benchmarks/hooks.py                             ours
     python benchmarks/hooks.py --torch ENV/bin/python      and PyTorch's

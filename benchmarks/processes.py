@@ -1,4 +1,4 @@
-"""The time of a training step in one process and in several that divide its batch.
+"""Measure a training step in one process, and in several that divide its batch.
 
     python benchmarks/processes.py [COUNT]
 

@@ -1,4 +1,4 @@
-"""Our figures, beside PyTorch's in the same run when an interpreter that has it is named.
+"""Measure adjoint, and PyTorch in the same run if an interpreter that has it is named.
 
     python benchmarks/run.py                                     ours alone
     python benchmarks/run.py --torch ENV/bin/python --rounds 5   both in turns, with the ratio ours / torch's

@@ -1,3 +1,3 @@
-"""A fresh process that imports."""
+"""Time a fresh process that imports."""
 
 import torch  # noqa: F401

@@ -1,4 +1,4 @@
-"""A fresh process to its first LeNet gradient."""
+"""Time a fresh process to its first LeNet gradient."""
 
 import nets_torch as nets
 

@@ -1,4 +1,4 @@
-"""What both workers share: the protocol, and how a call is timed."""
+"""Shared by both workers: the protocol, and how a call is timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is timed in adjoint; the same names as in `workloads_torch.py`."""
+"""The timed workloads in adjoint; the same names as in `workloads_torch.py`."""
 
 from __future__ import annotations
 

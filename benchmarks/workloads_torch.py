@@ -1,4 +1,4 @@
-"""What is timed in PyTorch; the same names as in `workloads_adjoint.py`."""
+"""The timed workloads in PyTorch; the same names as in `workloads_adjoint.py`."""
 
 from __future__ import annotations
 

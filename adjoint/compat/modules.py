@@ -103,4 +103,4 @@ def _unknown(path: str) -> ModuleNotFoundError:
     instead = paths.way_out("mindspore", path.partition(".")[0])
     hint = f" Instead: {instead}." if instead else f" Close to it is {close[0]!r}." if close else ""
     name = paths.full(path)
-    return ModuleNotFoundError(f"adjoint has no module that stands for {name!r}.{hint}", name=name)
+    return ModuleNotFoundError(f"adjoint has no module {name!r}.{hint}", name=name)

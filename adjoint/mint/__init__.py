@@ -1,4 +1,4 @@
-"""`mindspore.mint`: functions, layers and optimisers that take their arguments as PyTorch's do.
+"""`mindspore.mint`: functions, layers and optimisers with PyTorch's arguments.
 
     import adjoint.mint as mint
     mint.max(mint.cat((x, y), dim=1), 1)

@@ -122,7 +122,7 @@ def clone(input: Any) -> Tensor:
 
 
 def frac(input: Any) -> Tensor:
-    """What is behind the point, with the sign of the number."""
+    """Return the fractional part, with the sign of the number."""
     return operand("Frac", input) - trunc(input)
 
 

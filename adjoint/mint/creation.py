@@ -1,4 +1,4 @@
-"""New tensors: filled, counted, drawn at random.
+"""New tensors: filled, ranges, random.
 
 A shape is an int or a tuple or list of ints; TypeError and ValueError for what is none.
 """

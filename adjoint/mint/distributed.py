@@ -1,4 +1,4 @@
-"""`mindspore.mint.distributed`: collectives that write into the tensors they are given.
+"""`mindspore.mint.distributed`: collectives that write into given tensors.
 
 Each returns None, or with `async_op=True` a handle whose `wait` returns at once: the numbers are there already.  `group` is a name that
 `new_group` has returned, None for all processes; `src` and `dst` are ranks among all processes.  They run in eager mode and under `jit`;
@@ -90,7 +90,7 @@ def destroy_process_group(group: str | None = None) -> None:
 
 
 def _or_minus_one(ask: Callable[[str], int], name: str, group: str | None) -> int:
-    """What a question about a group is answered; -1 with a warning where there is no answer, as MindSpore has it."""
+    """Return the answer to a question about a group; -1 with a warning if there is none, as in MindSpore."""
     own = _group(name, group)
     try:
         return ask(own)
@@ -275,7 +275,7 @@ def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = 
 
 
 def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Write into `output_tensor` the tensors of all processes, one behind the other along the first axis."""
+    """Concatenate the tensors of all processes along the first axis into `output_tensor`."""
     name = "all_gather_into_tensor"
     output, x = _tensor(name, "output_tensor", output_tensor), _tensor(name, "input_tensor", input_tensor)
     own, later = _group(name, group), flag(name, "async_op", async_op)
@@ -295,7 +295,7 @@ def all_gather(tensor_list: Any, tensor: Any, group: str | None = None, async_op
 def all_gather_into_tensor_uneven(
     output: Any, input: Any, output_split_sizes: Any = None, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Write into `output` the tensors of all processes one behind the other; that of process i has `output_split_sizes[i]` rows."""
+    """Concatenate the tensors of all processes into `output`; that of process i has `output_split_sizes[i]` rows."""
     name = "all_gather_into_tensor_uneven"
     target, x = _tensor(name, "output", output), _tensor(name, "input", input)
     own, later = _group(name, group), flag(name, "async_op", async_op)
@@ -555,7 +555,7 @@ def broadcast_object_list(object_list: Any, src: int = 0, group: str | None = No
 def scatter_object_list(
     scatter_object_output_list: Any, scatter_object_input_list: Any, src: int = 0, group: str | None = None
 ) -> None:
-    """Put into the first place of `scatter_object_output_list` the object that the process `src` has for this one."""
+    """Set the first item of `scatter_object_output_list` to the object that the process `src` has for this one."""
     name, own = "scatter_object_list", _group("scatter_object_list", group)
     ranks = members(name, own)
     root = _place(name, "src", src, ranks)

@@ -1,4 +1,4 @@
-"""Elements picked by index or condition, put where an index says, sorted.  Places are Int64."""
+"""Elements selected by index or condition, written at indices, sorted.  Indices are Int64."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 
 def gather(input: Any, dim: int, index: Any) -> Tensor:
-    """For each index the element at its own place, but with the index in place of the coordinate along `dim`."""
+    """Return for each index the element at its own position, but with the index as coordinate along `dim`."""
     return picking.gather_elements(input, dim, index)
 
 
@@ -49,7 +49,7 @@ def index_select(input: Any, dim: int, index: Any) -> Tensor:
 
 
 def _places(op: str, x: Tensor, dim: Any, index: Any) -> Tensor:
-    """For each index the place of its element in `x` read row by row."""
+    """Return for each index the position of its element in the flattened `x`."""
     indices = indices_argument(op, "index", index)
     along = axis_argument(op, dim, x.ndim, "dim")
     if indices.ndim != x.ndim or any(n > d for a, (n, d) in enumerate(zip(indices.shape, x.shape, strict=True)) if a != along):
@@ -59,7 +59,7 @@ def _places(op: str, x: Tensor, dim: Any, index: Any) -> Tensor:
 
 
 def _source(op: str, x: Tensor, places: Tensor, src: Any) -> Tensor:
-    """What is put at the places: the elements of `src` with their coordinates, as one line; or a number."""
+    """Return what is written: the elements of `src` with their coordinates, flattened; or a number."""
     if not isinstance(src, Tensor):
         return reshape(full_like(places, number(op, "src", src), dtype=x.dtype), (-1,))
     if src.ndim != places.ndim or any(n > d for n, d in zip(places.shape, src.shape, strict=True)):
@@ -131,7 +131,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
 ) -> Tensor:
-    """Where values would stand in ascending rows, before or, with `right`, behind those equal to them.
+    """Return where values would be inserted into ascending rows, before or, with `right`, after those equal to them.
 
     sorted_sequence  a vector, or rows along the last axis, with the leading sizes of `values`
     side             "left" or "right", which says the same as `right`
@@ -155,8 +155,8 @@ def searchsorted(
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """Return the elements, or slices along an axis, without those equal to the one before.
 
-    return_inverse  whether for each element the place of its like in the result is returned too
-    return_counts   whether it is returned how many were equal one behind the other
+    return_inverse  return also for each element its index in the result
+    return_counts   return also the lengths of the runs of equal elements
     """
     x = operand("UniqueConsecutive", input)
     needs_values("UniqueConsecutive", "it has as many elements as there are changes")

@@ -188,7 +188,7 @@ def cummin(input: Any, dim: Any) -> tuple[Tensor, Tensor]:
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Return the differences of neighbours along an axis, taken `n` times, with Tensors before and behind at first."""
+    """Return the differences of neighbours along an axis, taken `n` times, after Tensors were prepended and appended."""
     x = operand("Diff", input)
     along, times = axis_argument("Diff", dim, x.ndim, "dim"), integer("Diff", "n", n)
     if times < 0:

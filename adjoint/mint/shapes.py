@@ -1,4 +1,4 @@
-"""Other forms of the same elements, tensors put together and taken apart.  `dim` is an axis, negative ones count from the end."""
+"""Other forms of the same elements, tensors joined and split.  `dim` is an axis, negative ones count from the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors one behind the other along an axis."""
+    """Concatenate tensors along an axis."""
     return parts.concat(tensors, dim)
 
 
@@ -31,12 +31,12 @@ def concat(tensors: Any, dim: int = 0) -> Tensor:
 
 
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape one behind the other along a new axis."""
+    """Stack tensors of one shape along a new axis."""
     return parts.stack(tensors, dim)
 
 
 def dstack(tensors: Any) -> Tensor:
-    """Tensors one behind the other along axis 2, which vectors and matrices get."""
+    """Concatenate tensors along axis 2, which vectors and matrices get."""
     return stacked_in_depth(tensors)
 
 

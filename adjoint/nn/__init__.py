@@ -85,7 +85,7 @@ LOADED_WHEN_USED = dict.fromkeys(
     ("Accuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric",
      "Perplexity", "Precision", "ROC", "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc",
      "get_metric_fn", "names", "rearrange_inputs"), "adjoint.train.metrics")
-"""Metrics, which stand here too: their module is loaded when they are first used."""
+"""Metrics, which are also available here: their module is loaded at first use."""
 
 
 def __getattr__(name: str) -> Any:

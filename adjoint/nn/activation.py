@@ -241,7 +241,7 @@ class HShrink(Cell):
 
 
 class SoftShrink(Cell):
-    """x brought nearer to 0 by lambd, and 0 where |x| <= lambd."""
+    """x moved toward 0 by lambd, and 0 where |x| <= lambd."""
 
     def __init__(self, lambd: float = 0.5):
         super().__init__()
@@ -259,7 +259,7 @@ class Tanhshrink(Cell):
 
 
 class Hardtanh(Cell):
-    """x, clipped between `min_val` and `max_val`."""
+    """x clipped to `min_val` and `max_val`."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Attention with several heads, and the layers of transformers (Vaswani et al. 2017)."""
+"""Multi-head attention, and the layers of transformers (Vaswani et al. 2017)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class MultiheadAttention(Cell):
-    """Each query's mean of the values, weighted by softmax(q k^T / sqrt(size of a head)), for several heads side by side.
+    """Multi-head attention: for each query the mean of the values, weighted by softmax(q k^T / sqrt(size of a head)), in each head.
 
     embed_dim     size of the queries and of the result; each of `num_heads` heads has an equal part of it
     dropout       in training, the probability that a weight is dropped
@@ -115,7 +115,7 @@ class MultiheadAttention(Cell):
         return out, shapes.squeeze(shown, 0) if alone else shown
 
     def _check(self, q: Tensor, k: Tensor, v: Tensor) -> None:
-        """Sizes of [l, n, size] tensors; ValueError."""
+        """Check sizes of [l, n, size] tensors; raise ValueError."""
         for name, x, size in (("query", q, self.embed_dim), ("key", k, self.kdim), ("value", v, self.vdim)):
             if x.shape[2] != size:
                 raise ValueError(f"For 'MultiheadAttention', the argument '{name}' must be of last size {size}, but got {x.shape[2]}.")
@@ -132,7 +132,7 @@ class MultiheadAttention(Cell):
         return tuple(linear.dense(x, weight, bias) for x, weight, bias in zip((q, k, v), weights, biases, strict=True))
 
     def _masks(self, padding: Any, attention: Any, n: int, length: int, keys: int, all_keys: int) -> list[Tensor]:
-        """What is added to the products [n, heads, length, all_keys]: of keys that stand behind the given ones nothing."""
+        """Return what is added to the products [n, heads, length, all_keys]; appended keys are not masked."""
         out: list[Tensor] = []
         of_padding: dict[tuple[int, ...], tuple[int, ...]] = {(n, keys): (n, 1, 1, keys)}
         of_attention: dict[tuple[int, ...], tuple[int, ...]] = {
@@ -155,7 +155,7 @@ class MultiheadAttention(Cell):
 
 
 class _NotAMask(ValueError, AssertionError):
-    """A mask of another dtype: MindSpore raises the one or the other, depending on the layer."""
+    """Raise for a mask of another dtype; which exception MindSpore raises depends on the layer."""
 
 
 def _dense(inputs: int, outputs: int, dtype: DType, has_bias: bool = True) -> Dense:
@@ -163,9 +163,9 @@ def _dense(inputs: int, outputs: int, dtype: DType, has_bias: bool = True) -> De
 
 
 class _Layer(Cell):
-    """What the layers of encoder and decoder share: attention, two dense layers, normalisation, dropout.
+    """Base class of encoder and decoder layers: attention, two dense layers, normalisation, dropout.
 
-    norm_first  whether each part normalises what it takes, not what is added up
+    norm_first  whether each part normalises its input, rather than the sum
     """
 
     def __init__(
@@ -189,10 +189,10 @@ class _Layer(Cell):
         self.layernorm_eps, self.batch_first, self.dtype = layer_norm_eps, batch_first, dtype
 
     _parts: int
-    """How many parts are added up one after the other."""
+    """How many residual additions the layer has."""
 
     def _crossed(self, d_model: int, nhead: int, dropout: float, batch_first: bool, dtype: DType) -> None:
-        """Where a layer makes its attention to another sequence."""
+        """Make the attention to another sequence; overridden by layers that have one."""
 
     def _added(self, x: Tensor, part: Callable[[Tensor], Tensor], norm: Cell, dropout: Cell) -> Tensor:
         return x + dropout(part(norm(x))) if self.norm_first else norm(x + dropout(part(x)))
@@ -210,7 +210,7 @@ class TransformerEncoderLayer(_Layer):
     """Attention of a sequence [l, n, d_model] to itself, then two dense layers; each is added to what it takes and normalised.
 
     activation  "relu", "gelu", `ops.relu`, `ops.gelu`, or a cell `nn.ReLU` or `nn.GELU`
-    norm_first  whether each part normalises what it takes, not what is added up
+    norm_first  whether each part normalises its input, rather than the sum
     """
 
     _parts = 2
@@ -282,7 +282,7 @@ class TransformerDecoder(Cell):
 
 
 def _equal(owner: Cell, argument: str, layer: Any, count: int) -> list[Cell]:
-    """Layers with the settings of one, and weights that are equal among them; raise MemoryError for more than memory holds."""
+    """Return layers with the settings of one, and equal initial weights; raise MemoryError if memory cannot hold so many."""
     if not isinstance(layer, _Layer):
         raise TypeError(f"For '{type(owner).__name__}', the argument '{argument}' must be a layer of a transformer, but got {layer!r} "
                         f"of type {type(layer).__name__}.")
@@ -296,7 +296,7 @@ def _equal(owner: Cell, argument: str, layer: Any, count: int) -> list[Cell]:
 
 
 class Transformer(Cell):
-    """An encoder over `src` [s, n, d_model] and a decoder over `tgt` [l, n, d_model] that attends to what the encoder gives."""
+    """An encoder over `src` [s, n, d_model] and a decoder over `tgt` [l, n, d_model] that attends to the encoder's result."""
 
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,

@@ -1,4 +1,4 @@
-"""Checks of what layers are given: TypeError or ValueError that names layer, argument, what was expected and got."""
+"""Checks of layer arguments: raise TypeError or ValueError with layer, argument, what was expected and got."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def positive(owner: Cell | str, argument: str, value: Any) -> int:
 
 
 def least_integer(owner: Cell | str, argument: str, value: Any, bound: int) -> int:
-    """Return an int of 64 bits that is at least `bound`."""
+    """Check an int of 64 bits that is at least `bound`."""
     if not bound <= integer(owner, argument, value) < 2**63:
         raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be at least {bound} and of 64 bits, but got {value}.")
     return int(value)
@@ -48,7 +48,7 @@ def number(owner: Cell | str, argument: str, value: Any) -> float:
 
 
 def least(owner: Cell | str, argument: str, value: Any, bound: float) -> float:
-    """Return a finite number that is at least `bound`."""
+    """Check a finite number that is at least `bound`."""
     if not bound <= number(owner, argument, value) < math.inf:
         raise ValueError(f"For '{_name(owner)}', the argument '{argument}' must be at least {bound} and finite, but got {value}.")
     return float(value)
@@ -79,7 +79,7 @@ def choice(owner: Cell | str, argument: str, value: Any, known: tuple[str, ...])
 
 
 def pair(owner: Cell | str, argument: str, value: Any, least: int = 1) -> tuple[int, int]:
-    """Return an int for both directions, or (height, width)."""
+    """Check an int for both directions, or (height, width)."""
     if isinstance(value, (tuple, list)):
         items = tuple(value)
         if len(items) == 4 and items[:2] == (1, 1):
@@ -95,7 +95,7 @@ def pair(owner: Cell | str, argument: str, value: Any, least: int = 1) -> tuple[
 
 
 def tensor_argument(owner: Cell | str, argument: str, value: Any, rank: int | tuple[int, ...] | None = None) -> Tensor:
-    """Return a tensor, of this rank (or one of these) if it is given."""
+    """Check a tensor, of this rank (or one of these) if it is given."""
     if not isinstance(value, Tensor):
         raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a Tensor, "
                         f"but got {value!r} of type {type(value).__name__}.")
@@ -107,7 +107,7 @@ def tensor_argument(owner: Cell | str, argument: str, value: Any, rank: int | tu
 
 
 def floating(owner: Cell | str, argument: str, value: Any, rank: int | tuple[int, ...] | None = None, *, integers: bool = False) -> Tensor:
-    """Return a tensor of a floating dtype (or of integers, where these are allowed)."""
+    """Check a tensor of a floating dtype (or of integers, if these are allowed)."""
     x = tensor_argument(owner, argument, value, rank)
     if not (x.dtype.is_float or (integers and x.dtype.is_integer)):
         raise TypeError(f"For '{_name(owner)}', the argument '{argument}' must be a Tensor of floating dtype, but got {x.dtype}.")

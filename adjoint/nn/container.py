@@ -1,7 +1,7 @@
-"""Cells that hold cells.
+"""Cells that contain other cells.
 
-What is added to a container bears MindSpore's names, since checkpoints have them: the container's own name is read off the parameters
-that it holds already, so that `0.weight` is what the first cell added to an empty list has, wherever the list stands.
+Parameters of an added cell get MindSpore's names, since checkpoints contain them: the container's own name is inferred from the parameters
+that it already has, so that the first cell added to an empty list has `0.weight`, wherever the list is.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["CellList", "SequentialCell"]
 
 
 def _prefix(cells: Mapping[str, Cell]) -> tuple[str, int]:
-    """Return what stands before the keys of these cells in the names of their parameters, and how many parts of a name that is.
+    """Return the prefix before the keys of these cells in the names of their parameters, and how many parts of a name it has.
 
-    The first cell with parameters says it. Where its key occurs in a name more than once, the second cell with parameters decides.
+    The first cell with parameters decides. If its key occurs in a name more than once, the second cell with parameters decides.
     """
     firsts = [(key, parameter.name.split(".")) for key, cell in cells.items() for parameter in list(cell.get_parameters())[:1]][:2]
     prefix, parts = "", 0
@@ -36,7 +36,7 @@ def _prefix(cells: Mapping[str, Cell]) -> tuple[str, int]:
 
 
 def _renumber(cell: Cell, prefix: str, parts: int, key: str) -> None:
-    """Put another key in the place behind the prefix, in the names of a cell's parameters."""
+    """Replace the key after the prefix in the names of a cell's parameters."""
     for parameter in cell.get_parameters():
         parameter.name = ".".join([f"{prefix}{key}", *parameter.name.split(".")[parts + 1 :]])
 
@@ -54,14 +54,14 @@ class _Numbered(Cell):
         return cell
 
     def _hold(self, key: str, cell: Cell, prefix: str) -> None:
-        """Hold a new cell under a key, its parameters named after it."""
+        """Add a cell under a key, and name its parameters after it."""
         self._adopt_cell(key, cell)
         if self._auto_prefix:
             cell.update_parameters_name(f"{prefix}{key}.")
         epoch.move()
 
     def _arrange(self, cells: Mapping[str, Cell]) -> None:
-        """Hold these cells alone, in this order; their parameters keep their names."""
+        """Replace the content by these cells, in this order; their parameters keep their names."""
         for key in self._cells:
             del self.__dict__[key]
         self._cells.clear()
@@ -70,7 +70,7 @@ class _Numbered(Cell):
         epoch.move()
 
     def _add(self, cells: Iterable[Any]) -> None:
-        """Hold more cells, at the end."""
+        """Append cells."""
         cells = [self._check(cell) for cell in cells]
         prefix, _ = _prefix(self._cells)
         for cell in cells:
@@ -107,7 +107,7 @@ class _Numbered(Cell):
         self._hold(self._index(index), self._check(cell), _prefix(self._cells)[0])
 
     def __delitem__(self, index: int | slice) -> None:
-        """Take cells out. Those behind them move up, and so do the names of their parameters; cells that were given names keep them."""
+        """Remove cells. Those after them move up, and so do the names of their parameters; cells with names of their own keep them."""
         if not isinstance(index, slice):
             self._index(index)
         items = list(self._cells.items())
@@ -122,7 +122,7 @@ class _Numbered(Cell):
         self._arrange(kept)
 
     def append(self, cell: Cell) -> Any:
-        """Add a cell at the end."""
+        """Append a cell."""
         self._add([cell])
         return self
 
@@ -134,7 +134,7 @@ class _Numbered(Cell):
 
 
 class SequentialCell(_Numbered):
-    """Cells called one after the other: given one by one, as a list, or as an OrderedDict that names them."""
+    """Calls cells one after the other: given as arguments, as a list, or as an OrderedDict that names them."""
 
     def __init__(self, *args: Any):
         if len(args) != 1 or not isinstance(args[0], Mapping):
@@ -145,7 +145,7 @@ class SequentialCell(_Numbered):
             self._hold(key, self._check(cell), "")
 
     def __getitem__(self, index: int | slice | Tensor) -> Any:
-        """Return a cell, or a sequence of some of them under the keys that they have here."""
+        """Return a cell, or a sequence of some cells under their present keys."""
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._cells.items())[index]))
         return super().__getitem__(index)
@@ -157,10 +157,10 @@ class SequentialCell(_Numbered):
 
 
 class CellList(_Numbered):
-    """A list of cells: to be indexed and iterated over, not called."""
+    """A list of cells, to be indexed and iterated over, not called."""
 
     def insert(self, index: int, cell: Cell) -> None:
-        """Put a cell before the one at `index`; at an end where there is none so far out."""
+        """Insert a cell before the one at `index`; an index out of range means an end."""
         if isinstance(index, bool) or not isinstance(index, int):
             raise TypeError(f"For 'CellList', the index must be an int, but got {index!r} of type {type(index).__name__}.")
         self._check(cell)
@@ -175,7 +175,7 @@ class CellList(_Numbered):
         self._hold(str(place), cell, prefix)
 
     def extend(self, cells: Iterable[Cell]) -> CellList:
-        """Add several cells at the end."""
+        """Append several cells."""
         if not isinstance(cells, Iterable):
             raise TypeError(f"For 'CellList', 'extend' takes a list of Cells, but got {cells!r} of type {type(cells).__name__}.")
         self._add(cells)

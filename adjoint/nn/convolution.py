@@ -27,7 +27,7 @@ _ADD = ew.Add()
 
 
 class _Convolution(Cell):
-    """What convolutions share: their arguments, and weight and bias.
+    """Base class of convolutions: their arguments, and weight and bias.
 
     Sizes are those of the images: for sequences, images of one row, kernels are (1, k).
     """
@@ -81,7 +81,7 @@ class _Convolution(Cell):
 
 
 def _widths(owner: Cell, padding: Any, count: int) -> tuple[int, ...]:
-    """Padding before and after along each axis: one int for all, or `count`."""
+    """Return padding before and after along each axis, from one int for all, or `count`."""
     values = padding if isinstance(padding, (tuple, list)) else (padding,) * count
     found = tuple(integer(owner, "padding", value) for value in values)
     if len(found) != count:
@@ -92,7 +92,7 @@ def _widths(owner: Cell, padding: Any, count: int) -> tuple[int, ...]:
 
 
 def _check_longer(owner: Conv2dTranspose | Conv3dTranspose, longer: tuple[int, ...]) -> None:
-    """Whether `output_padding` fits to the other arguments."""
+    """Check that `output_padding` fits the other arguments."""
     name, given = type(owner).__name__, owner.output_padding
     if any(more >= max(a, b) for more, a, b in zip(longer, owner.stride, owner.dilation, strict=True) if more):
         raise ValueError(f"For '{name}', the argument 'output_padding' must be less than stride or dilation, but got {given!r}.")

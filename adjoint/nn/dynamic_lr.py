@@ -119,7 +119,7 @@ def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup
 
 
 def _decay(name: str, learning_rate: Any, decay_rate: Any, decay_epoch: Any, is_stair: Any) -> Callable[[int], float]:
-    """Return the checked settings of a decay, as how often `decay_epoch` epochs have passed in an epoch: a fraction, or cut."""
+    """Check the settings of a decay; return how often `decay_epoch` epochs have passed in an epoch: a fraction, or rounded down."""
     positive_number(name, "learning_rate", learning_rate)
     positive_number(name, "decay_rate", decay_rate)
     positive(name, "decay_epoch", decay_epoch)

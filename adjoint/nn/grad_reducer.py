@@ -1,4 +1,4 @@
-"""Data parallel training: each process has the whole network and its share of the data, and the gradients are put together."""
+"""Data parallel training: each process has the whole network and a share of the data; gradients are combined."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def summed(tensors: tuple[Tensor, ...], group: str = WORLD) -> tuple[Tensor, ...
 
 
 def broadcast_parameters(parameters: Iterable[Parameter]) -> None:
-    """Give all processes the parameters of the first one; they have the same names, shapes and dtypes in all."""
+    """Broadcast the parameters of the first process to all; they have the same names, shapes and dtypes in all."""
     given = list(parameters)
     if not given or len(members("parameter_broadcast", WORLD)) == 1:
         return

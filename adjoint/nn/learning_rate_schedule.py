@@ -20,7 +20,7 @@ __all__ = [
 
 
 class LearningRateSchedule(Cell):
-    """The base: a subclass gives `construct(global_step)`."""
+    """Base class of schedules: a subclass defines `construct(global_step)`."""
 
     def construct(self, global_step: Tensor) -> Tensor:
         raise NotImplementedError(f"For '{type(self).__name__}', the method 'construct' is not defined: it gives the rate after "
@@ -47,7 +47,7 @@ class _Decay(LearningRateSchedule):
         self.is_stair = boolean(self, "is_stair", is_stair)
 
     def _spans(self, global_step: Tensor) -> Tensor:
-        """How often `decay_steps` steps were taken: a fraction, or cut."""
+        """Return how often `decay_steps` steps were taken: a fraction, or rounded down."""
         spans = self._steps(global_step) / float(self.decay_steps)
         return floor(spans) if self.is_stair else spans
 

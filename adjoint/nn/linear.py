@@ -60,7 +60,7 @@ class Dense(Cell):
 
 
 def first_values(layer: str, argument: str, init: Any, shape: tuple[int, ...], dtype: DType, default: Any = None) -> Tensor:
-    """First values of a parameter, by `default` where `init` is None; the initialiser's errors, naming layer and argument."""
+    """Return the initial values of a parameter, by `default` if init is None; an initialiser's errors name layer and argument."""
     try:
         return initializer(default if init is None else init, shape, dtype)
     except (TypeError, ValueError, MemoryError) as wrong:
@@ -84,7 +84,7 @@ class MatMul(Cell):
 
 
 class Flatten(Cell):
-    """Joins the axes from `start_dim` to `end_dim`."""
+    """Merges the axes from `start_dim` to `end_dim` into one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()

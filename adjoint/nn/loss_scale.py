@@ -1,4 +1,4 @@
-"""Training steps with a scaled loss: gradients in half precision neither vanish nor overflow."""
+"""Training steps with a scaled loss, which keeps half-precision gradients from vanishing or overflowing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneSt
 
 
 class DynamicLossScaleUpdateCell(Cell):
-    """Called with the Parameter of a loss scale and with whether a step overflowed, it writes the next scale and returns the latter.
+    """Called with the Parameter of a loss scale and whether a step overflowed, writes the next scale and returns the latter.
 
     loss_scale_value  the first scale
     scale_factor      divides the scale, to 1 at least, when a step overflowed
@@ -65,7 +65,7 @@ class DynamicLossScaleUpdateCell(Cell):
 
 
 class FixedLossScaleUpdateCell(Cell):
-    """Called like a `DynamicLossScaleUpdateCell`, it leaves the scale as it is."""
+    """Called like a `DynamicLossScaleUpdateCell`, leaves the scale unchanged."""
 
     def __init__(self, loss_scale_value: float):
         super().__init__()
@@ -128,7 +128,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.scale_sense.set_data(sens)
 
     def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[Any, Any]:
-        """Return (False, `compute_input`), for a `construct` of one's own: there is no flag of the device that must be cleared."""
+        """Return (False, `compute_input`), for a subclass's `construct`: there is no device flag to clear."""
         return False, compute_input
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:

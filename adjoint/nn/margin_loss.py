@@ -145,7 +145,7 @@ class MultiLabelSoftMarginLoss(LossBase):
 
 
 def _float(owner: Cell, argument: str, value: Any) -> float:
-    """What MindSpore takes as a float alone."""
+    """Check a float: MindSpore accepts nothing else here."""
     if not isinstance(value, float):
         raise TypeError(f"For '{type(owner).__name__}', the argument '{argument}' must be a float, "
                         f"but got {value!r} of type {type(value).__name__}.")

@@ -35,7 +35,7 @@ class Norm(Cell):
 
 
 class Range(Cell):
-    """The numbers from `start` up to and without `limit`, `delta` apart; with one number those from 0 up to it.
+    """The numbers from `start` to `limit`, exclusive, `delta` apart; with one number those from 0 to it, exclusive.
 
     Int32, or Float32 if one of the numbers is a float.
     """

@@ -1,4 +1,4 @@
-"""Layers that put a frame around a tensor."""
+"""Padding layers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class Pad(Cell):
-    """The tensor with a frame: paddings[i] is (before, after) for axis i.
+    """Pads a tensor: paddings[i] is (before, after) for axis i.
 
     mode  "CONSTANT": of zeros; "REFLECT": mirrored without the edge; "SYMMETRIC": mirrored with it
     """
@@ -42,7 +42,7 @@ class Pad(Cell):
 
 
 class _Frame(Cell):
-    """A frame around the last axes.
+    """Pads the last axes.
 
     padding  an int for all sides, or (before, after) pairs that begin with the last axis: (left, right, top, bottom, ...)
     """
@@ -65,7 +65,7 @@ class _Frame(Cell):
 class _Constant(_Frame):
     """Negative numbers cut off.
 
-    value  what the frame is filled with
+    value  the value to pad with
     """
 
     mode = "constant"

@@ -1,4 +1,4 @@
-"""Layers that take patches of images, and that make places of channels."""
+"""Layers that extract patches of images, and rearrange channels to positions."""
 
 from __future__ import annotations
 

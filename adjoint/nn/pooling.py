@@ -20,7 +20,7 @@ __all__ = [
 
 
 class _Pool(Cell):
-    """What the layers share that pool with windows.
+    """Base class of layers that pool over windows.
 
     pad_mode  "valid" (default): whole windows only; "same": as many as ceil(size / stride); "pad": `padding` on each side
     """
@@ -33,7 +33,7 @@ class _Pool(Cell):
             raise ValueError(f"For '{type(self).__name__}', 'padding' needs pad_mode 'pad', but got {padding!r} with {pad_mode!r}.")
 
     def _check_options(self, dilation: Any, apart: tuple[int, ...], return_indices: bool) -> None:
-        """Whether the mode allows what only max-pooling has."""
+        """Store the options of max-pooling; raise ValueError if the mode does not support them."""
         self.return_indices = boolean(self, "return_indices", return_indices)
         if self.pad_mode != "pad" and (self.ceil_mode or return_indices or set(apart) != {1}):
             raise ValueError(f"For '{type(self).__name__}', 'dilation', 'return_indices' and 'ceil_mode' need pad_mode 'pad', "
@@ -47,7 +47,7 @@ class _Pool2d(_Pool):
     """Windows over the last two axes of [n, c, h, w] or [c, h, w]."""
 
     _pooling: tuple[Any, ...]
-    """The op, and its attributes behind kernel, stride and padding."""
+    """Return the op, and its attributes after kernel, stride and padding."""
 
     def __init__(self, kernel_size: Any, stride: Any, pad_mode: str, padding: Any, ceil_mode: bool):
         super().__init__(pad_mode, pair(self, "padding", padding, least=0), ceil_mode)
@@ -89,7 +89,7 @@ class _Sequences(_Pool2d):
 class MaxPool1d(_Sequences):
     """The largest element of each window of [n, c, l] or [c, l]; padding does not count.
 
-    return_indices  give also where it stands in its sequence (Int64); only with pad_mode "pad"
+    return_indices  return also its index in the sequence (Int64); only with pad_mode "pad"
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class MaxPool1d(_Sequences):
 class MaxPool2d(_Pool2d):
     """The largest element of each window; padding does not count.
 
-    return_indices  give also where it stands in its flattened plane (Int64); only with pad_mode "pad"
+    return_indices  return also its index in the flattened plane (Int64); only with pad_mode "pad"
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class _Pool3d(_Pool):
 class MaxPool3d(_Pool3d):
     """The largest element of each window of [n, c, d, h, w] or [c, d, h, w]; padding does not count.
 
-    return_indices  give also where it stands in its volume read plane by plane, row by row (Int64); only with pad_mode "pad"
+    return_indices  return also its index in the flattened volume (Int64); only with pad_mode "pad"
     """
 
     def __init__(

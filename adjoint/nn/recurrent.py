@@ -1,7 +1,7 @@
 """Recurrent layers and the cells they repeat: RNN, GRU and LSTM.
 
-The products with the sequence are made for all steps at once; a step then takes one product and one pass over the gates.
-Weights and biases are drawn evenly from +-1/sqrt(hidden_size).
+The products with the sequence are computed for all steps at once; a step then takes one product and one pass over the gates. Weights and
+biases are drawn uniformly from +-1/sqrt(hidden_size).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, constant, initializer
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]
 
 State = tuple[Tensor, ...]
-"""What is carried from step to step: (h,), of an LSTM (h, c)."""
+"""The state carried from step to step: (h,), of an LSTM (h, c)."""
 _LSTM, _GRU = LstmCell(), GruCell()
 
 
@@ -152,8 +152,8 @@ def _check_size(owner: Cell, argument: str, x: Tensor, size: int) -> None:
 def _steps(x: Tensor) -> list[Tensor]:
     """Return the slices along axis 0, without it.
 
-    By halves: the gradient of a slice is as large as what it was taken from, so that taking all from the whole would cost the square of
-    their number.
+    The tensor is halved repeatedly: the gradient of a slice is as large as the tensor it was taken from, so that taking all slices from the
+    whole would cost quadratic time.
     """
     if x.shape[0] == 1:
         return [shapes.reshape(x, x.shape[1:])]
@@ -162,11 +162,11 @@ def _steps(x: Tensor) -> list[Tensor]:
 
 
 _TOGETHER = 16
-"""Tensors that are put together at once: a kernel is written for each number of them."""
+"""Number of tensors that are joined at once: each number of them has its own kernel."""
 
 
 def _stacked(steps: Sequence[Tensor]) -> Tensor:
-    """Tensors of one shape one behind the other along a new axis 0."""
+    """Stack tensors of one shape along a new axis 0."""
     held = [shapes.expand_dims(step, 0) for step in steps]
     while len(held) > 1:
         held = [parts.concat(held[at : at + _TOGETHER]) if len(held) > at + 1 else held[at] for at in range(0, len(held), _TOGETHER)]
@@ -174,7 +174,7 @@ def _stacked(steps: Sequence[Tensor]) -> Tensor:
 
 
 class _Layers(Cell):
-    """What RNN, GRU and LSTM share: all but the step."""
+    """Base class of RNN, GRU and LSTM: everything but the step."""
 
     _kind: str
 
@@ -252,7 +252,7 @@ class _Layers(Cell):
         return given
 
     def _lengths(self, seq_length: Any, steps: int, n: int) -> tuple[list[Tensor] | None, Tensor | None]:
-        """For each step which sequences have it, [n, 1]; and for each step and sequence the step that stands there read backward."""
+        """Return for each step which sequences have it, [n, 1]; and for each step and sequence the index of the step when read backward."""
         if seq_length is None:
             return None, None
         name = type(self).__name__
@@ -274,17 +274,17 @@ class _Layers(Cell):
         return _steps(shapes.expand_dims(there, 2)), back
 
     def _turned(self, x: Tensor, back: Tensor | None) -> Tensor:
-        """Sequences read from their last step to the first; steps that do not count stay where they are."""
+        """Reverse sequences; steps after a sequence's end stay where they are."""
         if back is None:
             return parts.flip(x, (0,))
         return picking.gather_elements(x, 0, shapes.broadcast_to(shapes.expand_dims(back, 2), x.shape))
 
     def _layer(self, x: Tensor, state: State, place: int, counts: list[Tensor] | None) -> tuple[Tensor, State]:
-        """One direction of a layer over a sequence: outputs and the last state."""
+        """Run one direction of a layer over a sequence; return outputs and the last state."""
         step = _STEPS[self._kind]
         weights = [held[place].astype(x.dtype, copy=False) for held in (self.w_ih_list, self.w_hh_list)]
         b_ih, b_hh = (held[place].astype(x.dtype, copy=False) if self.has_bias else None for held in (self.b_ih_list, self.b_hh_list))
-        if b_ih is not None and b_hh is not None and self._kind != "gru":  # a GRU multiplies one of its biases with a gate
+        if b_ih is not None and b_hh is not None and self._kind != "gru":  # a GRU multiplies one of its biases by a gate
             b_ih, b_hh = b_ih + b_hh, None
         inputs = _steps(linear.dense(x, weights[0], b_ih))
         outputs: list[Tensor] = []

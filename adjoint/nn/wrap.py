@@ -85,7 +85,7 @@ class TrainOneStepCell(Cell):
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.sens = 1.0 if sens is None else number(self, "sens", sens)
         self.return_grad = boolean(self, "return_grad", return_grad)
-        # Takes the gradients of this process and returns those that the optimiser gets.
+        # Replaces the gradients of this process by those that the optimiser gets.
         self.reducer_flag, self.grad_reducer = is_data_parallel(), identity
         if self.reducer_flag:
             mean, degree = get_auto_parallel_context("gradients_mean"), get_auto_parallel_context("device_num")
@@ -102,7 +102,7 @@ class TrainOneStepCell(Cell):
         return loss
 
     def _reduced(self, grads: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Return the gradients over all processes, where there are several."""
+        """Return the gradients reduced over all processes, if there are several."""
         return self.grad_reducer(grads) if self.reducer_flag else grads
 
     def _sens_like(self, loss: Any) -> list[Tensor]:

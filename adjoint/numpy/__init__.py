@@ -1,4 +1,4 @@
-"""`mindspore.numpy`: the operators by NumPy's names, for Tensors, with gradients and in graphs.
+"""`mindspore.numpy`: the operators under NumPy's names, for Tensors, with gradients and in graphs.
 
     import adjoint.numpy as mnp
     mnp.stack((mnp.arange(3.0), mnp.ones(3)))

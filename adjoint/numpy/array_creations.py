@@ -1,4 +1,4 @@
-"""Functions that make arrays, in the place where MindSpore has them."""
+"""Functions that make arrays, at MindSpore's path."""
 
 from adjoint.numpy import creation, frames, grids, spacing, triangles, windows
 from adjoint.numpy.creation import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Functions that rearrange arrays and choose elements of them, in the place where MindSpore has them."""
+"""Functions that rearrange arrays and select elements, at MindSpore's path."""
 
 from adjoint.numpy import joining, picking, shapes
 from adjoint.numpy.joining import *  # noqa: F403

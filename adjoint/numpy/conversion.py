@@ -1,4 +1,4 @@
-"""From what a caller gives as an array to Tensors.
+"""Convert array-like arguments to Tensors.
 
 A number is Bool, Int32 or Float32, and so are nested lists of numbers; an integer that Int32 cannot hold makes Int64.
 """
@@ -24,7 +24,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def array_like(op: str, value: Any, argument: str = "x") -> Tensor:
-    """Return a Tensor as it is; a number, or a nested tuple or list of numbers and Tensors, as a Tensor; else a TypeError."""
+    """Return a Tensor unchanged; a number, or a nested tuple or list of numbers and Tensors, as a Tensor; else raise TypeError."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float)):
@@ -64,7 +64,7 @@ def _nested(op: str, value: Any, argument: str) -> Tensor:
 
 
 _NESTED = 64
-"""Lists in each other that `Tensor` takes; it says what is wrong with more."""
+"""Maximum depth of nested lists that `Tensor` accepts; it raises the error for deeper ones."""
 
 
 def _flat(value: Any, depth: int = 0) -> list[Any]:
@@ -80,7 +80,7 @@ def arrays_like(op: str, *values: Any) -> tuple[Tensor, ...]:
 
 
 def in_dtype(result: Tensor, dtype: Any, op: str = "astype") -> Tensor:
-    """Return a result in the dtype that was asked for, as it is where that is None."""
+    """Return a result in the requested dtype, unchanged for None."""
     return result if dtype is None else result.astype(checked_dtype(op, dtype), copy=False)
 
 

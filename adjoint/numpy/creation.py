@@ -1,4 +1,4 @@
-"""New arrays: from data, filled with one number, counted, drawn at random.
+"""New arrays: from data, filled with one number, ranges, random.
 
 A shape is an int, a tuple or list of ints, or an integer Tensor; TypeError and ValueError for what is none.
 """
@@ -38,7 +38,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
 
 
 def asarray(a: Any, dtype: Any = None) -> Tensor:
-    """Return a Tensor of numbers or nested lists or tuples of them; a Tensor of that dtype as it is."""
+    """Return a Tensor of numbers or nested lists or tuples of them; a Tensor of that dtype is returned unchanged."""
     return _of("asarray", a, dtype)
 
 
@@ -93,7 +93,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
 
 
 def _like(op: str, prototype: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], DType]:
-    """Shape and dtype that are asked for, else those of the prototype."""
+    """Return the requested shape and dtype, else those of the prototype."""
     x = array_like(op, prototype, "prototype")
     unsaid = shape is None or (isinstance(shape, (tuple, list)) and not shape)
     return x.shape if unsaid else sizes_argument(op, "shape", shape), x.dtype if dtype is None else checked_dtype(op, dtype)

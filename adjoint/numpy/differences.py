@@ -1,4 +1,4 @@
-"""Differences along an axis, and what undoes them: slopes, areas, angles without jumps.
+"""Differences along an axis, and their inverses: gradients, areas, unwrapped angles.
 
 Raise TypeError for what is no array, ValueError for shapes and axes that do not fit.
 """
@@ -33,7 +33,7 @@ def _steps(x: Tensor, along: int) -> Tensor:
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Return the differences of neighbours along an axis, taken `n` times.
 
-    prepend, append  what stands before and behind the array at first: a number, or a Tensor that broadcasts to one element along the axis
+    prepend, append  what to add before and after the array first: a number, or a Tensor that broadcasts to one element along the axis
     """
     x = operand("diff", a, "a")
     along, times = axis_argument("diff", axis, x.ndim), integer("diff", "n", n)
@@ -53,7 +53,7 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = 
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
-    """Return the differences of neighbours in an array read row by row, with what is given before and behind them."""
+    """Return the differences of neighbours in the flattened array, after values were prepended and appended."""
     x = reshape(operand("ediff1d", ary, "ary"), (-1,))
     ends = ([] if end is None else [reshape(array_like("ediff1d", end, name), (-1,)).astype(x.dtype, copy=False)]
             for name, end in (("to_begin", to_begin), ("to_end", to_end)))

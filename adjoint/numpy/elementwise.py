@@ -65,7 +65,7 @@ def floor_divide(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def _left_over(op: str, x1: Any, x2: Any, rule: Callable[[Any, Any], Tensor]) -> Tensor:
-    """What a division leaves, in the dtype of both; of integers divided by 0 it is 0."""
+    """Return the remainder of a division, in the dtype of both; of integers divided by 0 it is 0."""
     first, second = joined(*arrays_like(op, x1, x2))
     kind = first.dtype
     if kind.is_float:
@@ -88,7 +88,7 @@ def mod(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def fmod(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """What is left of x1 after a whole number of times x2, with the sign of x1; of integers divided by 0 it is 0."""
+    """Return the remainder of x1 / x2 with the sign of x1; of integers divided by 0 it is 0."""
     return in_dtype(_left_over("fmod", x1, x2, arithmetic.fmod), dtype)
 
 
@@ -262,7 +262,7 @@ def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def _bounded(op: str, rule: Callable[[Any, Any], Tensor], x1: Any, x2: Any, dtype: Any) -> Tensor:
-    """Return the larger or smaller of two; beside an array the result has its dtype, whatever the dtype of a number."""
+    """Return the larger or smaller of two; next to an array, a number does not change the dtype."""
     first, second = arrays_like(op, x1, x2)
     if first.ndim == 0 and second.ndim:
         dtype = second.dtype

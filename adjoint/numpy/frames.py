@@ -1,4 +1,4 @@
-"""Arrays with a frame of further elements around them."""
+"""Padding of arrays."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _with_ramps(x: Tensor, along: int, width: tuple[int, int], ends: tuple[Any, 
 
 
 def _places(mode: str, size: int, before: int, after: int) -> np.ndarray[Any, Any]:
-    """Which element stands at each place from `before` in front of an axis of `size` to `after` behind it."""
+    """Return which element is at each position from `before` in front of an axis of `size` to `after` behind it."""
     places = np.arange(-before, size + after)
     if mode == "edge":
         return np.clip(places, 0, size - 1)

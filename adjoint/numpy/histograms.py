@@ -1,4 +1,4 @@
-"""Numbers sorted into intervals: where they lie, how many lie in each, and lines drawn between points.
+"""Numbers sorted into intervals: their interval, counts for each interval, and interpolation between points.
 
 Intervals are closed on the left and open on the right; the last is closed on both sides.
 """
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
-    """Where numbers would stand in an ascending vector, before (or, on the "right" side, behind) those equal to them: Int32.
+    """Return where numbers would be inserted into an ascending vector, before (or, on the "right" side, after) those equal to them: Int32.
 
     sorter  the places of the elements of `a` in ascending order, where it is not so itself
     """
@@ -71,7 +71,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
     """Return the heights at `x` of the line through the points (xp, fp), `xp` ascending; Float32, or Float64 where one is.
 
-    left, right  the heights before the first and behind the last point; by default those of these points
+    left, right  the values before the first and after the last point; by default those of these points
     """
     points, heights = array_like("interp", xp, "xp"), array_like("interp", fp, "fp")
     if points.ndim != 1 or heights.ndim != 1:
@@ -97,8 +97,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
 def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None) -> Tensor:
     """How often each number from 0 on is in a vector of integers, or the sum of their weights: Float32.
 
-    Negative numbers count as 0.  There are as many counts as `length` says, else up to the largest number, and at least `minlength`;
-    without `length` that depends on values: a RuntimeError while a graph is made.
+    Negative numbers count as 0.  There are `length` counts if that is given, else as many as the largest number requires, at least
+    `minlength`; without `length` that depends on values: raise RuntimeError while a graph is made.
     """
     places = array_like("bincount", x)
     if places.ndim != 1:
@@ -115,7 +115,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None
         count = max(largest + 1, integer("bincount", "minlength", minlength))
     else:
         count = integer("bincount", "length", length)
-    # What is beyond the last count is added to one more, which is left out.
+    # Numbers beyond the last count are added to one more count, which is dropped.
     total = apply(made(ScatterAdd, 0), zeros((count + 1,), by.dtype if by.dtype.is_float else F32), arithmetic.minimum(places, count),
                   floating(by))
     return parts.narrow(total, 0, 0, count).astype(F32, copy=False)
@@ -152,7 +152,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def _intervals(line: Tensor, edges: Tensor) -> Tensor:
-    """Return the number of the interval of each element, from 1; 0 before the first bound, and one more than there are behind the last."""
+    """Return the number of the interval of each element, from 1; 0 before the first bound, and the number of bounds after the last."""
     last = parts.unstack(edges)[-1]
     return arithmetic.where(arithmetic.equal(line, last), edges.size - 1, searchsorted(edges, line, "right"))
 

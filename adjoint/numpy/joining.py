@@ -1,4 +1,4 @@
-"""Arrays joined and split: concatenate, stack, split and their like.
+"""Arrays joined and split: concatenate, stack, split and related functions.
 
 Arrays that are joined are brought to one dtype.  Raise TypeError for what is not a Tensor, ValueError for shapes and axes that do not fit.
 """
@@ -28,7 +28,7 @@ def _rows(op: str, arrays: Any) -> tuple[Tensor, ...]:
 
 
 def concatenate(arrays: Any, axis: int | None = 0) -> Tensor:
-    """Arrays one behind the other along an axis, or read row by row where `axis` is None; of one array, its slices along axis 0."""
+    """Concatenate arrays along an axis, or flattened if `axis` is None; of one array, its slices along axis 0."""
     rows = _rows("concatenate", arrays)
     if axis is None:
         return parts.concat([reshape(x, (-1,)) for x in rows], 0)
@@ -37,7 +37,7 @@ def concatenate(arrays: Any, axis: int | None = 0) -> Tensor:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
-    """`values` behind `arr` along an axis, or both read row by row where `axis` is None."""
+    """Append `values` to `arr` along an axis, or both flattened if `axis` is None."""
     first, second = operand("append", arr, "arr"), operand("append", values, "values")
     if axis is not None and first.ndim != second.ndim:
         raise wrong("append", "values", f"of {first.ndim} dimensions", second)
@@ -45,7 +45,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
 
 
 def stack(arrays: Any, axis: int = 0) -> Tensor:
-    """Arrays of one shape one behind the other along a new axis; of one array, its first axis moved to `axis`."""
+    """Stack arrays of one shape along a new axis; of one array, its first axis is moved to `axis`."""
     if isinstance(arrays, Tensor):
         return moveaxis(arrays, 0, dimension("stack", axis, arrays, tensor="arrays"))
     if not isinstance(arrays, (tuple, list)):
@@ -60,7 +60,7 @@ def _of_rank(op: str, tup: Any, rank: int) -> Any:
 
 
 def column_stack(tup: Any) -> Tensor:
-    """Vectors and matrices side by side, a vector as a column; a Tensor as it is."""
+    """Concatenate vectors and matrices as columns, a vector as one column; a Tensor is returned unchanged."""
     if isinstance(tup, Tensor):
         return tup
     rows = _of_rank("column_stack", tup, 1)
@@ -68,7 +68,7 @@ def column_stack(tup: Any) -> Tensor:
 
 
 def hstack(tup: Any) -> Tensor:
-    """Arrays side by side, along axis 1, or 0 if they are vectors; a Tensor as it is."""
+    """Concatenate arrays along axis 1, or 0 if they are vectors; a Tensor is returned unchanged."""
     if isinstance(tup, Tensor):
         return tup
     rows = _of_rank("hstack", tup, 1)
@@ -76,12 +76,12 @@ def hstack(tup: Any) -> Tensor:
 
 
 def vstack(tup: Any) -> Tensor:
-    """Arrays one below the other, a vector as a row; a Tensor as it is."""
+    """Concatenate arrays along axis 0, a vector as a row; a Tensor is returned unchanged."""
     return tup if isinstance(tup, Tensor) else parts.concat(_of_rank("vstack", tup, 2), 0)
 
 
 def dstack(tup: Any) -> Tensor:
-    """Arrays one behind the other along axis 2, which vectors and matrices get; a Tensor as it is."""
+    """Concatenate arrays along axis 2, which vectors and matrices get; a Tensor is returned unchanged."""
     if isinstance(tup, Tensor):
         return tup
     return parts.concat([expand_dims(x, 2) if x.ndim == 2 else x for x in _of_rank("dstack", tup, 2)], 2)

@@ -1,4 +1,4 @@
-"""Comparison and logic, element by element; questions about whole arrays.
+"""Comparison and logic, element by element; tests of whole arrays.
 
 Operands are arrays or numbers and broadcast; the result is Bool, or in `dtype` where that is given.
 """

@@ -1,4 +1,4 @@
-"""Elements chosen: by index, by condition, by the values of a function.
+"""Elements selected: by index, by condition, by the values of a function.
 
 Raise TypeError for what is no array, ValueError for shapes and axes that do not fit.
 """
@@ -55,7 +55,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any) -> Tensor:
-    """For each index the element at its own place, but with the index in place of the coordinate along `axis`.
+    """Return for each index the element at its own position, but with the index as coordinate along `axis`.
 
     The other axes of both broadcast; where `axis` is None, `arr` is read row by row.
     """

@@ -61,15 +61,15 @@ def kron(a: Any, b: Any) -> Tensor:
     x, y = array_like("kron", a, "a"), array_like("kron", b, "b")
     rank = max(x.ndim, y.ndim)
     first, second = ((*(1,) * (rank - t.ndim), *t.shape) for t in (x, y))
-    # Axis i of `a` is axis 2 i, axis i of `b` the one behind it: of each pair one axis is made.
+    # Axis i of `a` is axis 2 i, axis i of `b` the next one: each pair is merged into one axis.
     spread = reshape(x, [n for size in first for n in (size, 1)]) * reshape(y, [n for size in second for n in (1, size)])
     return reshape(spread, tuple(n * m for n, m in zip(first, second, strict=True)))
 
 
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Tensor:
-    """Return the vector products of vectors of 2 or 3 along an axis of each; of two plane ones the component that stands upright.
+    """Return the cross products of vectors of 2 or 3 along an axis of each; of two plane ones only the third component.
 
-    axis  stands for `axisa`, `axisb` and `axisc`, the axis along which the products lie
+    axis  replaces `axisa`, `axisb` and `axisc`, the axis of the products
     """
     x, y = joined(array_like("cross", a, "a"), array_like("cross", b, "b"))
     if axis is not None:

@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, means, extremes and their places, spread, running sums and products.
+"""Reductions over axes: sums, means, extremes and their indices, spread, running sums and products.
 
 `axis` is None for all axes, an int, or a tuple or list of ints.  Means and extremes of integers keep their dtype; sums of them are Int64.
 """
@@ -203,7 +203,7 @@ def _variance(op: str, a: Any, axis: Any, ddof: Any, keepdims: Any) -> Tensor:
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
-    """Return the running sum along an axis, of 0 in place of NaN; without an axis, of the array read row by row."""
+    """Return the running sum along an axis, with 0 in place of NaN; without an axis, of the flattened array."""
     return cumsum(_filled("nancumsum", a, 0.0), axis, dtype)
 
 

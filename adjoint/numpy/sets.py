@@ -1,4 +1,4 @@
-"""Arrays as sets of numbers: which are there, which in both, which in one alone.
+"""Arrays as sets of numbers: distinct elements, intersection, difference.
 
 `unique`, `intersect1d`, `setdiff1d` and `argwhere` give as many elements as they find: a RuntimeError while a graph is made.
 """
@@ -27,7 +27,7 @@ __all__ = ["argwhere", "in1d", "intersect1d", "isin", "setdiff1d", "unique"]
 def unique(x: Any, return_inverse: bool = False) -> Any:
     """Return the different elements, in the order in which they first come, in the array read row by row.
 
-    return_inverse  whether the place of each element among them (Int32) is returned too
+    return_inverse  return also the index of each element among them (Int32)
     """
     line = reshape(operand("unique", x, "x"), (-1,))
     needs_values("unique", "it has as many elements as there are different ones")
@@ -37,7 +37,7 @@ def unique(x: Any, return_inverse: bool = False) -> Any:
 
 
 def _first_places(line: Tensor) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Where each different element first stands, in that order, and for each element which of them it is."""
+    """Return the index of the first occurrence of each distinct element, in that order, and for each element which of them it is."""
     _, first, inverse = np.unique(line.asnumpy(), return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)

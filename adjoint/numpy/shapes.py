@@ -1,4 +1,4 @@
-"""Other forms of the same elements: axes added, removed and exchanged, arrays repeated, turned and rolled.
+"""Other forms of the same elements: axes added, removed and exchanged, arrays repeated, rotated and rolled.
 
 Raise TypeError for what is not a Tensor and for an axis that is not an int, ValueError for axes and sizes that do not fit.
 """
@@ -57,7 +57,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
 
 
 def rollaxis(x: Any, axis: Any, start: Any = 0) -> Tensor:
-    """Return an axis moved before the one that is at `start` now; a `start` of the number of axes is behind the last."""
+    """Return the array with an axis moved before the one that is at `start` now; a `start` of the number of axes means the end."""
     given = operand("rollaxis", x, "x")
     along, before = axis_argument("rollaxis", axis, given.ndim), integer("rollaxis", "start", start)
     if not -given.ndim <= before <= given.ndim:
@@ -122,7 +122,7 @@ def tile(a: Any, reps: Any) -> Tensor:
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
-    """Each element repeated, all as often or each as `repeats` says, along an axis; without one, of the array read row by row."""
+    """Repeat each element, all as often or each as `repeats` says, along an axis; without one, of the flattened array."""
     return shapes.repeat_interleave(array_like("repeat", a, "a"), repeats, axis)
 
 

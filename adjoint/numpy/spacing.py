@@ -1,4 +1,4 @@
-"""Numbers at even distances, on a line or on a scale of powers."""
+"""Evenly spaced numbers, on a linear or a logarithmic scale."""
 
 from __future__ import annotations
 

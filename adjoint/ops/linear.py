@@ -53,7 +53,7 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
     if inner_a != inner_b:
         raise wrong(op, "other", f"matrices of {inner_a} rows, since the first operand is {a.type}", b, ArgumentMistake)
     if a.ndim > 2 and b.ndim == 2 and not ta:
-        # Combine the rows of all matrices into one.
+        # Multiply the rows of all matrices as those of one matrix.
         rows = apply(made(Reshape, tensor(a.dtype, (math.prod(a.shape[:-1]), inner_a))), a)
         out = apply(_PRODUCTS[ta, tb], rows, b)
         return apply(made(Reshape, tensor(a.dtype, (*a.shape[:-1], out.shape[1]))), out)

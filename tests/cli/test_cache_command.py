@@ -1,4 +1,4 @@
-"""`adjoint cache`: what it says of the kernels that are kept, and what it removes."""
+"""`adjoint cache`: what it reports of the kept kernels, and what it removes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cache directory and a runtime of their own for each test of codegen, and compilers that can be counted."""
+"""Fixtures for tests of codegen: a cache directory and a runtime for each test, and compilers whose runs are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The elementary functions of double where they are hardest to compute, against values of higher precision."""
+"""The elementary functions of double at their hardest arguments, against values of higher precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store of libraries: where it is, what it keeps and for how long, and that nothing it finds can do harm."""
+"""The cache of libraries: where it is, what it keeps and for how long, and that bad files in it do no harm."""
 
 from __future__ import annotations
 

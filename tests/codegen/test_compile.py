@@ -1,4 +1,4 @@
-"""From text to functions: that they compute, that they are compiled once, and what happens when they cannot be."""
+"""From text to functions: that they compute, that each is compiled once, and how failures are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an op's `lower` says, and the C that comes of it."""
+"""What an op's `lower` describes, and the C that is emitted for it."""
 
 from __future__ import annotations
 

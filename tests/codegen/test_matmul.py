@@ -1,4 +1,4 @@
-"""The matrix product's numbers: an element is the same in whatever shape, layout and number of threads it is computed."""
+"""The matrix product: an element has the same bits for any shape, layout and number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The directory that compiled code is loaded from: that nobody else can bring in code of his own."""
+"""The directory that compiled code is loaded from: that nobody else can place code in it."""
 
 from __future__ import annotations
 

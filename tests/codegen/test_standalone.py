@@ -1,4 +1,4 @@
-"""C files that stand alone: compiled without warnings by whatever compiler, they give what eager mode gives."""
+"""Standalone C files: they compile without warnings under any compiler, and give the results of eager mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compilers: how they are found, what they are told and see, and what happens with those that are broken, slow or untrue."""
+"""Compilers: how they are found, their flags and environment, and what happens with broken, slow or incorrect ones."""
 
 from __future__ import annotations
 

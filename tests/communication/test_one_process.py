@@ -1,4 +1,4 @@
-"""One process is a world of its own: everything works without a launcher, and without mpi4py."""
+"""A single process: everything works without a launcher, and without mpi4py."""
 
 from __future__ import annotations
 

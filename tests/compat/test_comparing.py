@@ -1,4 +1,4 @@
-"""The tool that compares with MindSpore: what it calls equal and what not, and that it goes on behind a call that ends the process."""
+"""The tool that compares with MindSpore: what counts as equal, and that it continues after a call that ends the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of paths against what was recorded of MindSpore 2.10: modules, their names, and what programs import."""
+"""The table of paths against the record of MindSpore 2.10: modules, their names, and what programs import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that a test changes are put back, and small files of datasets."""
+"""Fixtures: settings are restored after a test, and small dataset files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds reproduce, for any number of workers, and a run goes on where it was."""
+"""Seeds reproduce results for any number of workers, and a run can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources: what they read, which samples of it make an epoch, and what they say of files that are missing or damaged."""
+"""Sources: what they read, which samples make an epoch, and the errors for missing or damaged files."""
 
 from __future__ import annotations
 

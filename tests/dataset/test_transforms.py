@@ -1,4 +1,4 @@
-"""Transforms of numbers, images and strings: values, dtypes and kinds of exceptions as MindSpore 2.10 answered."""
+"""Transforms of numbers, images and strings: values, dtypes and exception types as recorded from MindSpore 2.10."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers: where they run, what their errors say, and that nothing waits for ever or is left behind."""
+"""Workers: where they run, their errors, and that nothing waits for ever or is left behind."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: UP031, UP032 - old ways to make texts are what is tested
-"""Calls of Python's own from parsed code: what runs while parsing, what is made when the graph runs, what is refused."""
+"""Calls of Python functions from parsed code: what runs while parsing, what is called when the graph runs, what is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iterators that do not end are refused where a graph would go through all of them; those that end are gone through."""
+"""Endless iterators are rejected where a graph would unroll them; finite ones are unrolled."""
 
 # ruff: noqa: C416, C417, C420 - comprehensions are what is tried
 

@@ -1,4 +1,4 @@
-"""The comparison of meanings sees what a faulty pass would do."""
+"""The comparison of meanings detects what a faulty pass would do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kind of hook, and how to hang one into a program of `programs`."""
+"""Each kind of hook, and how to add one to a program of `programs`."""
 
 from __future__ import annotations
 

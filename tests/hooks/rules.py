@@ -1,4 +1,4 @@
-"""Scenarios for single rules of docs/hooks.md, each with the log that the rule asks for, written by hand."""
+"""Scenarios for single rules of docs/hooks.md, each with the log that the rule requires, written by hand."""
 
 from __future__ import annotations
 

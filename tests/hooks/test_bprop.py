@@ -1,4 +1,4 @@
-"""A cell's own bprop: what it is given, what it may return, with tensors in containers; the same in every mode.
+"""A cell's own bprop: its arguments, valid results, tensors in containers; the same in every mode.
 
 What MindSpore does in its graph mode, where it accepts such a cell, is what is expected here.
 """

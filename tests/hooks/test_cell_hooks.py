@@ -1,4 +1,4 @@
-"""The four hooks of a Cell: when they run, in which order, what they are given, what may come back.
+"""The four hooks of a Cell: when they run, in which order, their arguments, valid results.
 
 The logs are written by hand from the page on hooks, not taken from a run.
 """

@@ -1,4 +1,4 @@
-"""One meaning in every mode: the same log of hooks, values and gradients, bit for bit, whatever way a program is run."""
+"""The same log of hooks, values and gradients in every mode, bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every mistake has a page, and a golden file that shows it."""
+"""Every error has a page, and a golden file that shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts with mistakes: whatever is done to a text, it is a module to be printed, differentiated and run, or a diagnostic."""
+"""Mutated texts: each is a module that can be printed, differentiated and run, or gives a diagnostic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text and the IR are two forms of one thing: what is printed reads back, and prints again to the same characters."""
+"""Text and IR are equivalent: printed text parses, and prints again to the same characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the verifier refuses: IR that no text and no Builder makes, only a faulty pass."""
+"""What the verifier rejects: IR that no text and no Builder produces, only a faulty pass."""
 
 from __future__ import annotations
 

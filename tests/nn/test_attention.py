@@ -1,4 +1,4 @@
-"""Attention: masks, order two, graphs; MindSpore's values stand in tests/oracle/sequences.json."""
+"""Attention: masks, second order, graphs; MindSpore's values are in tests/oracle/sequences.json."""
 
 from __future__ import annotations
 

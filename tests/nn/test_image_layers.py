@@ -1,4 +1,4 @@
-"""Layers of images that MindSpore's answers do not tell of: those it has on other devices, and those that draw."""
+"""Image layers without recorded answers of MindSpore: those that it only has on other devices, and random ones."""
 
 from __future__ import annotations
 

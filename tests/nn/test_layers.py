@@ -1,4 +1,4 @@
-"""Every layer and loss against NumPy: values, gradients by differences, dtypes, parameters, texts."""
+"""Every layer and loss against NumPy: values, gradients by differences, dtypes, parameters, messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimisers: step by step what MindSpore's do, in place where nobody looks, and their states can be seen."""
+"""Optimisers: equal to MindSpore's step by step, in place when unshared, and with visible states."""
 
 from __future__ import annotations
 

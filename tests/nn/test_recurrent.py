@@ -1,4 +1,4 @@
-"""Recurrent layers: sequences of any length, gradients by differences, order two, graphs; MindSpore's values stand in tests/oracle."""
+"""Recurrent layers: sequences of any length, gradients by differences, second order, graphs; MindSpore's values are in tests/oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What subclasses of layers, losses, optimizers and initialisers find in their bases."""
+"""What layers, losses, optimizers and initialisers provide to subclasses."""
 
 from __future__ import annotations
 

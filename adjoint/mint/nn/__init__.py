@@ -1,4 +1,4 @@
-"""`mindspore.mint.nn`: layers that take their arguments as PyTorch's do."""
+"""`mindspore.mint.nn`: layers with PyTorch's arguments."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ _MODES = {"reflect": "reflect", "replicate": "replicate", "circular": "circular"
 
 
 class _Convolution(Cell):
-    """What convolutions share: their arguments, and weight and bias, uniform in +-1/sqrt(in / groups * kernel) at first."""
+    """Base class of convolutions: their arguments, and weight and bias, initially uniform in +-1/sqrt(in / groups * kernel)."""
 
     axes: ClassVar[int]
     transposed: ClassVar[bool] = False

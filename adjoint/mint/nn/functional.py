@@ -254,14 +254,15 @@ def max_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return the largest elements of windows, a kernel apart unless `stride` says more, and their places in the plane if asked for."""
+    """Return the largest elements of windows, which move by `stride` (default: the kernel size), and if requested their indices in the
+    plane."""
     return pooling.max_pool2d(input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
 
 def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Tensor:
-    """Return the means of windows along the last axis, a kernel apart unless `stride` says more."""
+    """Return the means of windows along the last axis, which move by `stride` (default: the kernel size)."""
     size, apart, around = (value[0] if isinstance(value, (tuple, list)) else value for value in (kernel_size, stride, padding))
     return pooling.avg_pool1d(input, size, size if apart is None else apart, around, ceil_mode, count_include_pad)
 
@@ -270,7 +271,8 @@ def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: Any = None,
 ) -> Tensor:
-    """Return the means of windows in the last two axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`."""
+    """Return the means of windows in the last two axes, which move by `stride` (default: the kernel size); or sums divided by
+    `divisor_override`."""
     return pooling.avg_pool2d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad,
                               0 if divisor_override is None else divisor_override)
 
@@ -279,7 +281,8 @@ def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: Any = None,
 ) -> Tensor:
-    """Return the means of windows in the last three axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`.
+    """Return the means of windows in the last three axes, which move by `stride` (default: the kernel size); or sums divided by
+    `divisor_override`.
     """
     return pooling.avg_pool3d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad,
                               0 if divisor_override is None else divisor_override)
@@ -393,7 +396,7 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
-    """For each class a row of zeros with a one at the class, Int64; of as many classes as the largest says, where that is -1."""
+    """Return for each class a row of zeros with a one at the class, Int64; -1 means as many classes as the largest one requires."""
     classes = operand("OneHot", tensor, "tensor")
     count = integer("OneHot", "num_classes", num_classes)
     if count == -1:

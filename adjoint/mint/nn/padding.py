@@ -1,4 +1,4 @@
-"""Layers that put a frame around the last axes."""
+"""Layers that pad the last axes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = [
 
 
 class ZeroPad1d(ConstantPad1d):
-    """Zeros before and behind the last axis: one int, or (before, behind)."""
+    """Zeros before and after the last axis: one int, or (before, after)."""
 
     def __init__(self, padding: Any):
         super().__init__(padding, 0.0)
 
 
 class ZeroPad3d(ConstantPad3d):
-    """Zeros around the last three axes: one int, or three pairs (before, behind) that begin with the last axis."""
+    """Zeros around the last three axes: one int, or three pairs (before, after) that begin with the last axis."""
 
     def __init__(self, padding: Any):
         super().__init__(padding, 0.0)

@@ -1,4 +1,4 @@
-"""Layers that take patches of images, put them together, make places of channels and change sizes."""
+"""Layers that extract and combine patches of images, rearrange channels to positions, and resize."""
 
 from __future__ import annotations
 

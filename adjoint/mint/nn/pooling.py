@@ -1,4 +1,4 @@
-"""Pools as cells."""
+"""Pooling as cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class MaxPool2d(Cell):
-    """The largest elements of windows, a kernel apart unless `stride` says more, and their places in the plane if asked for."""
+    """The largest elements of windows, which move by `stride` (default: the kernel size), and if requested their indices in the plane."""
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
@@ -32,7 +32,7 @@ class MaxPool2d(Cell):
 
 
 class AvgPool1d(Cell):
-    """The means of windows along the last axis, a kernel apart unless `stride` says more."""
+    """The means of windows along the last axis, which move by `stride` (default: the kernel size)."""
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True):
         super().__init__()
@@ -45,7 +45,8 @@ class AvgPool1d(Cell):
 
 
 class AvgPool2d(AvgPool1d):
-    """The means of windows in the last two axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`."""
+    """The means of windows in the last two axes, which move by `stride` (default: the kernel size); or sums divided by `divisor_override`.
+    """
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -60,7 +61,8 @@ class AvgPool2d(AvgPool1d):
 
 
 class AvgPool3d(AvgPool2d):
-    """The means of windows in the last three axes, a kernel apart unless `stride` says more; or sums divided by `divisor_override`."""
+    """The means of windows in the last three axes, which move by `stride` (default: the kernel size); or sums divided by
+    `divisor_override`."""
 
     def construct(self, input: Tensor) -> Tensor:
         return functional.avg_pool3d(
@@ -68,7 +70,7 @@ class AvgPool3d(AvgPool2d):
 
 
 class AdaptiveAvgPool1d(Cell):
-    """The means of so many windows of nearly one size as `output_size` says."""
+    """The means of `output_size` windows of nearly one size."""
 
     def __init__(self, output_size: Any):
         super().__init__()
@@ -79,21 +81,21 @@ class AdaptiveAvgPool1d(Cell):
 
 
 class AdaptiveAvgPool2d(AdaptiveAvgPool1d):
-    """The means of so many windows of nearly one size, in the last two axes, as `output_size` says."""
+    """The means of `output_size` windows of nearly one size, in the last two axes."""
 
     def construct(self, input: Tensor) -> Tensor:
         return functional.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(AdaptiveAvgPool1d):
-    """The means of so many windows of nearly one size, in the last three axes, as `output_size` says."""
+    """The means of `output_size` windows of nearly one size, in the last three axes."""
 
     def construct(self, input: Tensor) -> Tensor:
         return functional.adaptive_avg_pool3d(input, self.output_size)
 
 
 class AdaptiveMaxPool1d(Cell):
-    """The largest elements of so many windows of nearly one size as `output_size` says, and their places if asked for."""
+    """The largest elements of `output_size` windows of nearly one size, and if requested their indices."""
 
     def __init__(self, output_size: Any, return_indices: bool = False):
         super().__init__()
@@ -104,7 +106,8 @@ class AdaptiveMaxPool1d(Cell):
 
 
 class AdaptiveMaxPool2d(AdaptiveMaxPool1d):
-    """The largest elements of so many windows of nearly one size, in the last two axes, and their places in the plane if asked for."""
+    """The largest elements of `output_size` windows of nearly one size, in the last two axes, and if requested their indices in the plane.
+    """
 
     def construct(self, input: Tensor) -> Any:
         return functional.adaptive_max_pool2d(input, self.output_size, self.return_indices)

@@ -1,4 +1,4 @@
-"""Adam and what it became for BERT."""
+"""Adam and its variant for BERT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimisers that divide by what the gradients were: RMSProp, Adagrad, AdaMax, FTRL and Lamb."""
+"""Optimisers that scale by past gradients: RMSProp, Adagrad, AdaMax, FTRL and Lamb."""
 
 from __future__ import annotations
 

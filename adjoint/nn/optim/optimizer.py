@@ -1,4 +1,4 @@
-"""What optimisers share: parameters in groups, learning rates and weight decays of each step, loss scale."""
+"""The base of optimisers: parameters in groups, learning rates and weight decays of each step, loss scale."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
 
 
 class _Rates(Cell):
-    """A learning rate for each step: `rates[step]`; raise RuntimeError when the steps are more than the rates."""
+    """A learning rate for each step: `rates[step]`; raise RuntimeError after the last rate."""
 
     def __init__(self, owner: str, rates: Sequence[float], name: str):
         super().__init__(auto_prefix=False)
@@ -60,7 +60,7 @@ class _Group:
 
 
 class Optimizer(Cell):
-    """The base: parameters, learning rate, weight decay, loss scale.
+    """Base class of optimisers: parameters, learning rate, weight decay, loss scale.
 
     learning_rate  a number or 0-d Tensor, kept in the Parameter `learning_rate`, which may be assigned at any time; a list or 1-d
                    Tensor with one for each step; or a Cell called with the number of steps taken, int32[1]
@@ -96,7 +96,7 @@ class Optimizer(Cell):
             self._groups, order = [_Group(_checked(name, items), self._rate(learning_rate, "learning_rate"), decay, filtered=True)], None
         listed = ParameterTuple([p for group in self._groups for p in group.parameters])
         if len({id(p) for p in listed}) != len(listed):
-            raise ValueError(f"For '{name}', a Parameter stands in 'params' twice.")
+            raise ValueError(f"For '{name}', a Parameter is in 'params' twice.")
         if order is not None:
             listed = self._ordered(listed, order)
         of = {id(p): group for group in self._groups for p in group.parameters}
@@ -109,7 +109,7 @@ class Optimizer(Cell):
         self.is_group_lr = grouped and any("lr" in item for item in items)
         self.dynamic_lr = any(not isinstance(group.learning_rate, Parameter) for group in self._groups)
         self.dynamic_weight_decay = any(isinstance(group.weight_decay, Cell) for group in self._groups)
-        # What a `construct` of one's own, written as MindSpore's, uses.
+        # used by a subclass's `construct`, written as MindSpore's
         self.hyper_map, self.map_, self.assignadd = HyperMap(), Map(), AssignAdd()
         self.global_step_increase_tensor = Tensor([1], I32)
         self.decay_flags = tuple(not (group.spares(p) or (grouped and group.weight_decay == 0))
@@ -165,7 +165,7 @@ class Optimizer(Cell):
         return ParameterTuple(order)
 
     def _rate(self, rate: Any, name: str) -> Any:
-        """Return a learning rate as a 0-d Parameter, or as something to call with the steps taken."""
+        """Return a learning rate as a 0-d Parameter, or as something to call with the number of steps taken."""
         owner = type(self).__name__
         if isinstance(rate, (bool, str, bytes, type)):
             raise TypeError(f"For '{owner}', the argument 'learning_rate' must be a number, a Tensor, a list or a Cell, but got {rate!r} "
@@ -191,7 +191,7 @@ class Optimizer(Cell):
 
     @property
     def target(self) -> str:
-        """Where parameters are updated: "CPU"."""
+        """Return where parameters are updated: "CPU"."""
         return self._target
 
     @target.setter
@@ -199,7 +199,7 @@ class Optimizer(Cell):
         raise NotImplementedError(f"For '{type(self).__name__}', the property 'target' cannot be set: parameters are updated on the CPU.")
 
     def _set_base_target(self, value: str) -> None:
-        """Check what a subclass is given as `target`: TypeError for no str, ValueError for another processor than the "CPU"."""
+        """Check a subclass's `target`: raise TypeError if it is not a str, ValueError for another processor than the "CPU"."""
         if not isinstance(value, str):
             raise TypeError(f"For 'Optimizer', the property 'target' must be a str, but got {value!r} of type {type(value).__name__}.")
         if value != "CPU":
@@ -208,11 +208,11 @@ class Optimizer(Cell):
 
     @property
     def unique(self) -> bool:
-        """Whether equal indices of sparse gradients are joined; there are none here."""
+        """Whether equal indices of sparse gradients are merged; gradients are never sparse here."""
         return True
 
     def _grad_sparse_indices_deduplicate(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Return the gradients: none is sparse."""
+        """Return the gradients unchanged: none is sparse."""
         return gradients
 
     def _is_dynamic_lr_or_weight_decay(self) -> bool:
@@ -220,14 +220,14 @@ class Optimizer(Cell):
         return self.dynamic_lr or self.dynamic_weight_decay
 
     def broadcast_params(self, optim_result: Any) -> Any:
-        """Return the result: every process updates every parameter, so that there is nothing to send."""
+        """Return the result unchanged: every process updates every parameter, so that nothing has to be sent."""
         return optim_result
 
     def get_lr(self) -> Any:
-        """Return the learning rate of the coming step; with groups that have one of their own, a tuple of that of each parameter.
+        """Return the learning rate of the coming step; if groups have rates of their own, a tuple with that of each parameter.
 
-        A subclass with a `construct` of its own counts the step here, as in MindSpore, where the learning rate or the weight decay
-        depends on it.
+        If the learning rate or the weight decay depends on the step, a subclass with its own `construct` counts the step here, as in
+        MindSpore.
         """
         rates = self._rates()
         if type(self).construct is not Optimizer.construct and self._is_dynamic_lr_or_weight_decay():
@@ -241,7 +241,7 @@ class Optimizer(Cell):
         return tuple(rates[self._groups.index(group)] for group in self._group_of)
 
     def get_lr_parameter(self, param: Parameter | list[Parameter]) -> Any:
-        """Return the learning rate of a parameter, as it is kept: a Parameter, or what is called for each step; a list for a list."""
+        """Return the learning rate of a parameter as it is stored: a Parameter, or what is called for each step; a list for a list."""
         if isinstance(param, list):
             return [self.get_lr_parameter(item) for item in param]
         if not isinstance(param, Parameter):
@@ -254,7 +254,7 @@ class Optimizer(Cell):
         raise ValueError(f"For 'get_lr_parameter', the argument 'param' must be a Parameter of the optimizer, but got {param!r}.")
 
     def get_weight_decay(self) -> Any:
-        """Return the weight decay of the coming step; with groups a tuple of that of each parameter."""
+        """Return the weight decay of the coming step; with groups a tuple with that of each parameter."""
         if not self.is_group:
             return self._at_this_step(self._groups[0].weight_decay, F32)
         return tuple(self._at_this_step(group.weight_decay, F32) for group in self._group_of)
@@ -271,7 +271,7 @@ class Optimizer(Cell):
         return found if found.ndim == 0 else found.reshape(())
 
     def flatten_gradients(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Return the gradients: parameters are not kept in common memory."""
+        """Return the gradients unchanged: parameters are not kept in contiguous memory."""
         return gradients
 
     def decay_weight(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -282,7 +282,7 @@ class Optimizer(Cell):
             for parameter, gradient, group in zip(self._parameters, gradients, self._group_of, strict=True))
 
     def gradients_centralization(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Return the gradients: no group asks for more."""
+        """Return the gradients unchanged: no group centralises them."""
         return gradients
 
     def scale_grad(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -290,7 +290,7 @@ class Optimizer(Cell):
         return tuple(gradients) if self.loss_scale == 1.0 else tuple(gradient * (1.0 / self.loss_scale) for gradient in gradients)
 
     def states(self, prefix: str, first: float = 0.0) -> ParameterTuple:
-        """One state tensor a parameter, filled with `first`, named `prefix.parameter`."""
+        """Return one state tensor per parameter, filled with `first`, named `prefix.parameter`."""
         made = ParameterTuple([Parameter(full(constant(first, p.dtype), p.type), name=f"{prefix}.{p.name}") for p in self._parameters])
         self._params.update({p.name: p for p in made})
         return made
@@ -302,7 +302,7 @@ class Optimizer(Cell):
         return made
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Put `prefix` in front of the names of the optimiser's own parameters; the network's keep theirs."""
+        """Add `prefix` to the names of the optimiser's own parameters; the network's keep theirs."""
         if not isinstance(prefix, str):
             raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
         others = {id(p) for p in self._parameters}
@@ -354,22 +354,22 @@ class Optimizer(Cell):
                                  f"and a floating dtype, but got {gradient.shape} and {gradient.dtype}.")
 
     def begin(self) -> None:
-        """What a step does once, before the parameters."""
+        """Prepare a step; called once, before the parameters are updated."""
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
-        """Update one parameter with gradient / loss_scale + weight_decay * parameter; to be written by the subclass.
+        """Update one parameter with gradient / loss_scale + weight_decay * parameter; defined by the subclass.
 
         learning_rate, weight_decay  0-d, of the dtype that the parameter is computed in: its own, Float32 for half precision
         """
         raise NotImplementedError(f"For '{type(self).__name__}', the method 'step' is not defined.")
 
     def _scale(self, dtype: DType) -> Tensor:
-        """What undoes the loss scale, the last operand of each step."""
+        """Return the factor that undoes the loss scale, the last operand of each step."""
         return constant(1.0 / self.loss_scale, dtype)
 
 
 def _is_number(rate: Any) -> bool:
-    """Return whether it stands for one number: one of NumPy too, or an array or Tensor without dimensions."""
+    """Return whether a value is a single number: of Python or NumPy, or an array or Tensor without dimensions."""
     return hasattr(rate, "__float__") and not getattr(rate, "ndim", 0)
 
 
@@ -401,19 +401,19 @@ def _checked(name: str, items: Sequence[Any]) -> Sequence[Parameter]:
 
 
 def fraction(name: str, argument: str, value: Any) -> float:
-    """Return a number between 0 and 1, neither of them; ValueError."""
+    """Check a number strictly between 0 and 1; raise ValueError."""
     if not 0.0 < number(name, argument, value) < 1.0:
         raise ValueError(f"For '{name}', the argument '{argument}' must be in (0.0, 1.0), but got {value}.")
     return float(value)
 
 
 def at_least_zero(name: str, argument: str, value: Any) -> float:
-    """Return a finite number that is not negative; ValueError."""
+    """Check a finite number that is not negative; raise ValueError."""
     if not 0.0 <= number(name, argument, value) < math.inf:
         raise ValueError(f"For '{name}', the argument '{argument}' must be at least 0.0, but got {value}.")
     return float(value)
 
 
 def as_dtype(value: Tensor, dtype: DType) -> Tensor:
-    """Return the tensor in a dtype; itself if it is."""
+    """Return the tensor in a dtype; itself if it has it."""
     return value if value.dtype is dtype else value.astype(dtype)
