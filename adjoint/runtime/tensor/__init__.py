@@ -1,9 +1,9 @@
 """The Tensor, its operators and dtypes, Parameters, random numbers, and nested structures of tensors.
 
+    structure           nested containers: taken apart, put together, mapped
     conversion          data and dtypes of the user's to arrays and dtypes
     promotion           the dtype in which two operands are computed
     display             `str` and `repr`
-    structure           nested containers: taken apart, put together, mapped
     numpy_functions     tensors as operands of NumPy's functions
     random              seeds, and the streams of draws
     initializer         initialisers: the numbers of a new tensor
