@@ -1,6 +1,6 @@
 """Load the names of a public module when they are first used, so that `import adjoint` stays quick.
 
-The module has a table `LOADED_WHEN_USED`, name to the module that defines it (a module stands for itself), and a `__getattr__` that asks
+The module has a table `LOADED_WHEN_USED`, name to the module that defines it (a submodule maps to itself), and a `__getattr__` that calls
 `load` for the names in it.
 """
 

@@ -1,4 +1,4 @@
-"""Scikit-learn's 1,797 scanned digits, 8 x 8 points each, as pipelines: the data of the programs beside this file."""
+"""Scikit-learn's 1,797 scanned digits, 8 x 8 pixels each, as pipelines: the data of the other examples in this directory."""
 
 import mindspore.dataset as ds
 import numpy as np

@@ -1,4 +1,4 @@
-"""LeNet-5 learns scikit-learn's 1,797 scanned digits in eager mode, and hooks say how its gradients fare.
+"""LeNet-5 learns scikit-learn's 1,797 scanned digits in eager mode, and hooks report the norms of its gradients.
 
 Every operator is an emitted C kernel, the gradient an adjoint graph of the same IR.  Afterwards the adjoint of the
 network and a plot of the gradient norms lie in `out/`.

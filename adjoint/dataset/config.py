@@ -239,7 +239,7 @@ def get_fast_recovery() -> bool:
 def set_debug_mode(debug_mode_flag: bool, debug_hook_list: list[Any] | None = None) -> None:
     """With True all operations run in the main thread, one sample at a time, so that a debugger can step into them.
 
-    TypeError for no bool; raise NotImplementedError for hooks, which `map(print, ...)` stands for.
+    Raise TypeError for what is not a bool; NotImplementedError for debug hooks, which `map(print, ...)` replaces.
     """
     _set_flag("debug_mode", debug_mode_flag, "debug_mode_flag isn't of type boolean.")
     if debug_hook_list:

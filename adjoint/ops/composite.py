@@ -119,7 +119,7 @@ def partial(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Callable[
 def add_flags(fn: Any = None, **flags: Any) -> Any:
     """Give a Cell flags, as `Cell.add_flags` does, or keep them with a function; without `fn` a decorator.
 
-    What compiles MindSpore's graphs by such flags has no meaning here.
+    Flags that control MindSpore's graph compiler have no effect here.
     """
     if fn is None:
         return functools.partial(add_flags, **flags)

@@ -45,7 +45,7 @@ def _grid(rows: int, columns: int) -> tuple[Tensor, Tensor]:
 
 
 def on_diagonal(rows: int, columns: int) -> Tensor:
-    """Return whether an element of a matrix stands on its diagonal: bool[rows, columns]."""
+    """Return whether an element of a matrix is on its diagonal: bool[rows, columns]."""
     row, column = _grid(rows, columns)
     return row == column
 

@@ -224,8 +224,8 @@ def _scaled_sum(op: str, x: Tensor, y: Tensor, beta: Any, alpha: Any) -> Tensor:
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Return the sum of products that an equation such as "ij,jk->ik" describes; letters that the result lacks are summed over.
 
-    Without an arrow the result has the letters that stand once, in the order of the alphabet.  `...` and letters repeated in
-    one operand are a ValueError.
+    Without an arrow the result has the letters that occur once, in alphabetical order.  `...` and letters repeated in one operand
+    raise a ValueError.
     """
     if not isinstance(equation, str):
         raise wrong("Einsum", "equation", "a str", equation, TypeError)

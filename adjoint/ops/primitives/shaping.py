@@ -90,7 +90,7 @@ class Squeeze(Primitive):
 
 
 class Concat(Primitive):
-    """Tensors one behind the other along an axis."""
+    """Concatenates tensors along an axis."""
 
     def __init__(self, axis: int = 0):
         super().__init__(axis=integer("Concat", "axis", axis))
@@ -100,7 +100,7 @@ class Concat(Primitive):
 
 
 class Stack(Primitive):
-    """Tensors one behind the other along a new axis."""
+    """Stacks tensors along a new axis."""
 
     def __init__(self, axis: int = 0):
         super().__init__(axis=integer("Stack", "axis", axis))
