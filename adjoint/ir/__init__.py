@@ -2,20 +2,20 @@
 
 Each module imports from those before it; `op`, `core` and `build` name each other's types.
 
-    errors      mistakes in a text of the IR
-    interning   equal values as one object
+    errors      the errors in IR text, with codes and help
+    interning   makes equal values one object
     types       types of values, and the arithmetic of named sizes
-    storage     arrays as they are stored, and as they are computed with
+    storage     the storage form and the compute form of arrays
     kernel      the Kernel to which an op describes its C
-    op          what an op is
+    op          the base class of ops
     core        values, nodes, regions, functions, modules
     build       the Builder, the only maker of nodes
-    attributes  attributes of ops, for the text
+    attributes  the attributes of ops in text
     ops         the ops: one class each, files by subject
-    interpret   the meaning of the IR, in NumPy
+    interpret   the reference interpreter, in NumPy
     print       IR to text
-    verify      what makes IR valid
+    verify      checks that IR is valid
     parse       text to IR
-    plan        what is run for a function: pieces, launches, slots
+    plan        the plan of a function: pieces, launches, slots
     plan_text   a plan as text
 """

@@ -1,4 +1,4 @@
-"""Attributes of ops: what the fields of an op's class may hold, for the text in both directions.
+"""Attributes of ops: the kinds of values they hold, and their conversion from and to text.
 
 An op's dataclass fields are its attributes; nothing else says what they are.  The kinds are int, float, bool, str, DType,
 types, and tuples of these.
@@ -34,13 +34,13 @@ class Attribute:
         return self.default is dataclasses.MISSING
 
     def is_default(self, value: Any) -> bool:
-        """Whether text may leave the value out; 0.0 is not -0.0 here, nor 1 True."""
+        """Return True if text may omit the value; 0.0 and -0.0 differ here, and so do 1 and True."""
         return not self.required and repr(value) == repr(self.default)
 
 
 @functools.cache
 def attributes_of(op: type[Op]) -> dict[str, Attribute]:
-    """The attributes of an op's class by name, in order; `symbol` is among them where the op has one."""
+    """Return the attributes of an op's class by name, in order, including `symbol` if the op has one."""
     hints = typing.get_type_hints(op)
     return {
         f.name: Attribute(f.name, hints[f.name], f.default)
@@ -49,9 +49,9 @@ def attributes_of(op: type[Op]) -> dict[str, Attribute]:
 
 
 def coerced(value: Any, annotation: Any) -> Any:
-    """`value`, as read from text, as the annotation wants it; a ValueError when it does not fit.
+    """Return `value`, as read from text, converted to the annotation's type; ValueError if it does not fit.
 
-    In text, an integer may stand for a float, and a dtype and a scalar type are the same word: `f32`.
+    In text, an integer may be written for a float, and a dtype and a scalar type are the same word: `f32`.
     """
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
@@ -96,7 +96,7 @@ def _real(value: int | float) -> float:
 
 
 def described(annotation: Any) -> str:
-    """The annotation in words, for messages: `a list of integers`."""
+    """Return the annotation in words, for messages: `a list of integers`."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         return " or ".join(described(choice) for choice in arguments)

@@ -26,10 +26,10 @@ class Builder:
     def __init__(self, loc: Loc = UNKNOWN):
         self.nodes: list[Node] = []
         self.loc = loc
-        """Given to every node emitted from now on."""
+        """The location given to every node emitted from now on."""
 
     def emit(self, op: Op, *operands: Atom, regions: Sequence[Region] = (), hint: str = "", loc: Loc | None = None) -> Any:
-        """Add a node; its result, or a tuple of results when there is not exactly one.
+        """Add a node; return its result, or a tuple unless there is exactly one.
 
         `hint` names the result (results of a multi-result node get hint.0-like names from the printer).
         TypeError or ValueError when the operands do not fit the op.
@@ -49,8 +49,8 @@ class Builder:
     ) -> Node:
         """Add a node and return it.
 
-        `results` are values that it defines in place of new ones, for a node that takes another's place in a new function;
-        they must have the inferred types.
+        `results` are values that it defines instead of new ones, for a node that replaces another in a new function; they
+        must have the inferred types.
         """
         for operand in operands:
             if not isinstance(operand, (Value, Literal)):
@@ -65,7 +65,7 @@ class Builder:
         return node
 
     def append(self, node: Node) -> None:
-        """Add a node that a Builder has made before, as it is."""
+        """Add an existing node, unchanged."""
         self.nodes.append(node)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -80,7 +80,7 @@ class Builder:
 
     @contextmanager
     def at(self, loc: Loc) -> Iterator[None]:
-        """Nodes emitted inside carry `loc`."""
+        """Give nodes emitted inside the location `loc`."""
         before, self.loc = self.loc, loc
         try:
             yield
@@ -88,15 +88,15 @@ class Builder:
             self.loc = before
 
     def inner(self) -> Builder:
-        """A Builder for a region inside this one: it may use this one's values."""
+        """Return a Builder for a region inside this one, which may use this one's values."""
         return Builder(self.loc)
 
     def finish(self, results: Sequence[Atom], params: Sequence[Value] = (), loc: Loc = UNKNOWN) -> Region:
-        """The region of all nodes so far."""
+        """Return the region of all nodes so far."""
         return Region(tuple(params), tuple(self.nodes), tuple(results), loc)
 
     def constant(self, value: bool | int | float, type: Type | DType) -> Atom:
-        """A scalar literal of a dtype; for a tensor type, that scalar broadcast to its shape."""
+        """Return a scalar literal of a dtype; for a tensor type, that scalar broadcast to its shape."""
         if isinstance(type, DType):
             return Literal(value, scalar(type))
         if not isinstance(type, TensorType):
@@ -105,11 +105,11 @@ class Builder:
         return literal if type.rank == 0 else self.broadcast(literal, to=type)
 
     def zeros(self, type: TensorType) -> Atom:
-        """Zeros of a tensor type: a literal, broadcast."""
+        """Return zeros of a tensor type: a literal, broadcast."""
         return self.constant(False if type.dtype.kind == "b" else 0.0 if type.dtype.is_float else 0, type)
 
     def nothing(self, type: Type) -> Atom:
-        """The cotangent of a value that nothing uses: zeros, those of a tuple item by item; undefined for a type that has none."""
+        """Return the cotangent of an unused value: zeros, for a tuple item by item; undefined for a type without cotangents."""
         if isinstance(type, TensorType):
             return self.zeros(type)
         return self.group(*map(self.nothing, type.items)) if isinstance(type, TupleType) else self.undef(results=(type,))

@@ -51,7 +51,7 @@ Atom = Value | Literal
 
 
 def tensor_type(atom: Atom) -> TensorType:
-    """The type of an atom that is a tensor; InternalError for a tuple, a stack or a trace."""
+    """Return the type of a tensor atom; InternalError for a tuple, a stack or a trace."""
     type_ = atom.type
     if not isinstance(type_, TensorType):
         raise InternalError(f"{atom!r} where a tensor must be")
@@ -80,7 +80,7 @@ class Node:
 
     @property
     def result(self) -> Value:
-        """The only result."""
+        """Return the only result."""
         (value,) = self.results
         return value
 
@@ -124,7 +124,7 @@ class Module:
 
 
 def walk(region: Region) -> Iterator[Node]:
-    """Every node of a region and of the regions within, in program order, outer before inner."""
+    """Yield every node of a region and of the regions within, in program order, outer before inner."""
     for node in region.nodes:
         yield node
         for inner in node.regions:
@@ -142,7 +142,7 @@ def defined(region: Region) -> set[Value]:
 
 
 def free_values(nodes: Sequence[Node], results: Sequence[Atom] = (), bound: Sequence[Value] = ()) -> list[Value]:
-    """The values that `nodes` and `results` use and do not define, in order of first use; `bound` are not free."""
+    """Return the values that `nodes` and `results` use and do not define, in order of first use; `bound` are not free."""
     known: set[Value] = set(bound)
     free: dict[Value, None] = {}
 
@@ -161,16 +161,16 @@ def free_values(nodes: Sequence[Node], results: Sequence[Atom] = (), bound: Sequ
         use(yielded)
 
     visit(nodes, results)
-    del visit  # it refers to itself, and would keep the nodes until the collector runs
+    del visit  # the closure refers to itself, and would keep the nodes alive until the collector runs
     return list(free)
 
 
 def free_of(region: Region) -> list[Value]:
-    """The values of enclosing regions that `region` uses."""
+    """Return the values of enclosing regions that `region` uses."""
     return free_values(region.nodes, region.results, region.params)
 
 
 def symbol_like(text: str, otherwise: str) -> str:
-    """A symbol that reads like `text`, such as a function's or a parameter's name; `otherwise` for an empty one."""
+    """Return a symbol made from `text`, such as a function's or a parameter's name; `otherwise` if it would be empty."""
     symbol = re.sub(r"[^\w.]", "_", text) or otherwise
     return symbol if symbol[0].isalpha() or symbol[0] == "_" else f"_{symbol}"

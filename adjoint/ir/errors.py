@@ -1,4 +1,4 @@
-"""The mistakes a text of the IR can hold: one entry each, with a stable code and the page that explains it.
+"""The errors in IR text: one entry each, with a stable code and the page that explains it.
 
 E100 to E119 come from the parser, E120 to E139 from the verifier.  `adjoint explain E103` prints `Mistake.page`.
 """
@@ -19,7 +19,7 @@ class Mistake:
 
     code         stable: scripts and documents may refer to it
     title        a few words, the first line of the message
-    explanation  what leads to it and the way out, with an example
+    explanation  the cause and the fix, with an example
     """
 
     code: str
@@ -28,7 +28,7 @@ class Mistake:
 
     @property
     def page(self) -> str:
-        """The help page, as text."""
+        """Return the help page as text."""
         return f"{self.code}: {self.title}\n\n{self.explanation.strip()}\n"
 
     def at(
@@ -40,7 +40,7 @@ class Mistake:
         notes: tuple[Note, ...] = (),
         help: str = "",
     ) -> CompileError:
-        """The exception that shows this mistake at a place."""
+        """Return the exception that shows this error at a location."""
         return CompileError(Diagnostic(self.code, self.title, label, loc, notes, help, source))
 
 

@@ -28,7 +28,7 @@ class Interned(dict[Hashable, KeyedRef[Hashable, Held]]):
         """Return the object of this key: `made`, if there is none yet."""
 
         def remove(dead: KeyedRef[Hashable, Held]) -> None:
-            # In one step: another thread may put a new object there at any time.
+            # Atomic: another thread may insert a new object at any time.
             _remove_dead_weakref(self, dead.key)
 
         reference = KeyedRef(made, remove, key)

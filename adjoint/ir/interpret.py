@@ -1,8 +1,8 @@
 """The meaning of the IR, in NumPy: the reference that the executor is held to.
 
     run(nodes, env)    env[y] = op.reference(env[x], ..)         an ordinary node
-                       the regions of if, for, while, cell       walked
-                       hosts[@h](..)                             Python of the user's
+                       the regions of if, for, while, cell       interpreted
+                       hosts[@h](..)                             the user's Python functions
                        state[@w]                                 parameters, read and written
 
 Arrays are stored as `ir.storage` says (bf16 as uint16); an op sees them in the dtype it computes in, and what it returns is
@@ -37,7 +37,7 @@ Environment = dict[Value, Any]
 
 
 class _Undefined:
-    """What `undef` gives: touching it is an error."""
+    """The result of `undef`: any use is an error."""
 
     def __repr__(self) -> str:
         return "undefined"
@@ -54,7 +54,7 @@ def interpret(
     state: MutableMapping[str, Any] | None = None,
     hosts: Mapping[str, Callable[..., Any]] | None = None,
 ) -> tuple[Any, ...]:
-    """The results of a function; see `Interpreter`."""
+    """Return the results of a function; see `Interpreter`."""
     return Interpreter(module or Module(), state=state, hosts=hosts).call(function, arguments)
 
 
@@ -83,7 +83,7 @@ class Interpreter:
     # on arrays
 
     def execute(self, node: Node, op: Op, operands: Sequence[Any]) -> Sequence[Any]:
-        """The results of a pure node, one for each of `node.results`.
+        """Return the results of a pure node, one for each of `node.results`.
 
         `op` is the node's, with numbers for named sizes.
         """
@@ -94,41 +94,41 @@ class Interpreter:
         return [from_compute(x, tensor_type(value).dtype) for x, value in zip(results, node.results, strict=True)]
 
     def constant(self, literal: Literal) -> Any:
-        """A literal as an array."""
+        """Return a literal as an array."""
         dtype = literal.type.dtype
         if dtype.is_float:
             return from_compute(np.asarray(literal.value, dtype.compute.array), dtype)
         return np.asarray(literal.value, dtype.array)
 
     def truth(self, array: Any) -> bool:
-        """A bool of the IR as Python's."""
+        """Return a bool of the IR as a Python bool."""
         return bool(array)
 
     def integer(self, array: Any) -> int:
-        """An i64 of the IR as Python's."""
+        """Return an i64 of the IR as a Python int."""
         return int(array)
 
     def number(self, value: int) -> Any:
-        """A Python integer as an i64 of the IR."""
+        """Return a Python int as an i64 of the IR."""
         return np.asarray(value, np.int64)
 
     def zeros(self, type_: TensorType) -> Any:
-        """Zeros of a static tensor type."""
+        """Return zeros of a static tensor type."""
         return np.zeros(type_.sizes, type_.dtype.array)
 
     def draw(self, seed: int) -> Any:
-        """The key of the next random draw, u64[2]: the seed, and how many draws came before it."""
+        """Return the key of the next random draw, u64[2]: the seed, and the number of draws before it."""
         self._draws += 1
         return np.array([seed, self._draws - 1], np.uint64)
 
     # walking
 
     def run(self, symbol: str, *arguments: Any) -> tuple[Any, ...]:
-        """The results of the module's function `symbol`."""
+        """Return the results of the module's function `symbol`."""
         return self.call(self.module.functions[symbol], arguments)
 
     def call(self, function: Function, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The results of a function.  TypeError when the arguments are not of its parameters' types."""
+        """Return the results of a function.  TypeError if the arguments do not have its parameters' types."""
         if len(arguments) != len(function.params):
             raise TypeError(f"@{function.symbol} takes {len(function.params)} arguments, but got {len(arguments)}")
         outer = self._sizes
@@ -140,7 +140,7 @@ class Interpreter:
             self._sizes = outer
 
     def region(self, region: Region, environment: Environment) -> list[Any]:
-        """Run a region whose parameters are in `environment`; what it yields."""
+        """Run a region whose parameters are in `environment`; return what it yields."""
         self.nodes(region.nodes, environment)
         return [self.value(atom, environment) for atom in region.results]
 
@@ -155,7 +155,7 @@ class Interpreter:
         return self.constant(atom) if isinstance(atom, Literal) else environment[atom]
 
     def node(self, node: Node, environment: Environment) -> Sequence[Any]:
-        """The results of a node of any kind."""
+        """Return the results of a node of any kind."""
         operands = [self.value(atom, environment) for atom in node.operands]
         match node.op:
             case If():
@@ -223,7 +223,7 @@ class Interpreter:
         return carried
 
     def host(self, node: Node, operands: Sequence[Any]) -> Sequence[Any]:
-        """The results of a node that runs Python of the user's."""
+        """Return the results of a node that calls the user's Python code."""
         op = node.op
         function = self.hosts[op.symbol]
         match op:
@@ -245,7 +245,7 @@ class Interpreter:
                 return _as_tuple(function(*operands), len(node.results))
 
     def sized(self, type_: Type) -> TensorType:
-        """A tensor type with numbers for named sizes."""
+        """Return a tensor type with named sizes replaced by numbers."""
         assert isinstance(type_, TensorType)
         return (
             type_
@@ -261,14 +261,14 @@ def _as_tuple(answer: Any, count: int = 1) -> tuple[Any, ...]:
 
 
 def _unless_unchanged(answer: Any, before: Sequence[Any]) -> Sequence[Any]:
-    """What a callback answered; None means unchanged, for all or for one."""
+    """Return the result of a callback; None means unchanged, for all values or for one."""
     if answer is None:
         return before
     return [old if new is None else new for new, old in zip(_as_tuple(answer), before, strict=True)]
 
 
 def sizes_of(types: Sequence[Type], arguments: Sequence[Any]) -> dict[str, int]:
-    """The named sizes of parameter types, from the shapes of arguments; TypeError when these do not fit.
+    """Return the named sizes of parameter types, given the shapes of arguments; TypeError if these do not fit.
 
     A name must stand alone as a dimension somewhere: `b`, not only `2*b`.
     """

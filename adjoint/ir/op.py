@@ -1,4 +1,4 @@
-"""What an op is: one class that holds inference, NumPy meaning, gradient, C, samples and documentation.
+"""The base class of ops: one class per op holds inference, NumPy reference, gradient, C, samples and documentation.
 
 An op's fields are its attributes.  Instances are interned: equal attributes give the same object, so an op is compared
 and hashed by identity and may stand in the key of a plan.  `@operation` makes a class an op and registers it under its
@@ -29,7 +29,7 @@ __all__ = ["Effect", "NotDifferentiable", "Op", "Sample", "made", "mistake", "mi
 
 
 class Effect(enum.Enum):
-    """What a node does besides computing its results.
+    """The side effects of a node.
 
     PURE nodes may be merged and dropped; READS nodes may be dropped; WRITES and HOST keep their order and stay.
     """
@@ -42,7 +42,7 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True)
 class Sample:
-    """Operand types and attributes an op is tried on by the tests.
+    """Operand types and attributes on which the tests run an op.
 
     domain   per operand the interval its numbers are drawn from; shorter than the operands: the last one repeats
     smooth   False where the gradient is not to be compared with finite differences (a kink, a step); say why in `note`
@@ -65,20 +65,20 @@ def sample(
     note: str = "",
     **attributes: Any,
 ) -> Sample:
-    """A `Sample`; `domain` is one interval or one for each operand."""
+    """Return a `Sample`; `domain` is one interval or one for each operand."""
     intervals = (domain,) if isinstance(domain[0], (int, float)) else tuple(domain)
     return Sample(operands, attributes, intervals, smooth, values or {}, note)  # pyright: ignore[reportArgumentType] - the test tells them apart
 
 
 class NotDifferentiable(Exception):
-    """Raised when a gradient is asked of an op that has none; the text says why."""
+    """Raised if the gradient of an op without one is requested; the text says why."""
 
 
 _interned: Interned[Op] = Interned()
 
 
 def _key(value: Any) -> Any:
-    """`value` as a key that tells 1 from 1.0 and True, and -0.0 from 0.0, and is equal for two NaN."""
+    """Return a key for `value` that distinguishes 1, 1.0 and True, and -0.0 and 0.0, and is equal for two NaN."""
     if isinstance(value, float):
         return ("float", value.hex())
     if isinstance(value, tuple):
@@ -98,7 +98,7 @@ class _OpClass(type):
 class Op(metaclass=_OpClass):
     """An operation with its attributes; see the module's docstring.
 
-    A subclass gives `infer`, `reference`, `vjp` and `lower` (or says why it has none), and `samples`.
+    A subclass defines `infer`, `reference`, `vjp` and `lower` (or says why it has none), and `samples`.
     """
 
     __slots__ = ("__dict__", "__weakref__")
@@ -142,26 +142,26 @@ class Op(metaclass=_OpClass):
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Where a subclass checks its attributes."""
+        """Check the attributes; a subclass overrides it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot assign to attribute {name!r} of an op")
 
     def infer(self, *operands: Any) -> Type | tuple[Type, ...]:
-        """Result type or types from the operand types; TypeError or ValueError made by `mistake` when they do not fit."""
+        """Return the result type or types for operand types; raise a TypeError or ValueError made by `mistake` if they do not fit."""
         raise NotImplementedError(f"{type(self).__name__}.infer")
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
-        """What a Builder asks; region ops override it to look at their regions."""
+        """Return the result types for a Builder; region ops override it to use their regions."""
         inferred = self.infer(*operands)
         return inferred if isinstance(inferred, tuple) else (inferred,)
 
     def reference(self, *operands: Any) -> Any:
-        """The op's meaning on NumPy arrays: one array, or a tuple of them."""
+        """Compute the op on NumPy arrays, as its definition; return one array, or a tuple of them."""
         raise NotImplementedError(f"{type(self).__name__}.reference")
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
-        """For each operand its cotangent, or None when it receives none.
+        """Return the cotangent of each operand, or None for one that receives none.
 
         `cotangents` has one entry a result, None where the result has no cotangent (never all of them None).
         Only differentiable ops may be emitted, so that gradients of any order exist.
@@ -173,22 +173,22 @@ class Op(metaclass=_OpClass):
         raise NotImplementedError(f"{type(self).__name__}.lower")
 
     def failure(self, status: int) -> Exception:
-        """The exception for a kernel's non-zero status: an index out of range, say."""
+        """Return the exception for a kernel's non-zero status, such as an index out of range."""
         return RuntimeError(f"For '{type(self).__name__}', the kernel stopped with status {status}.")
 
     @property
     def can_lower(self) -> bool:
-        """Whether the op has C of its own."""
+        """Return True if the op defines `lower`."""
         return type(self).lower is not Op.lower
 
     @classmethod
     def attributes(cls) -> tuple[str, ...]:
-        """Names of the attributes, in order, without `symbol` and `results`, which have places of their own in text."""
+        """Return the names of the attributes, in order, without `symbol` and `results`, which text writes elsewhere."""
         return tuple(name for name in cls.fields if name not in ("symbol", "results"))
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[Type, ...]]]:
-        """The (op, operand types) whose kernels stand in the op's pack for `dtype`: its samples, in that dtype."""
+        """Return the (op, operand types) whose kernels are in the op's pack for `dtype`: its samples, in that dtype."""
         for s in cls.samples:
             types = tuple(t.with_dtype(dtype) if isinstance(t, TensorType) and t.dtype.is_float else t for t in s.operands)
             yield cls(**s.attributes), types
@@ -256,7 +256,7 @@ Refillable("ops", lambda: made.cache_info().currsize * _MEMOISED, made.cache_cle
 
 
 def with_sizes(op: Op, sizes: Mapping[str, Dim]) -> Op:
-    """The op with named dimensions in its attributes replaced; itself when it has none."""
+    """Return the op with named dimensions in its attributes replaced; itself if it has none."""
     changed = {
         f.name: new
         for f in dataclasses.fields(op)
@@ -283,20 +283,20 @@ def _cut(self: Op, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | 
 
 
 def registry() -> Mapping[str, type[Op]]:
-    """All ops by name."""
+    """Return all ops by name."""
     return _registry
 
 
 def mistake(
     op: Op | str, argument: str, expected: str, got: object, kind: Callable[[str], Exception] = ValueError
 ) -> Exception:
-    """The exception for a bad operand or attribute: names op, argument, what was expected and what was got."""
+    """Return the exception for a bad operand or attribute: it names the op, the argument, the expected and the given value."""
     name = op if isinstance(op, str) else type(op).__name__
     return kind(f"For '{name}', the argument '{argument}' must be {expected}, but got {_shown(got)}.")
 
 
 def mistyped(op: Op | str, argument: str, expected: TensorType, got: object) -> Exception:
-    """The exception for an operand of another type: TypeError for another dtype, ValueError for another shape."""
+    """Return the exception for an operand of the wrong type: TypeError for another dtype, ValueError for another shape."""
     same = isinstance(got, TensorType) and got.dtype is expected.dtype
     return mistake(op, argument, f"of type {expected}", got, ValueError if same else TypeError)
 

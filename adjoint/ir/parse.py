@@ -1,8 +1,8 @@
 """Text in: the language that `print` writes, read by a grammar (`grammar.lark`) and turned into Builder calls.
 
-Whatever is wrong with a text is a `CompileError` with a code, the place, and a way out; see `errors`.  Reading checks
-names, symbols, attributes, counts, and every written type against the inferred one; what remains for `verify` is what a
-Builder cannot see, such as a stack used twice.
+Every error in a text is a `CompileError` with a code, the location, and a way to fix it; see `errors`.  The parser checks
+names, symbols, attributes, counts, and every written type against the inferred one; `verify` checks what a Builder cannot
+see, such as a stack used twice.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ assert _ops
 
 
 def parse_module(text: str, name: str = "<text>") -> Module:
-    """The module a text describes; `name` is the file that messages show.  CompileError E100 to E115."""
+    """Return the module of a text; `name` is the file that messages show.  CompileError E100 to E115."""
     source = SourceText(name, text)
     with _nesting_limited(source):
         return _ModuleReader(source).module(_parsed(source, "module"))
 
 
 def parse_types(text: str, name: str = "<types>") -> tuple[Type, ...]:
-    """Types with commas between them, `f32[b, 4], bool`.  CompileError E100 to E114."""
+    """Return types separated by commas, `f32[b, 4], bool`.  CompileError E100 to E114."""
     source = SourceText(name, text)
     with _nesting_limited(source):
         reader = _ModuleReader(source)
@@ -78,7 +78,7 @@ def _nesting_limited(source: SourceText) -> Any:
 
 @functools.cache
 def _grammar() -> Lark:
-    from lark import Lark  # loaded when the first text is parsed: most programs never do
+    from lark import Lark  # imported when the first text is parsed: most programs never do
 
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", start=["module", "argument_types"], propagate_positions=True)
@@ -146,7 +146,7 @@ def _similar(word: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class _Signature:
-    """What a function takes and gives, read before any body: calls may come before the function they call."""
+    """The types of a function's parameters and results, read before any body, since calls may precede the function."""
 
     params: tuple[Type, ...]
     results: tuple[Type, ...]
@@ -193,7 +193,7 @@ class _ModuleReader:
                 self.signatures[name] = _Signature(taken, tuple(self.type(t) for t in types.children))
 
     def place(self, item: Item) -> At:
-        """Where a token or a tree stands in the text."""
+        """Return the location of a token or a tree in the text."""
         where: Any = getattr(item, "meta", item)
         line, column = getattr(where, "line", 1), getattr(where, "column", 1)
         end = where.end_column if getattr(where, "end_line", 0) == line else 0
@@ -203,7 +203,7 @@ class _ModuleReader:
         return self.string(token, 1) if token.startswith('@"') else token[1:]
 
     def declared(self, token: Token, kind: str) -> str:
-        """The symbol at `token`, which must be declared as `kind`: param, host or function."""
+        """Return the symbol at `token`, which must be declared as `kind`: param, host or function."""
         name = self.symbol(token)
         known = {"param": self.params, "host": self.hosts, "function": self.signatures}[kind]
         if name not in known:
@@ -296,7 +296,7 @@ class _FunctionReader:
         self._source = module.source
         self._place = module.place
         self._known: dict[str, At] = {}
-        """Every name of the function so far, seen from here or not, and where it is defined."""
+        """Every name of the function so far, in scope or not, and the location of its definition."""
         self._scopes: list[dict[str, Value]] = [{}]
 
     def function(self, tree: Any) -> Function:
@@ -319,7 +319,7 @@ class _FunctionReader:
     # Regions and statements.
 
     def _region(self, block: Any, params: Sequence[Value], last: str = "YIELD") -> Region:
-        """A block as a region; `params` are the values it begins with, already reserved, `last` the word it ends with."""
+        """Return a block as a region; `params` are its parameters, already reserved; `last` is the keyword that ends it."""
         told, *statements, word, atoms = block.children
         if word.type != last:
             label = "a function ends with `return`" if last == "RETURN" else "a region within a function ends with `yield`"
@@ -438,7 +438,7 @@ class _FunctionReader:
         return _op("record", **attributes), initial, (region,), loc
 
     def _differentiated(self, of: Token, by: Any, carry: Any, block: Any) -> tuple[dict[str, Any], list[Atom], Region, Loc]:
-        """The attributes, the arguments and the region of a `gradient` or `record`, and where it stands."""
+        """Return the attributes, the arguments, the region and the location of a `gradient` or `record`."""
         symbols: list[str] = []
         for token in by.children if by is not None else ():
             name = self._module.declared(token, "param")
@@ -536,7 +536,7 @@ class _FunctionReader:
         return values
 
     def _check_declared(self, where: Item, name: str, kind: str, operands: Sequence[Atom], binders: Binders) -> None:
-        """The types at the binders of a `read` or a `call` are those the symbol is declared with."""
+        """Check that the types at the binders of a `read` or a `call` are the declared types of its symbol."""
         if kind == "function" and name:
             signature = self._module.signatures[name]
             have = tuple(atom.type for atom in operands)
@@ -557,7 +557,7 @@ class _FunctionReader:
                 raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
 
     def _constant(self, item: Any) -> Any:
-        """An attribute's value as read; a ValueError for one that no attribute can be."""
+        """Return an attribute's value as read; ValueError for a value of no attribute kind."""
         if hasattr(item, "data"):
             if item.data == "list":
                 return tuple(self._constant(child) for child in item.children)
@@ -586,7 +586,7 @@ class _FunctionReader:
         return Value(type_, str(token))
 
     def _reserve(self, token: Token) -> None:
-        """Take a name: it is known from here on, whoever sees it."""
+        """Reserve a name: no later value of the function may have it."""
         name = str(token)
         if is_reserved(name):
             help_ = f"call the value `{name}.1`"
@@ -668,7 +668,7 @@ def _op(name: str, **attributes: Any) -> Op:
 
 @functools.cache
 def _operand_count(op_class: type[Op]) -> tuple[int, int] | None:
-    """The least and the greatest number of operands, or None when there is no limit."""
+    """Return the least and the greatest number of operands, or None if there is no limit."""
     if op_class.variadic or op_class.infer is Op.infer:
         return None
     parameters = list(inspect.signature(op_class.infer).parameters.values())[1:]

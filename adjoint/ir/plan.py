@@ -1,9 +1,9 @@
-"""The plan of a function: what is run, in which order, and where each value is held.
+"""The plan of a function: the order of execution, and the slot of each value.
 
     Plan      slots, the slots of the parameters, the block of the body
     Block     the pieces of a region, in order, and the slots that it yields
     Piece     Straight: launches of kernels with no Python between them
-              HostCall: one node that meets Python or state
+              HostCall: one node that calls Python or uses state
               Control:  one node with regions, and their blocks
 
 A plan refers to slots by number and to hosts and state by symbol.  It holds no memory, no pointer and no Python object, so
@@ -25,9 +25,9 @@ __all__ = ["Block", "Control", "HostCall", "Launch", "Piece", "Plan", "Slot", "S
 class Slot:
     """The place of one value.
 
-    name     the value's, for people
+    name     the value's name, for display
     literal  the constant that it holds, for a constant
-    shown    whether Python meets the value: it is then held as a tensor, else as memory alone
+    shown    True if Python code sees the value: it is then held as a tensor, else as memory
     """
 
     name: str
@@ -51,9 +51,9 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostCall:
-    """A node that meets Python of the user's, state, or values that are no tensors.
+    """A node that calls the user's Python code, uses state, or handles values that are no tensors.
 
-    dying  its operands that were computed for it alone
+    dying  operands that only this node uses
     freed  slots that nothing reads after it
     """
 
@@ -93,7 +93,7 @@ Piece = Straight | HostCall | Control
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """What a region runs, and the slots that it yields."""
+    """The pieces that a region runs, and the slots that it yields."""
 
     pieces: tuple[Piece, ...]
     yields: tuple[int, ...]
@@ -109,11 +109,11 @@ class Plan:
 
     @property
     def params(self) -> range:
-        """The slots of the parameters."""
+        """Return the slots of the parameters."""
         return range(len(self.function.params))
 
     def pieces(self) -> Iterator[Piece]:
-        """All pieces, each before those within it."""
+        """Yield all pieces, each before those within it."""
         yield from _pieces(self.body)
 
 

@@ -18,7 +18,7 @@ __all__ = ["plan_text"]
 
 
 def plan_text(plan: Plan) -> str:
-    """The text of a plan; it is for reading, and is not parsed."""
+    """Return the text of a plan, for reading; there is no parser for it."""
     return _Text(plan).text()
 
 
@@ -60,7 +60,7 @@ class _Text:
                         self.lines.append((f"{indent}    yields {_slots(inner.yields)}".rstrip(), ""))
 
     def node(self, piece: Launch | HostCall | Control, indent: str) -> None:
-        """The line of a node in the IR, with its slots."""
+        """Return the line of a node in the IR, with its slots."""
         tokens = self.listing.lines[self.listing.line_of[piece.node]]
         line = " ".join("".join(token.text for token in tokens).split()).removesuffix("{").rstrip()
         moved = " <- ".join(slots for slots in (_slots(piece.results), _slots(piece.operands)) if slots)

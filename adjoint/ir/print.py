@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 MARGIN: Final = 75
-"""The column, from 0, at which locations stand; a longer line has its location two spaces after its end."""
+"""The column, from 0, at which locations are printed; in a longer line, two spaces after its end."""
 
 KEYWORDS: Final = frozenset(
     {
@@ -38,7 +38,7 @@ KEYWORDS: Final = frozenset(
         "while", "with", "yield", *DTYPES,
     }
 )
-"""Words of the language: values are not called so."""
+"""Keywords of the language, which are no names of values."""
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[0-9]+|')*")
 _LITERAL_LIKE = re.compile(r"(inf|nan)_\w+")
@@ -58,7 +58,7 @@ class Token(NamedTuple):
 
 
 class Listing:
-    """Printed IR: lines of tokens, and where each node stands.
+    """Printed IR: lines of tokens, and the line of each node.
 
     lines    one list of tokens a line, without line ends
     line_of  the line, from 0, on which a node, a region or a function begins
@@ -77,17 +77,17 @@ class Listing:
 
 
 def print_module(module: Module, locations: bool = True) -> str:
-    """The module as text; `locations` says whether places are shown in the right margin."""
+    """Return the module as text; `locations`: whether to show locations in the right margin."""
     return listing(module, locations).text
 
 
 def print_function(function: Function, locations: bool = True) -> str:
-    """One function as text."""
+    """Return one function as text."""
     return listing(function, locations).text
 
 
 def listing(of: Module | Function, locations: bool = True) -> Listing:
-    """A module or function as a Listing."""
+    """Return a module or function as a Listing."""
     made = Listing()
     match of:
         case Function():
@@ -131,17 +131,17 @@ class _Names:
         return name
 
     def __getitem__(self, value: Value) -> str:
-        # A value that is used and not defined is the verifier's to report; `?` keeps the text from passing for valid.
+        # The verifier reports a value that is used but not defined; `?` keeps the text from being valid.
         return self._of.get(value) or f"?{value.hint}"
 
 
 def is_reserved(name: str) -> bool:
-    """Whether no value may be called so, since the word means something else."""
+    """Return True for a word that no value may have as its name."""
     return name in KEYWORDS or _LITERAL_LIKE.fullmatch(name) is not None
 
 
 def _name_like(hint: str) -> str:
-    """`hint` if it is a name of the language, else a name made from it."""
+    """Return `hint` if it is a valid name, else a name made from it."""
     if _NAME.fullmatch(hint):
         return hint
     name = re.sub(r"\W", "_", hint)
@@ -149,7 +149,7 @@ def _name_like(hint: str) -> str:
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """A name without its version, and its primes: `h.1'` is `h` and `'`."""
+    """Return a name without its version, and its primes: `h` and `'` for `h.1'`."""
     match = _NAME_PARTS.fullmatch(name)
     assert match is not None
     return match[1], match[2]
@@ -175,7 +175,7 @@ def _line(*pieces: Piece) -> list[Token]:
 
 
 def _listed(items: Iterable[Iterable[Piece]]) -> list[Piece]:
-    """Items with commas between them."""
+    """Return items separated by commas."""
     pieces: list[Piece] = []
     for item in items:
         if pieces:
@@ -303,7 +303,7 @@ class _FunctionPrinter:
         self._names.define(params)
         bindings = [
             [self._value(param), ": ", _type(param.type), " = ", self._atom(operand)]
-            for param, operand in zip(params, operands, strict=False)  # a wrong count is the verifier's to report
+            for param, operand in zip(params, operands, strict=False)  # the verifier reports a wrong count
         ]
         return [" carry (", *_listed(bindings), ")"] if bindings else []
 
@@ -319,7 +319,7 @@ class _FunctionPrinter:
                 return self._value(atom)
             case Literal():
                 return Token("literal", literal_text(atom))
-            case _:  # the verifier's to report
+            case _:  # reported by the verifier
                 return Token("punctuation", f"?{atom!r}")
 
     def _bound(self, atom: Atom) -> Token:
@@ -354,7 +354,7 @@ _FORMS: Final = {
 
 
 def _attribute(value: Any, annotation: Any) -> list[Piece]:
-    """The value of an attribute; the annotation tells a float that happens to be a whole number from an integer."""
+    """Return the value of an attribute as tokens; the annotation distinguishes an integral float from an integer."""
     match value:
         case bool() | np.bool_():
             return [Token("literal", "true" if bool(value) else "false")]
@@ -380,13 +380,13 @@ def _attribute(value: Any, annotation: Any) -> list[Piece]:
 
 
 def _is_real(annotation: Any) -> bool:
-    """Whether the annotation makes an integer a float."""
+    """Return True if the annotation makes an integer a float."""
     choices = typing.get_args(annotation)
     return annotation is float or (float in choices and int not in choices)
 
 
 def literal_text(literal: Literal) -> str:
-    """A literal with its dtype, `0.5_f32`: the shortest text that reads back as the same number of that dtype."""
+    """Return a literal with its dtype, `0.5_f32`: the shortest text that reads back as the same number of that dtype."""
     value, dtype = literal.value, literal.type.dtype
     if dtype.kind == "b":
         return "true" if value else "false"
@@ -396,7 +396,7 @@ def literal_text(literal: Literal) -> str:
 
 
 def rounded(value: float, dtype: DType) -> float:
-    """`value` rounded to the nearest number of a float dtype, ties to even."""
+    """Return `value` rounded to the nearest number of a float dtype, ties to even."""
     if dtype is BF16:
         return _rounded_to_bf16(value)
     if dtype is F16 or dtype is F32:
@@ -412,7 +412,7 @@ def _rounded_to_bf16(value: float) -> float:
         single = np.float32(value)
     if np.isinf(single):
         return float(single)
-    # Rounding twice goes wrong only where the first step made a tie of what was none; a tie is told by the value itself.
+    # Double rounding is wrong only if the first step produced a tie that the value is not; compare with the value itself.
     bits = int(single.view(np.uint32))
     rest, kept = bits & 0xFFFF, bits & 0xFFFF0000
     exact = float(single)
@@ -435,7 +435,7 @@ def _shortest(value: float, dtype: DType) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in double quotes; quotes, backslashes, line ends and what does not print are escaped."""
+    """Return a string in double quotes, with quotes, backslashes, line ends and unprintable characters escaped."""
 
     def escape(match: re.Match[str]) -> str:
         character = match[0]
@@ -449,7 +449,7 @@ _UNESCAPED: Final = {escaped[1]: character for character, escaped in _ESCAPES.it
 
 
 def unquoted(text: str) -> str:
-    """The string that `quoted` made; a ValueError for an escape it does not make."""
+    """Return the string that `quoted` escaped; ValueError for an unknown escape."""
 
     def plain(match: re.Match[str]) -> str:
         if match[2]:
@@ -464,7 +464,7 @@ def unquoted(text: str) -> str:
 
 
 def location_text(loc: Loc) -> str:
-    """A location as it stands in the margin: `net.py:24:16`, `grad[sum](net.py:24:16)`."""
+    """Return a location as printed in the margin: `net.py:24:16`, `grad[sum](net.py:24:16)`."""
     match loc:
         case At(file=file, line=line, column=column):
             return f"{file if _PLAIN_FILE.fullmatch(file) else quoted(file)}:{line}:{column}"

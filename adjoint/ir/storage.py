@@ -1,4 +1,4 @@
-"""Arrays as they are stored, and as they are computed with.
+"""The storage form and the compute form of arrays.
 
 The two-byte floats are stored in two bytes (bf16 as uint16, which NumPy has no name for) and computed in float32;
 every other dtype is stored as it is computed.
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def to_compute(stored: Array, dtype: DType) -> Array:
-    """The array in the dtype that `dtype` is computed in; itself when that is how it is stored."""
+    """Return the array in the dtype that `dtype` is computed in; itself if it is stored in that dtype."""
     if dtype is BF16:
         return (stored.astype(np.uint32) << 16).view(np.float32)
     if dtype is F16:
@@ -27,7 +27,7 @@ def to_compute(stored: Array, dtype: DType) -> Array:
 
 
 def from_compute(computed: Any, dtype: DType) -> Array:
-    """The array as it is stored: rounded to nearest, ties to even, for the two-byte floats."""
+    """Return the array in storage form: rounded to nearest, ties to even, for the two-byte floats."""
     array = np.asarray(computed)
     if dtype is BF16:
         bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)

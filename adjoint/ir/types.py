@@ -131,7 +131,7 @@ class Poly:
         return frozenset(name for monomial, _ in self.terms for name in monomial)
 
     def substituted(self, sizes: Mapping[str, Dim]) -> Dim:
-        """The same polynomial with names replaced; a number when all are."""
+        """Return the polynomial with names replaced; a number if all are."""
         total: Dim = 0
         for monomial, coefficient in self.terms:
             product: Dim = coefficient
@@ -154,7 +154,7 @@ Dim = int | Poly
 
 
 def symbol(name: str) -> Poly:
-    """The dimension called `name`."""
+    """Return the dimension called `name`."""
     return Poly((((name,), 1),))
 
 
@@ -182,7 +182,7 @@ class Type:
 
 @printed_as(ValueError)
 class NamedSizes(ValueError):
-    """Numbers were asked for where sizes have names."""
+    """A numeric shape was requested of a type with named sizes."""
 
 
 class TensorType(Type):
@@ -214,7 +214,7 @@ class TensorType(Type):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The shape as integers; NamedSizes while a dimension is symbolic."""
+        """Return the shape as integers; NamedSizes if a dimension is symbolic."""
         if not self.is_static:
             raise NamedSizes(f"{self} has symbolic dimensions")
         return self.shape  # pyright: ignore[reportReturnType] - integers, if static
@@ -261,7 +261,7 @@ class TraceType(Type):
 
 
 def _listed(types: tuple[Type, ...]) -> str:
-    """One type as it is, several in parentheses."""
+    """Return one type as it is, several in parentheses."""
     return str(types[0]) if len(types) == 1 else f"({', '.join(map(str, types))})"
 
 
@@ -301,7 +301,7 @@ def trace_of(outputs: Iterable[Type], leaves: Iterable[Type]) -> TraceType:
 
 
 def holds_trace(type_: Type) -> bool:
-    """Whether it is a trace, or holds one."""
+    """Return True if it is a trace, or holds one."""
     match type_:
         case TupleType():
             return any(map(holds_trace, type_.items))
@@ -342,7 +342,7 @@ def substituted(type_: TensorType, sizes: Mapping[str, Dim]) -> TensorType: ...
 @overload
 def substituted(type_: Type, sizes: Mapping[str, Dim]) -> Type: ...
 def substituted(type_: Type, sizes: Mapping[str, Dim]) -> Type:
-    """`type_` with named dimensions replaced."""
+    """Return `type_` with named dimensions replaced."""
     match type_:
         case TensorType():
             return type_ if type_.is_static else tensor(

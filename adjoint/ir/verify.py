@@ -1,7 +1,7 @@
-"""What makes IR valid, checked: structure, scoping, types by inferring them again, stacks used once, effect marks, symbols.
+"""Check that IR is valid: structure, scoping, types by inferring them again, stacks used once, effect marks, symbols.
 
-A pass takes valid IR and gives valid IR; between passes this is checked in tests and under a flag.  The complaint is drawn
-into the printed function, under the guilty line, and names the user's line when the node knows it.
+A pass takes and returns valid IR; this is checked between passes in tests and under a flag.  The error is drawn into the
+printed function, under the wrong line, and names the user's line if the node has it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adjoint.ir.types import StackType, TensorType, Type, holds_trace
 __all__ = ["symbol_kind", "verify_function", "verify_module"]
 
 LINES_AROUND = 12
-"""How many lines of the function are shown before and after the guilty one."""
+"""The number of lines of the function shown before and after the wrong one."""
 
 
 def verify_module(module: Module) -> None:
@@ -43,7 +43,7 @@ def verify_function(function: Function, module: Module | None = None) -> None:
 
 
 def symbol_kind(op: type[Op]) -> str:
-    """What the symbol of an op refers to: param, function or host."""
+    """Return the kind of an op's symbol: param, function or host."""
     if issubclass(op, (Read, Write)):
         return "param"
     return "function" if issubclass(op, Call) else "host"
@@ -59,7 +59,7 @@ class _Verifier:
         self._defined: set[Value] = set()
 
     def fail(self, mistake: Mistake, at: Node | Region | Function, label: str) -> NoReturn:
-        """Raise, with the function printed and the complaint under the line of `at`."""
+        """Raise CompileError with the function printed and the error under the line of `at`."""
         loc: Loc = at.loc
         note = Note("in this function\n\n" + _drawn(listing(self._function), at, label))
         raise mistake.at(loc, label, notes=(note,))
@@ -72,7 +72,7 @@ class _Verifier:
         self._region(function.body)
 
     def _region(self, region: Region) -> None:
-        """Check a region whose parameters are defined; what it defines is not visible afterwards."""
+        """Check a region whose parameters are defined; its own definitions are not visible afterwards."""
         before = set(self._visible)
         for node in region.nodes:
             self._node(node)
@@ -144,7 +144,7 @@ class _Verifier:
             inferred = tuple(node.op.result_types([operand.type for operand in node.operands], node.regions))
         except RecursionError:
             raise
-        except Exception as error:  # inference may trip over an operand that it never expected
+        except Exception as error:  # inference may raise anything for an unexpected operand
             mistake = errors.REGION_RESULTS if isinstance(node.op, RegionOp) else errors.TYPE_DIFFERS
             self.fail(mistake, node, str(error))
         if len(inferred) != len(node.results):
@@ -191,7 +191,7 @@ class _Verifier:
     # Stacks: every value of a stack type is used at most once on any path.
 
     def linear(self, region: Region, used: set[Value]) -> None:
-        """Check a region; `used` are the stacks used before it, and after it also those used within."""
+        """Check a region; `used` holds the stacks used before it, and afterwards also those used within."""
         for node in region.nodes:
             self._use_stacks(node.operands, node, used)
             match node.op.name:
@@ -233,10 +233,10 @@ def _listed(types: Sequence[Type]) -> str:
 
 
 def _drawn(printed: Listing, at: Node | Region | Function, label: str) -> str:
-    """The lines around `at`, with carets and `label` under its own."""
+    """Return the lines around `at`, with carets and `label` under its own."""
     lines = printed.line_texts()
     guilty = printed.line_of.get(at, 0)
-    if isinstance(at, Region):  # what is wrong with a region is what it yields: its last line
+    if isinstance(at, Region):  # an error in a region is in what it yields: its last line
         guilty = _last_line(lines, guilty)
     first, last = max(0, guilty - LINES_AROUND), min(len(lines), guilty + LINES_AROUND + 1)
     code = "".join(token.text for token in printed.lines[guilty] if token.kind != "location").rstrip()
@@ -248,7 +248,7 @@ def _drawn(printed: Listing, at: Node | Region | Function, label: str) -> str:
 
 
 def _last_line(lines: Sequence[str], opened: int) -> int:
-    """The line of the `yield` or `return` of the region that begins on line `opened`."""
+    """Return the line of the `yield` or `return` of the region that begins on line `opened`."""
     depth = len(lines[opened]) - len(lines[opened].lstrip()) + 2
     prefixes = " " * depth + "yield", " " * depth + "return"
     return next((n for n in range(opened + 1, len(lines)) if lines[n].startswith(prefixes)), opened)

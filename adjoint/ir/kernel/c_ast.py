@@ -45,7 +45,7 @@ def tree(cls: Class) -> Class:
 
 
 class Tree:
-    """What the tree is made of."""
+    """The base of all nodes of the tree."""
 
     __slots__ = ()
 
@@ -152,7 +152,7 @@ class Expr(Tree):
 
 
 Operand: TypeAlias = "Expr | int | float"
-"""What may stand in arithmetic: an expression, or a Python number that becomes a literal."""
+"""An operand of arithmetic: an expression, or a Python number that becomes a literal."""
 
 
 @tree

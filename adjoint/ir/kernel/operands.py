@@ -1,4 +1,4 @@
-"""What a kernel reads and writes: the buffers it is given, and arrays on its stack."""
+"""The operands of a kernel: the buffers it is given, and arrays on its stack."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Buffer:
         """Its index in the operand array."""
         self.written = written
         self.alone = True
-        """Whether no other operand shares its memory; operands that are only read may share."""
+        """True if no other operand shares its memory; operands that are only read may share."""
         self.pointer = Name(name, type_.dtype)
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class Buffer:
 
     @property
     def count(self) -> int:
-        """Number of elements."""
+        """Return the number of elements."""
         return prod(self.type.sizes)
 
     def raw(self, index: Operand) -> Index:

@@ -186,7 +186,7 @@ class ReluGradient(Binary):
 class LeakyRelu(Binary):
     """x where it is not below 0, else slope * x.
 
-    at_zero says what the gradient at x = 0 is: "mean", that of the larger of x and slope * x, (1 + slope) / 2; or "slope".
+    at_zero selects the gradient at x = 0: "mean", (1 + slope) / 2, that of the maximum of x and slope * x; or "slope".
 
     x, slope  T[s] and T[t], T a floating point type, shapes that broadcast
     result    T[broadcast]
@@ -235,7 +235,7 @@ class LeakyRelu(Binary):
 
 @operation
 class LeakyReluGradient(Elementwise):
-    """The cotangent of leaky_relu's operand: ct where x > 0, slope * ct where x < 0; at 0 what at_zero says.
+    """The cotangent of leaky_relu's operand: ct where x > 0, slope * ct where x < 0; at 0 as at_zero selects.
 
     x, slope, ct  T[r], T[s] and T[t], T a floating point type, shapes that broadcast
     result        T[broadcast]
@@ -302,7 +302,7 @@ _GELU_CUBE = 0.044715
 
 @operation
 class Gelu(Unary):
-    """The Gaussian error linear unit: x times the chance that a standard normal number is below x.
+    """The Gaussian error linear unit: x times the probability that a standard normal number is below x.
 
     approximation "none": x (1 + erf(x / sqrt 2)) / 2;
     "tanh": x (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3))) / 2.

@@ -1,6 +1,6 @@
-"""Steps of optimisers that divide by what the gradients were: RMSProp, Adagrad, AdaMax, FTRL, and the direction of Lamb.
+"""Steps of optimisers that divide by statistics of past gradients: RMSProp, Adagrad, AdaMax, FTRL, and the direction of Lamb.
 
-What every step shares stands in `optimizers.py`: g = gradient * scale + weight_decay * parameter.
+All steps share the definition in `optimizers.py`: g = gradient * scale + weight_decay * parameter.
 """
 
 from __future__ import annotations

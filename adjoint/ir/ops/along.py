@@ -1,4 +1,4 @@
-"""What goes along one axis: the positions of extremes, and running sums."""
+"""Ops along one axis: the positions of extremes, and running sums."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Position(Op):
         return tensor(self.to, reduced_shape(x.shape, (self.axis,), keepdims=False))
 
     def beats(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        """Whether number `a` is more extreme than number `b`."""
+        """Return the C condition that number `a` is more extreme than number `b`."""
         raise NotImplementedError(f"{type(self).__name__}.beats")
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
@@ -77,14 +77,14 @@ class Position(Op):
             k.store(out, unit, k.cast(place, self.to))
 
     def _wins(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        """Whether `a`, met after `b`, is the one to keep: NaN is the most extreme."""
+        """Return the C condition that `a`, visited after `b`, replaces it: NaN is the most extreme."""
         better = self.beats(k, a, b)
         if a.dtype.is_float:
             better = k.either(better, k.both(k.call("isnan", a), k.negation(k.call("isnan", b))))
         return better
 
     def _place_in_lanes(self, k: Kernel, x: Buffer, start: Expr, n: Expr) -> Expr:
-        """The place of the extreme of n side by side elements, n at least LANES: found per lane, then among the lanes."""
+        """Return the position of the extreme of n adjacent elements, n at least LANES: found per lane, then among the lanes."""
         best, place = k.array(x.dtype, LANES, "best"), k.array(I32, LANES, "place")
         with k.loop(0, LANES, "l") as here:
             k.set(best[here], x[start + here])

@@ -1,4 +1,4 @@
-"""What detectors of objects do with boxes."""
+"""Ops on boxes, for object detectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectives: what all processes of a group compute together, each with tensors of its own.
+"""Collectives: ops that all processes of a group compute together, each on its own tensors.
 
 Every process runs the same collectives in the same order.  They are effects, so that no pass drops, merges or moves one.  A gradient is
 that of the sum over the processes of what each of them differentiates, and is made of collectives too.
@@ -62,12 +62,12 @@ class Exchange(Protocol):
         ...
 
     def barrier(self, group: str) -> None:
-        """Return when all processes have come here."""
+        """Wait until all processes have called it."""
         ...
 
 
 class OneProcess:
-    """The exchange of a process that is alone."""
+    """The exchange of a single process."""
 
     def all_reduce(self, arrays: Sequence[Array], reduction: str, group: str) -> list[Array]:
         return [x.copy() for x in arrays]
@@ -95,7 +95,7 @@ _exchange: Exchange = OneProcess()
 
 
 def use_exchange(exchange: Exchange) -> None:
-    """From now on collectives run by `exchange`."""
+    """Let all later collectives run by `exchange`."""
     global _exchange
     _exchange = exchange
 
@@ -120,7 +120,7 @@ class Collective(Op):
             raise mistake(self, "input", "a tensor of floating point numbers for the average", x, TypeError)
 
     def check_parts(self, x: TensorType, ranks: int) -> TensorType:
-        """The type of one of so many equal parts of `x` along its first axis."""
+        """Return the type of one of `ranks` equal parts of `x` along its first axis."""
         if not x.rank or x.shape[0] % ranks:  # pyright: ignore[reportOperatorIssue] - collectives have static sizes
             raise mistake(self, "input", f"of a first dimension that is a multiple of the number of processes, {ranks}", x)
         return x.with_shape((x.shape[0] // ranks, *x.shape[1:]))  # pyright: ignore[reportOperatorIssue] - as above
@@ -340,7 +340,7 @@ class AllToAll(Collective):
 
 @operation
 class Barrier(Collective):
-    """Waits until all processes have come here: `barrier!()`.
+    """Waits until all processes have reached it: `barrier!()`.
 
     group      the processes
     result     none

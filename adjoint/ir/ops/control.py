@@ -64,7 +64,7 @@ class For(RegionOp):
     operands start, stop, step (i64, step not 0; Python's range), then the initial carried values
     region   parameters: the index (i64), the carried values; yields the carried values of the next round
     result   the carried values after the last round
-    gradient a `for` that runs the rounds backwards; what it looks at comes from stacks the forward loop filled
+    gradient a `for` that runs the rounds backwards; it reads residuals from stacks that the forward loop filled
     errors   TypeError when the bounds are not i64 or what is yielded is not what is carried; ValueError when it runs with step 0
     """
 
@@ -80,7 +80,7 @@ class For(RegionOp):
 
 
 def known_rounds(bounds: Sequence[Atom]) -> range | None:
-    """The indices of a `for` whose bounds are numbers; None where they are not, or the step is 0, which a run refuses."""
+    """Return the indices of a `for` whose bounds are literals; None if they are not, or if the step is 0, which raises at run time."""
     numbers = [int(bound.value) for bound in bounds if isinstance(bound, Literal)]
     return range(*numbers) if len(numbers) == 3 and numbers[2] != 0 else None
 
@@ -112,13 +112,13 @@ class While(RegionOp):
 class Cell(RegionOp):
     """A call of a user's cell: `y: f32 = cell "net.relu" with @relu carry (x: f32 = a) { ... yield y1 }`.
 
-    It means what its region means.  Its parameters are values of their own: the cotangents inside are summed up before they
+    It computes what its region computes.  Its parameters are values of their own: the cotangents inside are summed up before they
     are added to those outside, hooked or not.
 
-    title      the cell's name, for people
+    title      the cell's name, for display
     symbol     the slot of its backward hooks, or empty; when not empty, its gradient ends in `backward! @symbol`
-    rule       host symbol of its own `bprop`, or empty; it stands for the region's gradient: `bprop! @rule(x, out, dout)`
-    residuals  how many of the last results are not the cell's outputs but values its gradient looks at
+    rule       host symbol of its own `bprop`, or empty; it replaces the region's gradient: `bprop! @rule(x, out, dout)`
+    residuals  how many of the last results are not outputs of the cell but residuals for its gradient
     operands   the cell's tensor arguments
     region     parameters: the arguments; yields the outputs
     result     the outputs

@@ -1,4 +1,4 @@
-"""Selection, conversion to another dtype, and ops that pass their operand on."""
+"""Selection, conversion to another dtype, and ops that return their operand."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _saturated(x: Array, to: np.dtype[Any]) -> Array:
 
 @operation
 class Identity(Unary):
-    """x itself; its result stands on the operand's memory.
+    """x itself; its result shares the operand's memory.
 
     x         T[s], any dtype
     result    T[s]
@@ -207,7 +207,7 @@ class Identity(Unary):
 
 @operation
 class StopGradient(Unary):
-    """x, through which no gradient flows; its result stands on the operand's memory.
+    """x, through which no gradient flows; its result shares the operand's memory.
 
     x         T[s], any dtype
     result    T[s]
@@ -229,9 +229,9 @@ class StopGradient(Unary):
 
 @operation
 class NoGrad(Unary):
-    """x as ops inside of `with _no_grad():` see it: no gradient flows through it; its result stands on the operand's memory.
+    """x as ops inside of `with _no_grad():` see it: no gradient flows through it; its result shares the operand's memory.
 
-    Unlike `stop_gradient` its result takes hooks, which are silent.
+    Unlike with `stop_gradient`, hooks may be registered on its result; they do not run.
 
     x         T[s], any dtype
     result    T[s]

@@ -1,4 +1,4 @@
-"""All ops that act element by element, under one name; each family of them has its module."""
+"""All elementwise ops under one module name; each family has a module of its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The host: places where Python of the user's runs.  A symbol names a slot (a cell's hooks of a kind, a hook function);
-what it holds is looked up when the node runs.
+"""The host: nodes at which the user's Python code runs.  A symbol names a slot (a cell's hooks of a kind, a hook function);
+its contents are looked up when the node runs.
 
 Placed by the frontend or the tape, identities that take part in gradients:
 
@@ -91,7 +91,7 @@ class Outputs(Op):
 
 @operation
 class Attach(Op):
-    """Hangs callbacks on a value: `attach! @h(x)`.
+    """Attaches callbacks to a value: `attach! @h(x)`.
 
     x        a tensor
     result   none

@@ -4,8 +4,8 @@ Every step sees the gradient as
 
     g = gradient * scale + weight_decay * parameter
 
-which is how MindSpore's optimisers undo a loss scale, of which `scale` is the reciprocal, and apply weight decay; where
-`weight_decay` is 0 nothing is added.  All scalars are operands, 0-d tensors of the dtype that the parameter's numbers are
+as MindSpore's optimisers undo a loss scale, whose reciprocal is `scale`, and apply weight decay; if `weight_decay` is 0,
+nothing is added.  All scalars are operands, 0-d tensors of the dtype that the parameter's numbers are
 computed in: Float32 for half precision, in which an epsilon of 1e-8 would be 0.  So one kernel serves all their values.
 
 A result may be written into the memory of the operand that `in_place` names for it.

@@ -1,4 +1,4 @@
-"""Elements put, or compared, multiplied or divided with what stands there, where indices say: what a scatter does besides adding."""
+"""Scatter other than by addition: elements at given indices are replaced, compared, multiplied or divided."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _emit_tiled(k: Kernel, x: Buffer, out: Buffer, dims: Sequence[int], walk: Se
 
 @operation
 class Reshape(Op):
-    """The same elements in the same order under another shape; the result stands on the operand's memory.
+    """The same elements in the same order with another shape; the result shares the operand's memory.
 
     x         T[s]
     result    to, a T[t] of as many elements

@@ -1,4 +1,4 @@
-"""Sorting along the last axis, and the places of values in what is sorted.
+"""Sorting along the last axis, and searching in sorted rows.
 
 The sort is stable, by merging runs.  A row of n elements is cut into runs of RUN, each sorted by insertion; then neighbouring
 runs are merged, again and again: about n * log2(n) steps.  The elements move between the results and scratch of their size, so
@@ -61,7 +61,7 @@ class _Row(NamedTuple):
 
 @operation
 class Sort(Op):
-    """The elements in order along the last axis, and the places they had; equal ones stay as they stand, NaN is the largest.
+    """The elements sorted along the last axis, and their original positions; the sort is stable, and NaN is the largest.
 
     0.0 and -0.0 are equal, and so are any two NaN, also where the order is `descending`.
 

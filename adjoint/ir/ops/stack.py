@@ -1,4 +1,4 @@
-"""Stacks: where a loop keeps what its gradient will look at, last in first out; and `undef`, a value nobody reads.
+"""Stacks: last in, first out; a loop saves the residuals of its gradient on them; and `undef`, a value that is never read.
 
 `push` and `pop` are each other's gradient, so the gradient of a loop is a loop that has a gradient:
 
@@ -91,7 +91,7 @@ class Pop(Op):
 
 @operation
 class Undef(Op):
-    """A value that nobody reads: it stands where a region must yield something on a path that has nothing to yield.
+    """A value that is never read, for a region that must yield a value on a path without one.
 
     result   one value of any type, from the binder
     gradient none

@@ -1,4 +1,4 @@
-"""State: parameters of the module, named by symbol.  `read @w` sees the value of the moment, `write! @w(v)` sets it."""
+"""State: parameters of the module, named by symbol.  `read @w` reads the current value, `write! @w(v)` sets it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Read(Op):
 
 @operation
 class Write(Op):
-    """Sets a parameter: `write! @w(v)`.  Whoever holds the value read before keeps it.
+    """Sets a parameter: `write! @w(v)`.  Values read before do not change.
 
     v        the parameter's type
     result   none

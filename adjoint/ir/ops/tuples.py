@@ -1,4 +1,4 @@
-"""Tuples as values: what crosses a call or a dynamic choice as one.
+"""Tuples as values, which pass through a call or a dynamic choice as one.
 
 t: tuple<f32, i64> = group(x, n)
 x: f32 = item(t, index=0)

@@ -1,12 +1,12 @@
 """The Tensor, its operators and dtypes, Parameters, random numbers, and nested structures of tensors.
 
-    structure           nested containers: taken apart, put together, mapped
-    conversion          data and dtypes of the user's to arrays and dtypes
+    structure           nested containers: take apart, rebuild, map
+    conversion          converts the user's data and dtypes to arrays and dtypes
     promotion           the dtype in which two operands are computed
     display             `str` and `repr`
     numpy_functions     tensors as operands of NumPy's functions
     random              seeds, and the streams of draws
-    initializer         initialisers: the numbers of a new tensor
+    initializer         initialisers: the values of a new tensor
     tensor              the Tensor, and `apply`, which runs an op
     description         a tensor with a size of None, for `Cell.set_inputs`
     filled              tensors with one number in every element
@@ -14,8 +14,8 @@
     mutable             `mutable`: numbers and containers that are inputs of a graph
     parameter           Parameters
     random_keys         the keys that ops of random numbers draw from
-    run_time_checks     checks of numbers, made at once or when a graph runs
-    run_time_promotion  the dtype beside a number that is known when a graph runs
-    stored_number       a Python number where a tensor stores it
+    run_time_checks     checks of values, made at once or when a graph runs
+    run_time_promotion  promotion with a number that is known only when a graph runs
+    stored_number       a Python number converted for storage in a tensor
     indexing            reading and writing parts by index
 """

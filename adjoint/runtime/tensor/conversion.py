@@ -1,4 +1,4 @@
-"""From what a user gives as data or as a dtype to arrays and dtypes.
+"""Convert the user's data and dtypes to arrays and dtypes.
 
     numbers, nested lists, arrays     array_from     an array in storage form, and its dtype
     one Python number                 number_array   the same, of a dtype that is given
@@ -23,7 +23,7 @@ __all__ = ["array_from", "dtype_argument", "dtype_of_array", "number_array", "nu
 
 
 def dtype_of_array(array: np.ndarray[Any, Any] | np.generic) -> DType:
-    """The dtype of a NumPy array; TypeError when there is none such."""
+    """Return the dtype of a NumPy array; TypeError if it is not supported."""
     found = _FROM_NUMPY.get(array.dtype.newbyteorder("="))
     if found is None:
         raise TypeError(f"For 'Tensor', an array of dtype {array.dtype} is not supported; supported are "
@@ -35,7 +35,7 @@ _FROM_NUMPY = {d.array: d for d in DTYPES.values() if d is not BF16}
 
 
 def dtype_argument(dtype: Any) -> DType:
-    """A DType from what a user may give: itself, its name, a NumPy dtype, a Python type."""
+    """Return a DType from a user's argument: a DType, its name, a NumPy dtype, or a Python type."""
     if isinstance(dtype, DType):
         return dtype
     python = {bool: BOOL, int: I64, float: F64}
@@ -55,7 +55,7 @@ def dtype_argument(dtype: Any) -> DType:
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """The argument of `__array__` as a dtype of NumPy's; TypeError for what is none."""
+    """Return the argument of `__array__` as a NumPy dtype; TypeError if it is none."""
     try:
         return np.dtype(dtype.compute.array if isinstance(dtype, DType) else dtype)
     except (TypeError, ValueError, SyntaxError):
@@ -64,7 +64,7 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
-    """The data as a NumPy array in storage form, and its dtype."""
+    """Return the data as a NumPy array in storage form, and its dtype."""
     if isinstance(data, (str, bytes)) or data is None:
         raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, "
                         f"but got {data!r} of type {type(data).__name__}.")
@@ -103,7 +103,7 @@ def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DT
         raise TypeError(f"For 'Tensor', the data must be a number, list, tuple, NumPy array or Tensor, "
                         f"but got {data!r} of type {type(data).__name__}.")
     if dtype is None or dtype is found:
-        # Memory has the machine's byte order, whatever the array has.
+        # Memory has the machine's byte order, which may differ from the array's.
         return array.astype(found.array, copy=False), found
     return _converted(array, dtype), dtype
 
@@ -114,7 +114,7 @@ def _converted(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
 
 
 def _cut(number: float, dtype: DType) -> int:
-    """A float that is stored in an integer dtype, as an integer that `number_array` takes: the nearest one of 64 bits, 0 for NaN."""
+    """Return a float for storage in an integer dtype as an int: truncated and clamped to 64 bits, 0 for NaN."""
     if dtype is BOOL:
         return number != 0
     lowest, highest = -(2**63), (2**64 if dtype is U64 else 2**63) - 1
@@ -124,11 +124,11 @@ def _cut(number: float, dtype: DType) -> int:
 
 
 _NESTED = 64
-"""Lists in each other that NumPy takes."""
+"""The deepest nesting of lists that NumPy accepts."""
 
 
 def _without_tensors(data: Any, depth: int = 0) -> Any:
-    if hasattr(data, "asnumpy"):  # a Tensor, whose class stands above this module
+    if hasattr(data, "asnumpy"):  # a Tensor, whose module imports this one
         return data.asnumpy()
     if isinstance(data, (list, tuple)):
         if depth == _NESTED:
@@ -161,7 +161,7 @@ def _of_large_integers(data: Any, array: np.ndarray[Any, Any], dtype: DType | No
 
 
 def _items(data: Any) -> Iterator[Any]:
-    """Yield what is in nested lists and tuples, in order."""
+    """Yield the items of nested lists and tuples, in order."""
     for item in data:
         if isinstance(item, (list, tuple)):
             yield from _items(item)
@@ -174,7 +174,7 @@ def _has_float64(data: Any) -> bool:
 
 
 def number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:
-    """A Python number as an array of no dimensions, in storage form; of integers the low bits that `dtype` has.
+    """Return a Python number as a 0-d array in storage form; an integer keeps the low bits that fit `dtype`.
 
     RuntimeError for an integer of more than 64 bits; TypeError for a float where `dtype` is of integers.
     """

@@ -1,4 +1,4 @@
-"""What a tensor is like whose size is not known: what `Cell.set_inputs` is given for one."""
+"""Descriptions of tensors of unknown size, for `Cell.set_inputs`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Description"]
 
 
 class Description(Tensor):
-    """`Tensor(shape=[3, None], dtype=float32)`: says what a tensor is like and holds no numbers.  An unknown size is shown as -1."""
+    """`Tensor(shape=[3, None], dtype=float32)`: describes a tensor and holds no values.  An unknown size is shown as -1."""
 
     def __init__(self, dtype: DType, sizes: Sequence[int | None]):
         self.__dict__["_described"] = (dtype, tuple(-1 if size is None else size for size in sizes))

@@ -23,14 +23,14 @@ _EDGE = 3
 
 
 def written(type_: TensorType, array: Array) -> str:
-    """`str(tensor)`: the numbers as NumPy writes them; bfloat16 with six decimals.  `array` is in the compute dtype."""
+    """Return `str(tensor)`: the values as NumPy writes them; bfloat16 with six decimals.  `array` is in the compute dtype."""
     if type_.dtype is not BF16:
         return str(array.astype(type_.dtype.array, copy=False))
     return np.array2string(array, formatter={"float_kind": lambda v: f"{v:.6f}"}) if type_.rank else f"{array.item():.6f}"
 
 
 def represented(type_: TensorType, array: Array) -> str:
-    """`repr(tensor)`: `Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])`."""
+    """Return `repr(tensor)`: `Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])`."""
     head = f"Tensor(shape=[{', '.join(map(str, type_.shape))}], dtype={type_.dtype.long_name}, value="
     if type_.rank == 0:
         return f"{head} {array.item():g})" if type_.dtype.is_float else f"{head} {array.item()})"
@@ -56,7 +56,7 @@ def represented(type_: TensorType, array: Array) -> str:
 
 
 def _number(type_: TensorType) -> Callable[[Any], str]:
-    """How one number is written."""
+    """Return the function that formats one number."""
     if not type_.dtype.is_float:
         return str
     if type_.dtype is BF16:
@@ -66,14 +66,14 @@ def _number(type_: TensorType) -> Callable[[Any], str]:
 
 
 def _row(cells: Array, cut: bool) -> str:
-    """Numbers side by side, dots where the middle is left out."""
+    """Return numbers on one line, with dots if the middle is omitted."""
     if not cut:
         return ", ".join(cells)
     return f"{', '.join(cells[:_EDGE])} ... {', '.join(cells[_EDGE:])}"
 
 
 def _vector(cells: Array, cut: bool, per_line: int) -> str:
-    """One dimension, broken into lines."""
+    """Return one dimension, broken into lines."""
     if cut:
         return f"[{_row(cells, cut)}]"
     lines = [", ".join(cells[i : i + per_line]) for i in range(0, len(cells), per_line)]
@@ -82,7 +82,7 @@ def _vector(cells: Array, cut: bool, per_line: int) -> str:
 
 
 def _nested(cells: Array, cut: tuple[bool, ...], depth: int) -> str:
-    """Dimensions inside one another, a line for each of the innermost."""
+    """Return nested dimensions, with a line for each of the innermost."""
     if cells.ndim == 1:
         return f"[{_row(cells, cut[0])}]"
     parts = [_nested(part, cut[1:], depth + 1) for part in cells]

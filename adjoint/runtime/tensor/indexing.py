@@ -1,4 +1,4 @@
-"""Tensors by index, as in NumPy: `x[1]`, `x[2:, ::-1]`, `x[..., None]`, `x[rows, columns]`, `x[x > 0]`, and writing to such parts.
+"""Index tensors as in NumPy: `x[1]`, `x[2:, ::-1]`, `x[..., None]`, `x[rows, columns]`, `x[x > 0]`, and write to such parts.
 
 A key is an entry or a tuple of them: ints, slices, `None` (a new axis), `...` (all axes not named), and *arrays*: integer or
 bool Tensors, NumPy arrays, lists.  Ints and slices become one `slice` op.  Arrays broadcast together and become one
@@ -42,11 +42,11 @@ Array = np.ndarray[Any, Any]
 
 @printed_as(IndexError)
 class MaskMistake(IndexError, ValueError):
-    """A mask does not have the shape of what it is laid on."""
+    """A mask does not have the shape of the tensor or axes that it indexes."""
 
 
 def taken(x: Tensor, key: Any) -> Tensor:
-    """`x[key]`.
+    """Return `x[key]`.
 
     IndexError for an index out of range, for too many of them and for what is no index; TypeError for an int on a tensor
     without dimensions; ValueError for a step of 0; MaskMistake for a mask of another shape.
@@ -57,13 +57,13 @@ def taken(x: Tensor, key: Any) -> Tensor:
 
 
 def _part(x: Tensor, entries: list[Any]) -> Tensor:
-    """What the entries for all axes name."""
+    """Return the part of `x` that the entries for all axes select."""
     part, places = _sliced(x, entries)
     return part if all(array is None for array in places) else _gathered(part, places)
 
 
 def _row(x: Tensor, index: int) -> Tensor:
-    """One slice of the first axis."""
+    """Return one slice of the first axis."""
     sizes = x.shape
     place = _checked(index, sizes[0], 0)
     lead = (0,) * (len(sizes) - 1)
@@ -72,14 +72,14 @@ def _row(x: Tensor, index: int) -> Tensor:
 
 
 def iterated(x: Tensor) -> Iterator[Tensor]:
-    """The slices of the first axis, one after the other; TypeError for a tensor without dimensions."""
+    """Return the slices of the first axis in order; TypeError for a tensor without dimensions."""
     if not x.ndim:
         raise TypeError("iteration over a 0-d tensor")
     return (_row(x, i) for i in range(x.shape[0]))
 
 
 def _checked(index: int, length: int, axis: int) -> int:
-    """The index from the front; an IndexError when it is out of range."""
+    """Return the index counted from the front; IndexError if it is out of range."""
     if not -length <= index < length:
         raise IndexError(f"For 'Tensor[...]', index {index} is out of bounds for dimension {axis} with size {length}.")
     return index % length
@@ -90,7 +90,7 @@ def _checked(index: int, length: int, axis: int) -> int:
 
 @dataclass(frozen=True)
 class _Places:
-    """The places that an array names along one axis.
+    """The positions that an array selects along one axis.
 
     array  Int64, or an integer Tensor
     size   what the axis must have, for a mask
@@ -103,7 +103,7 @@ class _Places:
 
 
 def _entries(x: Tensor, key: Any) -> list[Any]:
-    """The key's entries for all axes in order: ints, slices, None and places."""
+    """Return the key's entries for all axes in order: ints, slices, None and `_Places`."""
     entries: list[Any] = []
     named, dots = 0, -1
     for entry in key if isinstance(key, tuple) else (key,):
@@ -126,7 +126,7 @@ def _entries(x: Tensor, key: Any) -> list[Any]:
 
 
 def _parsed(entry: Any) -> list[Any]:
-    """An int, or the places that an array names: one array of ints, or one for each axis of a mask."""
+    """Return an int, or the positions of an array: one array of ints, or one for each axis of a mask."""
     if isinstance(entry, Tensor) and entry.dtype.is_integer:
         return [int(entry.item())] if entry.ndim == 0 and not emitting() else [_Places(entry)]
     if isinstance(entry, Tensor) and entry.dtype is BOOL:
@@ -151,7 +151,7 @@ def _parsed(entry: Any) -> list[Any]:
 
 
 def _symbolic(key: Any) -> Any:
-    """The key with Tensors for the numbers, and the lists of them, that are known when the graph runs."""
+    """Return the key with run-time numbers, and lists of them, replaced by Tensors."""
     if isinstance(key, tuple):
         return tuple(_symbolic(entry) for entry in key)
     if is_run_time_number(key):
@@ -165,7 +165,7 @@ def _symbolic(key: Any) -> Any:
 
 
 def _plain(entry: Any) -> Any:
-    """An array, a list, or Tensors in lists, as something that NumPy reads."""
+    """Return an array, a list, or Tensors in lists in a form that NumPy reads."""
     if isinstance(entry, Tensor):
         return entry.asnumpy()
     if not isinstance(entry, list):
@@ -181,9 +181,9 @@ def _plain(entry: Any) -> Any:
 
 
 def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
-    """Ints and slices taken, new axes put in: what is left for each axis is an array of places, or None.
+    """Apply ints and slices and insert new axes; return the tensor, and for each axis an array of positions or None.
 
-    Beside arrays an int is an array too: it helps to decide where their axes go.
+    If there are arrays, an int counts as an array too: it takes part in deciding where their axes go.
     """
     beside = any(isinstance(e, _Places) for e in entries)
     ranges: list[range] = []
@@ -221,7 +221,7 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
 
 
 def _range(entry: slice, length: int) -> range:
-    """The places a slice names; its ends may be Tensors of one int."""
+    """Return the positions that a slice selects; its ends may be Tensors of one int."""
     try:
         return range(*entry.indices(length))
     except ValueError:
@@ -234,7 +234,7 @@ def _range(entry: slice, length: int) -> range:
 
 
 def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
-    """The elements that arrays name, of a tensor whose other axes are taken whole."""
+    """Return the elements that arrays select, of a tensor whose other axes are whole."""
     axes = [axis for axis, entry in enumerate(entries) if entry is not None]
     if len(axes) == 1:
         (axis,) = axes
@@ -258,7 +258,7 @@ def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
 
 
 def _flat_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Array:
-    """Arrays of coordinates as places in the axes read as one."""
+    """Return arrays of coordinates as positions in the flattened axes."""
     arrays = [entries[axis] if isinstance(entries[axis], np.ndarray) else entries[axis].asnumpy() for axis in axes]
     flat: Array = np.zeros(_joint_shape(arrays), np.int64)
     for axis, array in zip(axes, arrays, strict=True):
@@ -275,7 +275,7 @@ def _joint_shape(arrays: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]) -> Tensor:
-    """As `_flat_places`, computed by ops: a negative index counts from the end."""
+    """Return the same as `_flat_places`, computed by ops: a negative index counts from the end."""
     _joint_shape([entries[axis] for axis in axes])
     flat: Tensor | None = None
     for axis in axes:
@@ -292,7 +292,7 @@ def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]
 
 
 def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
-    """A check of indices; an IndexError that names the first out of range."""
+    """Return a check of indices that raises IndexError for the first out of range."""
 
     def indices(places: Tensor) -> None:
         _check_range(places.asnumpy(), length, axis)
@@ -301,7 +301,7 @@ def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
 
 
 def _in_range(places: Array, length: int, axis: int) -> Array:
-    """Indices from the front; an IndexError that names the first out of range."""
+    """Return indices counted from the front; IndexError for the first out of range."""
     _check_range(places, length, axis)
     return np.where(places < 0, places + length, places)
 
@@ -320,9 +320,9 @@ def _as_places(places: Array) -> Tensor:
 
 
 def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
-    """A tensor like `x`, with `value` at `x[key]`: a number, or what broadcasts there; brought to the dtype of `x`.
+    """Return a copy of `x` with `value`, a number or anything that broadcasts, at `x[key]`, cast to the dtype of `x`.
 
-    Errors as for `taken`; ValueError when the value does not fit.
+    Errors as for `taken`; ValueError if the value does not fit.
     """
     if emitting():
         key = _symbolic(key)
@@ -342,9 +342,9 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
 
 
 def _block(x: Tensor, entries: list[Any]) -> tuple[list[range], tuple[int, ...]] | None:
-    """The places along each axis that ints and slices name, and the shape of what they name together.
+    """Return the positions along each axis that ints and slices select, and the shape of the block.
 
-    None where there are arrays, where the places are no neighbours, and where they are none or all.
+    None if there are arrays, if the positions are not contiguous, and if they are none or all.
     """
     ranges: list[range] = []
     shape: list[int] = []
@@ -366,7 +366,7 @@ def _block(x: Tensor, entries: list[Any]) -> tuple[list[range], tuple[int, ...]]
 
 
 def _pasted(x: Tensor, ranges: list[range], block: Tensor) -> Tensor:
-    """`x` with a block of elements at the places `ranges`: what is before it, the block, and what is behind."""
+    """Return `x` with a block of elements at the positions `ranges`: the part before it, the block, and the part after it."""
     axis = next(a for a, (places, size) in enumerate(zip(ranges, x.shape, strict=True)) if len(places) != size)
     first, last = ranges[axis].start, ranges[axis].stop
     if block.shape[axis + 1 :] != x.shape[axis + 1 :]:
@@ -378,14 +378,14 @@ def _pasted(x: Tensor, ranges: list[range], block: Tensor) -> Tensor:
 
 
 def _between(x: Tensor, axis: int, first: int, last: int) -> Tensor:
-    """The slices of an axis from `first` up to and without `last`."""
+    """Return the slices of an axis from `first` up to but excluding `last`."""
     start = tuple(first if a == axis else 0 for a in range(x.ndim))
     stop = tuple(last if a == axis else size for a, size in enumerate(x.shape))
     return apply(made(Slice, start, stop, (1,) * x.ndim), x)
 
 
 def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
-    """What is written into `x`, in its dtype and the shape of the part that is written to."""
+    """Return the value to write into `x`, in its dtype and in the shape of the target part."""
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
     if isinstance(value, (bool, int, float)) or is_run_time_number(value):
@@ -398,9 +398,9 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
     if value.dtype is not x.dtype:
         value = apply(made(Cast, x.dtype), value)
     if 0 in shape and value.size:
-        # Nothing is written, hence any value fits.
+        # Nothing is written, so any value fits.
         value = constant(False if x.dtype is BOOL else 0, x.dtype)
-    # Axes of 1 in front of the value are too many by NumPy's rule too, and are let go.
+    # As in NumPy, surplus leading axes of size 1 are dropped.
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = apply(made(Reshape, tensor(value.dtype, value.shape[1:])), value)
     if value.shape != shape:
@@ -413,14 +413,14 @@ def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
 
 
 def _merged(x: Tensor, value: Tensor, source: Tensor) -> Tensor:
-    """The elements that `source` names: those of `x`, behind them those of `value`."""
+    """Return the elements that `source` selects from those of `x` followed by those of `value`."""
     old, new = (apply(made(Reshape, tensor(t.dtype, (t.size,))), t) for t in (x, value))
     return apply(made(Gather, 0), apply(made(Concat, 0), old, new), source)
 
 
 @contextmanager
 def _at_once() -> Iterator[None]:
-    """Ops inside run at once and unseen, even while a graph is made."""
+    """Run ops eagerly and unrecorded, even while a graph is made."""
     before, state.tracer = state.tracer, None
     try:
         yield
@@ -429,7 +429,7 @@ def _at_once() -> Iterator[None]:
 
 
 def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
-    """`replaced` with Tensors in the key, whose numbers are not known."""
+    """Return the same as `replaced` for a key with Tensors whose values are not known."""
     if isinstance(key, Tensor) and key.dtype is BOOL:
         return _masked(x, key, value)
     chosen = taken(_numbered(x), key)
@@ -437,7 +437,7 @@ def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     value = _fitting(x, value, chosen.shape)
     places = apply(made(Reshape, tensor(I64, (count,))), chosen)
     news = _as_places(np.arange(x.size, x.size + count))
-    # The source of each element is its own place, but where it is written to, that of what is written: the difference is added.
+    # The source of an element is its own position, or for a written one that of the new element: the difference is added.
     if any(isinstance(entry, _Places) and entry.array.size > 1 for entry in _entries(x, key)) and count > 1:
         places, moves = _last_moves(places, news)
     else:
@@ -447,7 +447,7 @@ def _symbolically_replaced(x: Tensor, key: Any, value: Any) -> Tensor:
 
 
 def _last_moves(places: Tensor, news: Tensor) -> tuple[Tensor, Tensor]:
-    """The places in order, and how far from each its source lies: 0 where another element is written there after it."""
+    """Return the positions in order, and the distance of each to its source: 0 if a later element is written there."""
     count = places.size
     ordered, order = apply(made(Sort, False), places)
     following = apply(made(Slice, (1,), (count,), (1,)), ordered)
@@ -457,7 +457,7 @@ def _last_moves(places: Tensor, news: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _masked(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`x` with `value`, which broadcasts to each slice that is written, where the mask of its first axes is true."""
+    """Return `x` with `value`, broadcast to each slice, where the mask over its first axes is true."""
     if mask.shape != x.shape[: mask.ndim]:
         raise MaskMistake(f"For 'Tensor[...]', a mask has shape {mask.shape} where the tensor has shape {x.shape}.")
     slice_ = x.shape[mask.ndim :]
@@ -470,10 +470,10 @@ def _masked(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def _numbered(x: Tensor) -> Tensor:
-    """A tensor of the shape of `x` whose elements are their own places."""
+    """Return a tensor of the shape of `x` whose elements are their own positions."""
     return _as_places(np.arange(x.size, dtype=np.int64).reshape(x.shape))
 
 
 def write(x: Tensor, key: Any, value: Any) -> None:
-    """`x[key] = value`."""
+    """Perform `x[key] = value`."""
     x.overwrite(replaced(x, key, value))

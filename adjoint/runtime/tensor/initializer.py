@@ -1,4 +1,4 @@
-"""Initialisers: first values of parameters.
+"""Initialisers: initial values of parameters.
 
 Each draws from a NumPy generator of its own stream (see `random`), so that a seed fixes every parameter whatever the
 number of threads.  fan_in and fan_out of a weight of shape (out, in, *receptive): in * prod(receptive) and
@@ -32,7 +32,7 @@ _DRAWN = 8
 
 
 class Initializer:
-    """The base: a subclass gives `draw`, or `_initialize`, which fills an array, as MindSpore's have it."""
+    """The base class: a subclass defines `draw`, or, as in MindSpore, `_initialize`, which fills an array."""
 
     def __init__(self, **kwargs: Any):
         self._kwargs = kwargs
@@ -42,7 +42,7 @@ class Initializer:
         arr[...] = self.draw(arr.shape, next_generator())
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-        """Values of this shape, any floating dtype."""
+        """Return values of this shape, in any floating dtype."""
         if type(self)._initialize is Initializer._initialize:
             raise TypeError(f"'{type(self).__name__}' does not say how its values are made: it needs a method '_initialize' that "
                             "fills an array.")
@@ -51,7 +51,7 @@ class Initializer:
         return values
 
     def array(self, shape: tuple[int, ...], dtype: DType) -> Array:
-        """Values of this shape in the storage of `dtype` (bf16 as float32, for Tensor to round)."""
+        """Return values of this shape in the storage of `dtype` (bf16 as float32, which Tensor rounds)."""
         wanted = math.prod(shape) * _DRAWN
         if wanted > physical_memory():
             raise MemoryError(f"For '{type(self).__name__}', first values of shape {shape} would take {wanted} bytes while they are drawn, "
@@ -92,7 +92,7 @@ def _deviation(name: str, value: Any) -> float:
 
 
 def fans(name: str, shape: Sequence[int]) -> tuple[int, int]:
-    """fan_in and fan_out of a weight; ValueError for fewer than two dimensions."""
+    """Return fan_in and fan_out of a weight; ValueError for fewer than two dimensions."""
     if len(shape) < 2:
         raise ValueError(f"For '{name}', the weight must have at least 2 dimensions, but got shape {tuple(shape)}.")
     receptive = math.prod(shape[2:])
@@ -276,7 +276,7 @@ class Orthogonal(Initializer):
             raise ValueError(f"For 'Orthogonal', the tensor must have at least 2 dimensions, but got shape {shape}.")
         rows, columns = shape[0], math.prod(shape[1:])
         q, r = np.linalg.qr(generator.normal(size=(max(rows, columns), min(rows, columns))))
-        # With the signs of the diagonal of r every such matrix is as likely as any other.
+        # Multiplying by the signs of the diagonal of r makes the distribution uniform.
         q = q * np.sign(np.diag(r))
         return self.gain * (q.T if rows < columns else q).reshape(shape)
 
@@ -330,7 +330,7 @@ _NAMES: dict[str, type[Initializer]] = {
 
 
 def first_values(init: Any, shape: Sequence[int] | int | None, dtype: DType) -> Array:
-    """Return the numbers of a tensor of this shape in the storage of `dtype` (bf16 as float32): see `initializer`."""
+    """Return the initial values of a tensor of this shape in the storage of `dtype` (bf16 as float32): see `initializer`."""
     if shape is None:
         raise ValueError("For 'initializer', the argument 'shape' must be given unless 'init' is a Tensor.")
     if not isinstance(shape, (int, np.integer, Sequence)) or isinstance(shape, (str, bytes)):

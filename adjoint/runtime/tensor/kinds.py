@@ -12,7 +12,7 @@ __all__ = ["KINDS", "Kind", "TensorType", "accepts", "named_kind"]
 
 
 class Kind:
-    """Values of some types of Python's.
+    """The values of some Python types.
 
     name     as MindSpore's `str` writes it: "Number"
     written  as its `repr` does, after `mindspore.`
@@ -31,7 +31,7 @@ class Kind:
         return f"mindspore.{self.written}"
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value is of this kind."""
+        """Return True if a value is of this kind."""
         return isinstance(value, self.types)
 
 
@@ -47,7 +47,7 @@ class TensorType(Kind):
         self.element = element
 
     def element_type(self) -> DType:
-        """The dtype."""
+        """Return the dtype."""
         return self.element
 
     def accepts(self, value: Any) -> bool:
@@ -67,14 +67,14 @@ KINDS = {kind.name: kind for kind in (
     Kind("None", "type_none", (type(None),)), Kind("Dictionary", "dict_", (dict,)), Kind("RowTensor", "row_tensor", ()),
     Kind("COOTensor", "coo_tensor", ()), Kind("CSRTensor", "csr_tensor", ()), Kind("MapTensor", "map_tensor", ()),
 )}
-"""Kinds by their names; of those without types there are no values here."""
+"""Kinds by name; a kind without types has no values here."""
 
 _PYTHON = {bool: BOOL, int: I64, float: F64}
-"""The dtypes of Python's numbers."""
+"""The dtypes of Python numbers."""
 
 
 def named_kind(name: str) -> Kind | DType | None:
-    """The kind or dtype of a name, "Number", "Float32" or "Tensor[Float32]"; None if there is none."""
+    """Return the kind or dtype of a name, "Number", "Float32" or "Tensor[Float32]"; None if there is none."""
     by_name = {str(dtype): dtype for dtype in DTYPES.values()}
     if name.startswith("Tensor[") and name[7:-1] in by_name:
         return TensorType(by_name[name[7:-1]])
@@ -82,7 +82,7 @@ def named_kind(name: str) -> Kind | DType | None:
 
 
 def accepts(kind: Any, value: Any) -> bool:
-    """Whether a value is of a kind, of a type of Python's, or a number of a dtype: Python's are Bool, Int64 and Float64."""
+    """Return True if a value is of a kind, of a Python type, or a number of a dtype: Python's are Bool, Int64 and Float64."""
     if isinstance(kind, DType):
         return _PYTHON.get(type(value)) is kind
     return kind.accepts(value) if isinstance(kind, Kind) else isinstance(value, kind)

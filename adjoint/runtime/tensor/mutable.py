@@ -1,7 +1,7 @@
 """`mutable`: numbers, tuples, lists and dicts that are inputs of a graph, not constants.
 
-Python's numbers cannot carry a mark, so what comes back is of a subclass, equal to what was given.  Arithmetic with it
-gives plain numbers.
+Python numbers cannot carry a mark, so `mutable` returns an object of a subclass, equal to its argument.  Arithmetic with it
+returns plain numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class MutableFloat(float):
 
 
 class MutableBool(int):
-    """A bool that is an input: bool itself cannot be subclassed, so it stands in for one."""
+    """A bool that is an input; it is no bool, which cannot be subclassed, but behaves like one."""
 
     @property
     def __class__(self) -> type[bool]:
@@ -68,17 +68,17 @@ class MutableDict(dict[Any, Any]):
 
 
 MUTABLE = {MutableInt: int, MutableFloat: float, MutableBool: bool, MutableTuple: tuple, MutableList: list, MutableDict: dict}
-"""The marked classes and what they stand for."""
+"""The marked classes, each with the plain class."""
 
 
 def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
-    """`input_data` as an input of the graphs it is given to: another number in its place makes no new graph.
+    """Return `input_data`, marked as an input of graphs: a call with another number makes no new graph.
 
     input_data   Tensor (which is an input anyway), bool, int, float, or a tuple, list or dict of these, nested
-    dynamic_len  that the length of a tuple or list may change from call to call; a new length is still a new graph
+    dynamic_len  True declares that the length of a tuple or list may change from call to call; a new length still makes a new graph
 
-    TypeError when `input_data` is of another type or contains itself, when `dynamic_len` is no bool, and when it is
-    True for what has no length.
+    TypeError if `input_data` is of another type or contains itself, if `dynamic_len` is no bool, and if it is True for
+    a value without a length.
     """
     if not _fits(input_data, ()):
         raise TypeError("For 'mutable', the 'input_data' should be one of (bool, int, float, Tensor, tuple, list, dict) or their nested "

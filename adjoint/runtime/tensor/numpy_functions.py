@@ -24,14 +24,14 @@ _OPERATORS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
     np.less: lambda a, x: x.__gt__(a), np.less_equal: lambda a, x: x.__ge__(a), np.greater: lambda a, x: x.__lt__(a),
     np.greater_equal: lambda a, x: x.__le__(a), np.equal: lambda a, x: x.__eq__(a), np.not_equal: lambda a, x: x.__ne__(a),
 }
-"""What Python's operators between an array and a tensor call, and what the tensor does for them."""
+"""The ufuncs that Python's operators between an array and a tensor call, and the tensor's operator for each."""
 
 _WRITERS = frozenset((np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask))
 """Functions that write to their first operand."""
 
 
 def called_ufunc(tensor: type[Any], ufunc: np.ufunc, method: str, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What a function of NumPy gives that works element by element, of which an operand is a Tensor."""
+    """Return the result of a NumPy ufunc with a Tensor among its operands."""
     if method == "__call__" and not options and ufunc in _OPERATORS:
         first, second = operands
         if isinstance(first, (np.ndarray, np.generic)) and isinstance(second, tensor):
@@ -41,13 +41,13 @@ def called_ufunc(tensor: type[Any], ufunc: np.ufunc, method: str, operands: tupl
 
 
 def called_function(tensor: type[Any], function: Callable[..., Any], operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What another function of NumPy gives, the numbers of tensors in place of them."""
+    """Return the result of another NumPy function, with tensors replaced by their values."""
     _check_target(tensor, function.__name__, (operands[:1] if function in _WRITERS else (), options.get("out")))
     return function(*_arrays(tensor, operands), **_arrays(tensor, options))
 
 
 def _check_target(tensor: type[Any], name: str, target: Any) -> None:
-    """TypeError where a function of NumPy would write to a Tensor, `target` or in it."""
+    """Raise TypeError if a NumPy function would write to `target`, a Tensor or a structure with one."""
     if isinstance(target, tensor):
         raise TypeError(f"For 'numpy.{name}', what is written to must be an array, but got a Tensor of shape {target.shape}: "
                         "write to `x.asnumpy().copy()`, or to the tensor with `x[...] = value`.")

@@ -22,9 +22,9 @@ class Parameter(Tensor):
     """A tensor with a name that takes part in training.
 
     default_input  its first value: Tensor, number, list, NumPy array
-    name           what checkpoints, optimisers and graphs know it by. Without one it is `Parameter#2`, `Parameter#3`, ..., until it
-                   becomes an attribute of a Cell, which names it after the attribute
-    requires_grad  whether `trainable_params` lists it and gradients are taken for it
+    name           its name in checkpoints, optimisers and graphs; by default `Parameter#2`, `Parameter#3`, ..., until it becomes an
+                   attribute of a Cell, which names it after the attribute
+    requires_grad  True if `trainable_params` includes it and gradients are taken for it
     """
 
     __slots__ = ()
@@ -41,9 +41,9 @@ class Parameter(Tensor):
 
     @property
     def name(self) -> str:
-        """Its name, without blanks around it.
+        """Return its name, without surrounding blanks.
 
-        None and a blank text give it a generated name; ValueError for another type than str, and for more than 1024 characters.
+        Setting None or a blank text generates a name; ValueError for another type than str, and for more than 1024 characters.
         """
         return self.__dict__["name"]
 
@@ -53,7 +53,7 @@ class Parameter(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients are taken for it; TypeError when it is set to something else than a bool."""
+        """Return whether gradients are taken for it; TypeError if it is set to a value that is no bool."""
         return self.__dict__["requires_grad"]
 
     @requires_grad.setter
@@ -92,7 +92,7 @@ class Parameter(Tensor):
         return self.clone()
 
     def clone(self, init: str | Tensor = "same") -> Parameter:
-        """A parameter of the same name and options; with the same numbers ("same"), or those of `init`."""
+        """Return a parameter of the same name and options, with the same values ("same") or those of `init`."""
         data = self.value() if isinstance(init, str) and init == "same" else (
             init if isinstance(init, Tensor) else initializer(init, self.shape, self.dtype))
         return Parameter(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
@@ -102,22 +102,22 @@ class Parameter(Tensor):
         return self
 
     def value(self) -> Tensor:
-        """The numbers as a Tensor of their own."""
+        """Return the values as a new Tensor."""
         return Tensor(self)
 
     def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
-        """The parameter: its data is there from the start."""
+        """Return the parameter: it holds its data from the start."""
         return self
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """Take over shape and numbers of `data`, a Tensor, number, list or array; the dtype stays.  TypeError for another kind."""
+        """Take over the shape and values of `data`, a Tensor, number, list or array; the dtype stays.  TypeError for another type."""
         super().set_data(_values(data, self.dtype))
         return self
 
     assign_value = set_data
 
     def set_dtype(self, dtype: DType) -> DType:
-        """Convert the numbers to another dtype, and return that."""
+        """Convert the values to another dtype, and return the dtype."""
         super().set_data(self.astype(dtype))
         return self.dtype
 
@@ -130,7 +130,7 @@ def _rebuilt(data: Tensor, name: str, requires_grad: bool) -> Parameter:
 
 
 def _values(data: Any, dtype: DType | None) -> Tensor:
-    """The numbers of a Parameter, of this dtype if it is given."""
+    """Return the values of a Parameter, in this dtype if it is given."""
     if data is None or isinstance(data, (str, bytes)):
         raise TypeError(f"For 'Parameter', the data must be a Tensor, number, list, tuple or NumPy array, "
                         f"but got {data!r} of type {type(data).__name__}.")
@@ -195,12 +195,12 @@ class ParameterTuple(tuple[Parameter, ...]):
 
     @classmethod
     def _make(cls, parts: Iterable[Any]) -> tuple[Any, ...]:
-        """A tuple that holds `parts` in place of the Parameters: one of Parameters, if that is what they are."""
+        """Return a tuple of `parts`: a ParameterTuple if all are Parameters."""
         items = tuple(parts)
         return super().__new__(cls, items) if all(isinstance(item, Parameter) for item in items) else items
 
     def clone(self, prefix: str, init: str | Tensor = "same") -> ParameterTuple:
-        """Copies whose names begin with `prefix.`"""
+        """Return copies whose names begin with `prefix.`"""
         copies = [parameter.clone(init) for parameter in self]
         for copy in copies:
             copy.name = f"{prefix}.{copy.name}"

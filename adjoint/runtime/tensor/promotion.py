@@ -29,7 +29,7 @@ _common: dict[tuple[DType, DType], DType] = {}
 
 
 def common_dtype(a: DType, b: DType) -> DType:
-    """The dtype that tensors of dtype `a` and `b` are computed in; TypeError when they do not combine."""
+    """Return the dtype that tensors of dtype `a` and `b` are computed in; TypeError if they do not combine."""
     found = _common.get((a, b))
     if found is None:
         found = _common[a, b] = _combined(a, b)
@@ -53,7 +53,7 @@ def _combined(a: DType, b: DType) -> DType:
 
 
 def scalar_dtype(dtype: DType, number: Any) -> DType:
-    """The dtype of what a tensor of `dtype` and a Python number give."""
+    """Return the result dtype of an op on a tensor of `dtype` and a Python number."""
     if isinstance(number, (bool, np.bool_)):
         return dtype
     if isinstance(number, numbers.Integral):
@@ -78,18 +78,18 @@ def holds(dtype: DType, number: bool | int | float) -> bool:
 
 
 def float_range(dtype: DType) -> tuple[float, float]:
-    """The least normal number above 0 of a floating dtype, and the largest one."""
+    """Return the least normal number above 0 of a floating dtype, and the largest number."""
     return _RANGE[dtype]
 
 
 def nearest(dtype: DType, number: int) -> int:
-    """The integer of an integer dtype that is next to `number`."""
+    """Return `number` clamped to the range of an integer dtype."""
     low, high = _RANGE[dtype]
     return int(min(max(number, low), high))
 
 
 def working_dtype(dtype: DType, number: bool | int | float, *, exact: bool, compares: bool) -> DType:
-    """The dtype to compute in, for a tensor of `dtype` and a number that is known.
+    """Return the dtype to compute in, for a tensor of `dtype` and a known number.
 
     exact     whether an integer counts with its own value; if not, the dtype of the result will do
     compares  whether the result is a bool
@@ -107,12 +107,12 @@ def working_dtype(dtype: DType, number: bool | int | float, *, exact: bool, comp
 
 
 def working_dtypes(dtype: DType, kind: type[bool | int | float], bound: int | None, *, exact: bool, compares: bool) -> tuple[DType, ...]:
-    """The dtypes to compute in, for a tensor of `dtype` and a number of a kind whose value is not known yet.
+    """Return the candidate dtypes to compute in, for a tensor of `dtype` and a number of a kind whose value is not known yet.
 
     The first one that `holds` the value is the one to take, and the last one if none does.  Whatever an integer is, Int64 gives
     what a narrower integer dtype gives, modulo 2**n.
 
-    bound  no int is further from 0; None if that is not known
+    bound  an upper bound of an int's absolute value; None if not known
     """
     result = scalar_dtype(dtype, kind())
     if not result.is_float:
@@ -130,5 +130,5 @@ def working_dtypes(dtype: DType, kind: type[bool | int | float], bound: int | No
 
 
 def _is_coarse(result: DType, dtype: DType) -> bool:
-    """Whether `result`, a float, lacks some of the integers of `dtype`."""
+    """Return True if `result`, a float dtype, cannot represent all integers of `dtype`."""
     return dtype.is_integer and dtype.size >= result.size

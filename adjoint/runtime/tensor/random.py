@@ -31,7 +31,7 @@ _stream = _Stream()
 
 
 def set_seed(seed: int) -> None:
-    """Begin all random streams anew from `seed`, NumPy's global one too; TypeError, ValueError for a negative one."""
+    """Restart all random streams from `seed`, NumPy's global one too; TypeError if it is no int, ValueError for a negative one."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f"For 'set_seed', the argument 'seed' must be an int, but got {seed!r} of type {type(seed).__name__}.")
     if not 0 <= seed < 2**63:
@@ -44,29 +44,29 @@ def set_seed(seed: int) -> None:
 
 
 def get_seed() -> int | None:
-    """The seed that was set, None when none was."""
+    """Return the seed that was set, or None."""
     return _stream.chosen
 
 
 def times_seeded() -> int:
-    """How often `set_seed` was called in this process."""
+    """Return how often `set_seed` was called in this process."""
     return _stream.times
 
 
 def streams_state() -> dict[str, int | None]:
-    """Return where the random streams are, as ints: the seed that was set, the seed in force, and the draws since."""
+    """Return the state of the random streams as ints: the seed that was set, the seed in force, and the number of draws since."""
     with _stream.lock:
         return {"chosen": _stream.chosen, "seed": _stream.seed, "draws": _stream.draws}
 
 
 def load_streams(state: dict[str, int | None]) -> None:
-    """Let the random streams go on where `streams_state` found them; NumPy's stays where it is."""
+    """Restore the state that `streams_state` returned; NumPy's stream is unchanged."""
     with _stream.lock:
         _stream.chosen, _stream.seed, _stream.draws = state["chosen"], int(state["seed"] or 0), int(state["draws"] or 0)
 
 
 def key_numbers(seed: int | None = None) -> tuple[int, int]:
-    """Seed and stream number of the next draw; `seed`, if given and not 0, takes the global seed's place."""
+    """Return seed and stream number of the next draw; `seed`, if given and not 0, replaces the global seed."""
     with _stream.lock:
         draw = _stream.draws
         _stream.draws += 1
@@ -74,7 +74,7 @@ def key_numbers(seed: int | None = None) -> tuple[int, int]:
 
 
 def next_generator() -> np.random.Generator:
-    """NumPy's generator of the next draw.  While a graph is made it is one that nothing can be drawn from: each run would draw anew."""
+    """Return a NumPy generator for the next draw.  While a graph is made, drawing from it raises, since each run must draw anew."""
     graph = emitter()
     if graph is not None:
         return graph.undrawn()

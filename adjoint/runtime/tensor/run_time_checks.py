@@ -18,12 +18,12 @@ Result = TypeVar("Result")
 
 
 def emitting() -> bool:
-    """Whether a graph is being made: ops are written down, and their results hold no numbers."""
+    """Return True while a graph is being made: ops become nodes, and their results hold no values."""
     return getattr(state.tracer, "emits", False)
 
 
 def is_run_time_number(value: object) -> bool:
-    """Whether it is a Python number that is known when the graph runs; `value.as_tensor(dtype)` is a tensor of it."""
+    """Return True for a number that is known only when the graph runs; `value.as_tensor(dtype)` is a tensor of it."""
     return getattr(value, "is_run_time_number", False)
 
 
@@ -37,7 +37,7 @@ def checked_on_host(check: Callable[..., None], *tensors: Tensor) -> None:
 
 
 def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """`function(*arguments, **options)` for a function of the user's: parsed while a graph is made."""
+    """Return `function(*arguments, **options)` for a user's function, which is parsed while a graph is made."""
     if emitting():
         tracer: Any = state.tracer
         return tracer.call(function, arguments, options)
@@ -45,9 +45,9 @@ def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any
 
 
 def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: Tensor) -> Result:
-    """`run()`, an op that refuses numbers which do not fit; `check(*tensors)` then raises the error that says more.
+    """Return `run()`; if the op rejects its operands' values, `check(*tensors)` raises a more detailed error.
 
-    In a graph the check comes before.
+    In a graph the check runs first.
     """
     if emitting():
         checked_on_host(check, *tensors)
@@ -60,6 +60,6 @@ def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: T
 
 
 def needs_values(op: str, why: str) -> None:
-    """A RuntimeError while a graph is made, for an operator whose result has a shape that depends on numbers."""
+    """Raise RuntimeError while a graph is made, for an operator whose result's shape depends on values."""
     if emitting():
         raise RuntimeError(f"For '{op}', the result's shape depends on values: {why}; call it outside of the graph.")

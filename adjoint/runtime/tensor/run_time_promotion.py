@@ -1,4 +1,4 @@
-"""A tensor beside a number that is known only when the graph runs, computed as eager mode computes it.
+"""Ops on a tensor and a number known only when the graph runs, computed as in eager mode.
 
 Eager mode looks at the number: a dtype that holds it is computed in, otherwise a wider one (`runtime/tensor/promotion.py`).  A graph
 chooses when it runs:
@@ -51,7 +51,7 @@ class RunTimeNumber(Protocol):
 
 
 def beside(op: ew.Elementwise, x: Tensor, number: RunTimeNumber, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """`compute(x, number)` in the dtype that `op` is computed in for the number, brought to the dtype of its result."""
+    """Return `compute(x, number)`, computed in the dtype that `op` uses for the number and cast to the result's dtype."""
     own, compares = dtype_beside(op, x), op.yields is not None
     kind = number.python_type
     result = scalar_dtype(own, kind())
@@ -78,7 +78,7 @@ def _check_unsigned(op: ew.Elementwise, number: Tensor) -> None:
 
 
 def _is_held(number: RunTimeNumber, dtype: DType) -> Any:
-    """Whether `promotion.holds(dtype, number)`, for a dtype that lacks some numbers of this kind."""
+    """Return `promotion.holds(dtype, number)` as a tensor, for a dtype that cannot hold all numbers of this kind."""
     if dtype is U64:
         return number >= 0
     low, high = float_range(dtype)
@@ -90,7 +90,7 @@ def _is_held(number: RunTimeNumber, dtype: DType) -> Any:
 
 
 def nearest_in(dtype: DType, number: RunTimeNumber) -> Tensor:
-    """An int as a tensor of an integer dtype, the nearest one that this has."""
+    """Return an int as a tensor of an integer dtype, clamped to its range."""
     lowest, highest = (nearest(dtype, end) for end in (-(2**63), 2**63 - 1))
     bounded: Tensor = number.as_tensor(I64)
     if lowest > -(2**63):

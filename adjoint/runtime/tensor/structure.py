@@ -1,4 +1,4 @@
-"""Nested structures: containers of Python's that hold leaves, taken apart, put together and mapped.
+"""Nested structures: take apart, rebuild and map Python containers of leaves.
 
     leaves({"u": x, "v": [y, 3]})              [x, y, 3]
     mapped({"u": x, "v": [y, 3]}, change)      {"u": change(x), "v": [change(y), change(3)]}
@@ -102,7 +102,7 @@ def leaves(value: Any, of: type | tuple[type, ...] = object) -> list[Any]:
 
 
 def endless(value: Any) -> ValueError:
-    """The error of a structure that contains itself."""
+    """Return the error for a structure that contains itself."""
     return ValueError(f"a {type(value).__name__} cannot be walked: it contains itself, or is nested too deeply")
 
 

@@ -3,9 +3,9 @@
 A tensor's memory is contiguous, row-major and its own or shared with tensors that hold the same numbers (`reshape`
 shares).  A write never changes memory that another holder can see: see `overwrite`.
 
-`asnumpy()` gives a view of the memory, without a copy, when this tensor alone holds it; the numbers of a tensor whose
-memory is shared (with a reshaped tensor, a gradient that is returned twice, a running tape) are copied.  A view stays
-as it is when the tensor is assigned later.
+`asnumpy()` returns a view of the memory, without a copy, if this tensor is its only owner; shared memory (with a reshaped
+tensor, a gradient that is returned twice, a running tape) is copied.  A later assignment to the tensor does not change the
+view.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Tensor:
         made.__dict__["_shared"] = made.memory
         return made
 
-    # -- what it is -------------------------------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------------------------
     @property
     def dtype(self) -> DType:
         return self.type.dtype
@@ -144,7 +144,7 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """Return the number of elements."""
         return self.type.count
 
     @property
@@ -157,7 +157,7 @@ class Tensor:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next, by axis."""
+        """Return the bytes from one element to the next, for each axis."""
         return np.empty(self.shape, np.int8).strides if self.itemsize == 1 else tuple(
             s * self.itemsize for s in np.empty(self.shape, np.int8).strides)
 
@@ -169,15 +169,15 @@ class Tensor:
             raise TypeError("len() of a 0-d tensor")
         return self.shape[0]
 
-    # -- out to Python and NumPy ------------------------------------------------------------------------------------
+    # -- to Python and NumPy ----------------------------------------------------------------------------------------
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """The numbers as a NumPy array (bfloat16 as float32); shares the memory if no other tensor does, else a copy."""
+        """Return the values as a NumPy array (bfloat16 as float32): a view if no other tensor shares the memory, else a copy."""
         _seen(self)
         array = array_of(self.memory, self.type)
         if self.type.dtype is BF16:
             return to_compute(array, BF16)
-        # The references of a memory that only this tensor holds: the tensor, the view's buffer and getrefcount's argument.
-        # A tape that is running needs the numbers as they were.
+        # Reference count of memory owned by this tensor alone: the tensor, the view's buffer and getrefcount's argument.
+        # A running tape needs the values as they were.
         return array if state.tracer is None and sys.getrefcount(self.memory) <= _VIEWED_ALONE else array.copy()
 
     numpy = asnumpy
@@ -206,7 +206,7 @@ class Tensor:
         return (1, 0)
 
     def item(self, index: int | tuple[int, ...] | None = None) -> bool | int | float:
-        """The element as a Python number; ValueError when there are several and no index says which."""
+        """Return the element as a Python number; ValueError if there are several and no index is given."""
         if index is None and self.size != 1:
             raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
         _seen(self)
@@ -224,7 +224,7 @@ class Tensor:
                              f"but got {index!r}.") from None
 
     def tolist(self) -> Any:
-        """The numbers as nested lists; a number for a 0-d tensor."""
+        """Return the values as nested lists, or one number for a 0-d tensor."""
         _seen(self)
         return to_compute(array_of(self.memory, self.type), self.dtype).tolist()
 
@@ -276,15 +276,15 @@ class Tensor:
 
     @property
     def has_init(self) -> bool:
-        """False: the numbers of an initialiser are there from the start."""
+        """Return False: an initialiser's values are computed at once."""
         return False
 
     def copy(self) -> Tensor:
-        """A tensor of the same numbers; gradients flow through it."""
+        """Return a copy; gradients flow through it."""
         return apply(ew.Identity(), self)
 
     def astype(self, dtype: DType | str, copy: bool = True) -> Tensor:
-        """The same numbers in another dtype."""
+        """Return the values cast to another dtype."""
         dtype = dtype_argument(dtype)
         return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(ew.Cast(dtype), self)
 
@@ -292,9 +292,9 @@ class Tensor:
 
     # -- writing ----------------------------------------------------------------------------------------------------
     def overwrite(self, value: Tensor) -> None:
-        """Make this tensor hold the numbers of `value`, of the same type.
+        """Replace the values of this tensor by those of `value`, of the same type.
 
-        In place only where no other holder (another tensor, a tape, a NumPy view) can see this memory.
+        The memory is written in place only if it has no other owner (another tensor, a tape, a NumPy view).
         """
         if not isinstance(value, Tensor):
             raise TypeError(f"For 'Tensor.overwrite', the argument 'value' must be a Tensor, but got {value!r} "
@@ -315,7 +315,7 @@ class Tensor:
             self.memory = memory_of(array_of(value.memory, value.type))
 
     def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
-        """Take over dtype, shape and numbers of `data`; TypeError when it is no Tensor, ValueError for another type in a graph."""
+        """Take over dtype, shape and values of `data`; TypeError if it is no Tensor, ValueError for another type in a graph."""
         if not isinstance(data, Tensor):
             raise TypeError(f"For 'Tensor.set_data', the argument 'data' must be a Tensor, but got {data!r} of type {type(data).__name__}.")
         tracer = state.tracer
@@ -336,7 +336,7 @@ class Tensor:
     assign_value = set_data
 
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
-        """The tensor itself: the numbers of an initialiser are there from the start."""
+        """Return the tensor itself: an initialiser's values are computed at once."""
         return self
 
     # -- hooks ------------------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ class Tensor:
         return handle
 
     def hooks(self) -> list[Callable[[Tensor], Any]]:
-        """The hook functions registered on this value, in order."""
+        """Return the hook functions registered on this value, in order."""
         return list(self._hooks.firing()) if self._hooks else []
 
     _takes_gradient: bool = True
@@ -384,7 +384,7 @@ class Tensor:
         tracer = state.tracer
         return tracer is not None and tracer.emits is False and tracer.slot_of(self) is not None
 
-    # -- what the operators add ---------------------------------------------------------------------------------------
+    # -- set by `adjoint.ops` -----------------------------------------------------------------------------------------
     if TYPE_CHECKING:
         # `adjoint.ops` gives Tensor indexing, `@` and the methods that stand for operators.
         def __getitem__(self, key: Any) -> Tensor: ...
@@ -511,7 +511,7 @@ class Tensor:
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
-    """The argument `shape` of Tensor as a tuple; TypeError when it is none of ints."""
+    """Return the argument `shape` of Tensor as a tuple; TypeError if it holds anything but ints."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes):
         raise TypeError(f"For 'Tensor', the argument 'shape' must be an int or a tuple of ints, but got {shape!r} "
@@ -526,27 +526,27 @@ def _comparable(x: object) -> bool:
 
 
 def unshared(x: Tensor) -> Memory:
-    """The memory of a tensor, or a copy if it is a NumPy array's: what is made of the tensor does not write into the array."""
+    """Return the memory of a tensor, or a copy if a NumPy array owns it, so that the array is not written."""
     return memory_of(array_of(x.memory, x.type)) if "_shared" in x.__dict__ else x.memory
 
 
 _new = object.__new__
 _HELD_ALONE = 2
-"""References of a memory that one tensor holds: the tensor's and getrefcount's argument."""
+"""Reference count of memory owned by one tensor: the tensor and getrefcount's argument."""
 _VIEWED_ALONE = 3
 _SHARED_ALONE = 3
-"""Those of the memory of an array that one tensor holds: the tensor has two."""
+"""Reference count of an array's memory owned by one tensor, which holds two references."""
 
 
 def wrap(type_: TensorType, memory: Memory) -> Tensor:
-    """A tensor of this type over this memory."""
+    """Return a tensor of this type over this memory."""
     result = _new(Tensor)
     result.type, result.memory = type_, memory
     return result
 
 
 def apply(op: Op, *operands: Tensor) -> Any:
-    """Run an op at once, and record it when a gradient is being taken; a Tensor, or a tuple of them.
+    """Run an op eagerly and record it if a gradient is being taken; return a Tensor, or a tuple of them.
 
     While a function is made into a graph, the op becomes a node of it instead, here as in `binary`, `update` and `overwrite`.
     """
@@ -570,7 +570,7 @@ def apply(op: Op, *operands: Tensor) -> Any:
 
 
 def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
-    """Run an op whose results are the new numbers of `targets`: in place where a target alone holds its memory."""
+    """Run an op whose results are the new values of `targets`: in place if a target is the only owner of its memory."""
     tracer = state.tracer
     if tracer is not None and tracer.emits is True:
         made_ = tracer.emit(op, operands)
@@ -581,7 +581,7 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
     given = [x.memory for x in operands]
     made: list[Memory] = []
     for target in targets:
-        # `given` holds one reference more of each target that is an operand too.
+        # `given` holds one more reference to each target that is also an operand.
         alone = tracer is None and sys.getrefcount(target.memory) <= _HELD_ALONE + sum(m is target.memory for m in given)
         made.append(target.memory if alone else machine().allocate(target.type.nbytes))
     plan.into(given, made)
@@ -593,7 +593,7 @@ def update(op: Op, targets: Sequence[Tensor], *operands: Tensor) -> None:
 
 
 def binary(op: Any, a: Any, b: Any) -> Tensor:
-    """An op on two operands, tensors or numbers, brought to their common dtype first; a number goes with an `Elementwise` alone."""
+    """Run an op on two operands, tensors or numbers, cast to their common dtype; only an `Elementwise` op takes a number."""
     tracer = state.tracer if tracing else None
     if tracer is not None and tracer.emits is True:
         return combined(op, a, b, lambda first, second: tracer.emit(op, (first, second)))
@@ -616,10 +616,10 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
 
 
 def combined(op: ew.Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """`compute(first, second)` of both operands as tensors of the dtype that `op` is computed in, brought to the dtype of its result.
+    """Return `compute(first, second)` on both operands as tensors of the dtype that `op` is computed in, cast to the result's dtype.
 
-    `compute` is called once for each dtype that this may be: for one, unless a number is known only when a graph runs.
-    TypeError when one of the operands is neither tensor, number, list of numbers nor array, or none is a tensor.
+    `compute` is called once for each candidate dtype: one, unless a number is known only when a graph runs.
+    TypeError if one of the operands is neither tensor, number, list of numbers nor array, or none is a tensor.
     """
     if not (isinstance(a, _KNOWN) and isinstance(b, _KNOWN)) and (_is_of_the_run(a) or _is_of_the_run(b)):
         return _with_run_time_number(op, a, b, compute)
@@ -651,7 +651,7 @@ def _with_run_time_number(op: ew.Elementwise, a: Any, b: Any, compute: Callable[
 
 
 def promoted(op: ew.Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Both operands, known ones, as tensors of the dtype that `op` is computed in; `combined` computes in it too."""
+    """Return both operands, whose values are known, as tensors of the dtype that `op` is computed in, as `combined` does."""
     if isinstance(a, Tensor):
         if isinstance(b, (float, int)):
             return _beside(op, a, b)
@@ -685,7 +685,7 @@ Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.c
 
 
 def _beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
-    """A tensor and a number as tensors of the dtype that `op` is computed in."""
+    """Return a tensor and a number as tensors of the dtype that `op` is computed in."""
     key = (op.__class__, x.type.dtype, number.__class__, number or repr(number))
     found = _numbers.get(key)
     if found is None:
@@ -714,29 +714,29 @@ def _number_beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) ->
 
 
 def nearest_in(dtype: DType, number: Any) -> Tensor:
-    """An int, also one that is known when a graph runs, as a tensor of an integer dtype: the nearest one that this has."""
+    """Return an int, also one known only when a graph runs, as a tensor of an integer dtype, clamped to its range."""
     if _is_of_the_run(number):
         return number.nearest_in(dtype)
     return constant(nearest(dtype, number), dtype)
 
 
 def dtype_beside(op: ew.Elementwise, x: Tensor) -> DType:
-    """The dtype that a tensor beside a number counts with: integers and bools divide as Float32."""
+    """Return the dtype that a tensor counts as in an op with a number: integers and bools divide as Float32."""
     dtype = x.type.dtype
     return F32 if isinstance(op, ew.Div) and not dtype.is_float else dtype
 
 
 def _narrowed(op: ew.Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
-    """What an op on a tensor and a number gives, from its result in the dtype of `promoted`."""
+    """Return the result of an op on a tensor and a number, cast from the dtype of `promoted`."""
     x, number = (a, b) if isinstance(a, Tensor) else (b, a)
-    # A list or an array is brought to a tensor first.
+    # A list or an array is converted to a tensor first.
     if not isinstance(number, Number) or not isinstance(x, Tensor) or op.yields is not None:
         return result
     return _as_dtype(result, scalar_dtype(dtype_beside(op, x), number))
 
 
 def divided(a: Any, b: Any) -> Tensor:
-    """True division: integers and bools divide as Float32."""
+    """Return the true quotient: integers and bools divide as Float32."""
     try:
         _QUOTIENTS[a.type][b.type]
     except (KeyError, AttributeError):
@@ -751,7 +751,7 @@ def _quotient(a: Tensor, b: Tensor) -> Tensor:
 
 
 def logical(on_bool: Op, on_integers: ew.Elementwise, a: Any, b: Any) -> Tensor:
-    """A logical op on bools, the bitwise one on integers."""
+    """Run the logical op on bools, the bitwise one on integers."""
     return combined(on_integers, a, b, lambda x, y: apply(on_bool if x.dtype is BOOL else on_integers, x, y))
 
 
@@ -768,7 +768,7 @@ def _check_number(op: Op, x: Any) -> None:
 
 
 def _of_numbers(op: Op, items: Any) -> Tensor:
-    """A list beside a tensor as a tensor.  TypeError without items; and for tensors in it: as numbers they would have no gradient."""
+    """Return a list operand as a tensor.  TypeError if it is empty or holds tensors, which would lose their gradient."""
     if not items:
         raise TypeError(f"For '{type(op).__name__}', a list or tuple beside a Tensor must hold numbers, but got {items!r}.")
     known = True
@@ -789,7 +789,7 @@ Refillable("constants", lambda: len(_constants) * _CONSTANT, _constants.clear)
 
 
 def constant(value: bool | int | float, dtype: DType) -> Tensor:
-    """A 0-d tensor of a Python number; kept, so that the constants of a loop are made once."""
+    """Return a 0-d tensor of a Python number; memoised, so that the constants of a loop are made once."""
     key = (value, value.__class__, dtype, str(value) if value == 0 else "")
     found = _constants.get(key)
     if found is None:
@@ -804,14 +804,14 @@ def constant(value: bool | int | float, dtype: DType) -> Tensor:
 
 
 def _seen(x: Tensor) -> None:
-    """Python reads the numbers of a tensor: a graph that is being made depends on them."""
+    """Report that Python reads the values of a tensor: a graph that is being made depends on them."""
     tracer = state.tracer
     if tracer is not None and tracer.emits is True:
         tracer.read_numbers(x)
 
 
 def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DType = F32) -> Tensor:
-    """Return a tensor of first values.
+    """Return a tensor of initial values.
 
     init   an Initializer, a name ("normal", "zeros", "xavier_uniform", ...), a number, or a Tensor of this shape
     shape  a positive int or several
@@ -827,7 +827,7 @@ def initializer(init: Any, shape: Sequence[int] | int | None = None, dtype: DTyp
 
 
 def as_tensor(value: Any, dtype: DType | None = None) -> Tensor:
-    """`value` as a tensor: itself if it is one."""
+    """Return `value` as a tensor: itself if it is one."""
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype is dtype else _as_dtype(value, dtype)
     return Tensor(value, dtype)
