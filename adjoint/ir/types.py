@@ -124,7 +124,7 @@ class Poly:
 
     @property
     def is_name(self) -> bool:
-        """Whether it is a name standing alone: `b`."""
+        """Return True if it is a single name: `b`."""
         return len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1
 
     def names(self) -> frozenset[str]:

@@ -349,7 +349,7 @@ def _safe_divisor(k: Kernel, x: Expr, y: Expr) -> Expr:
 
 
 def _signs_differ(k: Kernel, rest: Expr, y: Expr) -> Expr:
-    """Whether truncated division has to be corrected to one rounded down."""
+    """Return the C condition that a truncated quotient must be corrected to round down."""
     return k.both(k.not_equal(rest, 0), k.not_equal(k.less(rest, 0), k.less(y, 0)))
 
 

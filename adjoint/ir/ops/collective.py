@@ -29,13 +29,13 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 REDUCTIONS = ("sum", "avg", "max", "min", "prod")
-"""How numbers of several processes become one; `avg` is the sum divided by the number of processes."""
+"""The reductions over processes; `avg` is the sum divided by the number of processes."""
 WORLD = "hccl_world_group"
 """The group of all processes."""
 
 
 class Exchange(Protocol):
-    """How collectives run: arrays of this process in, new arrays out, the same bits for the same numbers whenever it is called."""
+    """Runs collectives: takes arrays of this process and returns new ones, deterministic to the bit."""
 
     def all_reduce(self, arrays: Sequence[Array], reduction: str, group: str) -> list[Array]:
         """Return for each array the reduction over the processes."""

@@ -123,7 +123,7 @@ def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, 
 
 
 def _is_larger(k: Kernel, size: Expr, best: Expr) -> Expr:
-    """Whether a size is the one to keep: NaN is the largest, so that no elimination passes one over."""
+    """Return the C condition that `size` replaces `best`: NaN is the largest, so that elimination never skips one."""
     return k.either(k.greater(size, best), k.both(k.call("isnan", size), k.negation(k.call("isnan", best))))
 
 

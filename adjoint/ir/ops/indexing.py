@@ -103,7 +103,7 @@ def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer,
 
 
 def _out_of_range(op: Op, axis: int) -> Exception:
-    """What status 1 of a kernel means; the reference, run on the same operands, names the index."""
+    """Return the error for status 1 of a kernel; the reference, run on the same operands, names the index."""
     return mistake(op, "indices", f"in range along axis {axis}", "an index out of range", IndexError)
 
 

@@ -48,9 +48,9 @@ DEPTH = 512
 SHARE = 32
 """As in `matmul.h`: rows of `b` in a block, and columns in a unit of copying it."""
 NEAR_BYTES = 262144
-"""What is no larger is read from a near cache wherever it lies."""
+"""Bytes: an operand of at most this size stays in a near cache whatever its layout."""
 LEVEL_2_BYTES = 1310720
-"""What may stay in the level-2 cache beside strips."""
+"""Bytes that may stay in the level-2 cache in addition to strips."""
 PAGE_BYTES = 4096
 """Rows a multiple of this apart meet in the same few sets of a cache."""
 
@@ -232,7 +232,7 @@ class MatMul(Op):
 
     @staticmethod
     def _places(k: Kernel, matrix: Any, dims: Sequence[Any], steps: Sequence[Sequence[Any]]) -> list[Any]:
-        """Where matrix number `matrix` of the result finds its `a` and its `b`: elements from the beginning."""
+        """Return the offsets, in elements, of the `a` and the `b` of matrix number `matrix` of the result."""
         indices: list[Any] = []
         rest = matrix
         for dim in reversed(dims[1:]):

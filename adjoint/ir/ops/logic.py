@@ -214,7 +214,7 @@ class BitwiseNot(Unary):
 
 
 def _shift_inside(k: Kernel, y: Expr) -> Expr:
-    """Whether C shifts by y places as one expects."""
+    """Return the C condition that a shift by y places is defined in C."""
     small = k.less(y, 8 * y.dtype.size)
     return small if y.dtype.kind == "u" else k.both(k.greater_equal(y, 0), small)
 

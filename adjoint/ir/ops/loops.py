@@ -38,7 +38,7 @@ def grain_of(elements: int) -> int:
 
 @dataclass(frozen=True)
 class Walk:
-    """How an operand is read: the element at the result's origin, and elements to go on for one step along each axis."""
+    """The access pattern of an operand: its offset at the result's origin, and its stride in elements along each axis."""
 
     buffer: Buffer
     strides: tuple[int, ...]

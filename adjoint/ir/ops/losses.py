@@ -185,7 +185,7 @@ class _SparseCrossEntropy(_CrossEntropy):
             raise mistake(self, "ignored", "at most one label", self.ignored)
 
     def failure(self, status: int) -> Exception:
-        """What the status of a kernel means, which is not zero; the reference, run on the same operands, names the label."""
+        """Return the error for a kernel's non-zero status; the reference, run on the same operands, names the label."""
         return mistake(self, "labels", "in 0..classes-1", "a label out of range")
 
     def rows(self, logits: Array, labels: Array) -> tuple[Array, Array]:

@@ -46,7 +46,7 @@ ROWS = 32
 
 
 class _Normalization(Op):
-    """What layer and batch normalisation share: their operands are x, gamma and beta-like tensors and statistics."""
+    """The base of layer and batch normalisation, with operands x, gamma and beta-like tensors, and statistics."""
 
     pack = "norm"
 

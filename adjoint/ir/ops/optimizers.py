@@ -38,7 +38,7 @@ class Update(Op):
     names: ClassVar[tuple[str, ...]] = ()
     """Of the operands; those of the parameter's type first."""
     tensors: ClassVar[int] = 2
-    """How many operands have the parameter's type."""
+    """The number of operands of the parameter's type."""
 
     def check(self, operands: tuple[TensorType, ...]) -> TensorType:
         parameter = operands[0]

@@ -1,4 +1,4 @@
-"""How the work of a convolution is cut: into parts of its places and blocks of its channels; see `codegen/c/convolution.h`.
+"""Partition the work of a convolution into parts of its positions and blocks of its channels; see `codegen/c/convolution.h`.
 
 A part's source is copied into panels, which should stay in a processor's cache; larger parts copy less twice.  The numbers
 do not depend on how convolutions are cut; a gradient by the filters is summed piece by piece, so there they do, and so all

@@ -1,4 +1,4 @@
-"""What the ops that act element by element share: operands, types, loops, samples.
+"""The base of elementwise ops: operands, types, loops, samples.
 
 The operands of an op have one dtype (promotion is done above, by casts) and shapes that broadcast as in NumPy.  Integers
 wrap around.  An op gives `scalar`, the C expression of one element, and `reference`, its meaning in NumPy; the base class

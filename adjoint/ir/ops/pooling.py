@@ -78,7 +78,7 @@ class _Pool(Op):
         return x.with_shape((*x.shape[:2], *lengths))
 
     def windows(self, axis: int, size: object) -> int:
-        """How many windows stand along an axis of `size` elements."""
+        """Return the number of windows along an axis of `size` elements."""
         if not isinstance(size, int):
             raise mistake(self, "x", "of known height and width", size)
         before, after = self.padding[axis]
@@ -410,7 +410,7 @@ class _AvgPool(_Pool):
             raise mistake(self, "divisor", "positive, or 0 to count elements", self.divisor)
 
     def divisors(self, size: Sequence[int], dtype: Any) -> Array:
-        """What each window's sum is divided by: [h', w']."""
+        """Return the divisor of each window's sum: [h', w']."""
         counts = []
         for axis in range(2):
             before, after = self.padding[axis] if self.count_padding else (0, 0)
@@ -421,7 +421,7 @@ class _AvgPool(_Pool):
         return (np.full_like(area, self.divisor) if self.divisor else area).astype(dtype)
 
     def shares(self, k: Kernel, piece: Piece, dtype: DType) -> Callable[[Expr], Expr]:
-        """What the sum of a window of a piece is divided by."""
+        """Return the divisor of the sum of a window of a piece."""
         if self.divisor:
             divisor = k.let(k.cast(k.size(self.divisor, "divisor"), dtype), "share")
             return lambda c: divisor

@@ -36,7 +36,7 @@ LANES = 16
 ROUNDS = 10
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
-"""What the two halves of the key grow by from round to round."""
+"""The increments of the two halves of the key in each round."""
 WORD = np.uint64(0xFFFFFFFF)
 """The bits of a word."""
 

@@ -65,7 +65,7 @@ class _Resampling(Op):
         return (*shape[: self.axis], length, *shape[self.axis + 1 :])
 
     def weights_gradient(self, b: Builder, x: Atom, ct: Atom, indices: Atom, weights: Atom) -> Atom:
-        """What the weights receive, for a cotangent of the result of resampling x: the sum of the products with the elements."""
+        """Return the cotangent of the weights for that of resampling x: the sums of the products with the elements."""
         of_x, of_ct, table = tensor_type(x), tensor_type(ct), tensor_type(indices)
         places, taps = table.shape
         lead, behind = of_x.shape[: self.axis], of_x.shape[self.axis + 1 :]

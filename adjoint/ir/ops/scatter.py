@@ -82,7 +82,7 @@ class Scatter(Op):
         return out
 
     def together(self, here: Array, update: Array) -> Array:
-        """What becomes of an element that meets an update."""
+        """Return an element combined with an update."""
         if self.kind == "update":
             return update
         if self.kind == "mul":

@@ -447,7 +447,7 @@ class Pad(Op):
         emit_map(k, out, [Walk(x, row_major(x.shape))], _first, onto=(x.shape, target))
 
     def _places(self, sizes: tuple[int, ...]) -> tuple[slice, ...]:
-        """Where the elements of x are in the result, for `sizes` without 0."""
+        """Return the positions of the elements of x in the result, for `sizes` without 0."""
         return tuple(
             slice(low, low + (size - 1) * (interior + 1) + 1, interior + 1)
             for size, low, interior in zip(sizes, self.low, self.interior, strict=True)

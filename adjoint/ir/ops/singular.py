@@ -286,7 +286,7 @@ class _Jacobi:
 
 
 def _finite(x: Array) -> Array:
-    """Whether each matrix is finite, as an array that broadcasts with the matrices."""
+    """Return, for each matrix, whether it is finite, as an array that broadcasts with the matrices."""
     return np.asarray(np.isfinite(x).all(axis=(-2, -1), keepdims=True))
 
 

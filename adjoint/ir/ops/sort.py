@@ -40,7 +40,7 @@ TIES_IN_ROWS = {0: [[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, math.inf, math.nan]], 1: [[
 
 
 def _smaller(k: Kernel, a: Expr, b: Expr) -> Expr:
-    """Whether `a` is less than `b`, where NaN is the largest."""
+    """Return the C condition that `a` is less than `b`, with NaN as the largest."""
     if not a.dtype.is_float:
         return k.less(a, b)
     return k.both(k.negation(k.greater_equal(a, b)), k.negation(k.call("isnan", a)))
@@ -153,7 +153,7 @@ class Sort(Op):
             k.set(first, last)
 
     def _goes_before(self, k: Kernel, a: Expr, b: Expr) -> Expr:
-        """Whether `a` goes before `b` wherever they stand."""
+        """Return the C condition that `a` sorts strictly before `b`, whatever their positions."""
         return _smaller(k, b, a) if self.descending else _smaller(k, a, b)
 
     def vjp(self, b: Builder, node: Node, values_ct: Any, places_ct: Any) -> Sequence[Atom | None]:

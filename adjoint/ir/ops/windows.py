@@ -27,11 +27,11 @@ WORK = 8192
 PIECE = 64
 """Windows of a row that are computed side by side."""
 LANES = (16, 8)
-"""How many windows two by two are computed side by side, where a row has as many."""
+"""The numbers of adjacent 2x2 windows computed together, for rows that are long enough."""
 
 
 class Geometry(Protocol):
-    """How windows lie on a plane; see `pooling`."""
+    """The positions of windows on a plane; see `pooling`."""
 
     @property
     def kernel(self) -> Pair: ...
@@ -76,7 +76,7 @@ class Windows:
         self.h, self.w = k.size(plane[2], "h"), k.size(plane[3], "w")
         self.rows, self.columns = k.size(pooled[2], "rows"), k.size(pooled[3], "columns")
         self.halving = op.kernel == op.stride == (2, 2) and op.dilation == (1, 1) and op.padding == UNPADDED and not op.ceil
-        """Whether windows are two by two, side by side from the corner of the plane: these have kernels of their own."""
+        """True for 2x2 windows, adjacent from the corner of the plane: these have kernels of their own."""
         self.kernel = k.size(op.kernel[0], "kernel_h"), k.size(op.kernel[1], "kernel_w")
         across = op.stride[1]
         self.stride = k.size(op.stride[0], "stride_h"), across if across <= 2 else k.size(across, "stride_w")

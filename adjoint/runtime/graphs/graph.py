@@ -16,7 +16,7 @@ __all__ = ["CellSite", "Check", "Graph", "Registration", "Slots", "Unfitting", "
 
 
 class Slots(NamedTuple):
-    """Which hook slots of a cell are filled."""
+    """The hook slots of a cell that are filled."""
 
     forward_pre: bool = False
     forward: bool = False

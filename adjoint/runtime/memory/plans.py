@@ -27,7 +27,7 @@ __all__ = ["Plan", "pairs", "pairs_of", "plan_for", "plans"]
 
 
 class Plan:
-    """How an op runs on operands of certain types.
+    """The result types and the compiled function of an op for operands of certain types.
 
     types   the result types
     type    the only one of them, or None when there are several

@@ -1,4 +1,4 @@
-"""Which dtype two operands are brought to, as MindSpore 2.10 does it, and in which one a number keeps its value.
+"""Type promotion as in MindSpore 2.10: the common dtype of two operands, and the dtype in which a number keeps its value.
 
 Between tensors: a floating dtype wins over integers and bool, the wider float over the narrower, and float16 with
 bfloat16 gives float32; of two integers of one signedness the wider wins; uint8 with a signed integer gives at least

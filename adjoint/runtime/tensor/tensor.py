@@ -363,7 +363,7 @@ class Tensor:
         return list(self._hooks.firing()) if self._hooks else []
 
     _takes_gradient: bool = True
-    """Whether a gradient can reach it: not what `stop_gradient` gives, and no Parameter with `requires_grad=False`."""
+    """True if a gradient can reach it: not for results of `stop_gradient` and Parameters with `requires_grad=False`."""
 
     def requires_grad_(self, requires_grad: bool = True) -> None:
         """Leave the tensor as it is: gradients are taken by the arguments and weights that `grad` is given, not by marked tensors.
