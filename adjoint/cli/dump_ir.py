@@ -65,13 +65,15 @@ Show a program at its stages:
              on tensors is in it, prints and hooks stand where they run
   optimised  the same after {OPTIMISING}: the same values and effects.
              It is for looking and running; gradients are taken of the parsed one
+  plan       what is run, in order: launches of kernels, calls of Python, control flow, and the slots that each reads, fills and frees;
+             of the parsed graph, or of what --passes leave; it is for reading, and not among all
   adjoint    the gradient: a forward copy and the reverse pass, by the arguments and parameters in --wrt, hooks standing in it
   c          one kernel for each different computation of both, with the lines that it serves
   forward    with --trace, in the place of parsed: what one run on example inputs did, the branch that it took and what its
              forward hooks computed
-  all        all of them (the default)
+  all        all of them but the plan (the default)
 
-Texts parse back: save one, change it, show it again as FILE.ir, --run it."""
+Texts but the plan parse back: save one, change it, show it again as FILE.ir, --run it."""
 
 _MORE = """\
 Examples:
