@@ -12,7 +12,6 @@ that an executor can bind it, a person can read it, and a C file can be printed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from adjoint.ir.core import Function, Literal, Node
@@ -111,15 +110,3 @@ class Plan:
     def params(self) -> range:
         """Return the slots of the parameters."""
         return range(len(self.function.params))
-
-    def pieces(self) -> Iterator[Piece]:
-        """Yield all pieces, each before those within it."""
-        yield from _pieces(self.body)
-
-
-def _pieces(block: Block) -> Iterator[Piece]:
-    for piece in block.pieces:
-        yield piece
-        if isinstance(piece, Control):
-            for inner in piece.blocks:
-                yield from _pieces(inner)

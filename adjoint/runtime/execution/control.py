@@ -16,7 +16,7 @@ from adjoint.runtime.execution.run import Block, Run, Step
 from adjoint.runtime.memory.machine import Memory, ffi, machine
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Positions", "control_step", "mover"]
+__all__ = ["Positions", "control_step"]
 
 _INDEX = scalar(I64)
 

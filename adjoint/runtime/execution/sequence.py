@@ -36,7 +36,7 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 
 _new = object.__new__
 
-__all__ = ["Bound", "Form", "Maker", "Sequence"]
+__all__ = ["Bound", "Form", "Maker", "Sequence", "computing"]
 
 
 @dataclass(frozen=True)
@@ -263,9 +263,7 @@ class _Binder:
         operands = self.as_tensors(call.operands) if tensors else self.as_they_are(call.operands)
         bound = Bound(node, self.site(node, around), operands, results, tensors, dying=call.dying)
         if kind in _VALUES:
-            step: Step | None = _moving(_VALUES[kind](node.op), bound)
-        elif isinstance(node.op, Draw):
-            step = _moving(_drawing(node.op), bound)
+            step: Step | None = computing(_VALUES[kind](node.op), bound)
         elif kind in self.makers:
             step = self.makers[kind](bound)
         else:
@@ -285,17 +283,10 @@ class _Binder:
         bound = Bound(node, site, self.as_tensors(piece.operands), results, True, piece.params, blocks,
                       tuple(self.as_tensors(inner.yields) for inner in piece.blocks))
         maker = self.makers.get(type(node.op))
-        step = maker(bound) if maker is not None else None
+        step = (maker(bound) if maker is not None else None) or control_step(piece, blocks, results, self)
         if step is None:
-            step = self.region(piece, blocks, results)
+            raise InternalError(f"{node.op.name} has no place in what is run")
         block.add(step, node, None)
-
-    def region(self, piece: Control, blocks: tuple[Block, ...], results: range) -> Step:
-        """Return the step of a control-flow node."""
-        step = control_step(piece, blocks, results, self)
-        if step is None:
-            raise InternalError(f"{piece.node.op.name} has no place in what is run")
-        return step
 
 
 def _range(slots: Listed[int]) -> range:
@@ -314,12 +305,7 @@ def _free(block: Block, slots: tuple[int, ...]) -> None:
     block.add(free, None, None)
 
 
-def _drawing(op: Draw) -> Callable[..., Listed[Any]]:
-    seed = op.seed or None
-    return lambda: (next_key(seed),)
-
-
-# -- values that are no tensors ---------------------------------------------------------------------------------------------
+# -- steps that need no maker ---------------------------------------------------------------------------------------------
 def _item(op: Any) -> Callable[..., Listed[Any]]:
     index = op.index
     return lambda items: (items[index],)
@@ -332,14 +318,16 @@ _VALUES: dict[type[Op], Callable[[Any], Callable[..., Listed[Any]]]] = {
     Stack: lambda op: lambda: (None,),
     Push: lambda op: lambda below, top: ((below, top),),
     Pop: lambda op: lambda stack: stack,
+    Draw: lambda op: lambda: (next_key(op.seed or None),),
 }
-"""For each class of op on values that are no tensors, the function that computes it."""
+"""For each class of op on values that are no tensors, and of keys of the random stream, the function that computes it."""
 
 
-def _moving(function: Callable[..., Listed[Any]], bound: Bound) -> Step:
+def computing(function: Callable[..., Listed[Any]], bound: Bound) -> Step:
+    """Return a step that computes the results of a node from its operands by a Python function."""
     operands, results = bound.operands, bound.results
 
-    def move(values: list[Any], run: Run) -> None:
+    def compute(values: list[Any], run: Run) -> None:
         values[results.start : results.stop] = function(*[values[i] for i in operands])
 
-    return move
+    return compute

@@ -18,7 +18,7 @@ from adjoint.ir.types import TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run, Step
-from adjoint.runtime.execution.sequence import Bound, Maker, Sequence
+from adjoint.runtime.execution.sequence import Bound, Maker, Sequence, computing
 from adjoint.runtime.process.tracer import state as thread
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor
@@ -122,18 +122,10 @@ def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
     }
 
 
-def _each(function: Callable[[Node, list[Tensor]], Listed[Any]]) -> Maker:
+def _each(function: Callable[[Node, Listed[Tensor]], Listed[Any]]) -> Maker:
     """Return a maker of steps that compute the results of a node from its operands."""
 
-    def make(bound: Bound) -> Step:
-        node, operands, results = bound.node, bound.operands, bound.results
-
-        def step(values: list[Any], run: Run) -> None:
-            values[results.start : results.stop] = function(node, [values[i] for i in operands])
-
-        return step
-
-    return make
+    return lambda bound: computing(lambda *given: function(bound.node, given), bound)
 
 
 def _of_types(node: Node, made: Listed[Any]) -> list[Tensor]:
