@@ -181,8 +181,21 @@ def _saturated(x: Array, to: np.dtype[Any]) -> Array:
     return np.where(above, to.type(ends.max), np.where(below, to.type(ends.min), inside))
 
 
+class _Alias(Unary):
+    """x under another name: the result shares the operand's memory."""
+
+    accepts = ANY
+    aliases: ClassVar[bool] = True
+
+    def reference(self, x: Array) -> Array:
+        return x
+
+    def scalar(self, k: Kernel, x: Expr) -> Expr:
+        return x
+
+
 @operation
-class Identity(Unary):
+class Identity(_Alias):
     """x itself; its result shares the operand's memory.
 
     x         T[s], any dtype
@@ -191,22 +204,14 @@ class Identity(Unary):
     errors    TypeError: not a tensor
     """
 
-    accepts = ANY
-    aliases: ClassVar[bool] = True
     samples = (*smooth_unary(), sample(I32_23, smooth=False, note="integers"))
-
-    def reference(self, x: Array) -> Array:
-        return x
-
-    def scalar(self, k: Kernel, x: Expr) -> Expr:
-        return x
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (ct,)
 
 
 @operation
-class StopGradient(Unary):
+class StopGradient(_Alias):
     """x, through which no gradient flows; its result shares the operand's memory.
 
     x         T[s], any dtype
@@ -215,20 +220,12 @@ class StopGradient(Unary):
     errors    TypeError: not a tensor
     """
 
-    accepts = ANY
-    aliases: ClassVar[bool] = True
     cuts = "stop_gradient lets no gradient through"
     samples = (sample(F32_23, smooth=False, note="no gradient, by intent"), *on_integers(1, I32))
 
-    def reference(self, x: Array) -> Array:
-        return x
-
-    def scalar(self, k: Kernel, x: Expr) -> Expr:
-        return x
-
 
 @operation
-class NoGrad(Unary):
+class NoGrad(_Alias):
     """x as ops inside of `with _no_grad():` see it: no gradient flows through it; its result shares the operand's memory.
 
     Unlike with `stop_gradient`, hooks may be registered on its result; they do not run.
@@ -239,16 +236,8 @@ class NoGrad(Unary):
     errors    TypeError: not a tensor
     """
 
-    accepts = ANY
-    aliases: ClassVar[bool] = True
     cuts = "what `_no_grad` computes has no gradient"
     samples = (sample(F32_23, smooth=False, note="no gradient, by intent"), *on_integers(1, I32))
-
-    def reference(self, x: Array) -> Array:
-        return x
-
-    def scalar(self, k: Kernel, x: Expr) -> Expr:
-        return x
 
 
 @operation
