@@ -28,7 +28,7 @@ from adjoint.budget import budget
 from adjoint.diagnostics import CompileError
 from adjoint.ir.op import Op
 from adjoint.ir.types import DTYPES, DType, TensorType
-from adjoint.runtime.memory import plans
+from adjoint.runtime.memory import op_plans
 from adjoint.runtime.memory.machine import array_of
 from adjoint.runtime.process.tracer import state
 
@@ -72,7 +72,7 @@ def hostile_tensor(rng: random.Random, like: Any) -> Tensor:
 # Every operator twice --------------------------------------------------------------------------------------------------------
 
 
-def compared(op: Op, types: Sequence[TensorType]) -> plans.Plan:
+def compared(op: Op, types: Sequence[TensorType]) -> op_plans.OpPlan:
     """A plan that runs the op by its kernel, and complains when the reference gives something else."""
     plan = made(op, types)
     if getattr(op, "aliases", False) or not op.can_lower:
@@ -100,10 +100,10 @@ def compared(op: Op, types: Sequence[TensorType]) -> plans.Plan:
     def into(memories: Sequence[Any], results: Sequence[Any]) -> None:
         checked(lambda: plan.into(memories, results), memories, lambda _: results)
 
-    return plans.Plan(plan.types, run, into)
+    return op_plans.OpPlan(plan.types, run, into)
 
 
-made = plans._made
+made = op_plans._made
 
 
 def forget() -> None:
@@ -118,7 +118,7 @@ def forget() -> None:
 def comparing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """While this lasts, operators run twice."""
     forget()
-    monkeypatch.setattr(plans, "_made", compared)
+    monkeypatch.setattr(op_plans, "_made", compared)
     yield
     monkeypatch.undo()
     forget()

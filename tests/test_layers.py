@@ -51,7 +51,7 @@ PUBLIC = {"adjoint", "adjoint.__main__"}
 
 GATES = {
     ("runtime.memory.machine", "codegen"): "the C compiler's side, with the first tensor",
-    ("runtime.memory.plans", "codegen"): "the emitter of C, with the first op that has no plan",
+    ("runtime.memory.op_plans", "codegen"): "the emitter of C, with the first op that has no plan",
     ("runtime.gradients.adjoints", "passes"): "autodiff, with the first gradient",
     ("runtime.execution.text", "passes"): "the expansion of gradients and of sizes, with the first text that has them",
     ("runtime.graphs.jit", "runtime.graphs.entry"): "the frontend, with the first function that is parsed",
@@ -205,7 +205,7 @@ def test_circles_are_found() -> None:
     (Import(1, "adjoint.ops.shapes", "adjoint", False), "public names"),
     (Import(1, "adjoint.somewhere.else", "adjoint.ir.core", False), "no place"),
     (Import(1, "adjoint.runtime.cells.cell", "adjoint.runtime.tensor.tensor", True), "at the top"),
-    (Import(1, "adjoint.runtime.memory.plans", "adjoint.codegen.emit", True), ""),
+    (Import(1, "adjoint.runtime.memory.op_plans", "adjoint.codegen.emit", True), ""),
     (Import(1, "adjoint.runtime.graphs.jit", "adjoint.runtime.cells.cell", False), ""),
 ])
 def test_a_wrong_arrow_is_told(arrow: Import, why: str) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.nn.checks import boolean, least, number, positive, positive_number
-from adjoint.runtime.memory.plans import physical_memory
+from adjoint.runtime.memory.op_plans import physical_memory
 
 __all__ = [
     "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr",

@@ -17,7 +17,7 @@ from adjoint.diagnostics import float_of, printed_as
 from adjoint.ir.op import Op, made, mistake
 from adjoint.ir.ops.elementwise import Cast
 from adjoint.ir.types import BF16, F16, F32, F64, DType
-from adjoint.runtime.memory.plans import physical_memory
+from adjoint.runtime.memory.op_plans import physical_memory
 from adjoint.runtime.tensor.conversion import dtype_argument
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant

@@ -27,7 +27,7 @@ from adjoint.ops.arguments import (
 )
 from adjoint.ops.picking import gathered, indices_argument
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.memory.plans import pairs_of
+from adjoint.runtime.memory.op_plans import pairs_of
 from adjoint.runtime.process.tracer import tracing
 from adjoint.runtime.tensor.tensor import Tensor, apply, binary, promoted
 

@@ -25,7 +25,7 @@ from adjoint.ops.arguments import (
     sizes_argument,
     wrong,
 )
-from adjoint.runtime.memory.plans import check_fits
+from adjoint.runtime.memory.op_plans import check_fits
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [

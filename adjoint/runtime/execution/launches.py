@@ -17,7 +17,7 @@ from adjoint.ir.core import Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import NoGrad, StopGradient
 from adjoint.runtime.execution.run import Block, Run, Step
-from adjoint.runtime.memory.plans import plan_for
+from adjoint.runtime.memory.op_plans import plan_for
 from adjoint.runtime.tensor.tensor import Tensor, apply, wrap
 
 __all__ = ["add_launch", "emitted", "launch", "recorded_launch"]

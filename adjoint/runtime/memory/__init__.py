@@ -1,5 +1,5 @@
 """Buffers of tensors, and for each op and operand types the function that computes it.
 
-    machine  buffers, the run-time library and the kernels of this process
-    plans    for an op and operand types: the result types and the function that computes them
+    machine   buffers, the run-time library and the kernels of this process
+    op_plans  for an op and operand types: the result types and the function that computes them
 """

@@ -6,7 +6,7 @@ import functools
 
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import TensorType
-from adjoint.runtime.memory.plans import plan_for
+from adjoint.runtime.memory.op_plans import plan_for
 from adjoint.runtime.tensor.tensor import Tensor, constant, wrap
 
 __all__ = ["full", "zeros"]

@@ -17,7 +17,7 @@ import numpy as np
 from adjoint.diagnostics import float_of
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import DType
-from adjoint.runtime.memory.plans import physical_memory
+from adjoint.runtime.memory.op_plans import physical_memory
 from adjoint.runtime.tensor.random import next_generator
 
 __all__ = [

@@ -24,7 +24,7 @@ from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
 from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
 from adjoint.runtime.memory.machine import Memory, array_of, ffi, machine, memory_of
-from adjoint.runtime.memory.plans import check_fits, pairs, pairs_of, plan_for, plans
+from adjoint.runtime.memory.op_plans import check_fits, pairs, pairs_of, plan_for, plans
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.tracer import emitter, state, tracing
 from adjoint.runtime.tensor.conversion import array_from, dtype_argument, dtype_of_array, number_array, numpy_dtype, out_of_range

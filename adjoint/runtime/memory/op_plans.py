@@ -1,4 +1,4 @@
-"""Plans: for an op and its operand types, the memoised result types and the function that computes them.
+"""Op plans: for an op and its operand types, the memoised result types and the function that computes them.
 
 A plan is found by one dictionary look-up on `(op, type, ...)`; types and ops are interned, so that this only hashes a few
 pointers.  `run` takes and returns memory; nothing is looked up or decided in it again.
@@ -23,10 +23,10 @@ from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType, Type
 from adjoint.runtime.memory.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
 
-__all__ = ["Plan", "pairs", "pairs_of", "plan_for", "plans"]
+__all__ = ["OpPlan", "pairs", "pairs_of", "plan_for", "plans"]
 
 
-class Plan:
+class OpPlan:
     """The result types and the compiled function of an op for operands of certain types.
 
     types   the result types
@@ -49,17 +49,17 @@ _PLAN = 1000
 _STAGE = 300
 """Estimated bytes of a bound kernel."""
 
-plans: dict[tuple[Any, ...], Plan] = {}
+plans: dict[tuple[Any, ...], OpPlan] = {}
 """The plans that were used in this period of the budget."""
 
-pairs: dict[Op, dict[Type, dict[Type, Plan]]] = {}
+pairs: dict[Op, dict[Type, dict[Type, OpPlan]]] = {}
 """Fast path for two operands: nested dictionaries by op, first and second type, which need no tuple as a key."""
 
 _read_outside: set[Op] = set()
 """Ops whose dictionary in `pairs` other modules refer to."""
 
 
-class _Plans(Table[tuple[Any, ...], Plan]):
+class _OpPlans(Table[tuple[Any, ...], OpPlan]):
     """All plans."""
 
     def begin_period(self) -> None:
@@ -70,10 +70,10 @@ class _Plans(Table[tuple[Any, ...], Plan]):
                 pairs.pop(op, None)
 
 
-_every = _Plans("plans")
+_every = _OpPlans("plans")
 
 
-def pairs_of(op: Op) -> dict[Type, dict[Type, Plan]]:
+def pairs_of(op: Op) -> dict[Type, dict[Type, OpPlan]]:
     """Return the plans of an op of two operands used in this period of the budget, by the type of the first, then of the second.
 
     `plan_for` finds the others and adds them.
@@ -82,7 +82,7 @@ def pairs_of(op: Op) -> dict[Type, dict[Type, Plan]]:
     return pairs.setdefault(op, {})
 
 
-def plan_for(op: Op, types: Sequence[TensorType]) -> Plan:
+def plan_for(op: Op, types: Sequence[TensorType]) -> OpPlan:
     """Return the plan for these types, made if there is none yet.  TypeError or ValueError if the operands do not fit."""
     key = (op, *types)
     plan = plans.get(key)
@@ -106,12 +106,12 @@ def check_fits(name: str, type_: TensorType) -> None:
                           f"but this machine has {physical_memory()}.")
 
 
-def _made(op: Op, types: Sequence[TensorType]) -> Plan:
+def _made(op: Op, types: Sequence[TensorType]) -> OpPlan:
     result_types: tuple[TensorType, ...] = op.result_types(types, ())  # pyright: ignore[reportAssignmentType] - ops on tensors give tensors
     for type_ in result_types:
         check_fits(type(op).__name__, type_)
     if getattr(op, "aliases", False):
-        return Plan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes))
+        return OpPlan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes))
     here = machine()
     if isinstance(op, Collective):
         return _by_reference(op, tuple(types), result_types, here)  # processes communicate: there is nothing to compile
@@ -142,14 +142,14 @@ def _copied_into(nbytes: int) -> Callable[..., None]:
     return into
 
 
-def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
+def _interpreted(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> OpPlan:
     """Return a plan that computes by the op's NumPy reference: there is no compiler, or no C for this op."""
     if forbids_interpreter():
         raise InternalError(f"{op.name} would fall back to NumPy, which ADJOINT_FORBID_INTERPRETER=1 forbids.")
     return _by_reference(op, types, result_types, here)
 
 
-def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
+def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[TensorType, ...], here: Machine) -> OpPlan:
     """Return a plan that calls the op's reference on arrays."""
 
     def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
@@ -166,10 +166,10 @@ def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[Ten
         into(operands, results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    return Plan(result_types, run, into)
+    return OpPlan(result_types, run, into)
 
 
-def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine) -> Plan:
+def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorType, ...], here: Machine) -> OpPlan:
     """Return a plan that launches kernels."""
     # Imported with the first kernel, not with the package.
     from adjoint.codegen.emit import lower
@@ -203,11 +203,11 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
     without_scratch = not any(scratch) and (not scratch or len(lowered.stages) > 1)
     if len(stages) == 1 and without_scratch and len(sizes) == 1 and len(types) <= 3:
         run = _direct(op, stages[0], sizes[0], len(types), here)
-    return Plan(result_types, run, into, len(stages))
+    return OpPlan(result_types, run, into, len(stages))
 
 
 def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
-    """Return `Plan.run` for the common case, one kernel with one result and no scratch: a fast path."""
+    """Return `OpPlan.run` for the common case, one kernel with one result and no scratch: a fast path."""
     new, ctype = here.allocator(nbytes)
     library = here.library
 
