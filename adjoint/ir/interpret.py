@@ -23,7 +23,7 @@ from adjoint.diagnostics import InternalError
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type
 from adjoint.ir.op import Op, mistake, with_sizes
 from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, Pull, While
-from adjoint.ir.ops.host import Apply, Attach, Callback, CellCallback, Hook, Outputs, Pullback
+from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
@@ -204,7 +204,7 @@ class Interpreter:
                 return operands
             case Attach():
                 return ()
-            case Callback() | CellCallback() | Pullback() | Apply():
+            case Callback() | CellCallback() | Bprop() | Apply():
                 return self.host(node, operands)
             case op:
                 return self.execute(node, with_sizes(op, self._sizes) if self._sizes else op, operands)
@@ -236,7 +236,7 @@ class Interpreter:
                 if isinstance(answer, tuple):
                     answer = tuple(x for x, there in zip(answer, inputs, strict=True) if there)
                 return _unless_unchanged(answer, [x for x in seen if x is not None])
-            case Pullback(inputs=inputs, outputs=outputs, present=present):
+            case Bprop(inputs=inputs, outputs=outputs, present=present):
                 given = iter(operands[inputs + outputs :])
                 types = [atom.type for atom in node.operands[inputs : inputs + outputs]]
                 full = [next(given) if there else self.zeros(self.sized(t)) for t, there in zip(types, present, strict=True)]

@@ -33,7 +33,7 @@ from typing import NoReturn
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, walk
 from adjoint.ir.ops.control import Call, Cell, For, If, Pull, While, known_rounds
-from adjoint.ir.ops.host import CellCallback, Pullback
+from adjoint.ir.ops.host import Bprop, CellCallback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
 from adjoint.ir.types import BOOL, I64, StackType, Type, scalar, stack_of
@@ -85,7 +85,7 @@ def _seen(sweep: Sweep, region: Region, adjoint: Region) -> list[Value]:
 
 
 @dataclass(frozen=True)
-class _Slot:
+class _Carried:
     """A cotangent carried by the adjoint of a loop.
 
     type      of the cotangent
@@ -118,8 +118,8 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
     carried = body.params[len(body.params) - len(initial) :]
     captured = _captured(sweep, body)
     slots = [
-        *(_Slot(p.type, p.hint, ct if p in sweep.activity.active else None) for p, ct in zip(carried, cotangents, strict=True)),
-        *(_Slot(*sweep.activity.described(leaf), sweep.sums.get(leaf)) for leaf in captured),
+        *(_Carried(p.type, p.hint, ct if p in sweep.activity.active else None) for p, ct in zip(carried, cotangents, strict=True)),
+        *(_Carried(*sweep.activity.described(leaf), sweep.sums.get(leaf)) for leaf in captured),
     ]
 
     counts = _entering_counts(sweep, carried, captured, pending)
@@ -152,7 +152,7 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
         return
     sweep.accept(trial)
 
-    slots += [_Slot(scalar(I64), "times", count) for count in counts.values()]
+    slots += [_Carried(scalar(I64), "times", count) for count in counts.values()]
     statuses += ["always"] * len(counts)
     results = _emit_loop(
         sweep, node, slots, statuses, [*entering, *times.values()], [*leaving, *(left.get(key, NEVER) for key in counts)], trial)
@@ -188,7 +188,7 @@ def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
     return list(dict.fromkeys(leaf for leaf in (*outside, *reads) if leaf in activity.active))
 
 
-def _entering(slot: _Slot, status: str) -> Cotangent | None:
+def _entering(slot: _Carried, status: str) -> Cotangent | None:
     """Make the parameters of the adjoint's body for a carried cotangent: one, or two with its bit."""
     if status == "never":
         return None
@@ -199,7 +199,7 @@ def _entering(slot: _Slot, status: str) -> Cotangent | None:
 def _emit_loop(
     sweep: Sweep,
     node: Node,
-    slots: Sequence[_Slot],
+    slots: Sequence[_Carried],
     statuses: Sequence[str],
     entering: Sequence[Cotangent | None],
     leaving: Sequence[Cotangent | None],
@@ -387,7 +387,7 @@ def _pull_cell(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
         def by_rule(side: Sweep, cts: Sequence[Atom | None]) -> None:
             present = tuple(ct is not None for ct in cts[:outputs])
-            rule = Pullback(op.rule, len(node.operands), outputs, present)
+            rule = Bprop(op.rule, len(node.operands), outputs, present)
             operands = (*node.operands, *node.results[:outputs], *(ct for ct in cts[:outputs] if ct is not None))
             pulled: Sequence[Cotangent | None] = side.b.emit_node(rule, operands).results
             pulled = [ct if side.activity.is_active(x) else None for x, ct in zip(node.operands, pulled, strict=True)]

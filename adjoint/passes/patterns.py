@@ -21,7 +21,7 @@ from adjoint.ir.op import Op, registry
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BOOL, TensorType, Type, scalar
 
-__all__ = ["FALSE", "TRUE", "Bindings", "Definitions", "Emit", "Rule", "number", "same_atom"]
+__all__ = ["FALSE", "TRUE", "Bindings", "Definitions", "Emit", "Rewrite", "number", "same_atom"]
 
 Bindings = dict[str, Any]
 """Letters of a pattern -> the atoms and attributes that they match."""
@@ -56,7 +56,7 @@ def _same_number(one: float, two: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Rewrite:
     """`pattern` becomes `replacement`, both as text.
 
     where  a further condition on what the letters stand for

@@ -25,7 +25,7 @@ from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import BF16, F16, F32, F64, DType, TensorType, broadcast_shapes, scalar
 from adjoint.passes.manager import Pass
-from adjoint.passes.patterns import Bindings, Rule
+from adjoint.passes.patterns import Bindings, Rewrite
 from adjoint.passes.rebuild import Known, became
 from adjoint.passes.simplify_regions import RegionSimplifier
 
@@ -55,53 +55,53 @@ def _lossless(bindings: Bindings) -> bool:
 
 RULES = (
     # A factor, a divisor, a summand that changes nothing.
-    Rule("mul(x, 1.0)", "x"),
-    Rule("mul(1.0, x)", "x"),
-    Rule("div(x, 1.0)", "x"),
-    Rule("sub(x, 0.0)", "x", why="-0 - 0 is -0; but -0 + 0 is 0, so add(x, 0.0) is not x"),
-    Rule("add(x, -0.0)", "x"),
-    Rule("add(-0.0, x)", "x"),
-    Rule("mul(x, 1)", "x"),
-    Rule("mul(1, x)", "x"),
-    Rule("add(x, 0)", "x"),
-    Rule("add(0, x)", "x"),
-    Rule("sub(x, 0)", "x"),
+    Rewrite("mul(x, 1.0)", "x"),
+    Rewrite("mul(1.0, x)", "x"),
+    Rewrite("div(x, 1.0)", "x"),
+    Rewrite("sub(x, 0.0)", "x", why="-0 - 0 is -0; but -0 + 0 is 0, so add(x, 0.0) is not x"),
+    Rewrite("add(x, -0.0)", "x"),
+    Rewrite("add(-0.0, x)", "x"),
+    Rewrite("mul(x, 1)", "x"),
+    Rewrite("mul(1, x)", "x"),
+    Rewrite("add(x, 0)", "x"),
+    Rewrite("add(0, x)", "x"),
+    Rewrite("sub(x, 0)", "x"),
     # Signs: a sign is turned exactly, also that of a zero.
-    Rule("neg(neg(x))", "x"),
-    Rule("abs(neg(x))", "abs(x)"),
-    Rule("abs(abs(x))", "abs(x)"),
-    Rule("mul(x, -1.0)", "neg(x)"),
-    Rule("mul(-1.0, x)", "neg(x)"),
-    Rule("mul(neg(x), neg(y))", "mul(x, y)"),
-    Rule("div(neg(x), neg(y))", "div(x, y)"),
-    Rule("add(x, neg(y))", "sub(x, y)"),
-    Rule("sub(x, neg(y))", "add(x, y)"),
+    Rewrite("neg(neg(x))", "x"),
+    Rewrite("abs(neg(x))", "abs(x)"),
+    Rewrite("abs(abs(x))", "abs(x)"),
+    Rewrite("mul(x, -1.0)", "neg(x)"),
+    Rewrite("mul(-1.0, x)", "neg(x)"),
+    Rewrite("mul(neg(x), neg(y))", "mul(x, y)"),
+    Rewrite("div(neg(x), neg(y))", "div(x, y)"),
+    Rewrite("add(x, neg(y))", "sub(x, y)"),
+    Rewrite("sub(x, neg(y))", "add(x, y)"),
     # Choices.
-    Rule("select(true, x, y)", "x"),
-    Rule("select(false, x, y)", "y"),
-    Rule("select(c, x, x)", "x"),
-    Rule("maximum(x, x)", "x"),
-    Rule("minimum(x, x)", "x"),
+    Rewrite("select(true, x, y)", "x"),
+    Rewrite("select(false, x, y)", "y"),
+    Rewrite("select(c, x, x)", "x"),
+    Rewrite("maximum(x, x)", "x"),
+    Rewrite("minimum(x, x)", "x"),
     # Bools.
-    Rule("logical_not(logical_not(x))", "x"),
-    Rule("logical_and(x, true)", "x"),
-    Rule("logical_and(true, x)", "x"),
-    Rule("logical_and(x, x)", "x"),
-    Rule("logical_or(x, false)", "x"),
-    Rule("logical_or(false, x)", "x"),
-    Rule("logical_or(x, x)", "x"),
+    Rewrite("logical_not(logical_not(x))", "x"),
+    Rewrite("logical_and(x, true)", "x"),
+    Rewrite("logical_and(true, x)", "x"),
+    Rewrite("logical_and(x, x)", "x"),
+    Rewrite("logical_or(x, false)", "x"),
+    Rewrite("logical_or(false, x)", "x"),
+    Rewrite("logical_or(x, x)", "x"),
     # Shapes: only the place of elements changes.
-    Rule("identity(x)", "x"),
-    Rule("reshape(x, to=t)", "x", lambda m: m["t"] is m["x"].type, "to the shape it has"),
-    Rule("reshape(reshape(x), to=t)", "reshape(x, to=t)"),
-    Rule("broadcast(x, to=t)", "x", lambda m: m["t"] is m["x"].type, "to the shape it has"),
-    Rule("broadcast(broadcast(x), to=t)", "broadcast(x, to=t)"),
-    Rule("transpose(x, permutation=p)", "x", lambda m: m["p"] == tuple(range(len(m["p"]))), "axes that stay"),
+    Rewrite("identity(x)", "x"),
+    Rewrite("reshape(x, to=t)", "x", lambda m: m["t"] is m["x"].type, "to the shape it has"),
+    Rewrite("reshape(reshape(x), to=t)", "reshape(x, to=t)"),
+    Rewrite("broadcast(x, to=t)", "x", lambda m: m["t"] is m["x"].type, "to the shape it has"),
+    Rewrite("broadcast(broadcast(x), to=t)", "broadcast(x, to=t)"),
+    Rewrite("transpose(x, permutation=p)", "x", lambda m: m["p"] == tuple(range(len(m["p"]))), "axes that stay"),
     # Casts there and back.
-    Rule("cast(x, to=t)", "x", lambda m: m["t"] is m["x"].type.dtype, "to the dtype it has"),
-    Rule("cast(cast(x, to=m), to=t)", "cast(x, to=t)", _lossless, "the dtype in between has every number of the first"),
+    Rewrite("cast(x, to=t)", "x", lambda m: m["t"] is m["x"].type.dtype, "to the dtype it has"),
+    Rewrite("cast(cast(x, to=m), to=t)", "cast(x, to=t)", _lossless, "the dtype in between has every number of the first"),
     # Tuples and stacks.
-    Rule("item(group(x), index=i)", "x"),
+    Rewrite("item(group(x), index=i)", "x"),
 )
 
 
@@ -204,7 +204,7 @@ def _folded(op: Op, operands: Sequence[Atom], type_: TensorType) -> Literal | No
     return Literal(value, scalar(type_.dtype))
 
 
-_BY_ROOT: dict[str, list[Rule]] = {}
+_BY_ROOT: dict[str, list[Rewrite]] = {}
 for _rule in RULES:
     _BY_ROOT.setdefault(_rule.root, []).append(_rule)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.ir.core import Function, Module, Node, Value, walk
 from adjoint.ir.interpret import UNDEFINED, Interpreter
-from adjoint.ir.ops.host import Apply, Callback, CellCallback, Pullback
+from adjoint.ir.ops.host import Apply, Bprop, Callback, CellCallback
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import Poly, StackType, TensorType, TupleType, Type, substituted
 from adjoint.passes.differentiate import Differentiate
@@ -44,7 +44,7 @@ class Observed(Interpreter):
         match node.op:
             case Callback() | CellCallback():
                 return [self._scaled(x, value.type) for x, value in zip(operands, node.results, strict=False)]
-            case Apply() | Pullback():
+            case Apply() | Bprop():
                 rng = np.random.default_rng(len(self.log))
                 return [drawn(rng, substituted(value.type, self._sizes), (0.5, 1.5)) for value in node.results]
             case _:
@@ -155,7 +155,7 @@ def compare_gradient(before: Module, after: Module, step: Any, domain: tuple[flo
     symbol = step.of.removeprefix("@") or next(iter(before.functions))
     function, gradient = before.functions[symbol], after.functions[f"{symbol}.grad"]
     for part in before.functions.values():
-        if any(isinstance(node.op, (Apply, Pullback)) or getattr(node.op, "rule", "") for node in walk(part.body)) or part.vjp:
+        if any(isinstance(node.op, (Apply, Bprop)) or getattr(node.op, "rule", "") for node in walk(part.body)) or part.vjp:
             return  # Python decides about the gradient
     types = [atom.type for atom in function.body.results]
     if any(isinstance(type_, (StackType, TupleType)) for type_ in types):

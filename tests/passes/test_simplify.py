@@ -18,7 +18,7 @@ from adjoint.ir.storage import from_compute
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U8, DType, TensorType, scalar, tensor
 from adjoint.ir.verify import verify_function
 from adjoint.passes.dce import DeadCode
-from adjoint.passes.patterns import Rule
+from adjoint.passes.patterns import Rewrite
 from adjoint.passes.simplify import RULES, Simplify
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -7.25, 1e-45, -1e-45, 3e38, -3e38, np.inf, -np.inf, np.nan, 0.1]
@@ -36,7 +36,7 @@ ATTRIBUTES = {
 }
 
 
-def letter_type(rule: Rule, letter: str) -> TensorType:
+def letter_type(rule: Rewrite, letter: str) -> TensorType:
     if "logical" in rule.pattern or letter == "c":
         return tensor(BOOL, (196,))
     whole = any(isinstance(n, ast.Constant) and isinstance(n.value, int) for n in ast.walk(ast.parse(rule.pattern)))
@@ -55,7 +55,7 @@ def drawn(types: list[TensorType], rng: np.random.Generator) -> list[np.ndarray]
     return values
 
 
-def written(pattern: ast.expr, b: Builder, rule: Rule, letters: dict[str, Value]) -> Atom:
+def written(pattern: ast.expr, b: Builder, rule: Rewrite, letters: dict[str, Value]) -> Atom:
     """The pattern as nodes."""
     given = ATTRIBUTES.get(rule.pattern, {})
     match pattern:
@@ -90,7 +90,7 @@ def same_bits(one: np.ndarray, two: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern.replace(" ", ""))
-def test_a_rule_fires_and_changes_no_bit(rule: Rule) -> None:
+def test_a_rule_fires_and_changes_no_bit(rule: Rewrite) -> None:
     b, letters = Builder(), {}
     result = written(ast.parse(rule.pattern, mode="eval").body, b, rule, letters)
     params = list(letters.values())

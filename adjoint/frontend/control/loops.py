@@ -47,7 +47,7 @@ class _Carried:
 
 
 @dataclass(eq=False)
-class _State:
+class _LoopState:
     """The changes of a loop: places with their contents at the beginning of a round, and the carried values in them."""
 
     places: dict[tuple[Any, ...], tuple[Place, Any, Any]] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Looping(Branching):
 
         once  whether it is known to run at least one round
         """
-        state, loc = _State(once=once), self.world.loc
+        state, loc = _LoopState(once=once), self.world.loc
         found = self._settle(state, body)
         self.world.loc = loc
         tested = self._test(state, test)
@@ -126,7 +126,7 @@ class Looping(Branching):
             index(inside)
             return body()
 
-        state, loc = _State(once=all(isinstance(x, int) for x in bounds) and len(range(*bounds)) > 0), self.world.loc
+        state, loc = _LoopState(once=all(isinstance(x, int) for x in bounds) and len(range(*bounds)) > 0), self.world.loc
         found = self._settle(state, rounds)
         self.world.loc = loc
         if state.code is not NEXT:
@@ -158,7 +158,7 @@ class Looping(Branching):
         known = all(isinstance(x, int) for x in bounds)
         return self.while_loop(test, one, once=known and len(range(*bounds)) > 0)
 
-    def _settle(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
+    def _settle(self, state: _LoopState, body: Callable[[], Outcome | None]) -> _Round:
         """Lower the body until it carries all that it changes.  Return the last round."""
         for _ in range(_MOST_ROUNDS):
             found = self._round(state, body)
@@ -167,7 +167,7 @@ class Looping(Branching):
         raise InternalError(f"the carried values of the loop at {self.header} do not settle")
 
     # -- one round --------------------------------------------------------------------------------------------------
-    def _round(self, state: _State, body: Callable[[], Outcome | None]) -> _Round:
+    def _round(self, state: _LoopState, body: Callable[[], Outcome | None]) -> _Round:
         """Lower the body once, from the state at the beginning of a round."""
         self.world.open()
         self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
@@ -181,7 +181,7 @@ class Looping(Branching):
             builder = self.world.close()
         return _Round(builder, changes, outcome)
 
-    def _settled(self, state: _State, found: _Round) -> bool:
+    def _settled(self, state: _LoopState, found: _Round) -> bool:
         """Return whether the round changed only carried values; otherwise add to them."""
         known = len(state.carried)
         state.claims.clear()
@@ -199,7 +199,7 @@ class Looping(Branching):
         self._outcome_carried(state, found.outcome)
         return len(state.carried) == known
 
-    def _widened(self, state: _State, place: Place, inside: Any, after: Any) -> Any:
+    def _widened(self, state: _LoopState, place: Place, inside: Any, after: Any) -> Any:
         """Return the contents at the beginning of a round, with parameters for the values that the round changes."""
         if isinstance(place, NamesPlace):
             widened: dict[str, Any] = {}
@@ -214,14 +214,14 @@ class Looping(Branching):
             return widened
         return self._parameters(state, inside, after, self.named(place))
 
-    def _parameters(self, state: _State, first: Any, last: Any, name: str) -> Any:
+    def _parameters(self, state: _LoopState, first: Any, last: Any, name: str) -> Any:
         known = state.shared.get((id(first), id(last)))
         if known is None:
             made = self._parameter(state, first, last, name)
             known = state.shared[id(first), id(last)] = (made, first, last)
         return known[0]
 
-    def _parameter(self, state: _State, first: Any, last: Any, name: str) -> Any:
+    def _parameter(self, state: _LoopState, first: Any, last: Any, name: str) -> Any:
         if isinstance(first, Unusable) or isinstance(last, Unusable):
             return first if isinstance(first, Unusable) else last
         merge = Merge(self.world, self.aliases, broadcasts=True)
@@ -246,7 +246,7 @@ class Looping(Branching):
             state.made[id(made)] = made
         return made
 
-    def _new(self, state: _State, name: str, kind: Kind, first: Any) -> _Carried:
+    def _new(self, state: _LoopState, name: str, kind: Kind, first: Any) -> _Carried:
         param = Value(kind.type, name if name.isidentifier() else "v")
         made = _Carried(name, kind, first, self.world.wrapped(kind, param), param)
         state.made[id(made.inside)] = made.inside
@@ -254,7 +254,7 @@ class Looping(Branching):
         return made
 
     @staticmethod
-    def _carried_as(state: _State, x: Any) -> _Carried | None:
+    def _carried_as(state: _LoopState, x: Any) -> _Carried | None:
         atom = getattr(x, "atom", None)
         return next((c for c in state.carried if c.param is atom), None) if atom is not None else None
 
@@ -275,7 +275,7 @@ class Looping(Branching):
             notes=(Note("the loop is part of the graph, because a tensor decides how often it runs", self.header),), help=way,
             kind=self.kind_of(differ))
 
-    def _outcome_carried(self, state: _State, outcome: Outcome | None) -> None:
+    def _outcome_carried(self, state: _LoopState, outcome: Outcome | None) -> None:
         """Carry the code and the value with which the body leaves the loop, if it does."""
         if not _leaves(outcome):
             return
@@ -288,7 +288,7 @@ class Looping(Branching):
         if state.value is DEAD and outcome.value is not UNBOUND and outcome.value is not DEAD:
             state.value = self._returned(state, outcome.value)
 
-    def _returned(self, state: _State, value: Any, name: str = "returned") -> Any:
+    def _returned(self, state: _LoopState, value: Any, name: str = "returned") -> Any:
         """Return a value of a round with its dynamic values replaced by parameters that have no value before the loop."""
         if self.world.is_dynamic(value):
             kind = self.world.kind(value)
@@ -313,7 +313,7 @@ class Looping(Branching):
             return self.world.builder.emit(Undef((carried.kind.type,)), hint="undefined")
         return self.world.atom_as(carried.first, carried.kind)
 
-    def _test(self, state: _State, test: Callable[[], Any]) -> Region:
+    def _test(self, state: _LoopState, test: Callable[[], Any]) -> Region:
         """Lower the test; it is false once the loop has been left."""
         self.world.open()
         self.journal.open({key: (place, before, inside) for key, (place, before, inside) in state.places.items()})
@@ -348,7 +348,7 @@ class Looping(Branching):
         truth = self.world.truth(tested)
         return self.world.wrapped(self._bool(), truth) if isinstance(truth, Value) else truth
 
-    def _yields(self, state: _State, found: _Round) -> list[Atom]:
+    def _yields(self, state: _LoopState, found: _Round) -> list[Atom]:
         """Return what the body yields to the next round, for each carried value."""
         last: dict[Value, Any] = {}
         ends = found.ends
@@ -398,7 +398,7 @@ class Looping(Branching):
                 if key in after:
                     self._collect(a, after[key], last, ends)
 
-    def _after(self, state: _State, results: Sequence[Value]) -> Outcome | None:
+    def _after(self, state: _LoopState, results: Sequence[Value]) -> Outcome | None:
         """Write the changes of the loop.  Return its outcome."""
         final = _Final(self.aliases)
         for c, value in zip(state.carried, results, strict=True):
@@ -433,7 +433,7 @@ def _leaves(outcome: Outcome | None) -> bool:
     return outcome is not None and (not outcome.is_known or outcome.code in (BREAK, RETURN))
 
 
-def _differs(place: Place, state: _State, after: Any) -> bool:
+def _differs(place: Place, state: _LoopState, after: Any) -> bool:
     known = state.places.get(place.key)
     if known is None:
         return True

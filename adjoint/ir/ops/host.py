@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
-__all__ = ["Apply", "Attach", "Callback", "CellCallback", "Hook", "Outputs", "Pullback"]
+__all__ = ["Apply", "Attach", "Callback", "CellCallback", "Hook", "Outputs", "Bprop"]
 
 _KINDS = ("value", "tensor", "gradient", "output")
 
@@ -166,7 +166,7 @@ class CellCallback(_HostCall):
 
 
 @operation
-class Pullback(_HostCall):
+class Bprop(_HostCall):
     """Calls a cell's own bprop: `gx: f32 = bprop! @net.bprop(x, out, dout)`.
 
     operands the cell's inputs, its outputs, then the cotangents of its outputs there are

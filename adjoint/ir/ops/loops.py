@@ -1,7 +1,7 @@
-"""Loop nests over operands that are walked with strides: the C of elementwise ops and of those that move elements.
+"""Loop nests over operands with strides: the C of elementwise ops and of those that move elements.
 
 The result is contiguous; operand number o is read at `offset_o + sum over axes of index * stride_o`.  Axes of one element
-go, and neighbours that every operand walks evenly become one axis, so that three forms of text are left:
+are dropped, and adjacent axes that every operand can step through with one stride are merged, so that three forms of C code remain:
 
     flat    one axis: `out[i] = x[i] + y[0]`, units are elements
     rows    two axes: units are rows of the last axis
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from adjoint.ir.kernel import Buffer, Kernel
 
 __all__ = [
-    "ELEMENTS_PER_THREAD", "Walk", "advance", "broadcast_walk", "collapsed", "emit_fill", "emit_map", "grain_of",
+    "ELEMENTS_PER_THREAD", "StridedAccess", "advance", "broadcast_access", "collapsed", "emit_fill", "emit_map", "grain_of",
     "row_counters", "row_major",
 ]
 
@@ -37,7 +37,7 @@ def grain_of(elements: int) -> int:
 
 
 @dataclass(frozen=True)
-class Walk:
+class StridedAccess:
     """The access pattern of an operand: its offset at the result's origin, and its stride in elements along each axis."""
 
     buffer: Buffer
@@ -56,12 +56,12 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def broadcast_walk(buffer: Buffer, shape: Sequence[int]) -> Walk:
+def broadcast_access(buffer: Buffer, shape: Sequence[int]) -> StridedAccess:
     """Reads a whole buffer as broadcast to `shape`."""
     lead = len(shape) - buffer.rank
     own = row_major(buffer.shape)
     strides = tuple(0 if dim == 1 else stride for dim, stride in zip(buffer.shape, own, strict=True))
-    return Walk(buffer, (*(0,) * lead, *strides))
+    return StridedAccess(buffer, (*(0,) * lead, *strides))
 
 
 def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
@@ -72,68 +72,68 @@ def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[l
     if math.prod(shape) <= 1:
         return [math.prod(shape)], [[1] for _ in strides]
     dims: list[int] = []
-    walks: list[list[int]] = [[] for _ in strides]
+    merged: list[list[int]] = [[] for _ in strides]
     for axis, dim in enumerate(shape):
         if dim == 1:
             continue
-        if dims and all(walk[-1] == own[axis] * dim for walk, own in zip(walks, strides, strict=True)):
+        if dims and all(kept[-1] == own[axis] * dim for kept, own in zip(merged, strides, strict=True)):
             dims[-1] *= dim
-            for walk, own in zip(walks, strides, strict=True):
-                walk[-1] = own[axis]
+            for kept, own in zip(merged, strides, strict=True):
+                kept[-1] = own[axis]
             continue
         dims.append(dim)
-        for walk, own in zip(walks, strides, strict=True):
-            walk.append(own[axis])
-    return dims, walks
+        for kept, own in zip(merged, strides, strict=True):
+            kept.append(own[axis])
+    return dims, merged
 
 
 def emit_map(
     k: Kernel,
     out: Buffer,
-    operands: Sequence[Walk],
+    operands: Sequence[StridedAccess],
     element: Callable[[list[Any]], Any],
     cost: int = 1,
     *,
-    onto: tuple[Sequence[int], Walk] | None = None,
+    onto: tuple[Sequence[int], StridedAccess] | None = None,
     uniform: bool = True,
 ) -> None:
-    """The stage `out[i] = element([x[...], y[...], ...])`; `cost` of an element in additions of float32.
+    """Emit the stage `out[i] = element([x[...], y[...], ...])`; `cost` is that of an element in additions of float32.
 
-    `onto` is the shape of what is written and how that walks over `out`, where it is not all of it.  `uniform`: an operand that
-    stays the same along the last axis is read at one place in the text; if not, at a run-time stride that is 0.
+    `onto` is the shape of the part of `out` that is written, and how it is accessed; None for all of `out`.  `uniform`: the C code reads an
+    operand that is constant along the last axis at a fixed index; otherwise at a run-time stride, which is 0.
     """
     shape = out.shape if onto is None else onto[0]
-    walks = operands if onto is None else [*operands, onto[1]]
-    dims, strides = collapsed(shape, [walk.strides for walk in walks])
+    accesses = operands if onto is None else [*operands, onto[1]]
+    dims, strides = collapsed(shape, [access.strides for access in accesses])
     *outer, inner = dims
     if onto is None:
-        for walk, own in zip(operands, strides, strict=True):
-            k.describe(walk.buffer, _described(own, rank=len(dims)))
+        for access, own in zip(operands, strides, strict=True):
+            k.describe(access.buffer, _described(own, rank=len(dims)))
         k.describe(out, "n" if not outer else "..., m")
 
-    starts = [0 if walk.offset is None else k.size(walk.offset, f"{walk.buffer.name}_start") for walk in walks]
+    starts = [0 if access.offset is None else k.size(access.offset, f"{access.buffer.name}_start") for access in accesses]
     known_steps = [own[-1] if own[-1] == 1 or (own[-1] == 0 and uniform) else None for own in strides]
     steps = [
-        k.size(own[-1], f"{walk.buffer.name}_step") if known is None else known
-        for walk, own, known in zip(walks, strides, known_steps, strict=True)
+        k.size(own[-1], f"{access.buffer.name}_step") if known is None else known
+        for access, own, known in zip(accesses, strides, known_steps, strict=True)
     ]
 
     def widened_once(bases: Sequence[Any]) -> list[Any]:
         """The elements that stay the same along the last axis and are not computed in the dtype they are stored in."""
         return [
-            k.let(walk.buffer[base], f"{walk.buffer.name}_value") if step == 0 and walk.buffer.dtype in (F16, BF16) else None
-            for walk, base, step in zip(operands, bases, known_steps, strict=False)
+            k.let(access.buffer[base], f"{access.buffer.name}_value") if step == 0 and access.buffer.dtype in (F16, BF16) else None
+            for access, base, step in zip(operands, bases, known_steps, strict=False)
         ]
 
     def copy(index: Any, bases: Sequence[Any], along: Any, same: Sequence[Any]) -> None:
         places = [base + along * step for base, step in zip(bases, steps, strict=True)]
         values: list[Any] = []
-        for walk, place, value in zip(operands, places, same, strict=False):
+        for access, place, value in zip(operands, places, same, strict=False):
             if value is None:
-                value = walk.buffer[place]
+                value = access.buffer[place]
                 # A widened element is computed once; a condition that chose between two loads would keep out vector code.
-                if len(operands) > 1 and (walk.buffer.dtype in (F16, BF16) or len(operands) > 2):
-                    value = k.let(value, f"{walk.buffer.name}_value")
+                if len(operands) > 1 and (access.buffer.dtype in (F16, BF16) or len(operands) > 2):
+                    value = k.let(value, f"{access.buffer.name}_value")
             values.append(value)
         k.store(out, index if onto is None else places[-1], element(values))
 
@@ -148,20 +148,20 @@ def emit_map(
     m = k.size(inner, "m")
     sizes = [k.size(dim, f"n{axis}") for axis, dim in enumerate(outer)] if len(outer) > 1 else []
     row_strides = [
-        [k.size(stride, f"{walk.buffer.name}_row" if not sizes else f"{walk.buffer.name}_s{axis}")
+        [k.size(stride, f"{access.buffer.name}_row" if not sizes else f"{access.buffer.name}_s{axis}")
          for axis, stride in enumerate(own[:-1])]
-        for walk, own in zip(walks, strides, strict=True)
+        for access, own in zip(accesses, strides, strict=True)
     ]
     with k.stage_range(math.prod(outer), max(1, grain // max(1, inner))) as (begin, end):
         counters = row_counters(k, begin, sizes)
         with k.loop(begin, end, "row") as row:
             indices = counters or [row]
             bases = []
-            for walk, start, own in zip(walks, starts, row_strides, strict=True):
+            for access, start, own in zip(accesses, starts, row_strides, strict=True):
                 base = indices[0] * own[0]
                 for index, stride in zip(indices[1:], own[1:], strict=True):
                     base = base + index * stride
-                bases.append(k.let(start + base, f"{walk.buffer.name}_at"))
+                bases.append(k.let(start + base, f"{access.buffer.name}_at"))
             same = widened_once(bases)
             with k.loop(0, m, "j") as j:
                 copy(row * m + j, bases, j, same)
@@ -175,7 +175,7 @@ def emit_fill(k: Kernel, out: Buffer, value: bool | int | float) -> None:
 
 
 def _described(strides: Sequence[int], rank: int) -> str:
-    """A shape for the comment over the function: what the text knows of the operand's walk."""
+    """Return a shape for the comment above the function: what the C code knows about how the operand is accessed."""
     last = {0: "1", 1: "n" if rank == 1 else "m"}.get(strides[-1], "strided")
     return last if rank == 1 else f"..., {last}"
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from adjoint.ir.op import Op, Sample, mistake, sample
-from adjoint.ir.ops.loops import broadcast_walk, emit_map
+from adjoint.ir.ops.loops import broadcast_access, emit_map
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, INTEGERS, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class Elementwise(Op):
 
     def loops(self, k: Kernel, operands: Sequence[Buffer], out: Buffer) -> None:
         """The kernel: `scalar` for each element."""
-        walks = [broadcast_walk(buffer, out.shape) for buffer in operands]
-        emit_map(k, out, walks, lambda elements: self.scalar(k, *elements), self.cost, uniform=self.uniform)
+        accesses = [broadcast_access(buffer, out.shape) for buffer in operands]
+        emit_map(k, out, accesses, lambda elements: self.scalar(k, *elements), self.cost, uniform=self.uniform)
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:

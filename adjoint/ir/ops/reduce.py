@@ -30,7 +30,7 @@ import numpy as np
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, family, mistake, operation, sample
 from adjoint.ir.ops import trees
-from adjoint.ir.ops.loops import Walk, emit_fill, emit_map, grain_of, row_major
+from adjoint.ir.ops.loops import StridedAccess, emit_fill, emit_map, grain_of, row_major
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, U8, Dim, DType, TensorType, tensor
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Reduction(Op):
             emit_fill(k, out, self.empty(out.dtype.compute))
             return
         if number == 1:
-            emit_map(k, out, [Walk(x, row_major(out.shape))], lambda elements: self.finished(k, elements[0], None))
+            emit_map(k, out, [StridedAccess(x, row_major(out.shape))], lambda elements: self.finished(k, elements[0], None))
             return
         count = k.size(number, "count")
         groups = _groups(x.shape, self.axes)

@@ -13,9 +13,9 @@ from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops.loops import (
     ELEMENTS_PER_THREAD,
-    Walk,
+    StridedAccess,
     advance,
-    broadcast_walk,
+    broadcast_access,
     collapsed,
     emit_fill,
     emit_map,
@@ -56,21 +56,21 @@ TILE = 16
 """Side of the squares that are transposed at once: a cache line of float32."""
 
 
-def _emit_tiled(k: Kernel, x: Buffer, out: Buffer, dims: Sequence[int], walk: Sequence[int]) -> None:
-    """Transposes: `x` is read with the strides `walk` over the axes `dims` of the contiguous `out`, the last not 1.
+def _emit_tiled(k: Kernel, x: Buffer, out: Buffer, dims: Sequence[int], strides: Sequence[int]) -> None:
+    """Emit a transpose: `x` is read with these strides over the axes `dims` of the contiguous `out`; the last stride is not 1.
 
-    Squares of the plane of two axes are moved, the last of `out` and the last of `x`, so that both are walked along their
+    Squares in the plane of two axes are moved, the last axis of `out` and the last of `x`, so that both are accessed along their
     cache lines.  A unit is a row of squares.
     """
     steps = row_major(dims)
-    across = walk.index(1)
+    across = strides.index(1)
     outer = [axis for axis in range(len(dims) - 1) if axis != across]
     k.describe(x, "..., n, ..., m" if outer else "n, m")
     k.describe(out, "..., m, ..., n" if outer else "m, n")
     m, n = k.size(dims[across], "m"), k.size(dims[-1], "n")
-    x_row, out_row = k.size(walk[-1], "x_row"), k.size(steps[across], "out_row")
+    x_row, out_row = k.size(strides[-1], "x_row"), k.size(steps[across], "out_row")
     sizes = [k.size(dims[axis], f"n{axis}") for axis in outer]
-    x_steps = [k.size(walk[axis], f"x_s{axis}") for axis in outer]
+    x_steps = [k.size(strides[axis], f"x_s{axis}") for axis in outer]
     out_steps = [k.size(steps[axis], f"out_s{axis}") for axis in outer]
 
     squares = -(-dims[across] // TILE)
@@ -128,7 +128,7 @@ class Reshape(Op):
         return np.reshape(x, self.to.sizes)
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
-        emit_map(k, out, [Walk(x, row_major(out.shape))], _first)
+        emit_map(k, out, [StridedAccess(x, row_major(out.shape))], _first)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.reshape(ct, to=node.operands[0].type),)
@@ -173,7 +173,7 @@ class Broadcast(Op):
         return np.broadcast_to(x, self.to.sizes)
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
-        emit_map(k, out, [broadcast_walk(x, out.shape)], _first)
+        emit_map(k, out, [broadcast_access(x, out.shape)], _first)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.unbroadcast(ct, to=node.operands[0].type),)
@@ -222,11 +222,11 @@ class Transpose(Op):
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         own = row_major(x.shape)
         strides = tuple(own[axis] for axis in self.permutation)
-        dims, (walk,) = collapsed(out.shape, [strides])
-        if walk[-1] == 1:
-            emit_map(k, out, [Walk(x, strides)], _first)
+        dims, (merged,) = collapsed(out.shape, [strides])
+        if merged[-1] == 1:
+            emit_map(k, out, [StridedAccess(x, strides)], _first)
         else:
-            _emit_tiled(k, x, out, dims, walk)
+            _emit_tiled(k, x, out, dims, merged)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         inverse = tuple(self.permutation.index(axis) for axis in range(len(self.permutation)))
@@ -286,8 +286,8 @@ class Concat(Op):
         at = 0
         for x in operands:
             chunk = x.shape[self.axis] * inner
-            target = Walk(out, (row, 1), at)
-            emit_map(k, out, [Walk(x, (chunk, 1))], _first, onto=((outer, chunk), target))
+            target = StridedAccess(out, (row, 1), at)
+            emit_map(k, out, [StridedAccess(x, (chunk, 1))], _first, onto=((outer, chunk), target))
             at += chunk
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
@@ -366,7 +366,7 @@ class Slice(Op):
         own = row_major(x.shape)
         strides = tuple(stride * step for stride, step in zip(own, self.step, strict=True))
         offset = sum(stride * start for stride, start in zip(own, self.start, strict=True))
-        emit_map(k, out, [Walk(x, strides, offset if out.count else 0)], _first)
+        emit_map(k, out, [StridedAccess(x, strides, offset if out.count else 0)], _first)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
@@ -443,8 +443,8 @@ class Pad(Op):
         own = row_major(out.shape)
         strides = tuple(stride * (interior + 1) for stride, interior in zip(own, self.interior, strict=True))
         offset = sum(stride * low for stride, low in zip(own, self.low, strict=True))
-        target = Walk(out, strides, offset if x.count else 0)
-        emit_map(k, out, [Walk(x, row_major(x.shape))], _first, onto=(x.shape, target))
+        target = StridedAccess(out, strides, offset if x.count else 0)
+        emit_map(k, out, [StridedAccess(x, row_major(x.shape))], _first, onto=(x.shape, target))
 
     def _places(self, sizes: tuple[int, ...]) -> tuple[slice, ...]:
         """Return the positions of the elements of x in the result, for `sizes` without 0."""
@@ -501,7 +501,7 @@ class Reverse(Op):
         own = row_major(x.shape)
         strides = tuple(-stride if axis in self.axes else stride for axis, stride in enumerate(own))
         offset = sum((x.shape[axis] - 1) * own[axis] for axis in self.axes)
-        emit_map(k, out, [Walk(x, strides, offset if out.count else 0)], _first)
+        emit_map(k, out, [StridedAccess(x, strides, offset if out.count else 0)], _first)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.reverse(ct, axes=self.axes),)

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.diagnostics import Loc
 from adjoint.ir.ops.elementwise import Cast
-from adjoint.ir.ops.host import Pullback
+from adjoint.ir.ops.host import Bprop
 from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import TensorType
@@ -52,7 +52,7 @@ class Rule:
         """Construct has returned `output`."""
         self._output = emptied(output, Tensor)
 
-    def __call__(self, op: Pullback, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
+    def __call__(self, op: Bprop, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
         """Return the gradients of the tensors in the arguments, of `types`; `given` are the operands of `bprop!`."""
         inputs, outputs = given[: op.inputs], given[op.inputs : op.inputs + op.outputs]
         cotangents = iter(given[op.inputs + op.outputs :])

@@ -13,7 +13,7 @@ from adjoint.ir.core import Node
 from adjoint.ir.ops.host import Apply
 from adjoint.runtime.process.tracer import Emitter, Recorder
 
-__all__ = ["Block", "Deviation", "Entered", "Inline", "LoggedRun", "LoggingBlock", "Run", "Step", "fits"]
+__all__ = ["Block", "Deviation", "Entered", "InlineHooks", "LoggedRun", "LoggingBlock", "Run", "Step", "fits"]
 
 _Entry = TypeVar("_Entry", bound=tuple[Any, ...])
 
@@ -64,7 +64,7 @@ class Run:
         """Return the next result to replay and add it to the log; None if none is left.  InternalError if it is of another kind."""
         return None
 
-    def next_inline(self, slot: str) -> Inline | None:
+    def next_inline(self, slot: str) -> InlineHooks | None:
         """Return the next result to replay and add it to the log, if it belongs to a cell's hooks in `slot`; else None."""
         return None
 
@@ -102,9 +102,9 @@ class LoggedRun(Run):
         self.at += 1
         return self.keep(entry)
 
-    def next_inline(self, slot: str) -> Inline | None:
+    def next_inline(self, slot: str) -> InlineHooks | None:
         entry = self.replay[self.at] if self.replaying else None
-        if not isinstance(entry, Inline) or entry.slot != slot:
+        if not isinstance(entry, InlineHooks) or entry.slot != slot:
             return None
         self.at += 1
         return self.keep(entry)
@@ -121,7 +121,7 @@ class Entered(tuple[Any, ...]):
     rule: Any = None
 
 
-class Inline(tuple[Any, ...]):
+class InlineHooks(tuple[Any, ...]):
     """Log entry: hooks of a cell, in `slot`, ran for which the graph has no node; the tensors are what they returned."""
 
     slot: str = ""

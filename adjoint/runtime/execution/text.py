@@ -11,7 +11,7 @@ from adjoint.ir.core import Module, Node, walk
 from adjoint.ir.interpret import Interpreter, sizes_of
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Call, Differentiated
-from adjoint.ir.ops.host import Apply, Attach, Callback, CellCallback, Hook, Outputs, Pullback
+from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.parse import parse_module
 from adjoint.ir.types import TensorType
@@ -117,7 +117,7 @@ def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
 
     return {
         Read: read, Write: write, Hook: unchanged, Outputs: unchanged, Attach: _each(lambda node, given: ()),
-        Callback: call, CellCallback: call, Pullback: call, Apply: call,
+        Callback: call, CellCallback: call, Bprop: call, Apply: call,
         Call: _each(lambda node, given: loaded.run(node.op.symbol, given)),
     }
 

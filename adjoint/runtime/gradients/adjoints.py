@@ -14,13 +14,13 @@ from typing import Any
 from adjoint.budget import budget
 from adjoint.ir.core import Function, Node, Value, tensor_type
 from adjoint.ir.op import Op
-from adjoint.ir.ops.host import Callback, CellCallback, Pullback
+from adjoint.ir.ops.host import Bprop, Callback, CellCallback
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker, Sequence
 from adjoint.runtime.gradients.assembly import Assembled
 from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.gradients.trie import Step as TapeStep
+from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.hooks import firing
 from adjoint.runtime.process.observers import adjoint_made
 from adjoint.runtime.process.tracer import state
@@ -85,7 +85,7 @@ class Program:
 def _makers(hosts: dict[str, int]) -> dict[type[Op], Maker]:
     """Return the makers of an adjoint's host calls, which look their function up among the run's hosts each time."""
     make = functools.partial(_step, hosts)
-    return {Callback: make, CellCallback: make, Pullback: make}
+    return {Callback: make, CellCallback: make, Bprop: make}
 
 
 def _step(hosts: dict[str, int], bound: Bound) -> Step:
@@ -182,7 +182,7 @@ def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Ten
                 return _present(by_number.values())
 
             return after
-        case Pullback():
+        case Bprop():
             types = [v.type for v in node.results]
             return lambda given, run: run.hosts[position](op, given, types, loc)
         case _:
@@ -199,7 +199,7 @@ def _present(entries: Iterable[Tensor | None]) -> list[Tensor]:
     return [x for x in entries if x is not None]
 
 
-def program_for(tape: Tape, start: TapeStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
+def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
     """Return the adjoint of the path since `start`: gradients of `outputs` with respect to the slots `wanted`."""
     key = (start, outputs, wanted)
     program = tape.at.programs.get(key)
@@ -211,7 +211,7 @@ def program_for(tape: Tape, start: TapeStep, outputs: tuple[int, ...], wanted: t
     return program
 
 
-def _built(tape: Tape, start: TapeStep, assembled: Assembled, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
+def _built(tape: Tape, start: TrieStep, assembled: Assembled, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
     # Imported with the first gradient, not with the package.
     from adjoint.passes.autodiff import pullback
 
@@ -230,7 +230,7 @@ def _built(tape: Tape, start: TapeStep, assembled: Assembled, outputs: tuple[int
     return Program(pulled.function, sources, assembled.hosts, pulled.missing)
 
 
-def gradients(tape: Tape, start: TapeStep, outputs: Listed[int], wanted: Listed[int], cotangents: Listed[Tensor]) -> list[Tensor]:
+def gradients(tape: Tape, start: TrieStep, outputs: Listed[int], wanted: Listed[int], cotangents: Listed[Tensor]) -> list[Tensor]:
     """Return gradients of the wanted slots, zeros where nothing flows; recorded if inside another gradient."""
     program = program_for(tape, start, tuple(outputs), tuple(wanted))
     return program.gradients(tape, wanted, cotangents, recorded=tape.depth > 1)

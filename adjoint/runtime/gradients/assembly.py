@@ -11,7 +11,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.types import TensorType
-from adjoint.runtime.gradients.trie import Step
+from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.process.location import receiver
 
 __all__ = ["Assembled", "Assembler", "Outside"]
@@ -39,7 +39,7 @@ class Assembled:
 class _Open:
     """A cell that is entered and not yet left, while its region is being built."""
 
-    def __init__(self, step: Step | None, index: int):
+    def __init__(self, step: TrieStep | None, index: int):
         self.step, self.index = step, index
         self.builder = Builder()
         self.values: dict[int, Atom] = {}
@@ -54,7 +54,7 @@ class Assembler:
     in the adjoint of an inner gradient.  It leaves through an extra result of the `cell`.
     """
 
-    def __init__(self, type_of: Callable[[int], TensorType], steps: list[Step], wanted: Sequence[int], outside: Outside | None):
+    def __init__(self, type_of: Callable[[int], TensorType], steps: list[TrieStep], wanted: Sequence[int], outside: Outside | None):
         """type_of  slot -> the type of its value"""
         self.type_of, self.steps, self.wanted, self.outside = type_of, steps, wanted, outside
         self.made = Assembled()
@@ -127,7 +127,7 @@ class Assembler:
         self.made.hosts[symbol] = host
         return symbol
 
-    def _define(self, step: Step, results: Sequence[Value]) -> None:
+    def _define(self, step: TrieStep, results: Sequence[Value]) -> None:
         level = self.open[-1]
         for slot, value in zip(step.results, results, strict=True):
             level.values[slot] = value
@@ -145,19 +145,19 @@ class Assembler:
         self.made.values = top.values
         return self.made
 
-    def _emit(self, step: Step, op: Op, hint: str = "") -> None:
+    def _emit(self, step: TrieStep, op: Op, hint: str = "") -> None:
         level = self.open[-1]
         operands = [self.value(slot) for slot in step.operands]
         results = level.builder.emit(op, *operands, hint=self._name(hint or op.name[0]), loc=step.loc)
         self._define(step, results if isinstance(results, tuple) else (results,))
 
-    def _begin(self, index: int, step: Step) -> None:
+    def _begin(self, index: int, step: TrieStep) -> None:
         pass
 
-    def _op(self, index: int, step: Step) -> None:
+    def _op(self, index: int, step: TrieStep) -> None:
         self._emit(step, step.about)
 
-    def _leaf(self, index: int, step: Step) -> None:
+    def _leaf(self, index: int, step: TrieStep) -> None:
         if step.operands:
             from_outer = self.value(step.operands[0])
             result = self.open[-1].builder.identity(from_outer, hint=self._name("x"))
@@ -165,18 +165,18 @@ class Assembler:
             return
         self._from_outside(step.results[0], step.about or "x")
 
-    def _hook(self, index: int, step: Step) -> None:
+    def _hook(self, index: int, step: TrieStep) -> None:
         kind, title = step.about
         self._emit(step, Hook(self._symbol(title, step.host), kind=kind), hint="h")
 
-    def _outputs(self, index: int, step: Step) -> None:
+    def _outputs(self, index: int, step: TrieStep) -> None:
         self._emit(step, Outputs(self._symbol(f"{step.about}.pre", step.host)), hint="y")
 
-    def _attach(self, index: int, step: Step) -> None:
+    def _attach(self, index: int, step: TrieStep) -> None:
         op = Attach(self._symbol(f"{step.about or receiver(step.loc) or 'value'}.hook", step.host))
         self.open[-1].builder.emit(op, self.value(step.operands[0]), loc=step.loc)
 
-    def _enter(self, index: int, step: Step) -> None:
+    def _enter(self, index: int, step: TrieStep) -> None:
         arguments = [self.value(slot) for slot in step.operands if slot >= 0]
         level = _Open(step, index)
         level.arguments = arguments
@@ -184,7 +184,7 @@ class Assembler:
         self.open.append(level)
         self._define(step, level.params)
 
-    def _exit(self, index: int, step: Step) -> None:
+    def _exit(self, index: int, step: TrieStep) -> None:
         self._close(self.open[-1], [s for s in step.operands if s >= 0], step.results)
 
     def _close(self, level: _Open, operands: Sequence[int], results: Sequence[int]) -> None:

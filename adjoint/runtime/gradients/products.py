@@ -24,7 +24,7 @@ from adjoint.runtime.gradients.grad import (
     recorded,
 )
 from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.gradients.trie import Step
+from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import arranged, leaves
@@ -43,7 +43,7 @@ class Pullback:
     own      True if the tape was started for this pullback alone
     """
 
-    def __init__(self, tape: Tape, start: Step, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
+    def __init__(self, tape: Tape, start: TrieStep, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
         self._tape, self._start, self._end, self._wanted = tape, start, tape.at, tuple(wanted)
         self._slots = [None if x.dtype is BOOL else tape.slot_of(x) for x in outputs]
         self._program: Program | None = None

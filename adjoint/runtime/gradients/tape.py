@@ -27,7 +27,7 @@ from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.assembly import Assembled, Assembler, Outside
-from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, Step, trie
+from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, TrieStep, trie
 from adjoint.runtime.hooks.handles import TensorHooks
 from adjoint.runtime.process.location import user_frame, user_location
 from adjoint.runtime.tensor.tensor import Tensor, wrap
@@ -154,7 +154,7 @@ class Tape:
             self.keep[id(x)] = x
 
     # -- recording --------------------------------------------------------------------------------------------------
-    def _step(self, key: tuple[Any, ...]) -> Step | None:
+    def _step(self, key: tuple[Any, ...]) -> TrieStep | None:
         return self.at.children.get(key)
 
     def _instruction(self, frame: FrameType | None) -> int | None:
@@ -180,7 +180,7 @@ class Tape:
     def _grow(self, key: tuple[Any, ...], kind: str, about: Any, operands: Sequence[int], results: Sequence[int],
               host: int = -1, rule: int = -1) -> None:
         loc, frame = (user_location(), user_frame()) if self.site is None else (self.site.loc, None)
-        step = Step(self.at, kind, about, tuple(operands), tuple(results), host, loc, rule, frame and frame.f_code)
+        step = TrieStep(self.at, kind, about, tuple(operands), tuple(results), host, loc, rule, frame and frame.f_code)
         self.at.children[key] = step
         self.at = step
         budget.charge(STEP_BYTES)
@@ -218,7 +218,7 @@ class Tape:
             slots[id(x)] = len(values)
             values.append(x)
 
-    def begin(self, key: Any, owner: Any) -> Step:
+    def begin(self, key: Any, owner: Any) -> TrieStep:
         """Begin a gradient of the function identified by `key`; `owner` is kept alive so that the key stays unique."""
         step = self._step(("begin", key))
         if step is None:
@@ -376,9 +376,9 @@ class Tape:
         return outside
 
     # -- from the path to IR ----------------------------------------------------------------------------------------
-    def path(self, start: Step) -> list[Step]:
+    def path(self, start: TrieStep) -> list[TrieStep]:
         """Return the steps after `start`, in order."""
-        steps: list[Step] = []
+        steps: list[TrieStep] = []
         at = self.at
         while at is not start:
             steps.append(at)
@@ -387,7 +387,7 @@ class Tape:
         steps.reverse()
         return steps
 
-    def assemble(self, start: Step, wanted: Sequence[int], outside: Outside | None = None) -> Assembled:
+    def assemble(self, start: TrieStep, wanted: Sequence[int], outside: Outside | None = None) -> Assembled:
         """Return the path since `start` as IR.
 
         wanted   slots that are needed at its end

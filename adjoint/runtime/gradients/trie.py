@@ -11,13 +11,13 @@ from adjoint.diagnostics import UNKNOWN, Loc
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.hooks.handles import ids
 
-__all__ = ["STEP_BYTES", "CellCall", "Step", "trie"]
+__all__ = ["STEP_BYTES", "CellCall", "TrieStep", "trie"]
 
 STEP_BYTES = 700
 """Estimated bytes of a step and its key."""
 
 
-class Step:
+class TrieStep:
     """A node of the trie: one recorded event.
 
     kind      `op`, `enter`, `exit`, `attach`, `hook`, `outputs`, `leaf`, `begin`
@@ -32,11 +32,11 @@ class Step:
 
     __slots__ = ("about", "children", "code", "host", "kind", "loc", "operands", "parent", "programs", "results", "rule", "used")
 
-    def __init__(self, parent: Step | None, kind: str, about: Any, operands: tuple[int, ...], results: tuple[int, ...],
+    def __init__(self, parent: TrieStep | None, kind: str, about: Any, operands: tuple[int, ...], results: tuple[int, ...],
                  host: int, loc: Loc, rule: int = -1, code: CodeType | None = None):
         self.parent, self.kind, self.about, self.operands, self.results = parent, kind, about, operands, results
         self.host, self.loc, self.rule, self.code = host, loc, rule, code
-        self.children: dict[Any, Step] = {}
+        self.children: dict[Any, TrieStep] = {}
         self.programs: dict[Any, Any] = {}
         self.used = budget.period
 
@@ -50,7 +50,7 @@ class Trie(Cache):
 
     def __init__(self) -> None:
         super().__init__("recorded gradients")
-        self.root = Step(None, "begin", None, (), (), -1, UNKNOWN)
+        self.root = TrieStep(None, "begin", None, (), (), -1, UNKNOWN)
 
     def sizes(self) -> Iterator[tuple[int, int]]:
         for step in reversed(_subtree(self.root)):
@@ -72,7 +72,7 @@ class Trie(Cache):
                         cut.programs.clear()
 
 
-def _subtree(top: Step) -> list[Step]:
+def _subtree(top: TrieStep) -> list[TrieStep]:
     """Return `top` and all steps below it, parents first.  Other threads may add steps meanwhile."""
     steps = [top]
     for step in steps:  # grows while it is iterated

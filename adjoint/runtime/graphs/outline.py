@@ -1,6 +1,6 @@
 """The outline of a value: its structure, with a slot in place of each tensor and run-time number.
 
-    outlined((x, {"rate": 0.1}))  ->  (Slot(f32[3]), {"rate": 0.1}),  [x]
+    outlined((x, {"rate": 0.1}))  ->  (OutlineSlot(f32[3]), {"rate": 0.1}),  [x]
 
 Outlines are compared by `key`, which includes the types of the slots; everything else in them is a constant.  A Parameter is a
 constant, compared by identity.  An object that each run makes anew is a `Remade`: its parts, and how to build it from them.
@@ -18,11 +18,11 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.graphs.guards import constants
 from adjoint.runtime.tensor.structure import mapped
 
-__all__ = ["Remade", "Slot", "filled", "outline_key", "outlined", "slots_of"]
+__all__ = ["Remade", "OutlineSlot", "filled", "outline_key", "outlined", "slots_of"]
 
 
 @dataclass(frozen=True)
-class Slot:
+class OutlineSlot:
     """The slot of a tensor, or of a run-time number of a Python type ("int", "float", "bool"), with its type in the IR."""
 
     category: str
@@ -50,7 +50,7 @@ class Remade:
         return made[id(self)]
 
 
-_SlotOf = Callable[[Any], Slot | None]
+_SlotOf = Callable[[Any], OutlineSlot | None]
 
 
 def outlined(value: Any, slot_of: _SlotOf) -> tuple[Any, list[Any]]:
@@ -80,7 +80,7 @@ def filled(outline: Any, leaves: Sequence[Any]) -> Any:
 
 
 def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
-    if isinstance(leaf, Slot):
+    if isinstance(leaf, OutlineSlot):
         return next(left)
     if not isinstance(leaf, (Remade, RunTimeText)):
         return leaf
@@ -88,9 +88,9 @@ def _next_of(left: Iterator[Any], made: dict[int, Any], leaf: Any) -> Any:
     return leaf.filled(walked, made) if isinstance(leaf, Remade) else leaf.with_values(walked)
 
 
-def slots_of(outline: Any) -> list[Slot]:
+def slots_of(outline: Any) -> list[OutlineSlot]:
     """The slots of an outline, in order."""
-    return outlined(outline, lambda x: x if isinstance(x, Slot) else None)[1]
+    return outlined(outline, lambda x: x if isinstance(x, OutlineSlot) else None)[1]
 
 
 class _SlotKey(tuple[str]):
@@ -103,4 +103,4 @@ def outline_key(outline: Any) -> Hashable:
 
 
 def _keyed(leaf: Any) -> Any:
-    return _SlotKey((f"{leaf.category} {leaf.type}",)) if isinstance(leaf, Slot) else leaf
+    return _SlotKey((f"{leaf.category} {leaf.type}",)) if isinstance(leaf, OutlineSlot) else leaf

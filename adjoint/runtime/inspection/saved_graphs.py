@@ -23,7 +23,7 @@ from adjoint.ir.print import print_module
 from adjoint.runtime.gradients.assembly import Assembled
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trace import host_text
-from adjoint.runtime.gradients.trie import Step
+from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.inspection.stages import expanded, kernels, optimised
 from adjoint.runtime.process import context
@@ -40,7 +40,7 @@ def save_graph(level: int, graph: Graph) -> None:
     _saved(graph.symbol, lambda: _stages_of_graph(graph.module, level))
 
 
-def save_adjoint(level: int, tape: Tape, start: Step, assembled: Assembled, results: Sequence[Atom], adjoint: Function) -> None:
+def save_adjoint(level: int, tape: Tape, start: TrieStep, assembled: Assembled, results: Sequence[Atom], adjoint: Function) -> None:
     """Write the adjoint of what was recorded since `start`.
 
     results  the values of the path that are differentiated

@@ -28,7 +28,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.check import Conditions, Guarded, compiled_check
 from adjoint.runtime.graphs.guards.constants import key
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
-from adjoint.runtime.graphs.guards.places import Attribute, Closure, Global, Place, Setting, Watch, named
+from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Place, Setting, Watch, named
 from adjoint.runtime.graphs.guards.references import Life, Watched, reference
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.structure import items
@@ -68,7 +68,7 @@ class Guards:
 
     def of_closure(self, cell: types.CellType, label: str = "") -> None:
         """Record a variable of an enclosing function."""
-        self._record(Closure(cell, label or "a variable of a function around"))
+        self._record(ClosureVariable(cell, label or "a variable of a function around"))
 
     def of_attribute(self, holder: object, name: str, label: str = "") -> None:
         """Record what `getattr(holder, name)` returns, or that it raises.  A property runs once at each comparison."""

@@ -17,8 +17,8 @@ from adjoint.runtime.graphs.guards.constants import described, is_light, is_root
 from adjoint.runtime.graphs.guards.references import Reference, Watched, address_of, reference
 from adjoint.runtime.tensor.parameter import Parameter
 
-__all__ = ["ABSENT", "GONE", "Attribute", "Closure", "Global", "Held", "Missing", "OwnAttribute", "Place", "Setting", "Watch", "named",
-           "watch_cell", "words"]
+__all__ = ["ABSENT", "GONE", "Attribute", "ClosureVariable", "Global", "Held", "Missing", "OwnAttribute", "Place", "Setting", "Watch",
+           "named", "watch_cell", "words"]
 
 Watch = Literal["epoch", "identity", "value"]
 """When a place is compared: by its key when the epoch has moved; at each call, by identity; at each call, by its key."""
@@ -174,7 +174,7 @@ class Global(Place):
         return f"{name} not in {namespace} and {self._is_same(f'{below}[{name}]', conditions)}"
 
 
-class Closure(Place):
+class ClosureVariable(Place):
     """A variable of an enclosing function."""
 
     __slots__ = ("cell",)
@@ -184,7 +184,7 @@ class Closure(Place):
         self.cell = cell
 
     def address(self) -> Hashable:
-        return Closure, id(self.cell)
+        return ClosureVariable, id(self.cell)
 
     def read(self) -> Any:
         try:

@@ -37,7 +37,7 @@ from adjoint.runtime.graphs.graph import CellSite, Check, Registration
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.changes import AtomPlace, CellsPlace
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
-from adjoint.runtime.graphs.outline import Slot, filled, outlined, slots_of
+from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
 from adjoint.runtime.hooks.handles import check_hook, described
 from adjoint.runtime.process.location import receiver, user_location
 from adjoint.runtime.process.tracer import emitter, state
@@ -514,21 +514,21 @@ class _LateHandle:
         self.owner.effect("remove", self.registration.remove, ())
 
 
-def value_slot(x: Any) -> Slot | None:
+def value_slot(x: Any) -> OutlineSlot | None:
     """Return the slot of a value of a graph in an outline; None for a user's tensor, which is returned as it is."""
     if isinstance(x, GraphTensor):
-        return Slot("tensor", x.type)
-    return Slot(x.category, x.type) if isinstance(x, (GraphNumber, Slot)) else None
+        return OutlineSlot("tensor", x.type)
+    return OutlineSlot(x.category, x.type) if isinstance(x, (GraphNumber, OutlineSlot)) else None
 
 
-def tensor_slot(x: Any) -> Slot | None:
+def tensor_slot(x: Any) -> OutlineSlot | None:
     """Return a slot as `value_slot` does, but for every tensor, parameters too: Python sees its value at run time."""
-    return Slot("tensor", x.type) if isinstance(x, Tensor) else value_slot(x)
+    return OutlineSlot("tensor", x.type) if isinstance(x, Tensor) else value_slot(x)
 
 
 def _shown(outline: Any) -> str:
     """Return an outline as one line of text: constants, and types for values known only at run time."""
-    if isinstance(outline, Slot):
+    if isinstance(outline, OutlineSlot):
         return str(outline.type) if outline.category == "tensor" else outline.category
     if isinstance(outline, RunTimeText):
         return repr(outline.with_values(_Shown))

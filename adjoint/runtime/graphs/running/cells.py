@@ -15,7 +15,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell as CellOp
 from adjoint.runtime.cells.boundary import shown, top_level
 from adjoint.runtime.cells.custom_bprop import Rule
-from adjoint.runtime.execution.run import Block, Deviation, Entered, Inline, Run, Step
+from adjoint.runtime.execution.run import Block, Deviation, Entered, InlineHooks, Run, Step
 from adjoint.runtime.execution.sequence import Bound, Maker
 from adjoint.runtime.graphs.graph import CellSite, Graph
 from adjoint.runtime.hooks.firing import fire_always, fire_forward, fire_forward_pre
@@ -205,7 +205,7 @@ class _Call:
 
     @staticmethod
     def inline(run: Run, slot: str, tensors: Sequence[Tensor]) -> None:
-        entry = Inline(tensors)
+        entry = InlineHooks(tensors)
         entry.slot = slot
         run.keep(entry)
 

@@ -14,7 +14,7 @@ from adjoint.runtime.gradients.adjoints import gradients
 from adjoint.runtime.gradients.grad import _outputs
 from adjoint.runtime.gradients.products import Pullback
 from adjoint.runtime.gradients.tape import Tape
-from adjoint.runtime.gradients.trie import Step as TapeStep
+from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.process.location import called_at
 from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
 from adjoint.runtime.tensor.filled import zeros
@@ -41,7 +41,7 @@ class _Opened(tuple[Any, ...]):
     """
 
     tape: Tape
-    start: TapeStep
+    start: TrieStep
     slots: list[int]
     watched: list[int | None]
 
