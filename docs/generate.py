@@ -178,7 +178,7 @@ def compatibility_page() -> str:
     rows: list[str] = []
     sections: list[str] = []
     for path in PLACES:
-        row = paths.place(path)
+        row = paths.row_of(path)
         shown = row.names.keys() if path == "mindspore" else row.names.keys() - row.unlisted  # its `__all__` leaves out `grad`
         listed = sorted(name for name in shown if not name.startswith("_"))
         here = [name for name in listed if paths.is_here(path, name)]

@@ -33,7 +33,7 @@ from adjoint.ir.parse import parse_module, parse_types
 from adjoint.ir.print import listing, print_module
 from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.ir.verify import verify_module
-from adjoint.passes.manager import Changes, Pipeline
+from adjoint.passes.manager import PassDiffs, Pipeline
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.trace import trace
@@ -194,7 +194,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
     gradient: Module | None = None
     names = tuple(name.strip() for name in chosen.wrt.split(",") if name.strip()) or wanted(module, symbol, program.trained)
     if names:
-        changes = Changes(locations=not chosen.no_locations)
+        changes = PassDiffs(locations=not chosen.no_locations)
         try:
             adjoint = adjoint_of(module, symbol, names, [changes])
         except CompileError as found:
@@ -221,12 +221,12 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
 
 def _after(pipeline: Pipeline, module: Module, chosen: argparse.Namespace) -> tuple[Module, list[tuple[str, Any, list[str]]]]:
     """Return the module after the passes; with --diff also the changes of each pass."""
-    changes = Changes(locations=not chosen.no_locations)
+    changes = PassDiffs(locations=not chosen.no_locations)
     after = pipeline.run(module, [changes] if chosen.diff else [])
     return after, _told(changes)
 
 
-def _told(changes: Changes) -> list[tuple[str, str, list[str]]]:
+def _told(changes: PassDiffs) -> list[tuple[str, str, list[str]]]:
     """Return the changes of each pass, as stages; the last one names the passes that changed nothing."""
     idle = [name for name, text in changes.texts if not text]
     told: list[tuple[str, str, list[str]]] = [(f"after {name}", text, []) for name, text in changes.texts if text]

@@ -35,7 +35,7 @@ from adjoint.ir.print import Listing, listing
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import TensorType, Type
 
-__all__ = ["Entry", "standalone_text"]
+__all__ = ["ExportedFunction", "standalone_text"]
 
 _MATH: Final = """acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 frexp ilogb ldexp log log10 log1p log2
     logb modf scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint llrint round lround llround
@@ -56,7 +56,7 @@ _DECLARED: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class Entry:
+class ExportedFunction:
     """A function of the file: its plan, the parameters of its module, and the names of its results."""
 
     plan: Plan
@@ -70,7 +70,7 @@ class Entry:
         return name + "_" if _DECLARED.fullmatch(name) else name
 
 
-def standalone_text(entries: Sequence[Entry]) -> str:
+def standalone_text(entries: Sequence[ExportedFunction]) -> str:
     """Return the file with these functions; raise CompileError for what is not straight-line code."""
     kernels = _Kernels([entry.name for entry in entries])
     functions = [_FunctionText(entry, kernels).text() for entry in entries]
@@ -118,7 +118,7 @@ class _Kernels:
 class _FunctionText:
     """One function of the file; `names` are those of its slots."""
 
-    def __init__(self, entry: Entry, kernels: _Kernels):
+    def __init__(self, entry: ExportedFunction, kernels: _Kernels):
         self.plan, self.state, self.wished, self.name = entry.plan, entry.state, entry.results, entry.name
         self.kernels = kernels
         self.listing = listing(self.plan.function)

@@ -38,7 +38,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if path == "mindspore":
             vars(module)["__version__"] = paths.VERSION
         # Importing a submodule later would overwrite the function of the same name, so it is imported first.
-        for name in paths.place(path).names:
+        for name in paths.row_of(path).names:
             child = _child(path, name)
             if paths.is_theirs(child) and paths.is_here(path, name):
                 importlib.import_module(paths.full(child))
@@ -63,8 +63,8 @@ def _is_here(path: str) -> bool:
     """Return whether a MindSpore module has a name that exists here, or is out of scope as a whole."""
     if not paths.is_theirs(path):
         return False
-    row = paths.place(path)
-    below = any(name.startswith(f"{path}.") for name in paths.places())
+    row = paths.row_of(path)
+    below = any(name.startswith(f"{path}.") for name in paths.module_paths())
     return below or bool(row.modules) or out_of_scope.reason(path) is not None \
         or any(paths.is_here(path, name) for name in row.names)
 
@@ -74,15 +74,15 @@ def _getter(module: ModuleType, path: str) -> Callable[[str], Any]:
 
     def get(name: str) -> Any:
         if name == "__all__":
-            return [found for found in paths.names_here(path) if found not in paths.place(path).unlisted]
+            return [found for found in paths.names_here(path) if found not in paths.row_of(path).unlisted]
         if name.startswith("__"):
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name)
         value = paths.look_up(path, name)
         if value is paths.ABSENT:
-            child = paths.place(path).modules.get(name, _child(path, name))
+            child = paths.row_of(path).modules.get(name, _child(path, name))
             if paths.is_theirs(child) and _is_here(child):
                 value = importlib.import_module(paths.full(child))
-            elif name in paths.place(path).names and (why := out_of_scope.reason(path, name)) is not None:
+            elif name in paths.row_of(path).names and (why := out_of_scope.reason(path, name)) is not None:
                 value = out_of_scope.OutOfScope(f"{module.__name__}.{name}", paths.way_out(path, name) or why)
             else:
                 raise name_error(_missing(path, name), name, sys._getframe(1))
@@ -98,7 +98,7 @@ def _missing(path: str, name: str) -> str:
 
 def _unknown(path: str) -> ModuleNotFoundError:
     """Return the exception for a MindSpore module that is missing here, with what to write instead or similar names."""
-    near = difflib.get_close_matches(paths.full(path), map(paths.full, paths.places()), 10)
+    near = difflib.get_close_matches(paths.full(path), map(paths.full, paths.module_paths()), 10)
     close = [other for other in near if _is_here(_path(other))]
     instead = paths.way_out("mindspore", path.partition(".")[0])
     hint = f" Instead: {instead}." if instead else f" Close to it is {close[0]!r}." if close else ""

@@ -18,7 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["ABSENT", "OLDER", "Place", "VERSION", "full", "is_here", "is_theirs", "look_up", "names_here", "place", "places", "way_out"]
+__all__ = ["ABSENT", "OLDER", "VERSION", "ModuleRow", "full", "is_here", "is_theirs", "look_up", "module_paths", "names_here", "row_of",
+           "way_out"]
 
 VERSION = "2.10.0"
 """The MindSpore version that the table describes."""
@@ -65,7 +66,7 @@ PRIVATE = {
 
 
 @dataclass(frozen=True)
-class Place:
+class ModuleRow:
     """One module of MindSpore's.
 
     path      without `mindspore.`
@@ -85,7 +86,7 @@ def _table() -> dict[str, Any]:
     return json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))["modules"]
 
 
-def places() -> Iterator[str]:
+def module_paths() -> Iterator[str]:
     """The paths of all modules of MindSpore's."""
     return iter(_table())
 
@@ -96,11 +97,11 @@ def is_theirs(path: str) -> bool:
 
 
 @functools.cache
-def place(path: str) -> Place:
+def row_of(path: str) -> ModuleRow:
     """Return the row of a module; raise KeyError if there is none."""
     if path in OLDER:
-        base = place(OLDER[path])
-        return Place(path, {name: ((path, name), *at) for name, at in base.names.items()}, base.unlisted, base.modules)
+        base = row_of(OLDER[path])
+        return ModuleRow(path, {name: ((path, name), *at) for name, at in base.names.items()}, base.unlisted, base.modules)
     row = _table()[path]
     names: dict[str, tuple[tuple[str, str], ...]] = {}
     for homes, listed in row["names"].items():
@@ -112,7 +113,7 @@ def place(path: str) -> Place:
     for name, public in PRIVATE.get(path, {}).items():
         home, _, called = public.rpartition(".")
         names[name] = ((home or "mindspore", called),)
-    return Place(path, names, frozenset(row.get("unlisted", "").split()), row.get("modules", {}))
+    return ModuleRow(path, names, frozenset(row.get("unlisted", "").split()), row.get("modules", {}))
 
 
 def look_up(path: str, name: str) -> Any:
@@ -128,12 +129,12 @@ def is_here(path: str, name: str) -> bool:
 
 def names_here(path: str) -> list[str]:
     """Return the names of a module that exist here, in order."""
-    return sorted(name for name in {*place(path).names, *_beyond(path)} if is_here(path, name))
+    return sorted(name for name in {*row_of(path).names, *_beyond(path)} if is_here(path, name))
 
 
 def _found(path: str, name: str) -> tuple[ModuleType, str] | None:
     """Return our module that defines the name, and its name there."""
-    at = place(path).names.get(name)
+    at = row_of(path).names.get(name)
     if at is None:
         at = ((path, name),) if name in _beyond(path) else ()
     for home, called in at:
@@ -150,7 +151,7 @@ def _lazy(module: ModuleType) -> dict[str, str]:
 
 def way_out(path: str, name: str) -> str | None:
     """Return what to write instead of a missing name, or None if nothing is known."""
-    for home, called in (*place(path).names.get(name, ()), (path, name), ("mindspore", name)):
+    for home, called in (*row_of(path).names.get(name, ()), (path, name), ("mindspore", name)):
         module = _ours(home)
         if module is not None and called in (instead := vars(module).get("INSTEAD", {})):
             return instead[called]

@@ -106,7 +106,7 @@ class World(Protocol):
         ...
 
     def place(self, x: object) -> Any:
-        """Return the place (see `journal.Place`) that a change of `x` writes, for a tensor of the graph or an object of the library.
+        """Return the place (see `journal.MutablePlace`) that a change of `x` writes, for a tensor of the graph or an object of the library.
 
         None for other values.
         """

@@ -15,11 +15,11 @@ from typing import Any
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType, Type
 
-__all__ = ["Attribute", "attributes_of", "coerced", "described"]
+__all__ = ["OpAttribute", "attributes_of", "coerced", "described"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Attribute:
+class OpAttribute:
     """One field of an op's class.
 
     default  its value where text does not give it; MISSING where it must be given
@@ -39,11 +39,11 @@ class Attribute:
 
 
 @functools.cache
-def attributes_of(op: type[Op]) -> dict[str, Attribute]:
+def attributes_of(op: type[Op]) -> dict[str, OpAttribute]:
     """Return the attributes of an op's class by name, in order, including `symbol` if the op has one."""
     hints = typing.get_type_hints(op)
     return {
-        f.name: Attribute(f.name, hints[f.name], f.default)
+        f.name: OpAttribute(f.name, hints[f.name], f.default)
         for f in dataclasses.fields(op)
     }
 

@@ -9,10 +9,10 @@ from weakref import KeyedRef
 
 __all__ = ["Interned"]
 
-Held = TypeVar("Held")
+AnyItem = TypeVar("AnyItem")
 
 
-class Interned(dict[Hashable, KeyedRef[Hashable, Held]]):
+class Interned(dict[Hashable, KeyedRef[Hashable, AnyItem]]):
     """Weak references to objects by key.
 
         known = interned.get(key)
@@ -24,10 +24,10 @@ class Interned(dict[Hashable, KeyedRef[Hashable, Held]]):
 
     __slots__ = ()
 
-    def one(self, key: Hashable, made: Held) -> Held:
+    def one(self, key: Hashable, made: AnyItem) -> AnyItem:
         """Return the object of this key: `made`, if there is none yet."""
 
-        def remove(dead: KeyedRef[Hashable, Held]) -> None:
+        def remove(dead: KeyedRef[Hashable, AnyItem]) -> None:
             # Atomic: another thread may insert a new object at any time.
             _remove_dead_weakref(self, dead.key)
 

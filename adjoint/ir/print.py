@@ -160,23 +160,23 @@ def _versioned(name: str, number: int) -> str:
     return f"{stem}.{number}{primes}"
 
 
-Piece = Token | str
+Printable = Token | str
 """A token, or a string: a keyword when it holds letters, else punctuation."""
 
 
-def _token(piece: Piece) -> Token:
+def _token(piece: Printable) -> Token:
     if isinstance(piece, Token):
         return piece
     return Token("keyword" if any(c.isalpha() for c in piece) else "punctuation" if piece.strip() else "space", piece)
 
 
-def _line(*pieces: Piece) -> list[Token]:
+def _line(*pieces: Printable) -> list[Token]:
     return [_token(piece) for piece in pieces]
 
 
-def _listed(items: Iterable[Iterable[Piece]]) -> list[Piece]:
+def _listed(items: Iterable[Iterable[Printable]]) -> list[Printable]:
     """Return items separated by commas."""
-    pieces: list[Piece] = []
+    pieces: list[Printable] = []
     for item in items:
         if pieces:
             pieces.append(", ")
@@ -234,22 +234,22 @@ class _FunctionPrinter:
         else:
             self._write(depth, [*results, *self._applied(node)], node.loc)
 
-    def _applied(self, node: Node) -> list[Piece]:
+    def _applied(self, node: Node) -> list[Printable]:
         """`op @symbol(operands, attributes)`"""
         op = node.op
-        arguments: list[list[Piece]] = [[self._atom(atom)] for atom in node.operands]
+        arguments: list[list[Printable]] = [[self._atom(atom)] for atom in node.operands]
         for attribute in attributes_of(type(op)).values():
             value = getattr(op, attribute.name)
             if attribute.name not in ("symbol", "results") and not attribute.is_default(value):
                 arguments.append([Token("attribute", attribute.name), "=", *_attribute(value, attribute.annotation)])
-        pieces: list[Piece] = [Token("op", op.name)]
+        pieces: list[Printable] = [Token("op", op.name)]
         if "symbol" in attributes_of(type(op)):
             pieces += [" ", _symbol(op.symbol)]
             if not arguments:
                 return pieces
         return [*pieces, "(", *_listed(arguments), ")"]
 
-    def _if(self, node: Node, results: list[Piece], depth: int) -> None:
+    def _if(self, node: Node, results: list[Printable], depth: int) -> None:
         taken, other = node.regions
         self._open(depth, [*results, "if ", self._atom(node.operands[0]), " {"], taken, node.loc)
         self._block(taken, "yield", depth + 1)
@@ -257,7 +257,7 @@ class _FunctionPrinter:
         self._block(other, "yield", depth + 1)
         self._write(depth, ["}"])
 
-    def _for(self, node: Node, results: list[Piece], depth: int) -> None:
+    def _for(self, node: Node, results: list[Printable], depth: int) -> None:
         (body,) = node.regions
         index, *carried = body.params
         self._names.define([index])
@@ -267,7 +267,7 @@ class _FunctionPrinter:
         self._block(body, "yield", depth + 1)
         self._write(depth, ["}"])
 
-    def _while(self, node: Node, results: list[Piece], depth: int) -> None:
+    def _while(self, node: Node, results: list[Printable], depth: int) -> None:
         test, body = node.regions
         head = ["while", *self._carry(test.params, node.operands), " test {"]
         self._open(depth, [*results, *head], test, node.loc)
@@ -276,10 +276,10 @@ class _FunctionPrinter:
         self._block(body, "yield", depth + 1)
         self._write(depth, ["}"])
 
-    def _cell(self, node: Node, results: list[Piece], depth: int) -> None:
+    def _cell(self, node: Node, results: list[Printable], depth: int) -> None:
         (body,) = node.regions
         cell: Any = node.op
-        head: list[Piece] = ["cell ", Token("string", quoted(cell.title))]
+        head: list[Printable] = ["cell ", Token("string", quoted(cell.title))]
         head += [" with ", _symbol(cell.symbol)] if cell.symbol else []
         head += [" vjp ", _symbol(cell.rule)] if cell.rule else []
         head += [" residuals ", Token("literal", str(cell.residuals))] if cell.residuals else []
@@ -287,11 +287,11 @@ class _FunctionPrinter:
         self._block(body, "yield", depth + 1)
         self._write(depth, ["}"])
 
-    def _gradient(self, node: Node, results: list[Piece], depth: int) -> None:
+    def _gradient(self, node: Node, results: list[Printable], depth: int) -> None:
         (body,) = node.regions
         op: Any = node.op
         operands, sens = node.operands[: len(body.params)], node.operands[len(body.params) :]
-        head: list[Piece] = [f"{op.name} ", Token("attribute", "of"), "=", Token("literal", str(op.of))]
+        head: list[Printable] = [f"{op.name} ", Token("attribute", "of"), "=", Token("literal", str(op.of))]
         if op.by:
             head += [" ", Token("attribute", "by"), "=[", *_listed([_symbol(symbol)] for symbol in op.by), "]"]
         head += [" sens ", "(", *_listed([self._atom(atom)] for atom in sens), ")"] if sens else []
@@ -299,7 +299,7 @@ class _FunctionPrinter:
         self._block(body, "yield", depth + 1)
         self._write(depth, ["}"])
 
-    def _carry(self, params: Sequence[Value], operands: Sequence[Atom]) -> list[Piece]:
+    def _carry(self, params: Sequence[Value], operands: Sequence[Atom]) -> list[Printable]:
         self._names.define(params)
         bindings = [
             [self._value(param), ": ", _type(param.type), " = ", self._atom(operand)]
@@ -307,7 +307,7 @@ class _FunctionPrinter:
         ]
         return [" carry (", *_listed(bindings), ")"] if bindings else []
 
-    def _binders(self, values: Sequence[Value]) -> list[Piece]:
+    def _binders(self, values: Sequence[Value]) -> list[Printable]:
         return _listed([self._value(value), ": ", _type(value.type)] for value in values)
 
     def _value(self, value: Value) -> Token:
@@ -327,11 +327,11 @@ class _FunctionPrinter:
             return Token("literal", str(int(atom.value)))
         return self._atom(atom)
 
-    def _open(self, depth: int, pieces: Sequence[Piece], region: Region, loc: Loc) -> None:
+    def _open(self, depth: int, pieces: Sequence[Printable], region: Region, loc: Loc) -> None:
         self._listing.line_of[region] = len(self._listing.lines)
         self._write(depth, pieces, loc)
 
-    def _write(self, depth: int, pieces: Sequence[Piece], loc: Loc = UNKNOWN) -> None:
+    def _write(self, depth: int, pieces: Sequence[Printable], loc: Loc = UNKNOWN) -> None:
         line = _line(*(["  " * depth] if depth else []), *pieces)
         self._listing.lines.append(_with_location(line, loc, self._locations))
 
@@ -340,7 +340,7 @@ class _Form(NamedTuple):
     """How an op with regions is printed: how many it has, and the method that does it."""
 
     regions: int
-    print: Callable[[_FunctionPrinter, Node, list[Piece], int], None]
+    print: Callable[[_FunctionPrinter, Node, list[Printable], int], None]
 
 
 _FORMS: Final = {
@@ -353,7 +353,7 @@ _FORMS: Final = {
 }
 
 
-def _attribute(value: Any, annotation: Any) -> list[Piece]:
+def _attribute(value: Any, annotation: Any) -> list[Printable]:
     """Return the value of an attribute as tokens; the annotation distinguishes an integral float from an integer."""
     match value:
         case bool() | np.bool_():

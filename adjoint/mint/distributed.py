@@ -263,7 +263,7 @@ def broadcast(tensor: Any, src: int, group: str | None = None, async_op: bool = 
     name = "broadcast"
     x, own, later = _tensor(name, "tensor", tensor), _group(name, group), flag(name, "async_op", async_op)
     root = _place(name, "src", src, members(name, own))
-    return _done(name, later, (x, apply(made(nodes.Broadcast, root, own), x)))
+    return _done(name, later, (x, apply(made(nodes.CollectiveBroadcast, root, own), x)))
 
 
 def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = None) -> CommHandle | None:
@@ -400,7 +400,7 @@ def scatter(tensor: Any, scatter_list: Any, src: int = 0, group: str | None = No
     root = _place(name, "src", src, ranks)
     given = (stack(list(_one_for_each(name, "scatter_list", scatter_list, x, ranks)), 0) if root == _own(own)
              else zeros((len(ranks), *x.shape), x.dtype))
-    return _done(name, later, (x, apply(made(nodes.Broadcast, root, own), given)[_own(own)]))
+    return _done(name, later, (x, apply(made(nodes.CollectiveBroadcast, root, own), given)[_own(own)]))
 
 
 # -- from one process to another --------------------------------------------------------------------------------------------
@@ -425,14 +425,14 @@ def send(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> N
     """
     x, own, to = _tensor("send", "tensor", tensor), _group("send", group), _rank("send", "dst", dst)
     pair, root = _between("send", _own(WORLD), to, own, tag)
-    apply(made(nodes.Broadcast, root, pair), x)
+    apply(made(nodes.CollectiveBroadcast, root, pair), x)
 
 
 def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> int:
     """Write into `tensor` the one that the process `src` sends to this, and return 0."""
     x, own, source = _tensor("recv", "tensor", tensor), _group("recv", group), _rank("recv", "src", src)
     pair, root = _between("recv", source, _own(WORLD), own, tag)
-    x.overwrite(apply(made(nodes.Broadcast, root, pair), x))
+    x.overwrite(apply(made(nodes.CollectiveBroadcast, root, pair), x))
     return 0
 
 
@@ -522,8 +522,8 @@ def _gathered_objects(value: Any, group: str, count: int) -> list[Any]:
 def _broadcast_object(value: Any, root: int, group: str) -> Any:
     """Return the value of the process that has the number `root` in a group."""
     own = _as_tensor(value if _own(group) == root else None)
-    size = int(apply(made(nodes.Broadcast, root, group), Tensor(np.array(own.size))).asnumpy())
-    return _as_object(apply(made(nodes.Broadcast, root, group), own if _own(group) == root else zeros((size,), own.dtype)))
+    size = int(apply(made(nodes.CollectiveBroadcast, root, group), Tensor(np.array(own.size))).asnumpy())
+    return _as_object(apply(made(nodes.CollectiveBroadcast, root, group), own if _own(group) == root else zeros((size,), own.dtype)))
 
 
 def all_gather_object(object_list: Any, obj: Any, group: str | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from adjoint.communication.management import members
 from adjoint.ir.op import made
-from adjoint.ir.ops.collective import WORLD, AllReduce, Broadcast
+from adjoint.ir.ops.collective import WORLD, AllReduce, CollectiveBroadcast
 from adjoint.nn.checks import boolean
 from adjoint.ops.arguments import integer, single, tensors_argument, wrong
 from adjoint.runtime.cells.cell import Cell
@@ -82,6 +82,6 @@ def broadcast_parameters(parameters: Iterable[Parameter]) -> None:
     given = list(parameters)
     if not given or len(members("parameter_broadcast", WORLD)) == 1:
         return
-    found = apply(made(Broadcast, 0, WORLD), *given)
+    found = apply(made(CollectiveBroadcast, 0, WORLD), *given)
     for parameter, value in zip(given, (found,) if isinstance(found, Tensor) else found, strict=True):
         parameter.set_data(value)

@@ -143,7 +143,7 @@ class Broadcast(Primitive):
     def __call__(self, input_x: Any) -> Any:
         given = (input_x,) if isinstance(input_x, Tensor) else tensors_argument("Broadcast", "input_x", input_x)
         _root("Broadcast", "root_rank", self.root_rank, self.group)
-        found = apply(made(nodes.Broadcast, self.root_rank, self.group), *given)
+        found = apply(made(nodes.CollectiveBroadcast, self.root_rank, self.group), *given)
         return found if isinstance(input_x, Tensor) or isinstance(found, tuple) else (found,)
 
 

@@ -12,7 +12,7 @@ from adjoint.ops.arithmetic import maximum, sqrt, square, where
 from adjoint.ops.reduction import sum
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import GradOperation
-from adjoint.runtime.tensor.kinds import KINDS, Kind, accepts, named_kind
+from adjoint.runtime.tensor.kinds import KINDS, NamedKind, accepts, named_kind
 from adjoint.runtime.tensor.run_time_checks import called, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
@@ -43,7 +43,7 @@ class MultitypeFuncGraph:
         """Make the decorated function the body for these types."""
         kinds = tuple(named_kind(given) if isinstance(given, str) else given for given in types)
         for kind, given in zip(kinds, types, strict=True):
-            if not isinstance(kind, (Kind, DType, type)):
+            if not isinstance(kind, (NamedKind, DType, type)):
                 expected = f"one of {list(KINDS)}, a dtype, or the name of one"
                 raise wrong("MultitypeFuncGraph", "types", expected, repr(given), ValueError if isinstance(given, str) else TypeError)
 

@@ -15,14 +15,14 @@ uses are the residuals.
 
 `sweep` walks backwards, `autodiff_regions` has the rules of nodes with regions, and `reverse` runs both.  `residuals` makes the
 forward copy that returns the residuals.  `activity` finds which values are active, and which callbacks are attached to them.
-This module has the ways to ask for a gradient:
+This module offers the gradient in four forms:
 
-    adjoint     the reverse pass, into a Builder
-    pullback    the same as a closed function of residuals and cotangents
-    Grad        function to function: forward copy and adjoint in one
-    Pair        function to two: forward with residuals, and pullback
+    adjoint          the reverse pass, into a Builder
+    pullback         the same as a closed function of residuals and cotangents
+    Grad             function to function: forward copy and adjoint in one
+    ForwardBackward  function to two: forward with residuals, and pullback
 
-Gradients that stand inside of the function, `gradient` nodes, are expanded first (see `differentiate`).
+Gradients inside the function (`gradient` nodes) are expanded first (see `differentiate`).
 
 Not done: nothing is rematerialised, and recursion has no gradient.
 """
@@ -47,7 +47,7 @@ from adjoint.passes.manager import Pass, chosen, unused, with_replaced
 from adjoint.passes.residuals import extended
 from adjoint.passes.reverse import swept
 
-__all__ = ["Grad", "Pair", "Pulled", "adjoint", "pair", "pullback"]
+__all__ = ["Grad", "ForwardBackward", "Pulled", "adjoint", "pair", "pullback"]
 
 
 def adjoint(
@@ -173,7 +173,7 @@ class Grad(Pass):
 
 
 @dataclass(frozen=True)
-class Pair(Pass):
+class ForwardBackward(Pass):
     """`pair{wrt=[x, @w]}`: two functions, the forward run with residuals and the pullback.
 
         func @f(x, ..) -> y              func @f.fwd(x, ..) -> (y, residuals)

@@ -27,7 +27,7 @@ from adjoint.ir.print import print_module
 from adjoint.ir.verify import verify_module
 from adjoint.passes import errors
 
-__all__ = ["Changes", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chosen", "passes", "unused", "verifying", "with_replaced"]
+__all__ = ["PassDiffs", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chosen", "passes", "unused", "verifying", "with_replaced"]
 
 
 class Pass:
@@ -173,7 +173,7 @@ class Dump:
 
 
 @dataclass
-class Changes:
+class PassDiffs:
     """An observer that keeps what each pass changed: `texts` holds (pass, unified diff) in order."""
 
     locations: bool = False

@@ -89,7 +89,7 @@ def test_every_name_of_the_record_is_ours_or_out_of_scope_or_missing() -> None:
 def test_a_star_gives_what_mindspore_lists_and_we_have(path: str) -> None:
     space: dict[str, Any] = {}
     exec(f"from {paths.full(path)} import *", space)
-    row = paths.place(path)
+    row = paths.row_of(path)
     assert {name for name in row.names if paths.is_here(path, name)} - row.unlisted <= space.keys()
     assert not row.unlisted & space.keys()
 

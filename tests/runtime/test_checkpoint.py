@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn
-from adjoint.runtime.checkpoints.ckpt_format import Entry, decoded, encoded
+from adjoint.runtime.checkpoints.ckpt_format import SavedEntry, decoded, encoded
 
 MINDSPORE = (
     b"\n,\n\x01a\x12'\x08\x02\x08\x03\x12\x07Float32\x1a\x18\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@"
@@ -148,10 +148,10 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
 
 def test_a_large_tensor_stands_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adjoint.runtime.checkpoints.ckpt_format._PIECE", 8)
-    entry = Entry("w", (5,), "Float32", bytes(range(20)))
-    data = b"".join(encoded([entry, Entry("b", (0,), "Float32", b"")], True))
+    entry = SavedEntry("w", (5,), "Float32", bytes(range(20)))
+    data = b"".join(encoded([entry, SavedEntry("b", (0,), "Float32", b"")], True))
     assert data.count(b"Float32") == 4
-    assert decoded(data) == [entry, Entry("b", (0,), "Float32", b"")]
+    assert decoded(data) == [entry, SavedEntry("b", (0,), "Float32", b"")]
 
 
 @settings(max_examples=200, deadline=None)

@@ -22,7 +22,7 @@ from adjoint.diagnostics import UNKNOWN, Loc
 
 __all__ = [
     "COLLECTIONS", "CONTAINERS", "LEAVES", "AttributePlace", "CellPlace", "Changes", "ContentsPlace", "ItemPlace", "Journal", "NamesPlace",
-    "ObjectPlace", "Place", "are_one", "is_as_before",
+    "ObjectPlace", "MutablePlace", "are_one", "is_as_before",
 ]
 
 
@@ -36,7 +36,7 @@ COLLECTIONS = (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)
 """All types that `x[key] = value` and methods change; those that are not in CONTAINERS cannot be restored."""
 
 
-class Place(Protocol):
+class MutablePlace(Protocol):
     """Something that can be changed and restored.  Places are equal if their keys are."""
 
     @property
@@ -179,7 +179,7 @@ class CellPlace:
         self.cell.cell_contents = value
 
 
-Changes = dict[tuple[Any, ...], tuple[Place, Any, Any]]
+Changes = dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]]
 """By key: place, value before, value after."""
 
 
@@ -187,10 +187,10 @@ class _Scope:
     """An open branch: the places that it has changed, and those that it has made itself."""
 
     def __init__(self) -> None:
-        self.notes: dict[tuple[Any, ...], tuple[Place, Any]] = {}
-        self.born: dict[tuple[Any, ...], Place] = {}
+        self.notes: dict[tuple[Any, ...], tuple[MutablePlace, Any]] = {}
+        self.born: dict[tuple[Any, ...], MutablePlace] = {}
 
-    def has_made(self, place: Place) -> bool:
+    def has_made(self, place: MutablePlace) -> bool:
         """Return whether the place, or the object that it is an attribute of, was made in this branch."""
         return place.key in self.born or (isinstance(place, AttributePlace) and ("object", id(place.holder)) in self.born)
 
@@ -204,15 +204,15 @@ class Journal:
     def __init__(self, where: Callable[[], Loc] = lambda: UNKNOWN) -> None:
         self._scopes: list[_Scope] = []
         self._where = where
-        self._made: dict[tuple[Any, ...], Place] = {}
-        self.touched: dict[tuple[Any, ...], tuple[Place, Any, Loc]] = {}
+        self._made: dict[tuple[Any, ...], MutablePlace] = {}
+        self.touched: dict[tuple[Any, ...], tuple[MutablePlace, Any, Loc]] = {}
 
     @property
     def is_open(self) -> bool:
         """Whether a branch or a loop that a tensor decides is being lowered."""
         return bool(self._scopes)
 
-    def born(self, place: Place) -> None:
+    def born(self, place: MutablePlace) -> None:
         """Record that `place` has just been made: nobody else sees changes of it."""
         if not isinstance(place, NamesPlace):
             self._made[place.key] = place
@@ -223,11 +223,11 @@ class Journal:
         """Return whether a container or an object was made while lowering."""
         return ("contents", id(x)) in self._made or ("object", id(x)) in self._made
 
-    def is_own(self, place: Place) -> bool:
+    def is_own(self, place: MutablePlace) -> bool:
         """Return whether only the path that is being lowered sees a change of `place`: it was made there, or no branch is open."""
         return not self._scopes or self._scopes[-1].has_made(place)
 
-    def touch(self, place: Place) -> None:
+    def touch(self, place: MutablePlace) -> None:
         """Call this before `place` is changed."""
         if not isinstance(place, NamesPlace):
             self.note(place, place.get)
@@ -236,12 +236,12 @@ class Journal:
             if place.key not in scope.notes and not scope.has_made(place):
                 scope.notes[place.key] = (place, place.get())
 
-    def note(self, place: Place, before: Callable[[], Any]) -> None:
+    def note(self, place: MutablePlace, before: Callable[[], Any]) -> None:
         """Record that `place` is changed now; `before` returns its value before."""
         if place.key not in self.touched:
             self.touched[place.key] = (place, before(), self._where())
 
-    def write(self, place: Place, value: Any) -> None:
+    def write(self, place: MutablePlace, value: Any) -> None:
         """Change a place, and record that in the open scope."""
         self.touch(place)
         place.set(value)

@@ -28,7 +28,7 @@ from adjoint.frontend.changes.journal import (
     ContentsPlace,
     ItemPlace,
     Journal,
-    Place,
+    MutablePlace,
     are_one,
     is_as_before,
 )
@@ -156,7 +156,7 @@ class Outside:
             if self._is_outside(place) and is_meant(place.get()):
                 place.set(before)
 
-    def _look(self, place: Place) -> None:
+    def _look(self, place: MutablePlace) -> None:
         """Record that the graph depends on the value of a place: the body wrote it, and left it as it was."""
         match place:
             case ItemPlace(holder=namespace, name=name):
@@ -168,7 +168,7 @@ class Outside:
             case _:
                 pass
 
-    def _is_outside(self, place: Place) -> bool:
+    def _is_outside(self, place: MutablePlace) -> bool:
         match place:
             case ItemPlace() | CellPlace():
                 return True
@@ -179,11 +179,11 @@ class Outside:
             case _:
                 return self._world.is_outside(place)
 
-    def _is_given(self, place: Place) -> bool:
+    def _is_given(self, place: MutablePlace) -> bool:
         """Return whether it is the contents of a container among the arguments."""
         return isinstance(place, ContentsPlace) and self.is_given(place.container)
 
-    def _described(self, place: Place) -> str:
+    def _described(self, place: MutablePlace) -> str:
         match place:
             case ItemPlace(name=name):
                 return f"the global name `{name}`"
@@ -201,7 +201,7 @@ class Outside:
             case _:
                 return f"{errors.with_article(type(getattr(place, 'holder', place)).__name__)} from outside"
 
-    def _remedy(self, place: Place) -> str:
+    def _remedy(self, place: MutablePlace) -> str:
         match place:
             case AttributePlace(holder=holder, name=name) if self._world.is_cell(holder):
                 return (f"let it be a Parameter, which is written at each call: `self.{name} = Parameter(...)` in `__init__`; "
@@ -212,7 +212,7 @@ class Outside:
                 return "return the new value, and change it outside of the function"
 
 
-def _is_left(place: Place, before: Any, after: Any) -> bool:
+def _is_left(place: MutablePlace, before: Any, after: Any) -> bool:
     """Return whether a place has its value of before: one object under a name, all items of a container."""
     return are_one(before, after) if isinstance(place, (AttributePlace, ItemPlace, CellPlace)) else is_as_before(before, after)
 

@@ -27,7 +27,7 @@ from adjoint.frontend.changes.journal import (
     ContentsPlace,
     ItemPlace,
     Journal,
-    Place,
+    MutablePlace,
     are_one,
     is_as_before,
 )
@@ -47,7 +47,7 @@ class Unparsed:
 
     def __init__(self, world: World, journal: Journal, found: Callable[[Any], Any]):
         self._world, self._journal, self._found = world, journal, found
-        self._before: dict[tuple[Any, ...], tuple[Place, Any, Loc]] = {}
+        self._before: dict[tuple[Any, ...], tuple[MutablePlace, Any, Loc]] = {}
         self._seen: dict[int, Any] = {}
         self._kinds: dict[type, bool] = {}
         self._names: list[tuple[Any, frozenset[str], Loc]] = []
@@ -154,7 +154,7 @@ class Unparsed:
                 yield cell.cell_contents
         yield from function.__defaults__ or ()
 
-    def _remember(self, place: Place) -> None:
+    def _remember(self, place: MutablePlace) -> None:
         if place.key in self._before or place.key in self._journal.touched:
             return
         if isinstance(place, ContentsPlace):

@@ -18,7 +18,7 @@ from typing import Any
 from adjoint.diagnostics import UNKNOWN, Loc, Note
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
-from adjoint.frontend.changes.journal import CONTAINERS, AttributePlace, Changes, ContentsPlace, Journal, NamesPlace, Place
+from adjoint.frontend.changes.journal import CONTAINERS, AttributePlace, Changes, ContentsPlace, Journal, MutablePlace, NamesPlace
 from adjoint.frontend.values.frame import UNBOUND, Unusable
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.frontend.world import Kind, World
@@ -320,8 +320,8 @@ class Branching:
         return lambda made: Outcome(code(made), value(made), possible)
 
     def _places(self, merge: Merge, a: Branch, b: Branch, leaving: Callable[[Branch], bool],
-                report: Callable[[str], None] | None) -> list[tuple[Place, _Made]]:
-        made: list[tuple[Place, _Made]] = []
+                report: Callable[[str], None] | None) -> list[tuple[MutablePlace, _Made]]:
+        made: list[tuple[MutablePlace, _Made]] = []
         merge.ends = tuple({key[1]: after for key, (_, _, after) in branch.changes.items() if key[0] in ("atom", "contents")}
                            for branch in (a, b))  # pyright: ignore[reportAttributeAccessIssue] - two, of two branches
         for key in {**a.changes, **b.changes}:
@@ -412,7 +412,7 @@ class Branching:
         text = repr(x)
         return text if len(text) < 40 else f"{type(x).__name__} {text[:30]}..."
 
-    def named(self, place: Place) -> str:
+    def named(self, place: MutablePlace) -> str:
         """Return the name of a place in the running function."""
         if isinstance(place, AttributePlace):
             holder = self._called(place.holder)

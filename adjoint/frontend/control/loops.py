@@ -15,7 +15,7 @@ from typing import Any
 from adjoint.diagnostics import UNKNOWN, InternalError, Loc, Note
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
-from adjoint.frontend.changes.journal import Changes, NamesPlace, Place
+from adjoint.frontend.changes.journal import Changes, MutablePlace, NamesPlace
 from adjoint.frontend.control.branches import BREAK, CONTINUE, DEAD, NEXT, RETURN, Branching, Difference, Merge, Outcome, Unreachable
 from adjoint.frontend.values.frame import UNBOUND, Unusable
 from adjoint.frontend.world import Kind
@@ -50,7 +50,7 @@ class _Carried:
 class _LoopState:
     """The changes of a loop: places with their contents at the beginning of a round, and the carried values in them."""
 
-    places: dict[tuple[Any, ...], tuple[Place, Any, Any]] = field(default_factory=dict)
+    places: dict[tuple[Any, ...], tuple[MutablePlace, Any, Any]] = field(default_factory=dict)
     """By key: place, contents before the loop, contents at the beginning of a round."""
     carried: list[_Carried] = field(default_factory=list)
     code: Any = NEXT
@@ -199,7 +199,7 @@ class Looping(Branching):
         self._outcome_carried(state, found.outcome)
         return len(state.carried) == known
 
-    def _widened(self, state: _LoopState, place: Place, inside: Any, after: Any) -> Any:
+    def _widened(self, state: _LoopState, place: MutablePlace, inside: Any, after: Any) -> Any:
         """Return the contents at the beginning of a round, with parameters for the values that the round changes."""
         if isinstance(place, NamesPlace):
             widened: dict[str, Any] = {}
@@ -433,7 +433,7 @@ def _leaves(outcome: Outcome | None) -> bool:
     return outcome is not None and (not outcome.is_known or outcome.code in (BREAK, RETURN))
 
 
-def _differs(place: Place, state: _LoopState, after: Any) -> bool:
+def _differs(place: MutablePlace, state: _LoopState, after: Any) -> bool:
     known = state.places.get(place.key)
     if known is None:
         return True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Atom, Node
 
 __all__ = [
-    "WORLD", "AllGather", "AllReduce", "AllToAll", "Barrier", "Broadcast", "Collective", "Exchange", "OneProcess", "Reduce",
+    "WORLD", "AllGather", "AllReduce", "AllToAll", "Barrier", "CollectiveBroadcast", "Collective", "Exchange", "OneProcess", "Reduce",
     "ReduceScatter", "REDUCTIONS", "use_exchange",
 ]
 
@@ -209,7 +209,7 @@ class Reduce(Collective):
         if self.reduction != "sum":
             raise NotDifferentiable(f"{self.name} has a gradient for the reduction 'sum' only, but got '{self.reduction}'; "
                                     "'all_reduce!' has one for the others")
-        return b.emit_node(Broadcast(self.root, self.group), [ct]).results
+        return b.emit_node(CollectiveBroadcast(self.root, self.group), [ct]).results
 
 
 @operation
@@ -278,7 +278,7 @@ class ReduceScatter(Collective):
 
 
 @operation
-class Broadcast(Collective):
+class CollectiveBroadcast(Collective):
     """The tensors of one process, in all of them: `y: f32[3] = broadcast!(x, root=0)`.
 
     operands   any number of tensors, of the same types in all processes

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops.windows import PIECE, UNPADDED, Halving, Padding, Pair, Piece, Windows
+from adjoint.ir.ops.windows import PIECE, UNPADDED, Halving, Padding, Pair, WindowRow, Windows
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
@@ -131,17 +131,17 @@ class _MaxPool(_Pool):
             place = np.where(larger, number, place)
         return best, place
 
-    def largest(self, k: Kernel, piece: Piece, x: Buffer, first: Expr) -> LocalArray:
+    def largest(self, k: Kernel, piece: WindowRow, x: Buffer, first: Expr) -> LocalArray:
         """Of each window of a piece the largest element."""
         return self._searched(k, piece, x, first, None)
 
-    def largest_places(self, k: Kernel, piece: Piece, x: Buffer, first: Expr) -> LocalArray:
+    def largest_places(self, k: Kernel, piece: WindowRow, x: Buffer, first: Expr) -> LocalArray:
         """Of each window of a piece the index in the plane of the largest element; -1 of a window without elements."""
         place = k.array(I32, PIECE, "place")
         self._searched(k, piece, x, first, place)
         return place
 
-    def _searched(self, k: Kernel, piece: Piece, x: Buffer, first: Expr, place: LocalArray | None) -> LocalArray:
+    def _searched(self, k: Kernel, piece: WindowRow, x: Buffer, first: Expr, place: LocalArray | None) -> LocalArray:
         best = k.array(x.dtype, PIECE, "best")
 
         def start(c: Expr) -> None:
@@ -420,7 +420,7 @@ class _AvgPool(_Pool):
         area = np.multiply.outer(*counts)
         return (np.full_like(area, self.divisor) if self.divisor else area).astype(dtype)
 
-    def shares(self, k: Kernel, piece: Piece, dtype: DType) -> Callable[[Expr], Expr]:
+    def shares(self, k: Kernel, piece: WindowRow, dtype: DType) -> Callable[[Expr], Expr]:
         """Return the divisor of the sum of a window of a piece."""
         if self.divisor:
             divisor = k.let(k.cast(k.size(self.divisor, "divisor"), dtype), "share")

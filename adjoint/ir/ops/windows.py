@@ -1,7 +1,7 @@
 """Kernels over the windows of a plane: long loops over neighbouring windows, so that vector instructions do the work.
 
 A plane of h by w elements has `rows` by `columns` windows.  In general, place after place in the windows is visited for a
-piece of a row of windows at once (`Piece`).  Windows two by two, side by side, are so frequent that they have loops of
+piece of a row of windows at once (`WindowRow`).  Windows two by two, side by side, are so frequent that they have loops of
 their own (`Windows.each_half`).
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from adjoint.ir.kernel import Buffer, Expr, Kernel, LocalArray
 
-__all__ = ["PIECE", "UNPADDED", "Geometry", "Halving", "Padding", "Pair", "Piece", "Windows"]
+__all__ = ["PIECE", "UNPADDED", "Geometry", "Halving", "Padding", "Pair", "WindowRow", "Windows"]
 
 Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]
@@ -94,11 +94,11 @@ class Windows:
                 self.k.let(plane * self.rows * self.columns, "first_window"))
 
     @contextmanager
-    def each_piece(self) -> Iterator[Piece]:
+    def each_piece(self) -> Iterator[WindowRow]:
         """Loops over pieces of rows of windows."""
         k = self.k
         with k.loop(0, self.rows, "row") as row, k.loop(0, self.columns, "start", step=PIECE) as start:
-            yield Piece(self, row, start, k.let(k.minimum_of(self.columns - start, PIECE), "width"))
+            yield WindowRow(self, row, start, k.let(k.minimum_of(self.columns - start, PIECE), "width"))
 
     def each_half(self, task: Halving) -> None:
         """Do `task` for windows two by two.
@@ -173,7 +173,7 @@ class Windows:
             k.store(out, first + row * self.w + self.w - 1, 0.0)
 
 
-class Piece:
+class WindowRow:
     """`width` windows side by side in a row, from column `start` on."""
 
     def __init__(self, windows: Windows, row: Expr, start: Expr, width: Expr):

@@ -20,7 +20,7 @@ from adjoint.ir.types import DTYPES, F32, I64, DType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.checkpoints import ckpt_format as checkpoint_format
 from adjoint.runtime.checkpoints import safetensors_format
-from adjoint.runtime.checkpoints.ckpt_format import Entry, elements
+from adjoint.runtime.checkpoints.ckpt_format import SavedEntry, elements
 from adjoint.runtime.memory.machine import array_of
 from adjoint.runtime.tensor.parameter import Parameter, by_name
 from adjoint.runtime.tensor.tensor import Tensor
@@ -209,13 +209,13 @@ def _appended(append_dict: Any) -> dict[str, Any]:
     return append_dict
 
 
-def _entry(name: str, value: Any) -> Entry:
+def _entry(name: str, value: Any) -> SavedEntry:
     if isinstance(value, str):
-        return Entry(name, (0,), "str", value.encode(_TEXT))
+        return SavedEntry(name, (0,), "str", value.encode(_TEXT))
     if not isinstance(value, Tensor):
         dtype: DType | None = I64 if isinstance(value, int) and not isinstance(value, bool) else F32 if isinstance(value, float) else None
         value = Tensor(value, dtype)
-    return Entry(name, value.shape, value.dtype.long_name, array_of(value.memory, value.type).tobytes())
+    return SavedEntry(name, value.shape, value.dtype.long_name, array_of(value.memory, value.type).tobytes())
 
 
 def _written(name: str, parts: Iterable[bytes]) -> None:
@@ -258,7 +258,7 @@ def _runs(process: int) -> bool:
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------------
-def _read(name: str, format: str) -> list[Entry]:
+def _read(name: str, format: str) -> list[SavedEntry]:
     if not name.endswith(f".{format}"):
         other = next((known for known in FORMATS if name.endswith(f".{known}")), None)
         way = f"; give format={other!r}" if other else ""
@@ -273,7 +273,7 @@ def _read(name: str, format: str) -> list[Entry]:
         raise ValueError(f"For 'load_checkpoint', the file {name!r} is no checkpoint, or it is damaged: {damaged}.") from None
 
 
-def _loaded(file: str, entry: Entry) -> Parameter | str:
+def _loaded(file: str, entry: SavedEntry) -> Parameter | str:
     """Return the Parameter or text of an entry."""
     try:
         if entry.kind == "str":

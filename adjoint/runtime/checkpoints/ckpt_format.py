@@ -18,11 +18,11 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["Entry", "decoded", "elements", "encoded"]
+__all__ = ["SavedEntry", "decoded", "elements", "encoded"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class SavedEntry:
     """A tensor or text by its name.
 
     shape    its dimensions
@@ -42,7 +42,7 @@ _PIECE = 2**29
 """Most bytes of a tensor in one Value: a message holds less than 2 GiB."""
 
 
-def encoded(entries: Iterable[Entry], check: bool) -> Iterator[bytes]:
+def encoded(entries: Iterable[SavedEntry], check: bool) -> Iterator[bytes]:
     """Yield the parts of a file, in order; a checksum follows if `check`."""
     checksum = 0
     for entry in entries:
@@ -54,7 +54,7 @@ def encoded(entries: Iterable[Entry], check: bool) -> Iterator[bytes]:
         yield _MARK + checksum.to_bytes(_CHECK, "big")
 
 
-def _value(entry: Entry) -> bytes:
+def _value(entry: SavedEntry) -> bytes:
     dims = b"".join(b"\x08" + _varint(d) for d in entry.shape)
     tensor = dims + _field(2, entry.kind.encode()) + _field(3, entry.content)
     return _field(1, _field(1, entry.name.encode()) + _field(2, tensor))
@@ -73,7 +73,7 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def decoded(data: bytes) -> list[Entry]:
+def decoded(data: bytes) -> list[SavedEntry]:
     """Return the entries of a file; ValueError if it is no checkpoint or its checksum is wrong."""
     view = memoryview(data)
     end = len(view) - len(_MARK) - _CHECK
@@ -81,7 +81,7 @@ def decoded(data: bytes) -> list[Entry]:
         if zlib.crc32(view[:end]) != int.from_bytes(view[end + len(_MARK) :], "big"):
             raise ValueError("its checksum does not fit")
         view = view[:end]
-    entries: list[Entry] = []
+    entries: list[SavedEntry] = []
     for number, content in _fields(view):
         if number != 1 or isinstance(content, int):
             raise ValueError("it is no list of tensors")
@@ -92,7 +92,7 @@ def decoded(data: bytes) -> list[Entry]:
     return entries
 
 
-def _entry(view: memoryview) -> Entry:
+def _entry(view: memoryview) -> SavedEntry:
     kind = ""
     shape: list[int] = []
     content = b""
@@ -107,7 +107,7 @@ def _entry(view: memoryview) -> Entry:
             case 3, memoryview():
                 content = bytes(part)
     name = str(_only(dict(_fields(view)).get(1)), "utf-8")
-    return Entry(name, tuple(shape), kind, content)
+    return SavedEntry(name, tuple(shape), kind, content)
 
 
 def _only(content: int | memoryview | None) -> memoryview:
@@ -152,7 +152,7 @@ def _read(view: memoryview, at: int) -> tuple[int, int]:
     raise ValueError("it ends too early, or holds what checkpoints do not")
 
 
-def elements(entry: Entry, size: int) -> tuple[int, ...]:
+def elements(entry: SavedEntry, size: int) -> tuple[int, ...]:
     """Return the shape of a tensor with elements of `size` bytes; ValueError if its content has another length."""
     shape = () if entry.shape == (0,) and len(entry.content) == size else entry.shape
     if math.prod(shape) * size != len(entry.content):

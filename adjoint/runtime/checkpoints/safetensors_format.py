@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from adjoint.runtime.checkpoints.ckpt_format import Entry
+from adjoint.runtime.checkpoints.ckpt_format import SavedEntry
 
 __all__ = ["decoded", "encoded"]
 
@@ -31,10 +31,10 @@ _ORDER = {kind: place for place, kind in enumerate(reversed(_KINDS.values()))}
 _METADATA, _FORMAT = "__metadata__", "format"
 
 
-def encoded(entries: Iterable[Entry]) -> Iterator[bytes]:
+def encoded(entries: Iterable[SavedEntry]) -> Iterator[bytes]:
     """Yield the parts of a file, in order; texts go to the metadata.  ValueError for a name that the format reserves."""
     texts = {_FORMAT: "ms"}
-    tensors: list[Entry] = []
+    tensors: list[SavedEntry] = []
     for entry in entries:
         if entry.name == _METADATA or (entry.kind == "str" and entry.name == _FORMAT):
             raise ValueError(f"the name {entry.name!r} is one of the format's own")
@@ -56,7 +56,7 @@ def encoded(entries: Iterable[Entry]) -> Iterator[bytes]:
         yield entry.content
 
 
-def decoded(data: bytes) -> list[Entry]:
+def decoded(data: bytes) -> list[SavedEntry]:
     """Return the entries of a file; ValueError if it is no safetensors file or has a dtype that is not supported."""
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8:
@@ -72,10 +72,10 @@ def decoded(data: bytes) -> list[Entry]:
         raise ValueError("its metadata are no texts by name")
     content = memoryview(data)[8 + length :]
     entries = [_entry(name, about, content) for name, about in header.items()]
-    return entries + [Entry(name, (0,), "str", text.encode("utf-32-le")) for name, text in texts.items() if name != _FORMAT]
+    return entries + [SavedEntry(name, (0,), "str", text.encode("utf-32-le")) for name, text in texts.items() if name != _FORMAT]
 
 
-def _entry(name: str, about: Any, content: memoryview) -> Entry:
+def _entry(name: str, about: Any, content: memoryview) -> SavedEntry:
     match about:
         case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [int(begin), int(end)]}:
             pass
@@ -87,4 +87,4 @@ def _entry(name: str, about: Any, content: memoryview) -> Entry:
         raise ValueError(f"{name!r} has the shape {shape}")
     if not 0 <= begin <= end <= len(content):
         raise ValueError(f"it ends too early: {name!r} stands from byte {begin} to {end} of {len(content)}")
-    return Entry(name, tuple(shape), _KINDS[dtype], bytes(content[begin:end]))
+    return SavedEntry(name, tuple(shape), _KINDS[dtype], bytes(content[begin:end]))

@@ -14,9 +14,9 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.process.location import receiver
 
-__all__ = ["Assembled", "Assembler", "Outside"]
+__all__ = ["Assembled", "Assembler", "OuterAtom"]
 
-Outside = Callable[[int], "Atom | None"]
+OuterAtom = Callable[[int], "Atom | None"]
 """Return the atom for a slot whose value is defined outside of the recording; None: it gets a free value."""
 
 
@@ -54,7 +54,7 @@ class Assembler:
     in the adjoint of an inner gradient.  It leaves through an extra result of the `cell`.
     """
 
-    def __init__(self, type_of: Callable[[int], TensorType], steps: list[TrieStep], wanted: Sequence[int], outside: Outside | None):
+    def __init__(self, type_of: Callable[[int], TensorType], steps: list[TrieStep], wanted: Sequence[int], outside: OuterAtom | None):
         """type_of  slot -> the type of its value"""
         self.type_of, self.steps, self.wanted, self.outside = type_of, steps, wanted, outside
         self.made = Assembled()

@@ -176,8 +176,8 @@ class CustomFunction(Cell):
                 "non_differentiable": tuple([i for i, x in enumerate(entries) if any(x is y for y in context.non_differentiable)])}
         # A saved argument or result is kept as a reference to it, so that a second-order gradient flows to it.
         arguments = {id(x): i for i, x in enumerate(own) if isinstance(x, Tensor) and i not in written}
-        places = {id(x): _Place("result", i) for i, x in enumerate(entries) if isinstance(x, Tensor)}
-        places |= {i: _Place("argument", place) for i, place in arguments.items()}
+        places = {id(x): _Placeholder("result", i) for i, x in enumerate(entries) if isinstance(x, Tensor)}
+        places |= {i: _Placeholder("argument", place) for i, place in arguments.items()}
         result = mapped(output, lambda x: args[arguments[id(x)]] if id(x) in arguments else x)
         return result, mapped(kept, lambda x: places.get(id(x), x))
 
@@ -207,7 +207,7 @@ class CustomFunction(Cell):
         args, (output, kept), (gradients, _) = rest[:-2], rest[-2], rest[-1]
         context, single = self.function(), not isinstance(output, tuple)
         by_kind = {"argument": args, "result": (output,) if single else output}
-        vars(context).update(mapped(kept, lambda x: by_kind[x.kind][x.index] if isinstance(x, _Place) else x))
+        vars(context).update(mapped(kept, lambda x: by_kind[x.kind][x.index] if isinstance(x, _Placeholder) else x))
         pairs = [(output, gradients)] if single else list(zip(output, gradients, strict=True))
         given = [None if not isinstance(x, Tensor) else zeros(x.type) if g is None and context.materialize_grads else g for x, g in pairs]
         returned = self.function.backward(context, *given)
@@ -225,7 +225,7 @@ class CustomFunction(Cell):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Placeholder:
     """Placeholder, in the contents of a context, for an argument or a result of the call."""
 
     kind: str

@@ -95,13 +95,13 @@ def _parts(result: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
     return result[0], (result[1] if len(result) == 2 else tuple(result[1:]),)
 
 
-Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
+_Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
 """Maps cotangents of the outputs to gradients of the arguments and of the weights."""
 
 
 def _ran(
     fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
-) -> tuple[Any, list[Tensor], Pull]:
+) -> tuple[Any, list[Tensor], _Pull]:
     """Return the result of `fn`, its tensors that are differentiated, and the pullback."""
     check_gradients()
     if state.tracer is not None and state.tracer.emits is True:

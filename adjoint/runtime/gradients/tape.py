@@ -26,7 +26,7 @@ from adjoint.diagnostics import is_ours
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.gradients.assembly import Assembled, Assembler, Outside
+from adjoint.runtime.gradients.assembly import Assembled, Assembler, OuterAtom
 from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, TrieStep, trie
 from adjoint.runtime.hooks.handles import TensorHooks
 from adjoint.runtime.process.location import user_frame, user_location
@@ -387,7 +387,7 @@ class Tape:
         steps.reverse()
         return steps
 
-    def assemble(self, start: TrieStep, wanted: Sequence[int], outside: Outside | None = None) -> Assembled:
+    def assemble(self, start: TrieStep, wanted: Sequence[int], outside: OuterAtom | None = None) -> Assembled:
         """Return the path since `start` as IR.
 
         wanted   slots that are needed at its end

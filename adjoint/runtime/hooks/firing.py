@@ -21,7 +21,7 @@ __all__ = [
     "noting",
 ]
 
-Tensor = Any
+_Tensor = Any
 """The tensors that hooks are given.  The class is defined in a later package; only `type` and `memory` are used here."""
 
 
@@ -125,7 +125,7 @@ def _untouched(gradients: Any, held: Sequence[tuple[TensorType, Any, int | None]
                  for g, before in zip(gradients, held, strict=True))
 
 
-def _again(changed: Tensor, type_: TensorType, memory: Any, slot: int | None) -> Tensor:
+def _again(changed: _Tensor, type_: TensorType, memory: Any, slot: int | None) -> _Tensor:
     """Return a new tensor of the class of `changed` with its original contents."""
     gradient = object.__new__(changed.__class__)
     gradient.type, gradient.memory = type_, memory
@@ -136,7 +136,7 @@ def _again(changed: Tensor, type_: TensorType, memory: Any, slot: int | None) ->
     return gradient
 
 
-def fire_tensor(hooks: TensorHooks, gradient: Tensor, subject: str, loc: Loc | None) -> Tensor:
+def fire_tensor(hooks: TensorHooks, gradient: _Tensor, subject: str, loc: Loc | None) -> _Tensor:
     """Run the hooks of a value on its total gradient; return the result of the last one."""
     for hook_fn in hooks.firing():
         held = _held((gradient,))
@@ -153,7 +153,7 @@ def fire_tensor(hooks: TensorHooks, gradient: Tensor, subject: str, loc: Loc | N
     return gradient
 
 
-def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[Tensor], loc: Loc | None) -> Sequence[Tensor]:
+def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], loc: Loc | None) -> Sequence[_Tensor]:
     """Run the function of a `HookBackward` on the gradients of its results: always a tuple."""
     where = _where(hook_fn, "HookBackward", loc)
     held = _held(gradients)
@@ -175,7 +175,7 @@ def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[Tensor], loc: 
     return returned
 
 
-def fire_gradient(hook_fn: Callable[[Any], Any], gradient: Tensor, loc: Loc | None) -> Tensor:
+def fire_gradient(hook_fn: Callable[[Any], Any], gradient: _Tensor, loc: Loc | None) -> _Tensor:
     """Run the function of an `InsertGradientOf` on the bare gradient."""
     where = _where(hook_fn, "InsertGradientOf", loc)
     held = _held((gradient,))
@@ -188,10 +188,10 @@ def fire_gradient(hook_fn: Callable[[Any], Any], gradient: Tensor, loc: Loc | No
     return returned
 
 
-Gradients = tuple[Any, ...]
+_Gradients = tuple[Any, ...]
 
 
-def fire_backward_pre(cell: Hooked, gradients: Gradients, loc: Loc | None, latest: int) -> Gradients:
+def fire_backward_pre(cell: Hooked, gradients: _Gradients, loc: Loc | None, latest: int) -> _Gradients:
     """Run a cell's backward pre hooks on the gradients of its outputs; None where there is none.
 
     latest  the last handle id at the time of the cell's call: hooks registered later run from its next call on
@@ -205,7 +205,7 @@ def fire_backward_pre(cell: Hooked, gradients: Gradients, loc: Loc | None, lates
     return gradients
 
 
-def fire_backward(cell: Hooked, inputs: Gradients, outputs: Gradients, loc: Loc | None, latest: int) -> Gradients:
+def fire_backward(cell: Hooked, inputs: _Gradients, outputs: _Gradients, loc: Loc | None, latest: int) -> _Gradients:
     """Run a cell's backward hooks on the gradients of its arguments and outputs; return those of the arguments."""
     for hook in _slot(cell, "backward", latest):
         gradients = (*inputs, *outputs)
@@ -233,8 +233,8 @@ def _slot(cell: Hooked, name: str, latest: int) -> Iterator[CellHook]:
 
 
 def _checked(
-    hook: CellHook, cell: Hooked, returned: Any, expected: Gradients, loc: Loc | None, role: str, size: str, noun: str
-) -> Gradients:
+    hook: CellHook, cell: Hooked, returned: Any, expected: _Gradients, loc: Loc | None, role: str, size: str, noun: str
+) -> _Gradients:
     """Return the result of a backward hook as the new gradients; TypeError or ValueError if it does not fit."""
     if returned is None:
         return expected
@@ -261,7 +261,7 @@ def _tensor_or_error(name: str, x: Any, where: str) -> Any:
     return x
 
 
-def _same_type(name: str, new: Tensor, expected: TensorType, where: str) -> None:
+def _same_type(name: str, new: _Tensor, expected: TensorType, where: str) -> None:
     if new.type is not expected:
         raise ValueError(
             f"The output type of function: {name} is not consistent with the expected, it should be "

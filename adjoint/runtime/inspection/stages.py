@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjoint.codegen.emit import lower, unit_text
-from adjoint.codegen.standalone import Entry, standalone_text
+from adjoint.codegen.standalone import ExportedFunction, standalone_text
 from adjoint.diagnostics import user_place
 from adjoint.ir.core import Module, Node, Value, walk
 from adjoint.ir.ops.control import Call
@@ -135,8 +135,8 @@ def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequ
     return standalone_text(entries)
 
 
-def _entry(module: Module, symbol: str, results: Sequence[str]) -> Entry:
-    return Entry(planned(module.functions[symbol], identities=False), module.params, results)
+def _entry(module: Module, symbol: str, results: Sequence[str]) -> ExportedFunction:
+    return ExportedFunction(planned(module.functions[symbol], identities=False), module.params, results)
 
 
 def _straight(module: Module) -> Module:

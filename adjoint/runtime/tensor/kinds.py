@@ -8,10 +8,10 @@ from typing import Any
 from adjoint.ir.types import BOOL, DTYPES, F64, I64, DType
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["KINDS", "Kind", "TensorType", "accepts", "named_kind"]
+__all__ = ["KINDS", "NamedKind", "TensorType", "accepts", "named_kind"]
 
 
-class Kind:
+class NamedKind:
     """The values of some Python types.
 
     name     as MindSpore's `str` writes it: "Number"
@@ -35,7 +35,7 @@ class Kind:
         return isinstance(value, self.types)
 
 
-class TensorType(Kind):
+class TensorType(NamedKind):
     """Tensors of one dtype."""
 
     __slots__ = ("element",)
@@ -61,11 +61,12 @@ class TensorType(Kind):
 
 
 KINDS = {kind.name: kind for kind in (
-    Kind("Tensor", "tensor", (Tensor,)), Kind("Number", "number", (bool, int, float)), Kind("Bool", "bool", (bool,)),
-    Kind("Int", "int", (int,)), Kind("UInt", "uint", ()), Kind("Float", "float", (float,)), Kind("String", "string_", (str,)),
-    Kind("Tuple", "tuple_", (tuple,)), Kind("List", "list_", (list,)), Kind("Function", "function", (Callable,)),
-    Kind("None", "type_none", (type(None),)), Kind("Dictionary", "dict_", (dict,)), Kind("RowTensor", "row_tensor", ()),
-    Kind("COOTensor", "coo_tensor", ()), Kind("CSRTensor", "csr_tensor", ()), Kind("MapTensor", "map_tensor", ()),
+    NamedKind("Tensor", "tensor", (Tensor,)), NamedKind("Number", "number", (bool, int, float)), NamedKind("Bool", "bool", (bool,)),
+    NamedKind("Int", "int", (int,)), NamedKind("UInt", "uint", ()), NamedKind("Float", "float", (float,)),
+    NamedKind("String", "string_", (str,)), NamedKind("Tuple", "tuple_", (tuple,)), NamedKind("List", "list_", (list,)),
+    NamedKind("Function", "function", (Callable,)), NamedKind("None", "type_none", (type(None),)),
+    NamedKind("Dictionary", "dict_", (dict,)), NamedKind("RowTensor", "row_tensor", ()), NamedKind("COOTensor", "coo_tensor", ()),
+    NamedKind("CSRTensor", "csr_tensor", ()), NamedKind("MapTensor", "map_tensor", ()),
 )}
 """Kinds by name; a kind without types has no values here."""
 
@@ -73,7 +74,7 @@ _PYTHON = {bool: BOOL, int: I64, float: F64}
 """The dtypes of Python numbers."""
 
 
-def named_kind(name: str) -> Kind | DType | None:
+def named_kind(name: str) -> NamedKind | DType | None:
     """Return the kind or dtype of a name, "Number", "Float32" or "Tensor[Float32]"; None if there is none."""
     by_name = {str(dtype): dtype for dtype in DTYPES.values()}
     if name.startswith("Tensor[") and name[7:-1] in by_name:
@@ -85,4 +86,4 @@ def accepts(kind: Any, value: Any) -> bool:
     """Return True if a value is of a kind, of a Python type, or a number of a dtype: Python's are Bool, Int64 and Float64."""
     if isinstance(kind, DType):
         return _PYTHON.get(type(value)) is kind
-    return kind.accepts(value) if isinstance(kind, Kind) else isinstance(value, kind)
+    return kind.accepts(value) if isinstance(kind, NamedKind) else isinstance(value, kind)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from adjoint.runtime.graphs.guards.references import Life, Reference, Strong, Watched
 from adjoint.runtime.process.epoch import epoch
 
-__all__ = ["Conditions", "Guarded", "compiled_check"]
+__all__ = ["GuardConditions", "Guarded", "compiled_check"]
 
 
 class Guarded(Protocol):
@@ -24,7 +24,7 @@ class Guarded(Protocol):
     def holds(self, watched: Watched) -> bool: ...
 
 
-class Conditions:
+class GuardConditions:
     """The conditions of one graph: expressions over numbered variables, and the objects that these stand for."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Conditions:
 
 
 def compiled_check(
-    conditions: Conditions, life: Life, watched: Watched, compared: int, by_epoch: Sequence[Guarded], by_value: Sequence[Guarded],
+    conditions: GuardConditions, life: Life, watched: Watched, compared: int, by_epoch: Sequence[Guarded], by_value: Sequence[Guarded],
     renew: Callable[[int], bool],
 ) -> Callable[[], bool]:
     """Return a function that says whether the guards of a graph hold.

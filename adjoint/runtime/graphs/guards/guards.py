@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.graphs.guards.check import Conditions, Guarded, compiled_check
+from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, compiled_check
 from adjoint.runtime.graphs.guards.constants import key
 from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Place, Setting, Watch, named
@@ -144,7 +144,7 @@ class Guards:
         self._compile(compared)
 
     def _compile(self, compared: int) -> None:
-        conditions = Conditions()
+        conditions = GuardConditions()
         for place in self._by_identity:
             conditions.expressions.append(place.condition(conditions))
         # The function must not keep its guards alive: they would be freed only by the garbage collector.

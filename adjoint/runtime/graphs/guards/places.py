@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.graphs.guards.check import Conditions
+from adjoint.runtime.graphs.guards.check import GuardConditions
 from adjoint.runtime.graphs.guards.constants import described, is_light, is_rooted, is_still, key
 from adjoint.runtime.graphs.guards.references import Reference, Watched, address_of, reference
 from adjoint.runtime.tensor.parameter import Parameter
@@ -119,14 +119,14 @@ class Place:
         """Describe `value` for a message."""
         return words(value)
 
-    def condition(self, conditions: Conditions) -> str:
+    def condition(self, conditions: GuardConditions) -> str:
         """Return the expression that is true if the place contains the same object; it may raise if it does not.
 
         Only for places whose `watch` is "identity".
         """
         raise NotImplementedError
 
-    def _is_same(self, expression: str, conditions: Conditions) -> str:
+    def _is_same(self, expression: str, conditions: GuardConditions) -> str:
         """Return the expression that is true if another one returns the object that the place contained."""
         if self.value is GONE:
             return f"id({expression}) == {conditions.variable(self.value_id)}"
@@ -166,7 +166,7 @@ class Global(Place):
         found = self.namespace.get(self.name, ABSENT)
         return found if found is not ABSENT else self._builtins().get(self.name, ABSENT)
 
-    def condition(self, conditions: Conditions) -> str:
+    def condition(self, conditions: GuardConditions) -> str:
         namespace, name = conditions.variable(self.namespace), conditions.variable(self.name)
         if self.name in self.namespace:
             return self._is_same(f"{namespace}[{name}]", conditions)
@@ -192,7 +192,7 @@ class ClosureVariable(Place):
         except ValueError:
             return ABSENT
 
-    def condition(self, conditions: Conditions) -> str:
+    def condition(self, conditions: GuardConditions) -> str:
         return self._is_same(f"{conditions.variable(self.cell)}.cell_contents", conditions)
 
 
@@ -295,7 +295,7 @@ class Attribute(_Named):
             plain = _is_usual(kind) and (isinstance(static, types.MemberDescriptorType) or (own and not _is_computed(static, own)))
         return "identity" if plain else "value"
 
-    def condition(self, conditions: Conditions) -> str:
+    def condition(self, conditions: GuardConditions) -> str:
         return self._is_same(f"getattr({conditions.holder(self.held)}, {conditions.variable(self.name)})", conditions)
 
 
