@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.arithmetic import Add
 from adjoint.ir.types import F32, DType
 from adjoint.nn.checks import boolean, choice, floating, integer, pair, positive
 from adjoint.nn.linear import first_values
@@ -23,7 +23,7 @@ from adjoint.runtime.tensor.tensor import Tensor, promoted
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]
 
-_ADD = ew.Add()
+_ADD = Add()
 
 
 class _Convolution(Cell):

@@ -9,11 +9,12 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops import softmax as along
-from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.activation import Gelu, LeakyRelu, Relu, Sigmoid, Softplus
+from adjoint.ir.ops.conversion import Cast, Identity, Select
 from adjoint.ir.ops.random import Dropout
 from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.ops.transcendental import Tanh
 from adjoint.ir.types import BOOL, DType, tensor
 from adjoint.ops.arguments import (
     ArgumentMistake,
@@ -41,10 +42,10 @@ __all__ = [
     "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
 ]
 
-_RELU, _SIGMOID, _SOFTPLUS, _TANH = ew.Relu(), ew.Sigmoid(), ew.Softplus(), ew.Tanh()
-_LEAKY, _LEARNED = ew.LeakyRelu("mean"), ew.LeakyRelu("slope")
-_GELU = {name: ew.Gelu(name) for name in ("none", "tanh")}
-_IDENTITY, _SELECT = ew.Identity(), ew.Select()
+_RELU, _SIGMOID, _SOFTPLUS, _TANH = Relu(), Sigmoid(), Softplus(), Tanh()
+_LEAKY, _LEARNED = LeakyRelu("mean"), LeakyRelu("slope")
+_GELU = {name: Gelu(name) for name in ("none", "tanh")}
+_IDENTITY, _SELECT = Identity(), Select()
 
 
 def _float_operand(op: str, x: Any, argument: str = "input") -> Tensor:

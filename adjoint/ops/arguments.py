@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint.diagnostics import float_of, printed_as
 from adjoint.ir.op import Op, made, mistake
-from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.types import BF16, F16, F32, F64, DType
 from adjoint.runtime.memory.op_plans import physical_memory
 from adjoint.runtime.tensor.conversion import dtype_argument

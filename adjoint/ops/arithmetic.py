@@ -11,8 +11,50 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops import elementwise as ew
-from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.arithmetic import (
+    Abs,
+    Add,
+    Ceil,
+    Div,
+    Floor,
+    FloorDiv,
+    Fmod,
+    Maximum,
+    Minimum,
+    Mod,
+    Mul,
+    Neg,
+    Pow,
+    Round,
+    Rsqrt,
+    Sign,
+    Sqrt,
+    Square,
+    Sub,
+)
+from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, IsFinite, IsInf, IsNan, Less, LessEqual, NotEqual
+from adjoint.ir.ops.conversion import Cast, Identity, Select, StopGradient
+from adjoint.ir.ops.logic import BitwiseNot, LogicalAnd, LogicalNot, LogicalOr, LogicalXor
+from adjoint.ir.ops.transcendental import (
+    Acos,
+    Asin,
+    Atan,
+    Atan2,
+    Cos,
+    Cosh,
+    Erf,
+    Erfc,
+    Exp,
+    Exp2,
+    Expm1,
+    Log,
+    Log1p,
+    Log2,
+    Log10,
+    Sin,
+    Sinh,
+    Tan,
+)
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
 from adjoint.runtime.tensor.promotion import scalar_dtype
@@ -30,19 +72,19 @@ __all__ = [
     "stop_gradient", "sub", "subtract", "tan", "true_divide", "trunc", "type_as", "where", "xlogy",
 ]
 
-_ADD, _SUB, _MUL, _POW, _MOD, _FLOOR_DIV = ew.Add(), ew.Sub(), ew.Mul(), ew.Pow(), ew.Mod(), ew.FloorDiv()
-_DIV, _FMOD, _MAXIMUM, _MINIMUM = ew.Div(), ew.Fmod(), ew.Maximum(), ew.Minimum()
-_NEG, _ABS, _SIGN, _SQRT, _RSQRT, _SQUARE = ew.Neg(), ew.Abs(), ew.Sign(), ew.Sqrt(), ew.Rsqrt(), ew.Square()
-_FLOOR, _CEIL, _ROUND = ew.Floor(), ew.Ceil(), ew.Round()
-_EXP, _EXP2, _EXPM1 = ew.Exp(), ew.Exp2(), ew.Expm1()
-_LOG, _LOG1P, _LOG2, _LOG10 = ew.Log(), ew.Log1p(), ew.Log2(), ew.Log10()
-_ASIN, _ACOS, _ATAN, _ATAN2 = ew.Asin(), ew.Acos(), ew.Atan(), ew.Atan2()
-_SIN, _COS, _TAN, _SINH, _COSH = ew.Sin(), ew.Cos(), ew.Tan(), ew.Sinh(), ew.Cosh()
-_ERF, _ERFC = ew.Erf(), ew.Erfc()
-_LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = ew.Less(), ew.LessEqual(), ew.Greater(), ew.GreaterEqual()
-_EQUAL, _NOT_EQUAL = ew.Equal(), ew.NotEqual()
-_AND, _OR, _XOR, _NOT = ew.LogicalAnd(), ew.LogicalOr(), ew.LogicalXor(), ew.LogicalNot()
-_SELECT, _IDENTITY, _STOP = ew.Select(), ew.Identity(), ew.StopGradient()
+_ADD, _SUB, _MUL, _POW, _MOD, _FLOOR_DIV = Add(), Sub(), Mul(), Pow(), Mod(), FloorDiv()
+_DIV, _FMOD, _MAXIMUM, _MINIMUM = Div(), Fmod(), Maximum(), Minimum()
+_NEG, _ABS, _SIGN, _SQRT, _RSQRT, _SQUARE = Neg(), Abs(), Sign(), Sqrt(), Rsqrt(), Square()
+_FLOOR, _CEIL, _ROUND = Floor(), Ceil(), Round()
+_EXP, _EXP2, _EXPM1 = Exp(), Exp2(), Expm1()
+_LOG, _LOG1P, _LOG2, _LOG10 = Log(), Log1p(), Log2(), Log10()
+_ASIN, _ACOS, _ATAN, _ATAN2 = Asin(), Acos(), Atan(), Atan2()
+_SIN, _COS, _TAN, _SINH, _COSH = Sin(), Cos(), Tan(), Sinh(), Cosh()
+_ERF, _ERFC = Erf(), Erfc()
+_LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = Less(), LessEqual(), Greater(), GreaterEqual()
+_EQUAL, _NOT_EQUAL = Equal(), NotEqual()
+_AND, _OR, _XOR, _NOT = LogicalAnd(), LogicalOr(), LogicalXor(), LogicalNot()
+_SELECT, _IDENTITY, _STOP = Select(), Identity(), StopGradient()
 _LARGEST = {F16: 65504.0, BF16: 3.3895313892515355e38, F32: 3.4028234663852886e38, F64: 1.7976931348623157e308}
 
 
@@ -307,7 +349,7 @@ def bitwise_xor(input: Any, other: Any) -> Tensor:
 def invert(x: Any) -> Tensor:
     """Return the bitwise complement of integers or bools."""
     given = operand("Invert", x, "x")
-    return apply(ew.LogicalNot() if given.dtype is BOOL else ew.BitwiseNot(), given)
+    return apply(LogicalNot() if given.dtype is BOOL else BitwiseNot(), given)
 
 
 # One operand --------------------------------------------------------------------------------------------------------
@@ -471,19 +513,19 @@ def erfc(input: Any) -> Tensor:
 def isnan(input: Any) -> Tensor:
     """Return whether it is NaN."""
     x = operand("IsNan", input)
-    return apply(ew.IsNan(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
+    return apply(IsNan(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
 
 
 def isinf(input: Any) -> Tensor:
     """Return whether it is infinite."""
     x = operand("IsInf", input)
-    return apply(ew.IsInf(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
+    return apply(IsInf(), x) if x.dtype.is_float else apply(_NOT_EQUAL, x, x)
 
 
 def isfinite(input: Any) -> Tensor:
     """Return whether it is neither infinite nor NaN."""
     x = operand("IsFinite", input)
-    return apply(ew.IsFinite(), x) if x.dtype.is_float else apply(_EQUAL, x, x)
+    return apply(IsFinite(), x) if x.dtype.is_float else apply(_EQUAL, x, x)
 
 
 def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops import elementwise as ew
 from adjoint.ir.ops.boxes import Suppress
+from adjoint.ir.ops.conversion import Select
 from adjoint.ops.arguments import operand, wrong
 from adjoint.ops.arithmetic import maximum, minimum, stop_gradient
 from adjoint.ops.ordering import sort
@@ -17,7 +17,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["iou"]
 
-_SELECT = ew.Select()
+_SELECT = Select()
 
 
 def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, tensor

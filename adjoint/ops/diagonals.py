@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.elementwise import Select
+from adjoint.ir.ops.conversion import Select
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.ops.shape import Slice
 from adjoint.ir.types import BOOL, I64, tensor

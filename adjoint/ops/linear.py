@@ -9,7 +9,9 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.arithmetic import Add, Mul
+from adjoint.ir.ops.comparison import Equal
+from adjoint.ir.ops.conversion import Select, StopGradient
 from adjoint.ir.ops.linalg import MatMul as Product
 from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Reshape, Transpose
@@ -37,7 +39,7 @@ __all__ = [
 ]
 
 _new = object.__new__
-_ADD, _MUL = ew.Add(), ew.Mul()
+_ADD, _MUL = Add(), Mul()
 _PRODUCTS = {(ta, tb): Product(ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)}
 _PRODUCT, _LINEAR = _PRODUCTS[False, False], _PRODUCTS[False, True]
 _PLANS = pairs_of(_PRODUCT)
@@ -348,5 +350,5 @@ def embedding(
     place = integer("Embedding", "padding_idx", padding_idx)
     if not -table.shape[0] <= place < table.shape[0]:
         raise wrong("Embedding", "padding_idx", f"in [{-table.shape[0]}, {table.shape[0]})", place)
-    frozen = apply(made(Reshape, tensor(BOOL, (*ids.shape, 1))), binary(ew.Equal(), ids, place % table.shape[0]))
-    return apply(ew.Select(), frozen, apply(ew.StopGradient(), rows), rows)
+    frozen = apply(made(Reshape, tensor(BOOL, (*ids.shape, 1))), binary(Equal(), ids, place % table.shape[0]))
+    return apply(Select(), frozen, apply(StopGradient(), rows), rows)

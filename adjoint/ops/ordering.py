@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import I32, I64
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong

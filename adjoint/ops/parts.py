@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.shape import Concat, Pad, Reshape, Reverse, Slice
 from adjoint.ir.types import BOOL, tensor

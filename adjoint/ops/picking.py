@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.elementwise import Select
+from adjoint.ir.ops.conversion import Select
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Transpose
 from adjoint.ir.types import BOOL, F32, I32, I64, broadcast_shapes, tensor

@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.along import CumSum
-from adjoint.ir.ops.elementwise import Cast, Select
+from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.random import RandomInteger, RandomNormal, RandomUniform
 from adjoint.ir.ops.sort import SearchSorted

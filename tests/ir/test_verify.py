@@ -8,8 +8,8 @@ import pytest
 
 from adjoint.diagnostics import UNKNOWN, CompileError
 from adjoint.ir.core import Function, Literal, Module, Node, Region, Value
+from adjoint.ir.ops.arithmetic import Add, Neg
 from adjoint.ir.ops.control import Cell, For, Gradient, If, While
-from adjoint.ir.ops.elementwise import Add, Neg
 from adjoint.ir.ops.host import Apply, Attach
 from adjoint.ir.ops.stack import Pop, Push
 from adjoint.ir.ops.state import Read

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops.pointwise import (
+from adjoint.ir.ops.elementwise import (
     F32_23,
     FULL,
     NUMBERS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjoint.ir.op import operation, sample
-from adjoint.ir.ops.pointwise import (
+from adjoint.ir.ops.elementwise import (
     ANY,
     F32_23,
     NUMBERS,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops.pointwise import (
+from adjoint.ir.ops.elementwise import (
     ANY,
     BINARY_FORMS,
     BOOL_23,

@@ -1,101 +1,184 @@
-"""All elementwise ops under one module name; each family has a module of its own."""
+"""The base of elementwise ops: operands, types, loops, samples.
+
+The operands of an op have one dtype (promotion is done above, by casts) and shapes that broadcast as in NumPy.  Integers
+wrap around.  An op gives `scalar`, the C expression of one element, and `reference`, its meaning in NumPy; the base class
+gives inference and the loops.
+
+Where a function has no derivative, the gradient is the one that MindSpore 2.10 gives: 0 for |x|, sign and relu at 0, the
+mean of both slopes for leaky_relu, half to each at a tie of maximum or minimum, NaN for x**0 at x = 0.  An integer
+cotangent is truncated toward zero.
+"""
 
 from __future__ import annotations
 
-from adjoint.ir.ops.activation import (
-    Gelu,
-    GeluGradient,
-    LeakyRelu,
-    LeakyReluGradient,
-    Relu,
-    ReluGradient,
-    Sigmoid,
-    SigmoidGradient,
-    Softplus,
-)
-from adjoint.ir.ops.arithmetic import (
-    Abs,
-    Add,
-    Ceil,
-    Div,
-    Floor,
-    FloorDiv,
-    Fmod,
-    Maximum,
-    Minimum,
-    Mod,
-    Mul,
-    Neg,
-    Pow,
-    Round,
-    Rsqrt,
-    Sign,
-    Sqrt,
-    Square,
-    Sub,
-)
-from adjoint.ir.ops.comparison import (
-    Comparison,
-    Equal,
-    Greater,
-    GreaterEqual,
-    Inspection,
-    IsFinite,
-    IsInf,
-    IsNan,
-    Less,
-    LessEqual,
-    NotEqual,
-)
-from adjoint.ir.ops.conversion import Cast, Identity, Select, StopGradient
-from adjoint.ir.ops.logic import (
-    Bitwise,
-    BitwiseAnd,
-    BitwiseNot,
-    BitwiseOr,
-    BitwiseXor,
-    Logical,
-    LogicalAnd,
-    LogicalNot,
-    LogicalOr,
-    LogicalXor,
-    ShiftLeft,
-    ShiftRight,
-)
-from adjoint.ir.ops.pointwise import Binary, Elementwise, Unary
-from adjoint.ir.ops.transcendental import (
-    Acos,
-    Acosh,
-    Asin,
-    Asinh,
-    Atan,
-    Atan2,
-    Atanh,
-    Cos,
-    Cosh,
-    Erf,
-    Erfc,
-    Exp,
-    Exp2,
-    Expm1,
-    Log,
-    Log1p,
-    Log2,
-    Log10,
-    Sin,
-    Sinh,
-    Tan,
-    Tanh,
-    TanhGradient,
-)
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-__all__ = [
-    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Binary", "Bitwise", "BitwiseAnd",
-    "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Comparison", "Cos", "Cosh", "Div", "Elementwise",
-    "Equal", "Erf", "Erfc", "Exp", "Exp2", "Expm1", "Floor", "FloorDiv", "Fmod", "Gelu", "GeluGradient", "Greater",
-    "GreaterEqual", "Identity", "Inspection", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "LeakyReluGradient",
-    "Less", "LessEqual", "Log", "Log10", "Log1p", "Log2", "Logical", "LogicalAnd", "LogicalNot", "LogicalOr",
-    "LogicalXor", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "Pow", "Relu", "ReluGradient", "Round",
-    "Rsqrt", "Select", "ShiftLeft", "ShiftRight", "Sigmoid", "SigmoidGradient", "Sign", "Sin", "Sinh",
-    "Softplus", "Sqrt", "Square", "StopGradient", "Sub", "Tan", "Tanh", "TanhGradient", "Unary",
-]
+import numpy as np
+
+from adjoint.ir.op import Op, Sample, mistake, sample
+from adjoint.ir.ops.loops import broadcast_access, emit_map
+from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, INTEGERS, DType, TensorType, broadcast_shapes, tensor
+
+if TYPE_CHECKING:
+    from adjoint.ir.core import Atom
+    from adjoint.ir.kernel import Buffer, Kernel
+
+__all__ = ["Binary", "Elementwise", "Unary"]
+
+Array = np.ndarray[Any, Any]
+Cotangents = Sequence["Atom | None"]
+
+NUMBERS = (*INTEGERS, *FLOATS)
+ANY = (BOOL, *NUMBERS)
+
+F32_23 = tensor(F32, (2, 3))
+I32_23 = tensor(I32, (2, 3))
+BOOL_23 = tensor(BOOL, (2, 3))
+
+FULL, ONE, ROW, COLUMN = (4, 8), (), (8,), (4, 1)
+BINARY_FORMS = (
+    (FULL, FULL), (FULL, ONE), (ONE, FULL), (FULL, ROW), (FULL, COLUMN), ((2, 3, 4, 4), (1, 3, 1, 1)),
+)
+"""Equal shapes, one operand a single number, a row, a column, a number for each channel of images."""
+PLAIN_FORMS = BINARY_FORMS[:2]
+
+
+class Elementwise(Op):
+    """An op whose result's elements each depend on one element of every operand.
+
+    A subclass gives `scalar` and `reference`; `reference` runs with NumPy's floating point warnings off.
+    """
+
+    takes: ClassVar[tuple[str, ...]] = ("x",)
+    """Names of the operands."""
+    accepts: ClassVar[tuple[DType, ...]] = FLOATS
+    """Dtypes of the operands."""
+    yields: ClassVar[DType | None] = None
+    """Dtype of the result, where it is not the operands'."""
+    beyond: ClassVar[Literal["exact", "wrapped", "nearest"]] = "exact"
+    """How a Python integer that the dtype of a tensor lacks may be brought to it.  "exact": it may not, the op is computed in
+    a wider dtype.  "wrapped": by its low bits, on which alone those of the result depend.  "nearest": as the end of the range
+    that is next to it, since the op chooses one of its operands."""
+    cost: ClassVar[int] = 1
+    """Time for one element, in additions of float32; decides how much work is worth a thread."""
+    uniform: ClassVar[bool] = True
+    """Whether loops over a single number may name it; where half a formula does not depend on x[i], gcc gives up on vectors."""
+    forms: ClassVar[tuple[tuple[tuple[int, ...], ...], ...]] = (((4, 8),),)
+    """Shapes of the operands for the kernels in the pack: one for each form of text worth having."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "reference" in cls.__dict__:
+            cls.reference = np.errstate(all="ignore")(cls.reference)
+
+    def infer(self, *operands: Any) -> TensorType:
+        if len(operands) != len(self.takes):
+            raise mistake(self, "operands", f"{len(self.takes)} tensors", f"{len(operands)}", TypeError)
+        for name, type_ in zip(self.takes, operands, strict=True):
+            if not isinstance(type_, TensorType) or type_.dtype not in self.accepts:
+                raise mistake(self, name, f"a tensor of {listed(self.accepts)}", type_, TypeError)
+            if type_.dtype is not operands[0].dtype:
+                raise mistake(self, name, f"of the same dtype as {self.takes[0]}, {operands[0].dtype}", type_, TypeError)
+        return tensor(self.yields or operands[0].dtype, self.broadcast(operands))
+
+    def broadcast(self, operands: Sequence[TensorType]) -> tuple[Any, ...]:
+        """The shape that the operands' shapes broadcast to."""
+        shape = operands[0].shape
+        for name, type_ in zip(self.takes, operands, strict=True):
+            try:
+                shape = broadcast_shapes(shape, type_.shape)
+            except ValueError:
+                fitting = f"of a shape that broadcasts with [{', '.join(map(str, shape))}]"
+                raise mistake(self, name, fitting, type_) from None
+        return shape
+
+    def scalar(self, k: Kernel, *operands: Any) -> Any:
+        """One element of the result as a C expression, from one element of each operand."""
+        raise NotImplementedError(f"{type(self).__name__}.scalar")
+
+    def loops(self, k: Kernel, operands: Sequence[Buffer], out: Buffer) -> None:
+        """The kernel: `scalar` for each element."""
+        accesses = [broadcast_access(buffer, out.shape) for buffer in operands]
+        emit_map(k, out, accesses, lambda elements: self.scalar(k, *elements), self.cost, uniform=self.uniform)
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        """The forms of broadcasting that programs meet."""
+        if dtype in cls.accepts:
+            for shapes in cls.forms:
+                yield cls(), tuple(tensor(dtype, shape) for shape in shapes)
+
+
+class Unary(Elementwise):
+    """An elementwise op of `x`."""
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        self.loops(k, (x,), out)
+
+
+class Binary(Elementwise):
+    """An elementwise op of `x` and `y`."""
+
+    takes = ("x", "y")
+    forms = BINARY_FORMS
+
+    def lower(self, k: Kernel, x: Buffer, y: Buffer, out: Buffer) -> None:
+        self.loops(k, (x, y), out)
+
+
+def listed(dtypes: Sequence[DType]) -> str:
+    match dtypes:
+        case _ if dtypes == ANY:
+            return "any dtype"
+        case _ if dtypes == NUMBERS:
+            return "a number type"
+        case _ if dtypes == FLOATS:
+            return "a floating point type"
+        case _ if dtypes == INTEGERS:
+            return "an integer type"
+        case _:
+            return " or ".join(d.long_name for d in dtypes)
+
+
+def smooth_unary(*domains: tuple[float, float]) -> tuple[Sample, ...]:
+    """Samples of a smooth function of one operand on each of the domains."""
+    first, *others = domains or ((-2.0, 2.0),)
+    return (
+        sample(F32_23, domain=first),
+        *(sample(F32_23, domain=d) for d in others),
+        sample(tensor(F32), domain=first),
+        sample(tensor(F32, (0, 3)), domain=first),
+        sample(tensor(F64, (5,)), domain=first),
+    )
+
+
+def smooth_binary(*domain: tuple[float, float]) -> tuple[Sample, ...]:
+    """Samples of a smooth function of two operands, in each form of broadcasting."""
+    shapes = (((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 3), ()), ((), (2, 3)), ((2, 1), (1, 3)), ((0, 3), (1, 3)), ((), ()),
+              ((2, 3, 2, 2), (1, 3, 1, 1)))
+    drawn = domain or ((-2.0, 2.0),)
+    return (*(sample(tensor(F32, s), tensor(F32, t), domain=drawn) for s, t in shapes), *square(2, *domain))
+
+
+def square(count: int, *domain: tuple[float, float]) -> tuple[Sample, ...]:
+    """Samples of matrices [n, n] in which one operand, each in its turn, is a row [n]: no shape tells along which axis."""
+    matrix, row = tensor(F32, (3, 3)), tensor(F32, (3,))
+    return tuple(sample(*(row if i == place else matrix for i in range(count)), domain=domain or ((-2.0, 2.0),)) for place in range(count))
+
+
+def on_integers(count: int, *dtypes: DType, domain: tuple[float, float] = (-5.0, 5.0)) -> tuple[Sample, ...]:
+    """Samples on integers, that have no finite differences."""
+    types = tuple(tensor(d, (2, 3)) for d in dtypes)
+    return tuple(sample(*(t,) * count, domain=domain, smooth=False, note="integers") for t in types)
+
+
+def dtype_of(atom: Atom) -> DType:
+    """The dtype of a tensor."""
+    assert isinstance(atom.type, TensorType)
+    return atom.type.dtype
+
+
+def literal(value: int, dtype: DType) -> int | float:
+    """`value` as the Python number a literal of `dtype` holds."""
+    return float(value) if dtype.is_float else value

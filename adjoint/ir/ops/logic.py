@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjoint.ir.op import operation, sample
-from adjoint.ir.ops.pointwise import (
+from adjoint.ir.ops.elementwise import (
     BOOL_23,
     I32_23,
     PLAIN_FORMS,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.elementwise import Mul
+from adjoint.ir.ops.arithmetic import Mul
 from adjoint.ir.ops.optimizers import AdamUpdate, AdamWeightDecayUpdate, AmsgradUpdate
 from adjoint.ir.types import F32
 from adjoint.nn.checks import boolean, positive_number

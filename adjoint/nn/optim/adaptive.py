@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.adaptive_steps import AdagradUpdate, AdamaxUpdate, CenteredRmsPropUpdate, FtrlUpdate, LambDirection, RmsPropUpdate
-from adjoint.ir.ops.elementwise import Mul
+from adjoint.ir.ops.arithmetic import Mul
 from adjoint.ir.types import F32
 from adjoint.nn.checks import boolean, number, positive_number
 from adjoint.nn.optim.optimizer import Optimizer, as_dtype, at_least_zero, fraction

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.elementwise import Cast as CastOp
+from adjoint.ir.ops.conversion import Cast as CastOp
 from adjoint.ir.ops.normalize import BatchNormInference
 from adjoint.ir.ops.random import Dropout as DropoutOp
 from adjoint.ops import activations, arithmetic, linear, normalization, shapes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.elementwise import Cast as CastOp
+from adjoint.ir.ops.conversion import Cast as CastOp
 from adjoint.ir.ops.pooling import AvgPool as AvgPoolOp
 from adjoint.ir.ops.pooling import MaxPool as MaxPoolOp
 from adjoint.ir.ops.pooling import MaxPoolIndices

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from adjoint.diagnostics import Loc
-from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.host import Bprop
 from adjoint.ir.ops.reduce import Sum
 from adjoint.ir.ops.shape import Broadcast, Reshape

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from adjoint.ir.ops.elementwise import Cast
+from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.types import DType
 from adjoint.runtime.process.tracer import emitter, state
 from adjoint.runtime.tensor.structure import leaves, replaced

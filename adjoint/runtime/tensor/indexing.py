@@ -24,7 +24,7 @@ import numpy as np
 
 from adjoint.diagnostics import printed_as
 from adjoint.ir.op import made
-from adjoint.ir.ops.elementwise import Cast, Select
+from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
 from adjoint.ir.ops.sort import Sort

@@ -15,7 +15,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.arithmetic import Maximum, Minimum
+from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.types import I64, U64, DType
 from adjoint.runtime.tensor.conversion import out_of_range
 from adjoint.runtime.tensor.promotion import float_range, nearest, scalar_dtype, working_dtypes
@@ -50,7 +51,7 @@ class RunTimeNumber(Protocol):
     def __abs__(self) -> Any: ...
 
 
-def beside(op: ew.Elementwise, x: Tensor, number: RunTimeNumber, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def beside(op: Elementwise, x: Tensor, number: RunTimeNumber, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """Return `compute(x, number)`, computed in the dtype that `op` uses for the number and cast to the result's dtype."""
     own, compares = dtype_beside(op, x), op.yields is not None
     kind = number.python_type
@@ -72,7 +73,7 @@ def beside(op: ew.Elementwise, x: Tensor, number: RunTimeNumber, compute: Callab
     return first_of(dtypes)
 
 
-def _check_unsigned(op: ew.Elementwise, number: Tensor) -> None:
+def _check_unsigned(op: Elementwise, number: Tensor) -> None:
     if number.item() < 0:
         raise out_of_range(op, number.item(), U64)
 
@@ -94,7 +95,7 @@ def nearest_in(dtype: DType, number: RunTimeNumber) -> Tensor:
     lowest, highest = (nearest(dtype, end) for end in (-(2**63), 2**63 - 1))
     bounded: Tensor = number.as_tensor(I64)
     if lowest > -(2**63):
-        bounded = apply(ew.Maximum(), bounded, constant(lowest, I64))
+        bounded = apply(Maximum(), bounded, constant(lowest, I64))
     if highest < 2**63 - 1:
-        bounded = apply(ew.Minimum(), bounded, constant(highest, I64))
+        bounded = apply(Minimum(), bounded, constant(highest, I64))
     return as_tensor(bounded, dtype)

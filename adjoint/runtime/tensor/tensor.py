@@ -19,7 +19,11 @@ import numpy as np
 from adjoint.budget import Refillable, budget
 from adjoint.diagnostics import check_flag
 from adjoint.ir.op import Op
-from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.arithmetic import Abs, Add, Div, FloorDiv, Mod, Mul, Neg, Pow, Sub
+from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
+from adjoint.ir.ops.conversion import Cast, Identity
+from adjoint.ir.ops.elementwise import Elementwise
+from adjoint.ir.ops.logic import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalNot, LogicalOr, LogicalXor
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, BOOL, DTYPES, F32, I64, U64, DType, TensorType, tensor
 from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
@@ -38,7 +42,7 @@ __all__ = ["Tensor", "apply", "as_tensor", "binary", "combined", "constant", "in
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
-_ADD, _SUB, _MUL, _DIV = ew.Add(), ew.Sub(), ew.Mul(), ew.Div()
+_ADD, _SUB, _MUL, _DIV = Add(), Sub(), Mul(), Div()
 _SUMS, _PRODUCTS, _QUOTIENTS = pairs_of(_ADD), pairs_of(_MUL), pairs_of(_DIV)
 
 
@@ -281,12 +285,12 @@ class Tensor:
 
     def copy(self) -> Tensor:
         """Return a copy; gradients flow through it."""
-        return apply(ew.Identity(), self)
+        return apply(Identity(), self)
 
     def astype(self, dtype: DType | str, copy: bool = True) -> Tensor:
         """Return the values cast to another dtype."""
         dtype = dtype_argument(dtype)
-        return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(ew.Cast(dtype), self)
+        return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(Cast(dtype), self)
 
     to = astype
 
@@ -439,63 +443,63 @@ class Tensor:
         return divided(other, self)
 
     def __floordiv__(self, other: Any) -> Tensor:
-        return binary(ew.FloorDiv(), self, other)
+        return binary(FloorDiv(), self, other)
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        return binary(ew.FloorDiv(), other, self)
+        return binary(FloorDiv(), other, self)
 
     def __mod__(self, other: Any) -> Tensor:
-        return binary(ew.Mod(), self, other)
+        return binary(Mod(), self, other)
 
     def __rmod__(self, other: Any) -> Tensor:
-        return binary(ew.Mod(), other, self)
+        return binary(Mod(), other, self)
 
     def __pow__(self, other: Any) -> Tensor:
-        return binary(ew.Pow(), self, other)
+        return binary(Pow(), self, other)
 
     def __rpow__(self, other: Any) -> Tensor:
-        return binary(ew.Pow(), other, self)
+        return binary(Pow(), other, self)
 
     def __neg__(self) -> Tensor:
-        return apply(ew.Neg(), self)
+        return apply(Neg(), self)
 
     def __pos__(self) -> Tensor:
         return self
 
     def __abs__(self) -> Tensor:
-        return apply(ew.Abs(), self)
+        return apply(Abs(), self)
 
     def __lt__(self, other: Any) -> Tensor:
-        return binary(ew.Less(), self, other)
+        return binary(Less(), self, other)
 
     def __le__(self, other: Any) -> Tensor:
-        return binary(ew.LessEqual(), self, other)
+        return binary(LessEqual(), self, other)
 
     def __gt__(self, other: Any) -> Tensor:
-        return binary(ew.Greater(), self, other)
+        return binary(Greater(), self, other)
 
     def __ge__(self, other: Any) -> Tensor:
-        return binary(ew.GreaterEqual(), self, other)
+        return binary(GreaterEqual(), self, other)
 
     def __eq__(self, other: object) -> Any:
-        return binary(ew.Equal(), self, other) if _comparable(other) else False
+        return binary(Equal(), self, other) if _comparable(other) else False
 
     def __ne__(self, other: object) -> Any:
-        return binary(ew.NotEqual(), self, other) if _comparable(other) else True
+        return binary(NotEqual(), self, other) if _comparable(other) else True
 
     def __and__(self, other: Any) -> Tensor:
-        return logical(ew.LogicalAnd(), ew.BitwiseAnd(), self, other)
+        return logical(LogicalAnd(), BitwiseAnd(), self, other)
 
     def __or__(self, other: Any) -> Tensor:
-        return logical(ew.LogicalOr(), ew.BitwiseOr(), self, other)
+        return logical(LogicalOr(), BitwiseOr(), self, other)
 
     def __xor__(self, other: Any) -> Tensor:
-        return logical(ew.LogicalXor(), ew.BitwiseXor(), self, other)
+        return logical(LogicalXor(), BitwiseXor(), self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Tensor:
-        return apply(ew.LogicalNot(), _as_dtype(self, BOOL))
+        return apply(LogicalNot(), _as_dtype(self, BOOL))
 
     def __iadd__(self, other: Any) -> Tensor:
         return self + other
@@ -615,7 +619,7 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
     return result
 
 
-def combined(op: ew.Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def combined(op: Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """Return `compute(first, second)` on both operands as tensors of the dtype that `op` is computed in, cast to the result's dtype.
 
     `compute` is called once for each candidate dtype: one, unless a number is known only when a graph runs.
@@ -634,7 +638,7 @@ def _is_of_the_run(x: object) -> bool:
     return getattr(x, "is_run_time_number", False)
 
 
-def _with_run_time_number(op: ew.Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def _with_run_time_number(op: Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     if isinstance(b, Tensor):
         return a.beside(op, b, lambda x, number: compute(number, x))
     if not isinstance(a, Tensor):
@@ -650,7 +654,7 @@ def _with_run_time_number(op: ew.Elementwise, a: Any, b: Any, compute: Callable[
     return combined(op, a, b, compute)
 
 
-def promoted(op: ew.Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
+def promoted(op: Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     """Return both operands, whose values are known, as tensors of the dtype that `op` is computed in, as `combined` does."""
     if isinstance(a, Tensor):
         if isinstance(b, (float, int)):
@@ -684,7 +688,7 @@ _NUMBER = 300
 Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.clear)
 
 
-def _beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
+def _beside(op: Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
     """Return a tensor and a number as tensors of the dtype that `op` is computed in."""
     key = (op.__class__, x.type.dtype, number.__class__, number or repr(number))
     found = _numbers.get(key)
@@ -697,7 +701,7 @@ def _beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> tuple[
     return (x if x.type.dtype is dtype else _as_dtype(x, dtype)), found
 
 
-def _number_beside(op: ew.Elementwise, x: Tensor, number: bool | int | float) -> Tensor:
+def _number_beside(op: Elementwise, x: Tensor, number: bool | int | float) -> Tensor:
     own = dtype_beside(op, x)
     dtype = working_dtype(own, number, exact=op.beyond == "exact", compares=op.yields is BOOL)
     if isinstance(number, int) and not own.is_float:
@@ -720,13 +724,13 @@ def nearest_in(dtype: DType, number: Any) -> Tensor:
     return constant(nearest(dtype, number), dtype)
 
 
-def dtype_beside(op: ew.Elementwise, x: Tensor) -> DType:
+def dtype_beside(op: Elementwise, x: Tensor) -> DType:
     """Return the dtype that a tensor counts as in an op with a number: integers and bools divide as Float32."""
     dtype = x.type.dtype
-    return F32 if isinstance(op, ew.Div) and not dtype.is_float else dtype
+    return F32 if isinstance(op, Div) and not dtype.is_float else dtype
 
 
-def _narrowed(op: ew.Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
+def _narrowed(op: Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
     """Return the result of an op on a tensor and a number, cast from the dtype of `promoted`."""
     x, number = (a, b) if isinstance(a, Tensor) else (b, a)
     # A list or an array is converted to a tensor first.
@@ -750,13 +754,13 @@ def _quotient(a: Tensor, b: Tensor) -> Tensor:
     return binary(_DIV, a, b) if a.dtype.is_float else binary(_DIV, _as_dtype(a, F32), _as_dtype(b, F32))
 
 
-def logical(on_bool: Op, on_integers: ew.Elementwise, a: Any, b: Any) -> Tensor:
+def logical(on_bool: Op, on_integers: Elementwise, a: Any, b: Any) -> Tensor:
     """Run the logical op on bools, the bitwise one on integers."""
     return combined(on_integers, a, b, lambda x, y: apply(on_bool if x.dtype is BOOL else on_integers, x, y))
 
 
 def _as_dtype(x: Tensor, dtype: DType) -> Tensor:
-    return x if x.type.dtype is dtype else apply(ew.Cast(dtype), x)
+    return x if x.type.dtype is dtype else apply(Cast(dtype), x)
 
 
 def _check_number(op: Op, x: Any) -> None:

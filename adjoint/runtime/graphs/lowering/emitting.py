@@ -24,8 +24,8 @@ from adjoint.frontend.world import Kind
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Host, Literal, Region, Value, symbol_like, tensor_type
 from adjoint.ir.op import Effect, Op
-from adjoint.ir.ops import elementwise as ew
-from adjoint.ir.ops.conversion import NoGrad, StraightThrough
+from adjoint.ir.ops.arithmetic import Mod
+from adjoint.ir.ops.conversion import Cast, NoGrad, StopGradient, StraightThrough
 from adjoint.ir.ops.host import Apply, Attach, Hook
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.shape import Broadcast, Reshape
@@ -299,10 +299,10 @@ class Emitting:
         own = "bool" if x.dtype is BOOL else "float" if x.dtype.is_float else "int"
         dtype = NUMBERS[own][1].dtype
         if x.dtype is not dtype:
-            atom = self.node(ew.Cast(dtype), atom)
+            atom = self.node(Cast(dtype), atom)
         if x.dtype.is_float:
             # A Python number is constant for every gradient.
-            atom = self.node(ew.StopGradient(), atom)
+            atom = self.node(StopGradient(), atom)
         return GraphNumber(self, own, atom, 2 ** (8 * x.dtype.size)).converted(category)
 
     def position(self, container: Any, index: Any) -> Any:
@@ -317,7 +317,7 @@ class Emitting:
         else:
             alike = [None] * count if isinstance(container, list) else (None,) * count
             self.check(functools.partial(_check_position, lambda: alike), (number,))
-        return GraphNumber(self, "int", self.node(ew.Mod(), self.atom(number), Literal(count, scalar(I64))), count)
+        return GraphNumber(self, "int", self.node(Mod(), self.atom(number), Literal(count, scalar(I64))), count)
 
     def index(self, key: Any) -> Any:
         if isinstance(key, GraphNumber):

@@ -12,7 +12,11 @@ import numpy as np
 from adjoint.diagnostics import CompileError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Value
-from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.arithmetic import Abs, Add, FloorDiv, Mod, Mul, Neg, Sub
+from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
+from adjoint.ir.ops.conversion import Cast, Select
+from adjoint.ir.ops.elementwise import Elementwise
+from adjoint.ir.ops.logic import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalNot, LogicalOr, LogicalXor
 from adjoint.ir.types import BOOL, F32, F64, I64, U64, DType, TensorType, scalar
 from adjoint.runtime.memory.machine import Memory
 from adjoint.runtime.process.tracer import state
@@ -166,16 +170,16 @@ class GraphNumber:
         """Return the number as a 0-d tensor of a dtype, converted as eager mode converts a Python number."""
         atom, own = self.owner.atom(self), _CATEGORY[self.category]
         if dtype is BOOL and own is not BOOL:
-            atom = self.owner.node(ew.Cast(BOOL), atom)
+            atom = self.owner.node(Cast(BOOL), atom)
         elif dtype is U64 and own is F64:
             # Below 0 it wraps, as it does for narrower integers; beyond Int64 it does not.
-            below = self.owner.node(ew.Less(), atom, Literal(0.0, scalar(F64)))
-            wrapped = self.owner.node(ew.Cast(U64), self.owner.node(ew.Cast(I64), atom))
-            atom = self.owner.node(ew.Select(), below, wrapped, self.owner.node(ew.Cast(U64), atom))
+            below = self.owner.node(Less(), atom, Literal(0.0, scalar(F64)))
+            wrapped = self.owner.node(Cast(U64), self.owner.node(Cast(I64), atom))
+            atom = self.owner.node(Select(), below, wrapped, self.owner.node(Cast(U64), atom))
         elif dtype is not own:
             if own is F64 and dtype.is_integer and dtype is not I64:
-                atom = self.owner.node(ew.Cast(I64), atom)  # converted to 64 bits first, then it wraps
-            atom = self.owner.node(ew.Cast(dtype), atom)
+                atom = self.owner.node(Cast(I64), atom)  # converted to 64 bits first, then it wraps
+            atom = self.owner.node(Cast(dtype), atom)
         return GraphTensor(self.owner, atom, scalar(dtype))
 
     def tensor(self) -> GraphTensor:
@@ -193,7 +197,7 @@ class GraphNumber:
         """Return the int as a 0-d tensor of an integer dtype, clamped to its range."""
         return nearest_in(dtype, self)
 
-    def beside(self, op: ew.Elementwise, x: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    def beside(self, op: Elementwise, x: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         """Return `compute(x, self)` in the dtype that `op` is computed in."""
         if state.tracer is not self.owner:
             raise self.owner.unknown("the number is used")
@@ -207,7 +211,7 @@ class GraphNumber:
             return self != 0
         if category == "int" and self.category == "float":
             return self.owner.host_number("int", int, self)
-        return GraphNumber(self.owner, category, self.owner.node(ew.Cast(_CATEGORY[category]), self.owner.atom(self)), self.bound)
+        return GraphNumber(self.owner, category, self.owner.node(Cast(_CATEGORY[category]), self.owner.atom(self)), self.bound)
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
     def _wider(self, other: Any) -> str | None:
@@ -235,22 +239,22 @@ class GraphNumber:
         return GraphNumber(self.owner, category, self.owner.node(op, self.owner.atom(x), self.owner.atom(y)), bound)
 
     def __add__(self, other: Any) -> Any:
-        return self._computed(ew.Add(), operator.add, other)
+        return self._computed(Add(), operator.add, other)
 
     def __radd__(self, other: Any) -> Any:
-        return self._computed(ew.Add(), operator.add, other, swapped=True)
+        return self._computed(Add(), operator.add, other, swapped=True)
 
     def __sub__(self, other: Any) -> Any:
-        return self._computed(ew.Sub(), operator.sub, other)
+        return self._computed(Sub(), operator.sub, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return self._computed(ew.Sub(), operator.sub, other, swapped=True)
+        return self._computed(Sub(), operator.sub, other, swapped=True)
 
     def __mul__(self, other: Any) -> Any:
-        return self._computed(ew.Mul(), operator.mul, other)
+        return self._computed(Mul(), operator.mul, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return self._computed(ew.Mul(), operator.mul, other, swapped=True)
+        return self._computed(Mul(), operator.mul, other, swapped=True)
 
     def __truediv__(self, other: Any) -> Any:
         return self._computed(None, operator.truediv, other, exact=False)
@@ -259,13 +263,13 @@ class GraphNumber:
         return self._computed(None, operator.truediv, other, swapped=True, exact=False)
 
     def __floordiv__(self, other: Any) -> Any:
-        return self._computed(ew.FloorDiv(), operator.floordiv, other, exact=self._divides(other))
+        return self._computed(FloorDiv(), operator.floordiv, other, exact=self._divides(other))
 
     def __rfloordiv__(self, other: Any) -> Any:
         return self._computed(None, operator.floordiv, other, swapped=True, exact=False)
 
     def __mod__(self, other: Any) -> Any:
-        return self._computed(ew.Mod(), operator.mod, other, exact=self._divides(other))
+        return self._computed(Mod(), operator.mod, other, exact=self._divides(other))
 
     def __rmod__(self, other: Any) -> Any:
         return self._computed(None, operator.mod, other, swapped=True, exact=False)
@@ -290,14 +294,14 @@ class GraphNumber:
 
     def __neg__(self) -> Any:
         return 0 - self if self.category != "float" else GraphNumber(
-            self.owner, "float", self.owner.node(ew.Neg(), self.owner.atom(self)))
+            self.owner, "float", self.owner.node(Neg(), self.owner.atom(self)))
 
     def __pos__(self) -> Any:
         return self.converted("int") if self.category == "bool" else self
 
     def __abs__(self) -> Any:
         x = +self
-        return GraphNumber(self.owner, x.category, self.owner.node(ew.Abs(), self.owner.atom(x)), x.bound)
+        return GraphNumber(self.owner, x.category, self.owner.node(Abs(), self.owner.atom(x)), x.bound)
 
     def __invert__(self) -> Any:
         return -1 - self if self.category != "float" else self.owner.host_number("int", operator.invert, self)
@@ -319,13 +323,13 @@ class GraphNumber:
         return NotImplemented if self._wider(other) is None else self.owner.host_number("int", python, a, b)
 
     def __and__(self, other: Any) -> Any:
-        return self._bits(ew.LogicalAnd(), ew.BitwiseAnd(), other)
+        return self._bits(LogicalAnd(), BitwiseAnd(), other)
 
     def __or__(self, other: Any) -> Any:
-        return self._bits(ew.LogicalOr(), ew.BitwiseOr(), other)
+        return self._bits(LogicalOr(), BitwiseOr(), other)
 
     def __xor__(self, other: Any) -> Any:
-        return self._bits(ew.LogicalXor(), ew.BitwiseXor(), other)
+        return self._bits(LogicalXor(), BitwiseXor(), other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
@@ -338,7 +342,7 @@ class GraphNumber:
             raise TypeError(f"unsupported operand types for bits: '{self.category}' and '{theirs}'")
         category = "bool" if (self.category, theirs) == ("bool", "bool") else "int"
         if _is_large(other):
-            python = {ew.BitwiseAnd: operator.and_, ew.BitwiseOr: operator.or_}.get(type(on_integers), operator.xor)
+            python = {BitwiseAnd: operator.and_, BitwiseOr: operator.or_}.get(type(on_integers), operator.xor)
             return self.owner.host_number("int", python, self, other)
         x, y = (self.owner.number(category, side) for side in (self, other))
         op = on_bools if category == "bool" else on_integers
@@ -369,28 +373,28 @@ class GraphNumber:
         return GraphNumber(self.owner, "bool", self.owner.node(op, self.owner.atom(x), self.owner.atom(y)))
 
     def __lt__(self, other: Any) -> Any:
-        return self._compared(ew.Less(), operator.lt, other)
+        return self._compared(Less(), operator.lt, other)
 
     def __le__(self, other: Any) -> Any:
-        return self._compared(ew.LessEqual(), operator.le, other)
+        return self._compared(LessEqual(), operator.le, other)
 
     def __gt__(self, other: Any) -> Any:
-        return self._compared(ew.Greater(), operator.gt, other)
+        return self._compared(Greater(), operator.gt, other)
 
     def __ge__(self, other: Any) -> Any:
-        return self._compared(ew.GreaterEqual(), operator.ge, other)
+        return self._compared(GreaterEqual(), operator.ge, other)
 
     def __eq__(self, other: object) -> Any:
-        return self._compared(ew.Equal(), operator.eq, other)
+        return self._compared(Equal(), operator.eq, other)
 
     def __ne__(self, other: object) -> Any:
-        return self._compared(ew.NotEqual(), operator.ne, other)
+        return self._compared(NotEqual(), operator.ne, other)
 
     __hash__ = object.__hash__
 
     def negated(self) -> GraphNumber:
         """Return `not x`."""
-        return GraphNumber(self.owner, "bool", self.owner.node(ew.LogicalNot(), self.owner.atom(self.converted("bool"))))
+        return GraphNumber(self.owner, "bool", self.owner.node(LogicalNot(), self.owner.atom(self.converted("bool"))))
 
     def either(self, other: GraphNumber) -> GraphNumber:
         """Return whether at least one of two is true."""
@@ -403,7 +407,7 @@ class GraphNumber:
     def kept_if(self, condition: GraphNumber) -> GraphNumber:
         """Return the int if the condition holds, else 0."""
         atoms = (self.owner.atom(x) for x in (self, condition.converted("int")))
-        return GraphNumber(self.owner, "int", self.owner.node(ew.Mul(), *atoms), self.bound)
+        return GraphNumber(self.owner, "int", self.owner.node(Mul(), *atoms), self.bound)
 
     # -- operations that need the value -----------------------------------------------------------------------------------
     def _unknown(self, *_: Any) -> Any:

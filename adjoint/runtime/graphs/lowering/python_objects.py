@@ -11,7 +11,7 @@ from typing import Any
 from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import AttributePlace, ObjectPlace
 from adjoint.ir.core import Atom, Literal
-from adjoint.ir.ops import elementwise as ew
+from adjoint.ir.ops.conversion import Cast, Identity
 from adjoint.ir.ops.shape import Concat, Reshape
 from adjoint.ir.types import tensor
 from adjoint.runtime.cells.cell import Cell
@@ -103,7 +103,7 @@ class PythonObjects(Emitting):
         # Each run gets a new one, which it may write in place, register hooks on and return.
         atom = self.atom(made)
         if not isinstance(atom, Literal):
-            atom = self.node(ew.Identity(), atom)
+            atom = self.node(Identity(), atom)
             self.made_of_numbers[atom] = made
         return GraphTensor(self, atom, made.type)
 
@@ -169,7 +169,7 @@ class PythonObjects(Emitting):
                 raise ValueError("For 'Tensor', the nested lists must have equal lengths, "
                                  f"but got tensors of shape {parts[0].shape} and {x.shape}.")
             atom = self.atom(x)
-            atom = atom if x.dtype is dtype else self.node(ew.Cast(dtype), atom)
+            atom = atom if x.dtype is dtype else self.node(Cast(dtype), atom)
             rows.append(self.node(Reshape(tensor(dtype, (1, *x.shape))), atom))
         return GraphTensor(self, self.node(Concat(0), *rows), tensor(dtype, (len(rows), *parts[0].shape)))
 
