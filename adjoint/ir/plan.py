@@ -6,6 +6,9 @@
               HostCall: one node that calls Python or uses state
               Control:  one node with regions, and their blocks
 
+A value that is used only inside of one straight piece has its buffer in the piece's arena: one block of memory, in which buffers whose
+values are not needed at the same time share bytes.  Every other value has memory of its own.
+
 A plan refers to slots by number and to hosts and state by symbol.  It holds no memory, no pointer and no Python object, so
 that an executor can bind it, a person can read it, and a C file can be printed from it.
 """
@@ -27,12 +30,14 @@ class Slot:
     name     the value's name, for display
     literal  the constant that it holds, for a constant
     shown    True if Python code sees the value: it is then held as a tensor, else as memory
+    offset   where its buffer begins in the arena of its piece, in bytes; None if its memory is not in an arena
     """
 
     name: str
     type: Type
     literal: Literal | None = None
     shown: bool = False
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,9 +87,13 @@ class Control:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Straight:
-    """Launches with no Python between them."""
+    """Launches with no Python between them.
+
+    arena  the bytes of its arena
+    """
 
     launches: tuple[Launch, ...]
+    arena: int = 0
 
 
 Piece = Straight | HostCall | Control

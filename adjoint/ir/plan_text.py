@@ -1,8 +1,10 @@
 """A plan as text: the lines of the IR, sorted into pieces, each with the slots that it reads, fills and frees.
 
+A slot in an arena is followed by its offset in bytes.
+
     plan @f: 5 slots, 1 of them shown to Python
-    launches
-      a: f32[2] = mul(x, 2.0_f32)          #2 <- #0, #1
+    launches, an arena of 64 bytes
+      a: f32[2] = mul(x, 2.0_f32)          #2 at 0 <- #0, #1
       c: f32[2] = tanh(a)                  #3 <- #2; frees #2
     host
       d: f32[2] = apply! @seen(c)          #4 <- #3
@@ -45,8 +47,8 @@ class _Text:
     def block(self, block: Block, indent: str) -> None:
         for piece in block.pieces:
             match piece:
-                case Straight(launches=launches):
-                    self.lines.append((f"{indent}launches", ""))
+                case Straight(launches=launches, arena=arena):
+                    self.lines.append((f"{indent}launches" + (f", an arena of {arena} bytes" if arena else ""), ""))
                     for launch in launches:
                         self.node(launch, f"{indent}  ")
                 case HostCall():
@@ -63,8 +65,12 @@ class _Text:
         """Return the line of a node in the IR, with its slots."""
         tokens = self.listing.lines[self.listing.line_of[piece.node]]
         line = " ".join("".join(token.text for token in tokens).split()).removesuffix("{").rstrip()
-        moved = " <- ".join(slots for slots in (_slots(piece.results), _slots(piece.operands)) if slots)
+        moved = " <- ".join(slots for slots in (self.results(piece.results), _slots(piece.operands)) if slots)
         self.lines.append((indent + line, "; ".join(filter(None, (moved, f"frees {_slots(piece.freed)}" if piece.freed else "")))))
+
+    def results(self, slots: tuple[int, ...]) -> str:
+        offsets = [self.plan.slots[slot].offset for slot in slots]
+        return ", ".join(f"#{slot}" + ("" if offset is None else f" at {offset}") for slot, offset in zip(slots, offsets, strict=True))
 
 
 def _slots(slots: tuple[int, ...] | range) -> str:

@@ -29,8 +29,8 @@ PLAN = """\
 plan @f: 8 slots, 3 of them shown to Python
 arguments x: f32[2000] in #0, c: bool in #1
 constants 2.0: f32 in #2
-launches
-  a: f32[2000] = mul(x, 2.0_f32)  #3 <- #0, #2
+launches, an arena of 8000 bytes
+  a: f32[2000] = mul(x, 2.0_f32)  #3 at 0 <- #0, #2
   b: f32[2000] = tanh(a)          #4 <- #3; frees #3
 host
   d: f32[2000] = apply! @seen(b)  #5 <- #4; frees #4

@@ -15,7 +15,7 @@ from adjoint.diagnostics import UNKNOWN, Unknown
 from adjoint.ir.core import walk as nodes_of
 from adjoint.ir.ops.random import RandomUniform
 from adjoint.ir.types import F32, tensor
-from adjoint.runtime.execution import launches
+from adjoint.runtime.execution import tables
 from adjoint.runtime.execution.run import Deviation
 from adjoint.runtime.gradients import adjoints as program
 from adjoint.runtime.gradients.grad import GradOperation
@@ -159,8 +159,8 @@ def test_one_path_of_the_tape_for_one_path_of_the_graph(monkeypatch):
 
 def test_a_branch_that_is_never_taken_needs_no_kernel(monkeypatch):
     planned = []
-    original = launches.plan_for
-    monkeypatch.setattr(launches, "plan_for", lambda op, types: planned.append(op.name) or original(op, types))
+    original = tables.plan_for
+    monkeypatch.setattr(tables, "plan_for", lambda op, types: planned.append(op.name) or original(op, types))
     f = function(made("""
 func @f(x: f32) -> f32 {
   c: bool = greater(x, 0.0_f32)

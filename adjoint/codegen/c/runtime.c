@@ -4,7 +4,7 @@
    depends on where the range was cut. So all parallelism can live here:
 
      launch    splits the units of one kernel over the threads of the pool
-     program   runs a list of kernels over one table of buffers
+     table     runs a list of kernels one after the other, in one call
      pool      threads that sleep when idle, answer within microseconds when busy, and survive fork()
      memory    aligned blocks, kept for the next request of their size, refused when the machine cannot hold them
 
@@ -49,12 +49,24 @@ struct adjoint_bound {
     int64_t size[];
 };
 
-/* One kernel of a program: operand[i] is an index into the program's table of buffers. */
+/* An operand of a step: `offset` bytes into block number `block` of the run. */
+struct adjoint_operand {
+    int64_t offset;
+    int64_t block;
+};
+
+/* One launch of a table. */
 struct adjoint_step {
-    adjoint_kernel kernel;
-    const int64_t *size;
-    int32_t count;
-    int32_t operand[12];
+    const struct adjoint_bound *bound;
+    const struct adjoint_operand *operand;
+    int64_t operands;
+};
+
+/* Launches with nothing between them. A table is only read, so that several threads may run it at a time. */
+struct adjoint_table {
+    const struct adjoint_step *step;
+    int64_t steps;
+    int64_t widest; /* the largest number of operands of a step */
 };
 
 /* Runs all units of one kernel, on as many threads as pay. Returns the status of the first range that failed, or 0. */
@@ -66,9 +78,12 @@ int adjoint_launch4(const struct adjoint_bound *bound, void *a, void *b, void *c
 int adjoint_launch5(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e);
 int adjoint_launch6(const struct adjoint_bound *bound, void *a, void *b, void *c, void *d, void *e, void *f);
 
-/* Runs the steps in order. At the first that fails: stops, writes its index to `failed` (unless NULL), returns its
-   status. */
-int adjoint_run(const struct adjoint_step *step, int64_t count, void *const *slot, int64_t *failed);
+/* Runs the steps of a table in order on these blocks of memory. At the first that fails: stops, and returns its index
+   times 2^32, plus its status. Returns 0 if none fails. */
+int64_t adjoint_run(const struct adjoint_table *table, void *const *block);
+
+/* The same for the steps begin..end only: what observes a run looks at the blocks between two calls. */
+int64_t adjoint_run_range(const struct adjoint_table *table, void *const *block, int64_t begin, int64_t end);
 
 /* Sets how many threads a launch may use, the caller included; 0 or less: one per processor this process may run on. */
 void adjoint_set_threads(int threads);
@@ -366,16 +381,20 @@ int adjoint_launch6(const struct adjoint_bound *bound, void *a, void *b, void *c
     return launch(bound->kernel, bound->size, (void *[]){a, b, c, d, e, f});
 }
 
-int adjoint_run(const struct adjoint_step *step, int64_t count, void *const *slot, int64_t *failed) {
-    for (int64_t i = 0; i < count; i++) {
-        void *operand[sizeof step->operand / sizeof *step->operand];
-        for (int32_t k = 0; k < step[i].count; k++) operand[k] = slot[step[i].operand[k]];
-        int status = launch(step[i].kernel, step[i].size, operand);
-        if (status == 0) continue;
-        if (failed) *failed = i;
-        return status;
+int64_t adjoint_run_range(const struct adjoint_table *table, void *const *block, int64_t begin, int64_t end) {
+    void *operand[table->widest + 1]; /* an array has at least one element */
+    for (int64_t i = begin; i < end; i++) {
+        const struct adjoint_step *step = &table->step[i];
+        for (int64_t k = 0; k < step->operands; k++)
+            operand[k] = (char *)block[step->operand[k].block] + step->operand[k].offset;
+        int status = launch(step->bound->kernel, step->bound->size, operand);
+        if (status != 0) return (i << 32) + status;
     }
     return 0;
+}
+
+int64_t adjoint_run(const struct adjoint_table *table, void *const *block) {
+    return adjoint_run_range(table, block, 0, table->steps);
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------

@@ -1,36 +1,37 @@
 """Steps that run kernels.
 
-A value that no Python code sees is held as bare memory, and a launch reads and writes memory.  While events are recorded or logged
+A value that no Python code sees is held as bare memory, and a straight piece runs by one C call.  While events are recorded or logged
 every value is a tensor, and a launch is recorded like an op in eager mode.
 
-The kernel of an op is looked up when its launch is first reached: a branch that is never taken compiles nothing.
+Kernels are looked up when their step is first reached: a branch that is never taken compiles nothing.
 """
 
 from __future__ import annotations
 
-import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from adjoint.ir.core import Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.conversion import NoGrad, StopGradient
+from adjoint.ir.plan import Launch, Slot, Straight
 from adjoint.runtime.execution.run import Block, Run, Step
+from adjoint.runtime.execution.tables import table_step
 from adjoint.runtime.memory.op_plans import plan_for
 from adjoint.runtime.tensor.tensor import Tensor, apply, wrap
 
-__all__ = ["add_launch", "emitted", "launch", "recorded_launch"]
+__all__ = ["add_when_reached", "emitted", "recorded_launch", "straight"]
 
 _new = object.__new__
 
 
-def add_launch(block: Block, node: Node, results: range, make: Callable[[], Step]) -> None:
+def add_when_reached(block: Block, node: Node | None, results: range | None, make: Callable[[Run], Step]) -> None:
     """Append a step that is made when it is first reached, and then replaces itself in the block."""
     index, reference = len(block.steps), weakref.ref(block)  # weak: the block holds the step
 
     def first(values: list[Any], run: Run) -> None:
-        step = make()
+        step = make(run)
         step(values, run)
         running = reference()
         if running is not None:
@@ -41,49 +42,38 @@ def add_launch(block: Block, node: Node, results: range, make: Callable[[], Step
 
 
 # -- on memory -------------------------------------------------------------------------------------------------------------
-def launch(node: Node, operands: Sequence[int], results: range, given: tuple[bool, ...], shown: tuple[bool, ...]) -> Step:
-    """Return a step that runs the kernels of a node and records nothing.
+def straight(piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], tensors: Collection[int], run: Run) -> Step:
+    """Return a step that runs the launches of a straight piece and records nothing; for the arguments see `table_step`."""
+    return table_step(piece, operands, slots, tensors, run) or _one_by_one(piece, operands, tensors)
 
-    given  for each operand, True if it is held as a tensor
-    shown  the same for each result
-    """
+
+def _one_by_one(piece: Straight, operands: Sequence[tuple[int, ...]], tensors: Collection[int]) -> Step:
+    """Return a step that runs launches of which not all have kernels, each with memory of its own."""
+    block = Block()
+    for each, given in zip(piece.launches, operands, strict=True):
+        block.add(_launch(each, given, tensors), each.node, None)
+    return block.run
+
+
+def _launch(each: Launch, operands: Sequence[int], tensors: Collection[int]) -> Step:
+    node = each.node
     kernel = plan_for(node.op, [tensor_type(x) for x in node.operands]).run
-    types = [tensor_type(v) for v in node.results]
-    if len(results) == 1:
-        make = _single(given, shown[0], shown[0] and isinstance(node.op, StopGradient))
-        return make(kernel, types[0], results.start, *operands)
-    pairs = tuple(zip(operands, given, strict=True))
+    given = tuple((i, i in tensors) for i in operands)
+    made = tuple((i, tensor_type(v), i in tensors) for i, v in zip(each.results, node.results, strict=True))
+    several, stopped, freed = len(made) != 1, isinstance(node.op, StopGradient), each.freed
 
-    def several(values: list[Any], run: Run) -> None:
-        made = kernel(*[values[i].memory if is_tensor else values[i] for i, is_tensor in pairs])
-        values[results.start : results.stop] = [
-            wrap(t, memory) if is_shown else memory for t, memory, is_shown in zip(types, made, shown, strict=True)]
+    def launch(values: list[Any], run: Run) -> None:
+        computed = kernel(*[values[i].memory if is_tensor else values[i] for i, is_tensor in given])
+        for (i, type_, shown), memory in zip(made, computed if several else (computed,), strict=True):
+            values[i] = memory
+            if shown:
+                values[i] = result = wrap(type_, memory)
+                if stopped:
+                    result._takes_gradient = False
+        for i in freed:
+            values[i] = None
 
-    return several
-
-
-@functools.cache
-def _single(tensors: tuple[bool, ...], shown: bool, stopped: bool) -> Callable[..., Step]:
-    """Return the factory of steps for launches with one result: it takes the kernel, the result's type and the positions of all values.
-
-    The function is compiled from text: one specialised for how its operands are held is faster than one that tests each.
-
-    tensors  for each operand, True if it is held as a tensor
-    shown    True if the result is held as a tensor
-    stopped  True if no hook can be registered on the result
-    """
-    names = [f"i{n}" for n in range(len(tensors))]
-    given = ", ".join(f"values[{name}].memory" if is_tensor else f"values[{name}]" for name, is_tensor in zip(names, tensors, strict=True))
-    body = [f"values[out] = kernel({given})"]
-    if shown:
-        body = ["result = new(Tensor)", "result.type = type_", f"result.memory = kernel({given})", "values[out] = result"]
-    if stopped:
-        body.append("result._takes_gradient = False")
-    heading = f"def make({', '.join(['kernel', 'type_', 'out', *names])}):"
-    lines = [heading, "    def step(values, run):", *(f"        {line}" for line in body), "    return step"]
-    made: dict[str, Any] = {"new": object.__new__, "Tensor": Tensor}
-    exec(compile("\n".join(lines), __file__, "exec"), made)
-    return made["make"]
+    return launch
 
 
 # -- on tensors, recorded --------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.tuples import Group, Item
 from adjoint.ir.plan import Block, Control, HostCall, Launch, Piece, Plan, Slot, Straight
 from adjoint.ir.types import TensorType, Type
+from adjoint.runtime.execution.buffers import with_arenas
 
 __all__ = ["planned"]
 
@@ -40,7 +41,7 @@ def planned(function: Function, *, identities: bool) -> Plan:
             seen.add(slot)
     planner.spread()
     slots = tuple(Slot(name, type_, literal, i in planner.shown) for i, (name, type_, literal) in enumerate(planner.slots))
-    return Plan(function, slots, body)
+    return with_arenas(Plan(function, slots, body))
 
 
 class _Planner:

@@ -68,6 +68,12 @@ class Run:
         """Return the next result to replay and add it to the log, if it belongs to a cell's hooks in `slot`; else None."""
         return None
 
+    def note(self, raised: BaseException, node: Node) -> None:
+        """Add a note with the line of a node to the exception that it raised, unless the exception needs none."""
+        if not self.noted:
+            self.noted = True
+            _note(raised, node)
+
     def keep(self, entry: Any) -> Any:
         """Append to the log, if one is kept."""
         return entry
@@ -134,7 +140,7 @@ class Block:
     """The steps of a region.
 
     steps  the functions to run, in order
-    nodes  for each step its node; None if it frees buffers
+    nodes  for each step its node, the first of several; None if it frees buffers
     made   for each step the positions of its results; None for a step that writes the log itself
     """
 
@@ -167,9 +173,8 @@ class Block:
         if run.tape is not None:
             run.tape.site = None
         node = self.nodes[self.steps.index(step)] if step is not None else None
-        if node is not None and not run.noted:
-            run.noted = True
-            _note(raised, node)
+        if node is not None:
+            run.note(raised, node)
 
 
 class LoggingBlock(Block):

@@ -28,7 +28,7 @@ from adjoint.ir.plan import Block as PlannedBlock
 from adjoint.ir.plan import Control, HostCall, Launch, Plan, Straight
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.control import control_step
-from adjoint.runtime.execution.launches import add_launch, emitted, launch, recorded_launch
+from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
 from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
 from adjoint.runtime.process.location import site_of
 from adjoint.runtime.tensor.random_keys import next_key
@@ -229,10 +229,12 @@ class _Binder:
         block = LoggingBlock() if self.recording else Block()
         for piece in planned.pieces:
             match piece:
-                case Straight(launches=launches):
+                case Straight(launches=launches) if self.recording:
                     for each in launches:
                         self.launch(block, each, around)
                         _free(block, each.freed)
+                case Straight():
+                    self.straight(block, piece)
                 case HostCall():
                     self.host(block, piece, around)
                     _free(block, piece.freed)
@@ -244,16 +246,22 @@ class _Binder:
     def site(self, node: Node, around: Node | None) -> Node | None:
         return site_of(node, around) if self.sited else None
 
+    def straight(self, block: Block, piece: Straight) -> None:
+        operands = []
+        for each in piece.launches:
+            self.define(each.results)
+            operands.append(self.as_they_are(each.operands))
+        tensors = {i for each, given in zip(piece.launches, operands, strict=True) for i in (*given, *each.results) if self.holds(i)}
+        add_when_reached(block, piece.launches[0].node, None, functools.partial(straight, piece, operands, self.slots, tensors))
+
     def launch(self, block: Block, each: Launch, around: Node | None) -> None:
         self.define(each.results)
         node, operands, results = each.node, self.as_they_are(each.operands), _range(each.results)
         if self.emitting:
             block.add(emitted(node, operands, results), node, results)
-        elif self.recording:
-            add_launch(block, node, results, functools.partial(recorded_launch, node, operands, results, self.site(node, around)))
         else:
-            given, shown = tuple(map(self.holds, operands)), tuple(map(self.holds, results))
-            add_launch(block, node, results, functools.partial(launch, node, operands, results, given, shown))
+            site = self.site(node, around)
+            add_when_reached(block, node, results, lambda run: recorded_launch(node, operands, results, site))
 
     def host(self, block: Block, call: HostCall, around: Node | None) -> None:
         node, results = call.node, _range(call.results)

@@ -33,15 +33,18 @@ class OpPlan:
     type    the only one of them, or None when there are several
     run     operand memories -> result memory, or a tuple of them
     into    (operand memories, result memories) -> None: the same, written into given memory
+    stages  its bound kernels, each launched on the operands, the results and the scratch buffers; None if it has no kernels
+    scratch bytes of each scratch buffer
     used    the period of the budget in which it was last looked up
     """
 
-    __slots__ = ("into", "nbytes", "run", "type", "types", "used")
+    __slots__ = ("into", "nbytes", "run", "scratch", "stages", "type", "types", "used")
 
-    def __init__(self, types: tuple[TensorType, ...], run: Callable[..., Any], into: Callable[..., None], stages: int = 1):
-        self.types, self.run, self.into = types, run, into
+    def __init__(self, types: tuple[TensorType, ...], run: Callable[..., Any], into: Callable[..., None],
+                 stages: tuple[Any, ...] | None = None, scratch: tuple[int, ...] = ()):
+        self.types, self.run, self.into, self.stages, self.scratch = types, run, into, stages, scratch
         self.type: TensorType = types[0] if len(types) == 1 else None  # pyright: ignore[reportAttributeAccessIssue] - asked for where there is one
-        self.used, self.nbytes = 0, _PLAN + stages * _STAGE
+        self.used, self.nbytes = 0, _PLAN + (1 if stages is None else len(stages)) * _STAGE
 
 
 _PLAN = 1000
@@ -111,7 +114,7 @@ def _made(op: Op, types: Sequence[TensorType]) -> OpPlan:
     for type_ in result_types:
         check_fits(type(op).__name__, type_)
     if getattr(op, "aliases", False):
-        return OpPlan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes))
+        return OpPlan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes), ())
     here = machine()
     if isinstance(op, Collective):
         return _by_reference(op, tuple(types), result_types, here)  # processes communicate: there is nothing to compile
@@ -177,11 +180,11 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
     assert here.kernels is not None
     lowered = lower(op, tuple(types), result_types)
     functions = here.kernels.get(lowered)
-    stages = [
+    stages = tuple(
         here.bind(function, stage.sizes)
         for function, stage in zip(functions, lowered.stages, strict=True)
         if stage.units
-    ]
+    )
     launch = here.library.adjoint_launch
     allocate, sizes = here.allocate, [t.nbytes for t in result_types]
     scratch = lowered.scratch
@@ -203,7 +206,7 @@ def _compiled(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTyp
     without_scratch = not any(scratch) and (not scratch or len(lowered.stages) > 1)
     if len(stages) == 1 and without_scratch and len(sizes) == 1 and len(types) <= 3:
         run = _direct(op, stages[0], sizes[0], len(types), here)
-    return OpPlan(result_types, run, into, len(stages))
+    return OpPlan(result_types, run, into, stages, scratch)
 
 
 def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:

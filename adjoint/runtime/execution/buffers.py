@@ -1,0 +1,157 @@
+"""Buffers: decide which values live in the arena of their piece, and where.
+
+A value that only the launches of one straight piece use needs no memory of its own.  Its buffer begins at an offset in the piece's
+arena, and its bytes are used again once no later launch reads it.  Python code, other pieces and callers never see an arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from adjoint.ir.plan import Block, Control, Launch, Plan, Slot, Straight
+from adjoint.ir.types import TensorType
+
+__all__ = ["ALIGNMENT", "aligned", "aliases", "with_arenas"]
+
+ALIGNMENT = 64
+"""Bytes: buffers begin at multiples of it, as blocks of memory do."""
+
+_SPLIT = 2**20
+"""Bytes: a piece ends after a launch that uses a value of this size for the last time, so that its memory is freed then."""
+
+
+def aligned(nbytes: int) -> int:
+    """Return the next multiple of the alignment."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def aliases(launch: Launch) -> bool:
+    """Return True if the result of a launch is its operand, in the same memory."""
+    return getattr(launch.node.op, "aliases", False)
+
+
+def with_arenas(plan: Plan) -> Plan:
+    """Return the plan with an offset for each value that is used in one straight piece only."""
+    layout = _Layout(plan.slots)
+    body = layout.block(plan.body)
+    slots = tuple(replace(slot, offset=layout.offsets[i]) if i in layout.offsets else slot for i, slot in enumerate(plan.slots))
+    return Plan(plan.function, slots, body)
+
+
+class _Layout:
+    def __init__(self, slots: tuple[Slot, ...]):
+        self.slots = slots
+        self.offsets: dict[int, int] = {}
+
+    def block(self, block: Block) -> Block:
+        # From the last piece to the first, since what is used later decides.
+        used = set(block.yields)
+        pieces = []
+        for piece in reversed(block.pieces):
+            if isinstance(piece, Straight):
+                pieces += [self.straight(part, used) for part in reversed(self.parts(piece))]
+                continue
+            if isinstance(piece, Control):
+                piece = replace(piece, blocks=tuple(map(self.block, piece.blocks)))
+                used.update(*map(_mentioned, piece.blocks))
+            used.update(piece.operands)
+            pieces.append(piece)
+        return Block(tuple(reversed(pieces)), block.yields)
+
+    def parts(self, piece: Straight) -> list[Straight]:
+        """Split a piece where the memory of a large value that comes from outside can be freed."""
+        made = {slot for launch in piece.launches for slot in launch.results}
+        parts, begin = [], 0
+        for index, launch in enumerate(piece.launches, 1):
+            if index == len(piece.launches) or any(slot not in made and self.nbytes(slot) >= _SPLIT for slot in launch.freed):
+                parts.append(Straight(piece.launches[begin:index]))
+                begin = index
+        return parts
+
+    def straight(self, piece: Straight, used: set[int]) -> Straight:
+        """Return a piece with its arena, and add what it reads to `used`, the slots that are used after it."""
+        whole: dict[int, int] = {}
+        outside: set[int] = set()
+        last: dict[int, int] = {}
+        for index, launch in enumerate(piece.launches):
+            for slot in launch.operands:
+                last[whole.get(slot, slot)] = index
+            for slot in launch.results:
+                # An alias is a part of the life of the buffer that it names.
+                root = whole[slot] = whole.get(launch.operands[0], launch.operands[0]) if aliases(launch) else slot
+                last[root] = index
+                if slot in used or self.slots[slot].shown:
+                    outside.add(root)
+        arena = _Arena()
+        dying: dict[int, list[int]] = {}
+        for index, launch in enumerate(piece.launches):
+            for slot in launch.results:
+                root = whole[slot]
+                if root == slot and root not in outside:
+                    self.offsets[slot] = arena.take(self.nbytes(slot))
+                    dying.setdefault(last[slot], []).append(slot)
+                elif root in self.offsets:
+                    self.offsets[slot] = self.offsets[root]
+            for slot in dying.pop(index, ()):
+                arena.give_back(self.offsets[slot], self.nbytes(slot))
+        used.update(slot for launch in piece.launches for slot in launch.operands)
+        return Straight(piece.launches, arena.nbytes)
+
+    def nbytes(self, slot: int) -> int:
+        type_ = self.slots[slot].type
+        return aligned(type_.nbytes) if isinstance(type_, TensorType) and type_.is_static else 0
+
+
+def _mentioned(block: Block) -> Iterable[int]:
+    """Yield the slots that a block reads."""
+    yield from block.yields
+    for piece in block.pieces:
+        for each in piece.launches if isinstance(piece, Straight) else (piece,):
+            yield from each.operands
+        if isinstance(piece, Control):
+            for inner in piece.blocks:
+                yield from _mentioned(inner)
+
+
+class _Arena:
+    """A block of memory of which parts are taken and given back.
+
+    nbytes  the size it has grown to
+    """
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self._free: list[tuple[int, int]] = []
+        """Begin and end of each free part, the one given back last at the end."""
+
+    def take(self, nbytes: int) -> int:
+        """Return the offset of a part of this size: of the free ones that fit the one given back last, whose bytes are likely in a cache;
+        else one at the end of the arena."""
+        if not nbytes:
+            return 0
+        for i in reversed(range(len(self._free))):
+            begin, end = self._free[i]
+            if end - begin >= nbytes:
+                self._free[i : i + 1] = [(begin + nbytes, end)] if end - begin > nbytes else []
+                return begin
+        begin = self.nbytes
+        for i, (free, end) in enumerate(self._free):
+            if end == self.nbytes:
+                begin = free
+                del self._free[i]
+                break
+        self.nbytes = begin + nbytes
+        return begin
+
+    def give_back(self, begin: int, nbytes: int) -> None:
+        """Add a part to the free ones; adjacent ones become one."""
+        if not nbytes:
+            return
+        end = begin + nbytes
+        for i in reversed(range(len(self._free))):
+            if self._free[i][1] == begin:
+                begin = self._free.pop(i)[0]
+            elif self._free[i][0] == end:
+                end = self._free.pop(i)[1]
+        self._free.append((begin, end))
