@@ -50,8 +50,9 @@ def at_call(mistake: CompileError, loc: Loc, function: str, package: str) -> Com
     """Return a mistake inside of an installed package, placed at the user's call of that."""
     found = mistake.diagnostic
     return type(mistake)(Diagnostic(
-        found.code, found.title, f"`{function}` of {package} is not made for graphs", loc, (Note(found.label, found.loc), *found.notes),
-        "call it outside, and pass the result as an argument"))
+        found.code, found.title, f"`{function}` of {package} cannot become part of a graph", loc,
+        (Note(found.label, found.loc), *found.notes),
+        "call it outside the function, and pass the result as an argument"))
 
 
 def _mistake(code: str, title: str, explanation: str, *kinds: type[Exception]) -> GraphMistake:

@@ -168,13 +168,13 @@ REFUSED: list[tuple[Callable[[Tensor], Any], str, str]] = [
     (lambda x: {"net": [Affine(2.0)]}, "E202", "an Affine that the graph makes is returned"),
     (lambda x: Affine(2.0).shift, "E202", "a Parameter that the graph makes is returned"),
     (lambda x: Affine(2.0).construct, "E202", "an Affine that the graph makes is returned"),
-    (lambda x: Scale(x)(x), "E209", "`by` is no Parameter of Scale"),
+    (lambda x: Scale(x)(x), "E209", "`by` is not a Parameter of Scale"),
     (lambda x: nn.Dense(3, 2, weight_init=ops.broadcast_to(x, (2, 3)))(x), "E203", "needs the numbers of a tensor"),
     (lambda x: nn.SequentialCell(OUTSIDE, nn.ReLU())(x), "E202", "is to hold a Dense from outside"),
     (lambda x: Holder(OUTSIDE)(x), "E202", "is to hold a Dense from outside"),
     (_appended, "E202", "is to hold a Dense from outside"),
     (lambda x: nn.SGD(OUTSIDE.trainable_params(), 0.1)((x,)), "E202", "is to hold a Parameter from outside"),
-    (lambda x: Counted()(x), "E217", "a list from outside is changed"),
+    (lambda x: Counted()(x), "E217", "a list from outside the function is changed"),
     (lambda x: Parameter(Tensor([1.0, 2.0, 3.0])) * x, "E202", "a Parameter is made inside of the graph"),
 ]
 

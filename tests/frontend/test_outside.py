@@ -69,7 +69,7 @@ class Kept:
 
 
 # -- attributes -----------------------------------------------------------------------------------------------------------------
-@changes("`n` of a Thing from outside is changed")
+@changes("`n` of a Thing from outside the function is changed")
 def attribute() -> Made:
     thing = Thing()
 
@@ -80,7 +80,7 @@ def attribute() -> Made:
     return body, lambda: thing.n
 
 
-@changes("`n` of a Thing from outside is changed")
+@changes("`n` of a Thing from outside the function is changed")
 def attribute_written_only() -> Made:
     thing = Thing()
 
@@ -91,7 +91,7 @@ def attribute_written_only() -> Made:
     return body, lambda: thing.n
 
 
-@changes("`fresh` of a Thing from outside is changed")
+@changes("`fresh` of a Thing from outside the function is changed")
 def attribute_that_was_not_there() -> Made:
     thing = Thing()
 
@@ -102,7 +102,7 @@ def attribute_that_was_not_there() -> Made:
     return body, lambda: hasattr(thing, "fresh")
 
 
-@changes("`n` of a Thing from outside is changed")
+@changes("`n` of a Thing from outside the function is changed")
 def attribute_by_object_setattr() -> Made:
     thing = Thing()
 
@@ -113,7 +113,7 @@ def attribute_by_object_setattr() -> Made:
     return body, lambda: thing.n
 
 
-@changes("`n` of a Thing from outside is changed")
+@changes("`n` of a Thing from outside the function is changed")
 def attribute_taken_away() -> Made:
     thing = Thing()
 
@@ -124,7 +124,7 @@ def attribute_taken_away() -> Made:
     return body, lambda: hasattr(thing, "n")
 
 
-@changes("a dict from outside is changed")
+@changes("a dict from outside the function is changed")
 def attribute_by_dict() -> Made:
     thing = Thing()
 
@@ -135,13 +135,13 @@ def attribute_by_dict() -> Made:
     return body, lambda: thing.n
 
 
-@changes("`n` of a Thing from outside is changed")
+@changes("`n` of a Thing from outside the function is changed")
 def attribute_in_a_method() -> Made:
     thing = Thing()
     return (lambda x: x * thing.count()), lambda: thing.n
 
 
-@changes("`hidden` of a Thing from outside is changed")
+@changes("`hidden` of a Thing from outside the function is changed")
 def attribute_by_a_property() -> Made:
     thing = Thing()
 
@@ -192,7 +192,7 @@ def attribute_of_a_module() -> Made:
     return body, lambda: settings.rate
 
 
-@changes("`prec` of a Context from outside is changed")
+@changes("`prec` of a Context from outside the function is changed")
 def attribute_of_what_a_global_leads_to() -> Made:
     context = {"of numbers": decimal.Context(prec=9)}
 
@@ -257,13 +257,13 @@ class OwnSetattr(Counting):
 
 
 CELLS: dict[type[Counting], tuple[Callable[[Any], Any], str]] = {
-    Counting: (lambda cell: cell.n, "`n` of a Counting from outside is changed"),
-    Shapes: (lambda cell: cell.seen, "a list from outside is changed"),
-    Evaluating: (lambda cell: (cell.training, cell.inner.training), "an Evaluating from outside is changed"),
-    Renaming: (lambda cell: cell.inner.weight.requires_grad, "`requires_grad` of a Parameter from outside is changed"),
-    Growing: (lambda cell: hasattr(cell.inner, "factor"), "`factor` of a Dense from outside is changed"),
-    ByDict: (lambda cell: cell.n, "a dict from outside is changed"),
-    OwnSetattr: (lambda cell: cell.n, "`n` of an OwnSetattr from outside is changed"),
+    Counting: (lambda cell: cell.n, "`n` of a Counting from outside the function is changed"),
+    Shapes: (lambda cell: cell.seen, "a list from outside the function is changed"),
+    Evaluating: (lambda cell: (cell.training, cell.inner.training), "an Evaluating from outside the function is changed"),
+    Renaming: (lambda cell: cell.inner.weight.requires_grad, "`requires_grad` of a Parameter from outside the function is changed"),
+    Growing: (lambda cell: hasattr(cell.inner, "factor"), "`factor` of a Dense from outside the function is changed"),
+    ByDict: (lambda cell: cell.n, "a dict from outside the function is changed"),
+    OwnSetattr: (lambda cell: cell.n, "`n` of an OwnSetattr from outside the function is changed"),
 }
 
 
@@ -327,13 +327,13 @@ for change, start in [
     (lambda a: functools.partial(a.append, 0)(), [1]), (lambda a: a.sort(key=lambda b: -b), [1, 2]),
     (lambda a: list(map(a.append, (1, 2))), [1]), (lambda a: [*itertools.starmap(a.insert, [(0, 1)])], [1]),
 ]:
-    container(change, start, "a list from outside is changed")
+    container(change, start, "a list from outside the function is changed")
 for change, start in [
     (lambda a: a.update(b=1), {}), (lambda a: a.setdefault("b", 1), {}), (lambda a: operator.delitem(a, "b"), {"b": 1}),
     (lambda a: dict.__setitem__(a, "b", 2), {"b": 1}), (lambda a: [inner.clear() for inner in a.values()], {"b": {"c": 1}}),
     (lambda a: a.get("b").popitem(), {"b": {"c": 1}}), (lambda a: [inner.update(d=1) for _, inner in a.items()], {"b": {}}),
 ]:
-    container(change, start, "a dict from outside is changed")
+    container(change, start, "a dict from outside the function is changed")
 for change, start, kind in [
     (lambda a: a["b"].append(1), collections.defaultdict(list), "defaultdict"),
     (lambda a: a["b"], collections.defaultdict(list), "defaultdict"), (lambda a: a.subtract(b=1), collections.Counter(b=2), "Counter"),
@@ -344,17 +344,17 @@ for change, start, kind in [
     (lambda a: a.byteswap(), array.array("i", [1]), "array"), (lambda a: a.update(b=1), collections.UserDict(), "dict"),
     (lambda a: a.append(1), collections.UserList(), "list"),
 ]:
-    container(change, start, f"{kind} from outside is changed")
+    container(change, start, f"{kind} from outside the function is changed")
 for change in [
     lambda a: operator.setitem(a, 0, 9), lambda a: a.sort(), lambda a: a.fill(1), lambda a: operator.iadd(a, 1), lambda a: np.put(a, 0, 9),
     lambda a: a.T.__setitem__(0, 9), lambda a: a.reshape(3, 1)[1:].fill(9), lambda a: a.flat.__setitem__(0, 9), lambda a: np.add(a, 1, a),
     lambda a: np.add(a, 1, out=a), lambda a: np.add(a, 1, out=(a,)), lambda a: np.add.at(a, [0], 1), lambda a: np.cumsum(a, out=a[:]),
     lambda a: np.copyto(a, 0), lambda a: setattr(a, "shape", (3, 1)), lambda a: a.partition(1),
 ]:
-    container(change, np.array([3.0, 1.0, 2.0]), "from outside is changed")
+    container(change, np.array([3.0, 1.0, 2.0]), "from outside the function is changed")
 
 
-@changes("a list from outside is changed")
+@changes("a list from outside the function is changed")
 def default() -> Made:
     def helper(x, seen=[]):  # noqa: B006 - what is meant
         seen.append(1)  # here
@@ -363,7 +363,7 @@ def default() -> Made:
     return (lambda x: helper(x)), lambda: helper.__defaults__
 
 
-@changes("a list from outside is changed")
+@changes("a list from outside the function is changed")
 def container_of_an_object() -> Made:
     thing = Thing()
 
@@ -376,7 +376,7 @@ def container_of_an_object() -> Made:
     return body, lambda: thing.items
 
 
-@changes("a dict from outside is changed")
+@changes("a dict from outside the function is changed")
 def container_of_a_class() -> Made:
     def body(x):
         Thing().table["a"] = 1  # here
@@ -385,7 +385,7 @@ def container_of_a_class() -> Made:
     return body, lambda: dict(Thing.table)
 
 
-@changes("a dict from outside is changed")
+@changes("a dict from outside the function is changed")
 def by_the_users_own_setitem() -> Made:
     thing = Thing()
 
@@ -396,7 +396,7 @@ def by_the_users_own_setitem() -> Made:
     return body, lambda: dict(thing.table)
 
 
-@changes("`n` of a Thing from outside is changed")
+@changes("`n` of a Thing from outside the function is changed")
 def by_the_users_own_iadd() -> Made:
     thing = Thing()
 
@@ -408,7 +408,7 @@ def by_the_users_own_iadd() -> Made:
     return body, lambda: thing.n
 
 
-@changes("a list from outside is changed")
+@changes("a list from outside the function is changed")
 def in_a_post_init() -> Made:
     return (lambda x: (Numbered(None), x)[1]), lambda: LIST
 
@@ -419,7 +419,7 @@ def in_a_new() -> Made:
 
 
 # -- names ------------------------------------------------------------------------------------------------------------------------
-@changes("the global name `TOTAL` is changed")
+@changes("the global variable `TOTAL` is changed")
 def global_name() -> Made:
     def body(x):
         global TOTAL
@@ -429,7 +429,7 @@ def global_name() -> Made:
     return body, lambda: TOTAL
 
 
-@changes("a name of the function around is changed")
+@changes("a variable of an enclosing function is changed")
 def name_around() -> Made:
     count = 0
 
@@ -441,7 +441,7 @@ def name_around() -> Made:
     return body, lambda: count
 
 
-@changes("a list from outside is changed")
+@changes("a list from outside the function is changed")
 def global_list_reversed() -> Made:
     def body(x):
         LIST.reverse()  # here
@@ -450,7 +450,7 @@ def global_list_reversed() -> Made:
     return body, lambda: LIST
 
 
-@changes("a dict from outside is changed")
+@changes("a dict from outside the function is changed")
 def in_a_branch_that_a_tensor_decides() -> Made:
     def body(x):
         if x.sum() > 0:
@@ -462,7 +462,7 @@ def in_a_branch_that_a_tensor_decides() -> Made:
     return body, lambda: TABLE
 
 
-@changes("a list from outside is changed")
+@changes("a list from outside the function is changed")
 def before_what_is_raised() -> Made:
     def body(x):
         LIST.append(1)  # here
@@ -471,7 +471,7 @@ def before_what_is_raised() -> Made:
     return body, lambda: LIST
 
 
-@changes("a list from outside is changed")
+@changes("a list from outside the function is changed")
 def in_a_gradient() -> Made:
     def inner(x):
         LIST.append(1)  # here
@@ -513,7 +513,7 @@ def test_an_array_and_an_object_among_the_arguments() -> None:
     given, thing = np.zeros(2), Thing()
     run = jit(lambda x, a: (a.fill(1), x)[1])
     check_refused(lambda: run(X, given), "a ndarray among the arguments is changed")
-    check_refused(lambda: jit(lambda x, a: x * a.count())(X, thing), "`n` of a Thing from outside is changed")
+    check_refused(lambda: jit(lambda x, a: x * a.count())(X, thing), "`n` of a Thing from outside the function is changed")
     assert given.tolist() == [0, 0] and thing.n == 0
 
 

@@ -181,7 +181,7 @@ def test_what_is_written_and_left_as_it_was_is_looked_at() -> None:
 
     body(X)
     thing.n = 5
-    with pytest.raises(CompileError, match="`n` of a Thing from outside is changed"):
+    with pytest.raises(CompileError, match="`n` of a Thing from outside the function is changed"):
         body(X)
     assert thing.n == 5
     thing.n = 1

@@ -58,7 +58,7 @@ def _print(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
     for name, x in kwargs.items():
         if on.objects.is_late(x):
-            raise errors.NOT_A_CONSTANT.at(on.world.loc, f"`{name}` has a tensor in it", help=f"let `{name}` be a Python value")
+            raise errors.NOT_A_CONSTANT.at(on.world.loc, f"`{name}` depends on a tensor", help=f"pass a Python value as `{name}`")
 
     def shown(*values: Any) -> None:
         builtins.print(*values, **kwargs)
@@ -116,8 +116,8 @@ def _python_type(on: Builtins, x: Any) -> type:
 @_for(len)
 def _len(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) == 1 and isinstance(args[0], (RunTimeText, RunTimeRange)):
-        what = "text with a tensor" if isinstance(args[0], RunTimeText) else "range with a run-time number"
-        raise errors.VALUE_NEEDED.at(on.world.loc, f"the length of a {what} in it is not known while parsing",
+        what = "string that contains a tensor" if isinstance(args[0], RunTimeText) else "range with a run-time number"
+        raise errors.VALUE_NEEDED.at(on.world.loc, f"the length of a {what} is not known while parsing",
                                      help="compute with the tensor or number itself")
     return on.operators.called_special(args[0], "__len__", (), lambda: len(args[0])) if len(args) == 1 else len(*args, **kwargs)
 
@@ -188,8 +188,8 @@ def _chosen(on: Builtins, condition: Any, first: tuple[Any, Any], second: tuple[
         return on.branching.merged(known, a, b, lambda branch: False)
     except Difference as differ:
         kinds = " and ".join(on.branching.described(x) for x in (differ.first, differ.second))
-        raise errors.BRANCHES_DIFFER.at(on.world.loc, f"the graph decides which is chosen, but they are {kinds}",
-                                        help="bring all to one type: `float(x)`") from None
+        raise errors.BRANCHES_DIFFER.at(on.world.loc, f"which one is chosen is known only when the graph runs, but they are {kinds}",
+                                        help="convert all to one type: `float(x)`") from None
 
 
 PYTHON[max] = _extreme(max, lambda a, b: a > b)
@@ -260,8 +260,8 @@ def _filter(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for item in _items(on, sequence):
         known = on.world.truth(item if function is None else on.run.call(function, (item,), {}))
         if not isinstance(known, bool):
-            raise errors.VALUE_NEEDED.at(on.world.loc, "a tensor decides how long a list is",
-                                         help="use `ops.where`, or keep all items and weigh them")
+            raise errors.VALUE_NEEDED.at(on.world.loc, "the length of this list depends on a tensor",
+                                         help="use `ops.where`, or keep all items and multiply those to leave out by 0")
         if known:
             kept.append(item)
     return on.iterators.begun(filter(lambda item: True, kept))
@@ -300,7 +300,8 @@ def _sorted(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     key = kwargs.get("key")
     ranks = [x if key is None else on.run.call(key, (x,), {}) for x in items]
     if any(on.objects.is_late(rank) for rank in ranks) and len(items) > 1:
-        raise errors.VALUE_NEEDED.at(on.world.loc, "tensors decide the order of a list", help="stack them and use `ops.sort`")
+        raise errors.VALUE_NEEDED.at(on.world.loc, "the order of this list depends on tensors",
+                                     help="stack them (`ops.stack`) and use `ops.sort`")
     order = sorted(range(len(items)), key=ranks.__getitem__, **{name: x for name, x in kwargs.items() if name != "key"})
     found = [items[i] for i in order]
     on.objects.journal.born(ContentsPlace(found))
@@ -309,8 +310,8 @@ def _sorted(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _name_of(on: Builtins, name: Any) -> Any:
     if isinstance(name, RunTimeText):
-        raise errors.NOT_A_CONSTANT.at(on.world.loc, "the name of this attribute is a text with a tensor in it",
-                                       help="let a Python value decide which attribute it is")
+        raise errors.NOT_A_CONSTANT.at(on.world.loc, "the name of this attribute is a string that contains a tensor",
+                                       help="choose the attribute by a Python value")
     return name
 
 

@@ -135,7 +135,7 @@ class Functions:
     def _check_generator(self, node: ast.FunctionDef, source: Source) -> None:
         yields = names_of(node).yields
         if yields is not None:
-            raise errors.UNSUPPORTED.at(source.at(yields), "a generator is not parsed", help="return a list")
+            raise errors.UNSUPPORTED.at(source.at(yields), "a generator is not supported in a graph", help="return a list")
 
     def _check_changes(self) -> None:
         """At the end of the outermost function, raise CompileError if it has changed something outside."""
@@ -151,8 +151,8 @@ class Functions:
     def _entered(self, frame: Frame, name: str) -> Iterator[None]:
         """Run what is inside as the call of a function.  CompileError for calls that are nested too deeply."""
         if self.stack.depth >= self.world.call_depth():
-            raise errors.TOO_DEEP.at(self.world.loc, f"`{name}` is called at a depth of {self.stack.depth}",
-                                     help="let a Python value end the recursion, write a loop, or raise max_call_depth")
+            raise errors.TOO_DEEP.at(self.world.loc, f"`{name}` is called at depth {self.stack.depth}, the limit",
+                                     help="end the recursion by a condition on a Python value, write a loop, or raise max_call_depth")
         names, loc = self.branching.local_names, self.world.loc
         caller = self.stack.push(frame)
         self.objects.journal.born(NamesPlace(frame.names))
@@ -166,8 +166,8 @@ class Functions:
             self._take_back(lambda now: True)
             raise
         except RecursionError:
-            raise errors.TOO_DEEP.at(loc, f"`{name}` calls itself too often",
-                                     help="let a Python value end the recursion, or write a loop") from None
+            raise errors.TOO_DEEP.at(loc, f"`{name}` calls itself too deeply",
+                                     help="end the recursion by a condition on a Python value, or write a loop") from None
         except Exception:
             self._take_back(self.objects.is_late)
             raise

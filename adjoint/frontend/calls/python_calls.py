@@ -167,7 +167,7 @@ class PythonCalls:
         if not purity.depends_on_arguments_alone(function):
             name = self.stack.called_as or getattr(function, "__qualname__", type(function).__qualname__)
             raise errors.FROZEN_CALL.at(self.world.loc, f"`{name}` would be called once, while the graph is built",
-                                        help="call it outside, and pass the result as an argument")
+                                        help="call it outside the function, and pass the result as an argument")
 
 
 def _is_new_array(found: Any, function: Any, given: tuple[Any, ...]) -> bool:

@@ -85,7 +85,7 @@ def as_python(function: Any, is_late: Callable[[Any], bool]) -> Any:
     for name, value in names.items():
         if is_late(value):
             raise errors.UNSUPPORTED.at(frame.source.at(node), f"the hook uses `{name}`, a tensor that the graph computes",
-                                        help="compute it in the hook, or let the hook be an operation of the graph")
+                                        help="compute it inside the hook, or use tensor operations instead of a hook")
     return python_function(node, frame, {name: as_python(value, is_late) for name, value in names.items()}, function.__signature__)
 
 
@@ -94,8 +94,8 @@ def names_around(function: Closure, what: str) -> dict[str, Any]:
     node, frame = function.__node__, function.__frame__
     own, nonlocals, _, _ = names_of(node)
     if nonlocals:
-        raise errors.UNSUPPORTED.at(frame.source.at(node), f"{what} assigns a name of the function around it",
-                                    help="keep what it counts in a list or an object of the outer program")
+        raise errors.UNSUPPORTED.at(frame.source.at(node), f"{what} assigns to a variable of the enclosing function",
+                                    help="store the value in a list or an object created outside the graph")
     found: dict[str, Any] = {}
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and inner.id not in own and inner.id not in found:

@@ -66,7 +66,7 @@ class Aliases:
         mine = self._of(x)
         outside = next((o for o in mine.values() if o is not x and self._is_outside(o)), None)
         if outside is not None:
-            self._refuse(x, "a tensor from outside")
+            self._refuse(x, "a tensor from outside the function")
         for other, name in self._reachable():
             if other is not x and not mine.keys().isdisjoint(self._of(other)):
                 self._refuse(x, name)
@@ -74,7 +74,8 @@ class Aliases:
     def _refuse(self, x: Any, name: str) -> None:
         kind = "tensor" if self.world.is_tensor(x) else type(x).__name__
         raise errors.ONE_OR_ANOTHER.at(
-            self.world.loc, f"this {kind} is written in place, and may be the same object as {name}: that is decided when the graph runs",
+            self.world.loc,
+            f"this {kind} is written in place, and may be the same object as {name}: that is known only when the graph runs",
             help="write into a copy: `y = y.copy()`" if kind == "tensor" else f"write into a copy: `{kind}(..)`")
 
     def _counts(self, x: Any) -> bool:
@@ -90,7 +91,7 @@ class Aliases:
     def _reachable(self) -> Iterator[tuple[Any, str]]:
         """Yield every object that can be written in place and that a name leads to, with that name."""
         seen: set[int] = set()
-        pending: list[tuple[Any, str]] = [(x, "an argument, which the caller holds") for x in self.given]
+        pending: list[tuple[Any, str]] = [(x, "an argument, which belongs to the caller") for x in self.given]
         frame = self.frame()
         while frame is not None:
             pending.append((frame, ""))
@@ -111,7 +112,7 @@ class Aliases:
                 own = [(value, f"`{name}`") for name, value in x.names.items()]
                 return [*own, *cells, *([] if x.outer is None else [(x.outer, "")])]
             case Closure():
-                defaults = [(p.default, "a default") for p in x.__signature__.parameters.values()]
+                defaults = [(p.default, "a default value") for p in x.__signature__.parameters.values()]
                 return [(x.__frame__, ""), *defaults, *((value, "") for value in vars(x).values())]
             case functools.partial():
                 return [(part, "") for part in (x.func, *x.args, *x.keywords.values())]

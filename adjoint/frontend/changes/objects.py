@@ -54,8 +54,8 @@ class Objects:
             self.journal.touch(place)
         elif isinstance(container, COLLECTIONS) and not self.journal.is_own(ContentsPlace(container)):
             name = type(container).__name__
-            raise errors.UNSUPPORTED.at(self.world.loc, f"a {name} from before is changed where a tensor decides whether it is reached",
-                                        help="use a list, a dict or a deque, or change it before")
+            raise errors.UNSUPPORTED.at(self.world.loc, f"a {name} created before is changed in a branch or loop that depends on a tensor",
+                                        help="use a list, a dict or a deque, or change it before the branch")
         for held in beneath(container):
             self.touched(held)
 
@@ -65,7 +65,7 @@ class Objects:
         parts = key if isinstance(key, tuple) else (key,)
         if any(self.world.is_dynamic(part) and not self.world.is_tensor(part) for part in parts):
             raise errors.VALUE_NEEDED.at(loc, "a number that is not known while parsing is used as a key",
-                                         help="use keys and elements of sets that are Python values; `if` and `elif` choose by a number")
+                                         help="use Python values as keys and as elements of sets, or choose with `if` and `elif`")
 
     def born(self, container: Any) -> Any:
         """Record that parsed code has just made a container.  Return it."""

@@ -144,8 +144,8 @@ class Outside:
         # An attribute says more in a message than the cells that hold it.
         for place, _, loc, late in sorted(changed, key=lambda entry: not isinstance(entry[0], _PLACES)):
             if late:
-                raise errors.STORED_TENSOR.at(loc, f"a value that the graph computes is left in {self._described(place)}",
-                                              help="return it; or let it be a Parameter, which is written when the graph runs")
+                raise errors.STORED_TENSOR.at(loc, f"a value that the graph computes is stored in {self._described(place)}",
+                                              help="return it, or make it a Parameter, which is written when the graph runs")
             raise errors.CHANGED_OUTSIDE.at(loc, f"{self._described(place)} is changed", help=self._remedy(place))
         for place, *_ in touched:
             self._look(place)
@@ -186,30 +186,30 @@ class Outside:
     def _described(self, place: MutablePlace) -> str:
         match place:
             case ItemPlace(name=name):
-                return f"the global name `{name}`"
+                return f"the global variable `{name}`"
             case CellPlace():
-                return "a name of the function around"
+                return "a variable of an enclosing function"
             case AttributePlace(holder=holder, name=name) if isinstance(holder, _ALWAYS):
                 return f"`{name}` of {getattr(holder, '__qualname__', holder.__name__).rpartition('<locals>.')[2]}"
             case AttributePlace(holder=holder, name=name):
-                return f"`{name}` of {errors.with_article(type(holder).__name__)} from outside"
+                return f"`{name}` of {errors.with_article(type(holder).__name__)} from outside the function"
             case ContentsPlace(container=container):
-                where, kind = "among the arguments" if self._is_given(place) else "from outside", type(container)
+                where, kind = "among the arguments" if self._is_given(place) else "from outside the function", type(container)
                 # The `__dict__` of a cell is a dict to the user.
                 named = kind.__base__ if self._world.is_library(kind) else kind
                 return f"{errors.with_article(getattr(named, '__name__', 'object'))} {where}"
             case _:
-                return f"{errors.with_article(type(getattr(place, 'holder', place)).__name__)} from outside"
+                return f"{errors.with_article(type(getattr(place, 'holder', place)).__name__)} from outside the function"
 
     def _remedy(self, place: MutablePlace) -> str:
         match place:
             case AttributePlace(holder=holder, name=name) if self._world.is_cell(holder):
-                return (f"let it be a Parameter, which is written at each call: `self.{name} = Parameter(...)` in `__init__`; "
-                        "or change it outside")
+                return (f"make it a Parameter, which is written at each call: `self.{name} = Parameter(...)` in `__init__`; "
+                        "or change it outside the function")
             case ContentsPlace():
-                return "change a copy of it, and return that"
+                return "change a copy, and return that"
             case _:
-                return "return the new value, and change it outside of the function"
+                return "return the new value, and change it outside the function"
 
 
 def _is_left(place: MutablePlace, before: Any, after: Any) -> bool:

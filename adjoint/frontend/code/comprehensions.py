@@ -36,7 +36,7 @@ class Comprehensions:
         def rounds(index: int, items: Iterable[Any]) -> Iterator[None]:
             generator = generators[index]
             if generator.is_async:
-                raise self.stack.unsupported(node, "an `async` comprehension is not parsed", "use an ordinary one")
+                raise self.stack.unsupported(node, "an `async` comprehension is not supported in a graph", "use an ordinary one")
             for item in items:
                 self.run.assign(generator.target, item)
                 if not all(self._kept(test) for test in generator.ifs):
@@ -58,5 +58,6 @@ class Comprehensions:
         condition = self.conditions.test(test)
         if not isinstance(condition, bool):
             raise errors.VALUE_NEEDED.at(
-                self.stack.loc_of(test), "a tensor decides how long a list is", help="use `ops.where`, or keep all items and weigh them")
+                self.stack.loc_of(test), "the length of this list depends on a tensor",
+                    help="use `ops.where`, or keep all items and multiply those to leave out by 0")
         return condition

@@ -70,7 +70,7 @@ class Conditions:
         kept: Callable[[], Any] = lambda: value  # noqa: E731
         word = "or" if until else "and"
         return self.decisions.choice(value, *((kept, rest) if until else (rest, kept)), node,
-                                     f"`{word}` gives one of its operands: write `ops.logical_{word}`, or an `if`")
+                                     f"`{word}` returns one of its operands: write `ops.logical_{word}`, or an `if`")
 
     def compared(self, node: ast.Compare) -> Any:
         """Return the value of `a < b < c`: each operand is computed once, the rest only where the first part holds."""

@@ -107,10 +107,10 @@ class Expressions:
                 self.names.bind(name, found, self.names.walrus_frame())
                 return found
             case ast.Starred():
-                raise self.stack.unsupported(node, "a starred expression cannot stand here", "unpack it in a call, a tuple or a list")
+                raise self.stack.unsupported(node, "a starred expression is not allowed here", "unpack it in a call, a tuple or a list")
             case _:
                 instead = _INSTEAD.get(type(node), "write it differently")
-                raise self.stack.unsupported(node, f"`{type(node).__name__.lower()}` is not parsed", instead)
+                raise self.stack.unsupported(node, f"`{type(node).__name__.lower()}` is not supported in a graph", instead)
 
     def items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
         """Evaluate the parts of a tuple, a list or a call; starred ones are unpacked."""

@@ -86,7 +86,8 @@ class LoopStatements:
         """Return all items of a `for`, and record that iterators are exhausted.  CompileError for more than a million."""
         items = list(itertools.islice(self.iterators.iterated(over, node), _MOST_ITEMS + 1))
         if len(items) > _MOST_ITEMS:
-            raise self.stack.unsupported(node, "this iterator does not seem to end", "count in a `while`, or loop over a range")
+            raise self.stack.unsupported(
+                node, "this iterator seems to be infinite", "limit it (`itertools.islice(it, n)`), or loop over a range")
         self.iterators.looped(over)
         return items
 

@@ -65,7 +65,7 @@ class Patterns:
             case ast.MatchClass():
                 return self._instance(pattern, subject, names)
             case _:
-                raise self.stack.unsupported(pattern, "this pattern is not parsed", "write `if` and `elif`")
+                raise self.stack.unsupported(pattern, "this pattern is not supported in a graph", "write `if` and `elif`")
 
     @staticmethod
     def _captured(name: str | None, value: Any, names: dict[str, Any]) -> bool:
@@ -81,7 +81,7 @@ class Patterns:
             if held is False:
                 continue
             if bound and (held is not True or found is not False):
-                raise errors.VALUE_NEEDED.at(self.stack.loc_of(node), "which alternative binds the names is known when the graph runs",
+                raise errors.VALUE_NEEDED.at(self.stack.loc_of(node), "which alternative binds the names is known only when the graph runs",
                                              help="write a `case` for each alternative")
             if held is True:
                 names.update(bound)

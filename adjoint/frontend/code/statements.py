@@ -115,8 +115,8 @@ class Statements:
             case ast.Import() | ast.ImportFrom():
                 self._import(node)
             case _:
-                raise self.stack.unsupported(node, f"`{_WORDS.get(type(node), type(node).__name__.lower())}` is not parsed",
-                                             _INSTEAD.get(type(node), "write it outside of the function that is parsed"))
+                raise self.stack.unsupported(node, f"`{_WORDS.get(type(node), type(node).__name__.lower())}` is not supported in a graph",
+                                             _INSTEAD.get(type(node), "move it out of the function"))
         return None
 
     def _defined(self, node: ast.FunctionDef) -> Any:
@@ -133,8 +133,8 @@ class Statements:
                 manager = self.expressions.value(item.context_expr)
                 if not self.world.is_region(manager):
                     raise self.stack.unsupported(
-                        node, f"`with` of {errors.with_article(type(manager).__name__)} is not parsed",
-                        "open and close outside of the function that is parsed; `_no_grad()` may be entered inside")
+                        node, f"`with` of {errors.with_article(type(manager).__name__)} is not supported in a graph",
+                        "enter it outside the function; only `_no_grad()` may be entered inside")
                 given = entered.enter_context(manager)
                 if item.optional_vars is not None:
                     self.assignment.assign(item.optional_vars, given)
@@ -168,7 +168,9 @@ class Statements:
 
     def _raise(self, node: ast.Raise) -> None:
         if node.exc is None:
-            raise self.stack.unsupported(node, "a bare `raise` re-raises what a `try` has caught", "name the exception")
+            raise self.stack.unsupported(
+                node, "a bare `raise` re-raises what a `try` has caught, and a graph has no `try`",
+                "name the exception: `raise ValueError(...)`")
         if isinstance(node.exc, ast.Call):
             kind = self.expressions.value(node.exc.func)
             args: tuple[Any, ...] = tuple(self.expressions.items(node.exc.args))
@@ -190,6 +192,6 @@ _WORDS: dict[type[ast.stmt], str] = {
 
 
 _INSTEAD: dict[type[ast.stmt], str] = {
-    ast.Try: "test for the condition with `if`; exceptions leave a graph",
+    ast.Try: "test the condition with `if`: a graph cannot catch exceptions",
     ast.ClassDef: "define the class outside", ast.AsyncFunctionDef: "define an ordinary function",
 }

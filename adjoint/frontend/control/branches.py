@@ -370,10 +370,11 @@ class Branching:
         decided = self.world.loc
 
         def make(name: str, loc: Loc) -> Exception:
-            notes = (Note("both branches are part of the graph, because a tensor decides here", UNKNOWN if loc == decided else decided),)
+            notes = (Note("both branches are part of the graph, because the condition depends on a tensor",
+                          UNKNOWN if loc == decided else decided),)
             if differ.first is UNBOUND or differ.second is UNBOUND:
                 return errors.MAYBE_UNASSIGNED.at(loc, f"`{name}` is assigned on one path only", notes=notes,
-                                                  help=f"give `{name}` a value before")
+                                                  help=f"assign a value to `{name}` before")
             subject = f"`{name}`" if name.replace(".", "").isidentifier() else name
             return errors.BRANCHES_DIFFER.at(loc, f"{subject} is {first} on one path and {second} on the other", notes=notes,
                                              help=self.remedy(differ), kind=self.kind_of(differ))
@@ -384,12 +385,12 @@ class Branching:
         """Return the advice for a difference."""
         first, second = differ.first, differ.second
         if self.world.kind(first) is not None and self.world.kind(second) is not None:
-            return "bring both to one dtype and shape"
+            return "convert both to one dtype and shape"
         if first is None or second is None:
             return "give a value on both paths"
         if isinstance(first, (list, tuple, dict)) or isinstance(second, (list, tuple, dict)):
             return "give both the same structure, with the same number of items"
-        return "a graph chooses between tensors and between numbers: use one of these, or let a Python value decide"
+        return "a graph can choose between tensors or between numbers only: use these, or make the condition a Python value"
 
     def kind_of(self, differ: Difference) -> type[Exception]:
         """Return the type that MindSpore raises for a difference: ValueError where only the shapes differ."""
@@ -402,7 +403,7 @@ class Branching:
         if self.world.is_dynamic(x):
             return str(self.world.kind(x))
         if isinstance(x, RunTimeText):
-            return "a text that is known when the graph runs"
+            return "a string known only when the graph runs"
         if type(x) in (list, tuple):
             items = ", ".join([*(self.described(item) for item in x[:_SHOWN]), *(["..."] if len(x) > _SHOWN else [])])
             return f"[{items}]" if isinstance(x, list) else f"({items},)" if len(x) == 1 else f"({items})"
@@ -419,7 +420,7 @@ class Branching:
             return f"{holder}.{place.name}" if holder.isidentifier() else f"`{place.name}` of {holder}"
         if isinstance(place, ContentsPlace):
             return self._called(place.container)
-        return str(getattr(place, "name", "what changes"))
+        return str(getattr(place, "name", "a value"))
 
     def _called(self, x: Any) -> str:
         return next((name for name, value in self.local_names.items() if value is x), f"a {type(x).__name__}")

@@ -141,8 +141,8 @@ class Looping(Branching):
         """Lower a `for` that can be left, as a `while` that counts."""
         start, stop, step = bounds
         if not isinstance(step, int):
-            raise errors.NOT_A_CONSTANT.at(self.header, "this range is left by `break` or `return`: its step must be known while parsing",
-                                           help="give the range a step that is a Python number")
+            raise errors.NOT_A_CONSTANT.at(self.header, "a range whose loop has a `break` or `return` needs a step known while parsing",
+                                           help="use a Python number as the step")
         names: dict[str, Any] = {"at": start}
         self.journal.born(NamesPlace(names))
 
@@ -265,14 +265,14 @@ class Looping(Branching):
             shape = f"({', '.join(map(str, kind.type.sizes))}{',' if kind.type.rank == 1 else ''})"
             way = f"begin with a value of the type it will have, such as `ops.zeros({shape}, adjoint.{str(kind.type.dtype).lower()})`"
         elif isinstance(differ.first, list):
-            way = "write the rows of a tensor that is made before the loop (`y[i] = x`), or loop over a range of known length"
+            way = "write into the rows of a tensor that is made before the loop (`y[i] = x`), or loop over a range of known length"
         else:
             way = "only tensors and numbers can change in such a loop: use one of these, or loop over a range of known length"
         at = self.assigned_at(name)
         subject = f"`{name}`" if name.replace(".", "").isidentifier() else name
         return errors.LOOP_CHANGES.at(
-            at if at != UNKNOWN else self.header, f"{subject} is {first} before a round and {last} after it",
-            notes=(Note("the loop is part of the graph, because a tensor decides how often it runs", self.header),), help=way,
+            at if at != UNKNOWN else self.header, f"{subject} is {first} before an iteration and {last} after it",
+            notes=(Note("the loop is part of the graph, because the number of iterations depends on a tensor", self.header),), help=way,
             kind=self.kind_of(differ))
 
     def _outcome_carried(self, state: _LoopState, outcome: Outcome | None) -> None:
@@ -330,8 +330,8 @@ class Looping(Branching):
             changes = self.journal.close()
             builder = self.world.close()
         if any(_differs(place, state, after) for place, _, after in changes.values()):
-            raise errors.UNSUPPORTED.at(self.world.loc, "the test of a loop that a tensor decides assigns a name",
-                                        help="assign in the body")
+            raise errors.UNSUPPORTED.at(self.world.loc, "the condition of this loop depends on a tensor, and assigns a name",
+                                        help="assign the name in the body")
         return builder.finish([condition])
 
     def _bool(self) -> Kind:
@@ -422,8 +422,8 @@ class Looping(Branching):
 
         def make(name: str, loc: Loc) -> Exception:
             return errors.MAYBE_UNASSIGNED.at(
-                loc, f"`{name}` is assigned only inside a loop that may run no round", help=f"give `{name}` a value before the loop",
-                notes=(Note("a tensor decides how often this loop runs", decided),))
+                loc, f"`{name}` is assigned only inside a loop that may run zero times", help=f"assign a value to `{name}` before the loop",
+                notes=(Note("the number of iterations depends on a tensor", decided),))
 
         return Unusable(make)
 

@@ -87,10 +87,10 @@ class Access:
             if self.world.store_attribute(holder, name, value):
                 return
             if self.objects.is_late(value) and self.world.is_cell(holder):
-                kind = "a tensor, but no" if self.world.is_tensor(vars(holder).get(name)) else "no"
+                kind = "a tensor, but not a" if self.world.is_tensor(vars(holder).get(name)) else "not a"
                 raise errors.STORED_TENSOR.at(
                     self.stack.loc_of(node), f"`{name}` is {kind} Parameter of {type(holder).__name__}",
-                    help=f"let it be one, which is written at each call: `self.{name} = Parameter(..., requires_grad=False)` in `__init__`"
+                    help=f"make it one, which is written at each call: `self.{name} = Parameter(..., requires_grad=False)` in `__init__`"
                          "; or return the tensor")
             self.set_attribute(holder, name, value)
 

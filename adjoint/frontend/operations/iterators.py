@@ -35,14 +35,14 @@ class Iterators:
         if not isinstance(x, Iterator):
             return
         if id(x) not in self.made:
-            raise errors.FROZEN_CALL.at(self.world.loc, "an iterator from outside goes on once, while the graph is built",
-                                        help="call `next` outside, and pass what it gives as an argument")
+            raise errors.FROZEN_CALL.at(self.world.loc, "an iterator from outside would advance only once, while the graph is built",
+                                        help="call `next` outside, and pass the result as an argument")
         if id(x) in self._looped:
-            raise errors.UNSUPPORTED.at(self.world.loc, "an iterator that a `for` goes through goes on besides",
-                                        help="make a list of it: `items = list(it)`, and loop over that")
+            raise errors.UNSUPPORTED.at(self.world.loc, "an iterator is advanced inside a `for` loop over it",
+                                        help="make a list first (`items = list(it)`), and loop over that")
         if not self.objects.journal.is_own(ContentsPlace(x)):
-            raise errors.UNSUPPORTED.at(self.world.loc, "an iterator from before goes on where a tensor decides whether it does",
-                                        help="call `next` before, or count in a number of your own: `items[i]`")
+            raise errors.UNSUPPORTED.at(self.world.loc, "an iterator created before a branch on a tensor is advanced inside it",
+                                        help="call `next` before the branch, or use an index: `items[i]`")
 
     def all_of(self, x: Any, node: ast.AST) -> Iterable[Any]:
         """Return what `iterated` returns, to be taken whole before anything else runs.  CompileError if it does not end."""
@@ -53,8 +53,8 @@ class Iterators:
     def check_ends(self, x: Any) -> None:
         """Raise CompileError for an iterator that does not end, where all its items are to be computed."""
         if id(x) in self.made and is_endless(x, lambda iterator: self.made.get(id(iterator), (None, ()))[1]):
-            raise errors.UNSUPPORTED.at(self.world.loc, "an iterator that does not end is gone through while parsing",
-                                        help="say how far: `itertools.islice(items, n)`, or loop over a range")
+            raise errors.UNSUPPORTED.at(self.world.loc, "an infinite iterator would be consumed while parsing",
+                                        help="limit it (`itertools.islice(items, n)`), or loop over a range")
 
     def looped(self, x: Any) -> None:
         """Record that a `for` has taken all items of the iterator `x`, and of those it was made of."""

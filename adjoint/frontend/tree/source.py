@@ -107,13 +107,13 @@ def _searched(code: CodeType, name: str, lines: list[str]) -> tuple[Definition, 
     file = code.co_filename
     loc = beginning(file, code.co_firstlineno)
     if not "".join(lines).strip():
-        raise errors.NO_SOURCE.at(loc, f"Python has not kept the text of `{name}`", help=_WAYS.get(file, "write the function in a file"))
+        raise errors.NO_SOURCE.at(loc, f"Python has no source text of `{name}`", help=_WAYS.get(file, "write the function in a file"))
     tree, compiled = _parsed(file, lines)
     if not _is_of(code, tree, compiled, file):
         if file in _WAYS:
-            raise errors.NO_SOURCE.at(loc, f"Python has not kept the text of `{name}`, only another one that is called {file}",
+            raise errors.NO_SOURCE.at(loc, f"Python has no source text of `{name}`, only another text under the same file name, {file}",
                                       help=_WAYS[file])
-        raise errors.SOURCE_CHANGED.at(loc, f"`{name}` was loaded from another text than the file holds now", help="import it anew")
+        raise errors.SOURCE_CHANGED.at(loc, f"the file has changed since `{name}` was loaded from it", help="import the module again")
     source = Source(file, name, lines)
     if code.co_name == "<lambda>":
         lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
@@ -126,14 +126,15 @@ def _searched(code: CodeType, name: str, lines: list[str]) -> tuple[Definition, 
             if node.name != code.co_name or _first_line(node) != code.co_firstlineno:
                 continue
             if isinstance(node, ast.AsyncFunctionDef):
-                raise errors.UNSUPPORTED.at(source.at(node), "an `async` function is not parsed", help="write it as an ordinary function")
+                raise errors.UNSUPPORTED.at(source.at(node), "an `async` function is not supported in a graph",
+                                            help="write it as an ordinary function")
             return node, source
     raise errors.NO_SOURCE.at(loc, f"the definition of `{name}` was not found in its file", help="write it as a `def` in a file")
 
 
 _WAYS = {
     "<stdin>": "write the function in a file, or type it in a notebook, in IPython or at the prompt of Python 3.13",
-    "<string>": "write the function in a file, or enter the text in `linecache.cache` under the name that it is compiled with",
+    "<string>": "write the function in a file, or put the text into `linecache.cache` under the name passed to `compile`",
 }
 """By a name that many texts bear, the way out for those of which Python keeps none."""
 

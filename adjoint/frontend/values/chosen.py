@@ -34,7 +34,7 @@ class Chosen:
 
     def refused(self) -> CompileError:
         """Return the mistake of asking for more than a call."""
-        return errors.VALUE_NEEDED.at(self.loc, "which item this is, is known when the graph runs: it can be called, and nothing else",
+        return errors.VALUE_NEEDED.at(self.loc, "which item this is becomes known only when the graph runs, so it can only be called",
                                       help="choose with `if` and `elif`, or pass the number as an argument")
 
     def __repr__(self) -> str:

@@ -25,8 +25,8 @@ class RunTimeText:
 
     def _unknown(self, *_: Any, **__: Any) -> NoReturn:
         raise errors.VALUE_NEEDED.at(
-            UNKNOWN, "what a text with a tensor in it says is not known while parsing",
-            help="compare the tensor; a text can be printed, joined by `+`, and be the message of `raise` and `assert`")
+            UNKNOWN, "the contents of a string that contains a tensor are not known while parsing",
+            help="compare the tensor; such a string can only be printed, joined by `+`, or be the message of `raise` or `assert`")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _unknown
     __contains__ = __iter__ = __len__ = __getitem__ = __mul__ = __rmul__ = __mod__ = __format__ = _unknown
