@@ -17,7 +17,7 @@ ADJOINT = Path(__file__).parent.parent / "adjoint"
 PACKAGES = [
     "codegen", "frontend", "frontend/tree", "frontend/values", "frontend/changes", "frontend/control", "frontend/operations",
     "frontend/calls", "frontend/code", "ir", "ir/kernel", "passes", "runtime", "runtime/process", "runtime/memory", "runtime/hooks",
-    "runtime/tensor", "runtime/cells", "runtime/gradients", "runtime/checkpoints",
+    "runtime/tensor", "runtime/cells", "runtime/gradients", "runtime/checkpoints", "runtime/graphs/lowering",
 ]
 
 TOGETHER = {("ir", "op", "core"), ("ir", "op", "build")}

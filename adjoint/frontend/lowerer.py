@@ -126,10 +126,10 @@ class Lowerer:
         """Return the names of enclosing functions that a function uses, with their values.  CompileError when it assigns one."""
         return names_around(function, what)
 
-    def end(self) -> None:
+    def end(self) -> bool:
         """Free what the lowering holds: nothing is run any more.
 
-        The parts stay where functions that parsed code defined are still used elsewhere.
+        If functions that parsed code defined are still used elsewhere, the parts stay.  Return whether that is so.
         """
         in_use = self._stack.end()
         self.aliases.frame = lambda: None
@@ -140,3 +140,4 @@ class Lowerer:
             vars(self.outside).clear()
             vars(self._run).clear()
             vars(self).clear()
+        return in_use

@@ -39,11 +39,18 @@ class Kind:
 class World(Protocol):
     """One function being lowered."""
 
-    builder: Builder
-    """The builder of the innermost open region, to which nodes are emitted."""
+    @property
+    def builder(self) -> Builder:
+        """The builder of the innermost open region, to which nodes are emitted."""
+        ...
 
-    loc: Loc
-    """The place in the user's program that is being lowered."""
+    @property
+    def loc(self) -> Loc:
+        """The place in the user's program that is being lowered."""
+        ...
+
+    @loc.setter
+    def loc(self, loc: Loc) -> None: ...
 
     # values
     def kind(self, x: object) -> Kind | None:
@@ -66,6 +73,10 @@ class World(Protocol):
 
     def wrapped(self, kind: Kind, value: Value) -> Any:
         """Return a value of the IR as a dynamic value for Python code."""
+        ...
+
+    def hint(self, x: Any, name: str) -> None:
+        """Name the value of the IR behind `x` after the first variable that it is assigned to."""
         ...
 
     def renamed(self, x: Any) -> Any:

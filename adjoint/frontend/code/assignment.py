@@ -15,7 +15,6 @@ from adjoint.frontend.operations.names import Names
 from adjoint.frontend.operations.operators import IN_PLACE, Operators
 from adjoint.frontend.operations.runner import Runner
 from adjoint.frontend.world import World
-from adjoint.ir.core import Value
 
 __all__ = ["Assignment"]
 
@@ -34,7 +33,7 @@ class Assignment:
         """Bind a name, unpack into several targets, or write an attribute or item."""
         match target:
             case ast.Name(id=name):
-                _hint(value, name)
+                self.world.hint(value, name)
                 if name not in self.stack.frame.local:
                     # It is changed where others see it, which may be a mistake.
                     self.world.loc = self.stack.loc_of(target)
@@ -88,7 +87,7 @@ class Assignment:
             found = self.operators.in_place(operation, before, given)
         match node.target:
             case ast.Name(id=name):
-                _hint(found, name)
+                self.world.hint(found, name)
                 self.names.bind(name, found)
             case ast.Attribute(attr=name):
                 self.access.assign_attribute(container, name, found, node)
@@ -105,12 +104,3 @@ class Assignment:
                 self.access.delete_item(self.run.value(held), self.run.value(key), target)
             case _:
                 raise self.stack.unsupported(target, "only names and items can be deleted", "assign None instead")
-
-
-def _hint(value: Any, name: str) -> None:
-    """Name a value of the IR after the first name it is assigned to; a longer name than a letter is kept."""
-    atom = getattr(value, "atom", None)
-    if isinstance(atom, Value) and atom not in value.owner.named:
-        value.owner.named.add(atom)
-        if len(atom.hint) == 1:
-            atom.hint = name

@@ -199,7 +199,7 @@ class Cell(CellValues):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tracer = state.tracer
         if tracer is not None and tracer.emits is True:
-            return tracer.cell(self, args, kwargs)
+            return tracer.call_cell(self, args, kwargs)
         if not self._called:
             if "_params" not in self.__dict__:
                 raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")

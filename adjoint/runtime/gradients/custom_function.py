@@ -122,7 +122,7 @@ class Function:
                             "give each Tensor as an argument of its own.")
         graph = emitter()
         if graph is not None:
-            output, kept = graph.cell(cell, (needs, *args), {})
+            output, kept = graph.call_cell(cell, (needs, *args), {})
         elif any(needs) and isinstance(tape, Tape):
             output, kept = cell._recorded(tape, (needs, *args), {}, False)
         else:

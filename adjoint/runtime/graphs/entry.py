@@ -16,7 +16,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run
 from adjoint.runtime.graphs.cache import Graphs, lowering_lock
 from adjoint.runtime.graphs.graph import Check, Unfitting
-from adjoint.runtime.graphs.lowering.cells import hooked_outline, observed
+from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, observed
 from adjoint.runtime.graphs.lowering.lowering import Lowered, lowered
 from adjoint.runtime.graphs.outline import filled, slots_of
 from adjoint.runtime.graphs.running.binding import bind

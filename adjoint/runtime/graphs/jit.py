@@ -123,7 +123,7 @@ _functions: weakref.WeakKeyDictionary[Any, Graphs] = weakref.WeakKeyDictionary()
 def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a cell called in GRAPH_MODE."""
     if state.tracer is not None and state.tracer.emits is True:
-        return state.tracer.cell(cell, args, kwargs)
+        return state.tracer.call_cell(cell, args, kwargs)
     _checked_inputs(cell, args, kwargs)
     known = _cells.get(cell)
     if known is None:

@@ -30,7 +30,7 @@ def weak_function_on(reference: Callable[[], Any], lowering: Any, args: tuple[An
 
 
 def cell_on(reference: Callable[[], Cell | None], lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return lowering.cell(reference(), args, kwargs)
+    return lowering.call_cell(reference(), args, kwargs)
 
 
 # -- names --------------------------------------------------------------------------------------------------------------

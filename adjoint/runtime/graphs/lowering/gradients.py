@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from adjoint.frontend import errors
 from adjoint.frontend.control.branches import Unreachable
+from adjoint.frontend.lowerer import Lowerer
 from adjoint.ir.core import Atom, Literal, Region, Value
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Gradient, Pull, Record
@@ -16,9 +17,12 @@ from adjoint.ir.types import BOOL, F32, TensorType, scalar
 from adjoint.runtime.cells.nested_gradients import gradients_like
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.grad import checked_sens, differentiated
-from adjoint.runtime.graphs.lowering.cells import Cells
-from adjoint.runtime.graphs.lowering.emitting import tensor_slot
-from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.lowering.categories import tensor_slot
+from adjoint.runtime.graphs.lowering.graph_values import Owner, place_of_use
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.symbols import Symbols
+from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.graphs.outline import filled, outlined
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.filled import zeros
@@ -28,13 +32,13 @@ from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Gradients"]
 
-class Gradients(Cells):
+
+class Gradients:
     """Lowers `grad`, `vjp` and related functions."""
 
-    # -- gradients ------------------------------------------------------------------------------------------------------------
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a user's function by parsing it."""
-        return self.frontend.call(function, args, kwargs)
+    def __init__(self, owner: Owner, regions: Regions, symbols: Symbols, values: Values, guards: Guards, frontend: Lowerer):
+        self._owner, self._regions, self._symbols, self._values = owner, regions, symbols, values
+        self._guards, self._frontend = guards, frontend
 
     def differentiate(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int], weights: Sequence[Parameter],
                       sens: Any = None, has_aux: bool = False,
@@ -49,7 +53,7 @@ class Gradients(Cells):
             sens = sens_of(inner.result)
         given = [] if sens is None else zip(outputs, checked_sens(inner.result, has_aux, sens), strict=True)
         sent = [s for x, s in given if x.dtype is not BOOL]
-        result, rest = self._ran(Gradient(*inner.attributes), inner, [self.atom(s) for s in sent])
+        result, rest = self._ran(Gradient(*inner.attributes), inner, self._values.atoms(sent))
         return result, *self._by_leaf(inner, rest)
 
     def record(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter],
@@ -57,47 +61,46 @@ class Gradients(Cells):
         """Emit a function whose adjoint is emitted later; return the result, its differentiated tensors, and the pullback."""
         inner = self._differentiated(fn, args, {}, positions, weights, has_aux)
         result, (trace,) = self._ran(Record(*inner.attributes), inner, ())
-        trace.hint, home, outputs = "t", self.builder, differentiated(result, has_aux)
+        trace.hint, home, outputs = "t", self._regions.builder, differentiated(result, has_aux)
 
         def pullback(cotangents: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
-            if state.tracer is not self:
-                raise errors.NOT_IN_GRAPH.at(self.place_of_use(), "this pullback belongs to another graph",
+            if not self._owner.is_traced:
+                raise errors.NOT_IN_GRAPH.at(place_of_use(), "this pullback belongs to another graph",
                                              help="call it in the function that calls `vjp`")
-            if home not in self.chain:
-                raise errors.NOT_IN_GRAPH.at(self.loc, "this pullback was made inside a branch, loop or cell that has ended",
+            if not self._regions.is_open(home):
+                raise errors.NOT_IN_GRAPH.at(self._regions.loc, "this pullback was made inside a branch, loop or cell that has ended",
                                              help="call it there, and go on with the gradients")
-            sent = [self.atom(ct) for x, ct in zip(outputs, cotangents, strict=True) if x.dtype is not BOOL]
-            node = self.builder.emit_node(Pull(), [trace, *(sent or [_NOTHING])], loc=self.loc)
-            # Hooks run here and may write to state.
-            self.reads.clear()
-            return self._by_leaf(inner, [self.node(NoGrad(), value) for value in node.results] if state.no_grad else node.results)
+            sent = [self._values.atom(ct) for x, ct in zip(outputs, cotangents, strict=True) if x.dtype is not BOOL]
+            # Hooks run here and may write to tensors from outside.
+            results = self._regions.add(Pull(), [trace, *(sent or [_NOTHING])], writes=True).results
+            return self._by_leaf(inner, [self._regions.node(NoGrad(), value) for value in results] if state.no_grad else results)
 
         return result, outputs, pullback
 
     def _differentiated(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int],
                         weights: Sequence[Parameter], has_aux: bool) -> _Differentiated:
         """Call a function in a new region whose parameters are the arguments to differentiate by."""
-        loc, ends = self.loc, False
+        loc, ends = self._regions.loc, False
         given = [*args, *kwargs.values()]
         given_by = [x for position in positions for x in leaves(given[position], Tensor)]
-        operands = [self.atom(x) for x in given_by]
-        params = self.params_like(operands)
+        operands = self._values.atoms(given_by)
+        params = self._regions.params_like(operands)
         for w in weights:
-            self.guards.of_attribute(w, "requires_grad")
+            self._guards.of_attribute(w, "requires_grad")
         trained = list(dict.fromkeys(w for w in weights if w.requires_grad))
-        self.open()
+        self._regions.open()
         try:
-            inner = self.tensors(params)
+            inner = self._values.tensors(params)
             inside = iter(inner)
             called, copies = list(given), [ArgumentCopy(given[p], lambda leaf: next(inside) if isinstance(leaf, Tensor) else leaf)
                                            for p in positions]
             for position, copy in zip(positions, copies, strict=True):
                 called[position], given[position] = copy.value, copy.given
             try:
-                result = self.frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
+                result = self._frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
             except Unreachable:
                 # Nothing to differentiate: the run does not get here.
-                outputs, ends = [GraphTensor(self, self.node(Undef((scalar(F32),))), scalar(F32))], True
+                outputs, ends = [self._values.tensor(self._regions.node(Undef((scalar(F32),))))], True
                 result = outputs[0]
             else:
                 outputs = differentiated(result, has_aux)
@@ -106,28 +109,28 @@ class Gradients(Cells):
                                             help="let it return what it makes")
             outline, found = outlined(result, tensor_slot)
             # Bools have no gradient; for a function of bools alone a constant is differentiated.
-            chosen = [x for x in outputs if x.dtype is not BOOL] or [GraphTensor(self, _NOTHING, scalar(F32))]
+            chosen = [x for x in outputs if x.dtype is not BOOL] or [self._values.tensor(_NOTHING)]
             written = [(leaf, x) for leaf, x, param in zip(given_by, inner, params, strict=True) if x.atom is not param]
             order = [*chosen]
             for x in (*found, *(x for _, x in written)):
                 if not any(x is c for c in order):
                     order.append(x)
-            yielded = [self.atom(x) for x in order]
+            yielded = self._values.atoms(order)
         finally:
-            builder = self.close()
-        self.loc = loc
+            builder = self._regions.close()
+        self._regions.loc = loc
         region = builder.finish(yielded, params)
         return _Differentiated(operands, region, result, outputs, order, outline, found, written, len(chosen), trained, ends,
-                               tuple(self.symbol_of(w) for w in trained), tuple(given), positions, weights)
+                               tuple(map(self._symbols.of, trained)), tuple(given), positions, weights)
 
     def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
         """Emit the node of a function called in its own region; return the function's result and the node's other results."""
-        node = self.builder.emit_node(op, [*inner.operands, *more], regions=[inner.region], loc=self.loc)
-        self.reads.clear()
+        node = self._regions.add(op, [*inner.operands, *more], [inner.region], writes=True)
         if inner.ends:
             raise Unreachable
+        values = self._values
         made: list[Any] = [
-            self.wrapped(kind, v) if (kind := self.kind(x)) else None for x, v in zip(inner.order, node.results, strict=False)]
+            values.wrapped(kind, v) if (kind := values.kind(x)) else None for x, v in zip(inner.order, node.results, strict=False)]
         places = {id(x): value for x, value in zip(inner.order, made, strict=True)}
         for leaf, x in inner.written:
             leaf.overwrite(places[id(x)])
@@ -135,7 +138,7 @@ class Gradients(Cells):
 
     def _by_leaf(self, inner: _Differentiated, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
         """Return the gradients of the arguments, each in its structure, and those of the weights."""
-        gradients = self.tensors(values)
+        gradients = self._values.tensors(values)
         left = iter(gradients[: len(inner.region.params)])
         by_position = [gradients_like(inner.args[position], left) for position in inner.positions]
         by_weight = dict(zip(map(id, inner.trained), gradients[len(inner.region.params) :], strict=True))

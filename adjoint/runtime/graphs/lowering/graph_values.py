@@ -4,46 +4,102 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from adjoint.diagnostics import CompileError
+from adjoint.diagnostics import CompileError, Loc
+from adjoint.frontend import errors
+from adjoint.frontend.changes.aliases import Aliases
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Value
+from adjoint.ir.op import Op
 from adjoint.ir.ops.arithmetic import Abs, Add, FloorDiv, Mod, Mul, Neg, Sub
 from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.logic import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalNot, LogicalOr, LogicalXor
 from adjoint.ir.types import BOOL, F32, F64, I64, U64, DType, TensorType, scalar
+from adjoint.runtime.graphs.lowering.made import Made
+from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.memory.machine import Memory
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.location import user_location
+from adjoint.runtime.process.tracer import emitter, state
 from adjoint.runtime.tensor.promotion import holds
 from adjoint.runtime.tensor.run_time_promotion import beside, nearest_in
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["GraphNumber", "GraphTensor"]
+__all__ = ["GraphNumber", "GraphTensor", "Owner", "place_of_use"]
 
 _CATEGORY: dict[str, DType] = {"bool": BOOL, "int": I64, "float": F64}
 _PYTHON: dict[str, type[bool | int | float]] = {"bool": bool, "int": int, "float": float}
 
 
-class Owner(Protocol):
-    """The interface of a graph that is being made for its tensors and numbers: `graphs.lowering.emitting.Emitting`."""
+class Owner:
+    """The graph that is being made, for its tensors and numbers.
 
-    builder: Builder
-    frontend: Any
-    made_of_numbers: dict[Value, Tensor]
+    Each of them refers to it.  The parts of a lowering make tensors and numbers, and these call the parts: so the owner is made before
+    all parts, and gets its attributes when they exist.  `end` takes them away: a value that is used later raises CompileError.
 
-    def atom(self, x: Any, /) -> Atom: ...
-    def node(self, op: Any, /, *atoms: Atom) -> Any: ...
-    def number(self, category: str, x: Any, /) -> Any: ...
-    def host_number(self, category: str, function: Callable[..., Any], /, *operands: Any) -> Any: ...
-    def attach(self, x: Any, hook_fn: Callable[..., Any], /) -> Any: ...
-    def rewritten(self, atom: Atom, value: Atom, /) -> Atom: ...
-    def unknown(self, what: str, /) -> CompileError: ...
+    regions      the open regions
+    made         objects that parsed code has made
+    aliases      which tensors may be the same
+    atom         return the atom of a value in the open region
+    number       return a value as a run-time number of a category
+    host_number  call a Python function of numbers when the graph runs, and return its result
+    rewritten    return the new atom of a tensor that is written in place
+    attach       register a hook on a tensor
+    either       emit an `if` between two functions
+    check        check values when the graph runs
+    """
+
+    regions: Regions
+    made: Made
+    aliases: Aliases
+    atom: Callable[[Any], Atom]
+    number: Callable[[str, Any], Any]
+    host_number: Callable[..., Any]
+    rewritten: Callable[[Atom, Atom], Atom]
+    attach: Callable[[Any, Callable[..., Any]], Any]
+    either: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
+    check: Callable[[Callable[..., Any], Sequence[Any]], None]
+
+    def end(self) -> None:
+        """Drop the parts: the graph is made."""
+        vars(self).clear()
+
+    @property
+    def is_traced(self) -> bool:
+        """True if this thread is making this graph."""
+        graph = emitter()
+        return graph is not None and graph.owner is self
+
+    def unknown(self, what: str) -> CompileError:
+        """Return the error of code that needs values while parsing, or keeps a symbolic value beyond it."""
+        return errors.VALUE_NEEDED.at(self.regions.loc, what, help="use operations on the tensor, or pass the number as an argument") \
+            if self.is_traced else _is_over()
+
+    def node(self, op: Op, *atoms: Atom) -> Any:
+        """Emit a node; return its result or results."""
+        return self.regions.node(op, *atoms)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _is_over()
+
+
+def _is_over() -> CompileError:
+    """Return the error of using a value of a graph that is made already: in another graph, or in Python."""
+    return errors.NOT_IN_GRAPH.at(place_of_use(), "this value belongs to a graph that is made already",
+                                  help="return it from the function that computes it")
+
+
+def place_of_use() -> Loc:
+    """Return the line that runs now: of the graph that this thread is making, or of Python."""
+    graph = emitter()
+    return graph.loc if graph is not None else user_location()
 
 
 class GraphTensor(Tensor):
@@ -60,12 +116,12 @@ class GraphTensor(Tensor):
     home: Builder
 
     def __init__(self, owner: Owner, atom: Atom, type_: TensorType):
-        self.owner, self.atom, self.home, self.type = owner, atom, owner.builder, type_
+        self.owner, self.atom, self.home, self.type = owner, atom, owner.regions.builder, type_
 
     @property
     def memory(self) -> Memory:
         """Raise CompileError while parsing, except for a tensor that the body has made from Python numbers."""
-        known = self.owner.made_of_numbers.get(self.atom) if isinstance(self.atom, Value) else None
+        known = self.owner.made.tensors.get(self.atom) if isinstance(self.atom, Value) else None
         if known is None:
             raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
         return known.memory
@@ -87,9 +143,9 @@ class GraphTensor(Tensor):
         return self.owner.number(category, element)
 
     def overwrite(self, value: Tensor) -> None:
-        self.owner.frontend.aliases.write(self)
+        self.owner.aliases.write(self)
         self.atom = self.owner.rewritten(self.owner.atom(self), self.owner.atom(value)) if state.no_grad else self.owner.atom(value)
-        self.home = self.owner.builder
+        self.home = self.owner.regions.builder
 
     def set_data(self, data: Tensor, slice_shape: bool = False) -> Tensor:
         if not isinstance(data, Tensor):
@@ -154,7 +210,7 @@ class GraphNumber:
     is_run_time_number = True
 
     def __init__(self, owner: Owner, category: str, atom: Atom, bound: int | None = None):
-        self.owner, self.category, self.atom, self.home = owner, category, atom, owner.builder
+        self.owner, self.category, self.atom, self.home = owner, category, atom, owner.regions.builder
         self.bound = 1 if category == "bool" else bound
 
     @property
@@ -199,7 +255,7 @@ class GraphNumber:
 
     def beside(self, op: Elementwise, x: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         """Return `compute(x, self)` in the dtype that `op` is computed in."""
-        if state.tracer is not self.owner:
+        if not self.owner.is_traced:
             raise self.owner.unknown("the number is used")
         return beside(op, x, self, compute)
 

@@ -9,18 +9,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from adjoint.diagnostics import Loc
 from adjoint.frontend.control.branches import Unreachable
+from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Function, Module, Region, Value, tensor_type
 from adjoint.passes.escapes import with_escapes
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards
-from adjoint.runtime.graphs.lowering.emitting import value_slot
+from adjoint.runtime.graphs.lowering.assumptions import Assumptions
+from adjoint.runtime.graphs.lowering.categories import value_slot
+from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
+from adjoint.runtime.graphs.lowering.cuts import Cuts
+from adjoint.runtime.graphs.lowering.forward_hooks import ForwardHooks
 from adjoint.runtime.graphs.lowering.gradients import Gradients
+from adjoint.runtime.graphs.lowering.graph_values import Owner
+from adjoint.runtime.graphs.lowering.hosts import Hosts
+from adjoint.runtime.graphs.lowering.library_instances import LibraryInstances
+from adjoint.runtime.graphs.lowering.made import Made
+from adjoint.runtime.graphs.lowering.operations import Operations
+from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
+from adjoint.runtime.graphs.lowering.reads import Reads
+from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.returned import Returned
+from adjoint.runtime.graphs.lowering.run_time_numbers import RunTimeNumbers
+from adjoint.runtime.graphs.lowering.symbols import Symbols
+from adjoint.runtime.graphs.lowering.value_hooks import ValueHooks
+from adjoint.runtime.graphs.lowering.values import Values
+from adjoint.runtime.graphs.lowering.world import GraphWorld
 from adjoint.runtime.graphs.outline import outlined
 from adjoint.runtime.graphs.templates import Template
 from adjoint.runtime.process.tracer import set_tracer, state
@@ -63,12 +81,13 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
     state.no_grad = []  # a graph does not depend on where it is called
     try:
         for asks in (False, True):
-            state.tracer = lowering = Lowering(symbol, loc, decisions or {}, asks)
+            assumptions = Assumptions(decisions or {}, asks)
+            state.tracer = lowering = Lowering(symbol, loc, assumptions)
             try:
                 return lowering.run(call, arguments, names)
             except Exception:
                 # The cause may be the assumption that hooks keep structure and types.
-                if not lowering.assumes:
+                if not assumptions.guessed:
                     raise
             finally:
                 lowering.end()
@@ -79,40 +98,108 @@ def lowered(call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], ar
         sys.setrecursionlimit(limit)
 
 
-class Lowering(Gradients):
-    """The tracer of one function being made into a graph, and the `World` of its frontend."""
+class Lowering:
+    """The tracer of one function being made into a graph: its parts, put together.
+
+    Each part is given the parts that it uses, so the order below is that of their arrows.
+
+        part              does                                                    owns
+        Regions           nodes and regions                                       open regions, the place in the user's program
+        Made              cells, Parameters and tensors made by parsed code       these
+        Owner             what the graph's tensors and numbers ask of it
+        Assumptions       results that forward hooks are assumed to have          these
+        Symbols           tensors from outside, objects of host nodes             their symbols
+        Values            Python's objects as atoms, atoms as tensors, numbers    values that leave a cell's region
+        Cuts              values inside of `_no_grad`                             what replaces them
+        Hosts             Python functions that run with the graph
+        RunTimeNumbers    numbers known when the graph runs
+        Operations        ops, writes, random draws
+        ValueHooks        hooks on values
+        Reads             reads of the program around, as guards
+        PythonObjects     what Python objects are
+        LibraryInstances  instances of the library's classes
+        ForwardHooks      forward hooks of cells
+        CellCalls         calls of cells                                          their sites
+        Gradients         `grad`, `vjp`
+
+    Three sides see it: ops and cells this object, as the thread's tracer; the frontend a `GraphWorld`; tensors of the graph their `Owner`.
+    The last two are made before the parts and get their methods when the parts exist.
+    """
+
+    emits: Literal[True] = True
+
+    def __init__(self, symbol: str, loc: Loc, assumptions: Assumptions):
+        self.symbol, self._start = symbol, loc
+        self._assumptions = assumptions
+        guards = self.guards = Guards()
+        regions = self._regions = Regions(loc)
+        made = self._made = Made()
+        owner = self.owner = Owner()
+        world = self._world = GraphWorld(regions)
+        frontend = self.frontend = Lowerer(world)
+        symbols = self._symbols = Symbols(regions, guards, made)
+        values = self._values = Values(owner, regions, symbols)
+        cuts = Cuts(regions)
+        hosts = Hosts(regions, symbols, values, assumptions, frontend.journal)
+        numbers = RunTimeNumbers(regions, values, hosts, frontend.branching)
+        operations = Operations(regions, symbols, values, cuts, made)
+        hooks = ValueHooks(regions, symbols, values, hosts, frontend.as_python)
+        reads = self._reads = Reads(guards, frontend.journal)
+        objects = self._objects = PythonObjects(regions, made)
+        instances = LibraryInstances(owner, regions, values, operations, made, reads, frontend)
+        forward_hooks = ForwardHooks(values, hosts, assumptions, frontend.aliases)
+        cells = self._cells = CellCalls(regions, symbols, values, guards, objects, forward_hooks, assumptions, frontend)
+        gradients = Gradients(owner, regions, symbols, values, guards, frontend)
+
+        world.connect(values, hosts, numbers, reads, objects, instances, cells)
+        owner.regions, owner.made, owner.aliases = regions, made, frontend.aliases
+        owner.atom, owner.rewritten, owner.attach = values.atom, cuts.rewritten, hooks.attach
+        owner.number, owner.either, owner.host_number, owner.check = numbers.number, numbers.either, hosts.number, hosts.check
+
+        self.emit, self.write, self.draw, self.undrawn = operations.emit, operations.write, operations.draw, operations.undrawn
+        self.attach, self.hook, self.registered_inside = hooks.attach, hooks.hook, hooks.registered_inside
+        self.check, self.convert, self.call = hosts.check, instances.convert, frontend.call
+        self.new_object, self.keep_attribute = instances.new_object, instances.keep_attribute
+        self.read_attribute, self.read_numbers, self.read_setting = reads.read_attribute, reads.read_numbers, reads.read_setting
+        self.call_cell, self.differentiate, self.record = cells.call_cell, gradients.differentiate, gradients.record
+
+    @property
+    def loc(self) -> Loc:
+        """The place in the user's program that is being lowered."""
+        return self._regions.loc
 
     def run(self, call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any], arguments: Template, names: Sequence[str]) -> Lowered:
+        """Run the function on symbolic arguments, and return its graph."""
+        regions, values, symbols = self._regions, self._values, self._symbols
         params = [Value(type_, names[i] if i < len(names) else "x") for i, type_ in enumerate(arguments.types)]
-        self.named.update(params)
+        regions.named.update(params)
         categories = [arguments.numbers[i].__name__ if i in arguments.numbers else "tensor" for i in range(len(params))]
-        leaves = [self.wrapped(Kind(category, tensor_type(param)), param) for category, param in zip(categories, params, strict=True)]
+        leaves = [values.wrapped(Kind(category, tensor_type(param)), param) for category, param in zip(categories, params, strict=True)]
         args, kwargs = arguments.build(leaves)
         self.frontend.aliases.given = leaves
         try:
             result = call(self, args, kwargs)
         except Unreachable:
             result = None
-        outline, found = outlined(Returned(self.frontend).taken(result), value_slot)
+        pattern = Returned(self.frontend, self._objects, self._made, self._reads).taken(result)
+        outline, found = outlined(pattern, value_slot)
         written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
-        results = [self.atom(x) for x in (*found, *(leaves[i] for i in written))]
-        body = Region(tuple(params), tuple(self.builder.nodes), tuple(results))
-        body = with_escapes(body, self.escaped)
-        function = Function(self.symbol, body, loc=self.start)
-        module = Module({s: x.type for s, x in self.state.items()}, dict(self.declared), {self.symbol: function})
-        graph = Graph(module, self.symbol, self.state, self.hosts, self.cell_sites, tuple(self.own_cells))
+        results = values.atoms((*found, *(leaves[i] for i in written)))
+        body = with_escapes(Region(tuple(params), tuple(regions.builder.nodes), tuple(results)), values.escaped)
+        function = Function(self.symbol, body, loc=self._start)
+        module = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {self.symbol: function})
+        graph = Graph(module, self.symbol, symbols.tensors, symbols.hosts, self._cells.sites, tuple(self._made.cells))
         self.guards.freeze()
-        return Lowered(graph, self.guards, outline, written, self.taken, self.hook_sites)
+        return Lowered(graph, self.guards, outline, written, self._assumptions.taken, self._assumptions.sites)
 
     def end(self) -> None:
-        """Drop all references, so that cells and other objects are freed at once.
+        """Drop the parts, so that cells and other objects are freed at once: nothing is run any more.
 
-        Tensors of the graph that have escaped still refer to this lowering as their owner.
+        Tensors of the graph that have escaped still refer to their `Owner`.  Functions that parsed code has defined and that are still
+        used elsewhere keep the parts.
         """
-        self.frontend.end()
-        del self.frontend
-        self.guards = Guards()
-        self.parameters = {}
-        self.state, self.symbols, self.hosts, self.declared, self.cell_sites, self.reads = {}, {}, {}, {}, {}, {}
-        self.decisions, self.taken, self.hook_sites, self.kept = {}, {}, {}, []
-        self.own_cells, self.own_parameters, self.made_of_numbers = [], {}, {}
+        in_use = self.frontend.end()
+        self.owner.end()
+        if not in_use:
+            self._world.end()
+        vars(self).clear()

@@ -34,6 +34,9 @@ from adjoint.frontend.values.chosen import check
 from adjoint.frontend.values.frame import UNBOUND, Closure, Unusable
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.graphs.lowering.made import Made
+from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
+from adjoint.runtime.graphs.lowering.reads import Reads
 from adjoint.runtime.graphs.outline import Remade
 from adjoint.runtime.tensor.structure import items, like
 from adjoint.runtime.tensor.tensor import Tensor
@@ -100,8 +103,8 @@ _LATE = (GraphTensor, GraphNumber, RunTimeText)
 class Returned:
     """Takes the result of one lowering apart."""
 
-    def __init__(self, frontend: Lowerer):
-        self._on = frontend
+    def __init__(self, frontend: Lowerer, objects: PythonObjects, made: Made, reads: Reads):
+        self._on, self._objects, self._made, self._reads = frontend, objects, made, reads
         self._known: dict[int, tuple[Any, Any]] = {}
         """By id, each object with the pattern for it; None while that is being made."""
         self._met: dict[int, int] = {}
@@ -109,8 +112,7 @@ class Returned:
 
     def _check_own(self, x: Any) -> None:
         """Raise CompileError for a cell made by the graph, or a Parameter of one: each call would return the same object."""
-        world: Any = self._on.world
-        if any(x is made for made in (*world.own_cells, *world.own_parameters.values())):
+        if self._made.holds(x):
             raise errors.UNSUPPORTED.at(
                 self._on.returned_at,
                 f"{errors.with_article(type(x).__name__)} that the graph makes is returned, of which each call would need a new one",
@@ -142,7 +144,7 @@ class Returned:
             return self._function(x)
         if self._goes_out(x):
             for held in (x, *beneath(x)):
-                self._on.world.read_identity(held)
+                self._reads.read_identity(held)
             return Remade(begin=lambda: x)
         parts = items(x)
         if parts is None:
@@ -248,7 +250,7 @@ class Returned:
     def _is_plain(self, x: Any) -> bool:
         """Return True if an object has no state but its attributes."""
         kind = type(x)
-        if self._on.world.is_cell(x) or self._on.world.is_library(kind) or isinstance(x, BaseException):
+        if self._objects.is_cell(x) or self._objects.is_library(kind) or isinstance(x, BaseException):
             return False
         if kind is types.SimpleNamespace:
             return True

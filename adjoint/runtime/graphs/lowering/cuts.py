@@ -1,0 +1,49 @@
+"""Values inside of `_no_grad`: no gradient flows through what is computed there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Value, tensor_type
+from adjoint.ir.ops.conversion import NoGrad, StraightThrough
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.process.tracer import state
+
+__all__ = ["Cuts"]
+
+
+class Cuts:
+    """Cuts the gradients of one lowering's values, as `_no_grad` asks."""
+
+    def __init__(self, regions: Regions):
+        self._regions = regions
+        self._without_gradient: set[Value] = set()
+        """Values made inside of `_no_grad`."""
+        self._cuts: dict[Value, tuple[Builder, Value]] = {}
+        """For a value from outside of `_no_grad`, the region in which it was replaced, and the value that replaces it."""
+
+    def operand(self, atom: Atom) -> Atom:
+        """Return the value that replaces `atom` inside of `_no_grad`."""
+        if not self._has_gradient(atom):
+            return atom
+        assert isinstance(atom, Value)
+        builder, found = self._cuts.get(atom, (None, None))
+        if found is None or builder is None or not self._regions.is_open(builder):
+            found = self._regions.builder.emit(NoGrad(), atom, hint=atom.hint, loc=self._regions.loc)
+            self._cuts[atom] = self._regions.builder, found
+            self._without_gradient.add(found)
+        return found
+
+    def made(self, values: Iterable[Value]) -> None:
+        """Record values that were made inside of `_no_grad`."""
+        self._without_gradient.update(values)
+
+    def rewritten(self, atom: Atom, value: Atom) -> Atom:
+        """Return the new atom of a tensor that was `atom` and is written in place: inside of `_no_grad` its gradient stays."""
+        if not state.no_grad or not self._has_gradient(atom) or atom.type != value.type:
+            return value
+        return self._regions.node(StraightThrough(), atom, value)
+
+    def _has_gradient(self, atom: Atom) -> bool:
+        return isinstance(atom, Value) and atom not in self._without_gradient and tensor_type(atom).dtype.is_float

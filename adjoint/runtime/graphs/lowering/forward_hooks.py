@@ -1,0 +1,89 @@
+"""Forward hooks in a graph: host calls whose results are assumed.
+
+Hooks are assumed to return values like those they are given.  If that assumption is of no use, the graph ends at the hooks, and their
+result decides how it continues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from adjoint.frontend.changes.aliases import Aliases
+from adjoint.frontend.control.branches import Unreachable
+from adjoint.frontend.world import Kind
+from adjoint.runtime.graphs.graph import Unfitting
+from adjoint.runtime.graphs.lowering.assumptions import Assumptions, Site
+from adjoint.runtime.graphs.lowering.categories import tensor_slot
+from adjoint.runtime.graphs.lowering.hosts import Hosts
+from adjoint.runtime.graphs.lowering.values import Values
+from adjoint.runtime.graphs.outline import filled, outline_key, outlined, slots_of
+from adjoint.runtime.tensor.structure import leaves
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["ForwardHooks", "hooked_outline", "observed"]
+
+
+class ForwardHooks:
+    """Emits the forward pre hooks and the forward hooks of cells."""
+
+    def __init__(self, values: Values, hosts: Hosts, assumptions: Assumptions, aliases: Aliases):
+        self._values, self._hosts, self._assumptions, self._aliases = values, hosts, assumptions, aliases
+
+    def run(self, site: Site, title: str, text: str, given: Any, assumed: Any, fire: Callable[[Any], Any]) -> Any:
+        """Emit hooks as an `apply!` of `fire(given)`, and return their result.
+
+        assumed      a value with the structure and types that the result is assumed to have
+        title, text  the cell, and its hooks, in the text of the module
+        """
+        known = self._assumptions
+        if site in known.known:
+            expected = known.known[site]
+        elif known.asks:
+            self._end(site, title, given, fire)
+        else:
+            expected = hooked_outline(assumed)
+            known.guessed = True
+        known.taken[site] = expected
+        wanted = outline_key(expected)
+
+        def called(given_: Any) -> Any:
+            outline, found = outlined(fire(given_), tensor_slot)
+            categories = [slot.category for slot in slots_of(outline)]
+            tensors = [x if c == "tensor" else Tensor(x) for x, c in zip(found, categories, strict=True)]
+            return tensors if outline_key(outline) == wanted else Unfitting(tensors, outline)
+
+        slots = slots_of(expected)
+        symbol, results = self._hosts.call(f"{title}.{site[1]}", called, (given,), [slot.type for slot in slots], text)
+        known.sites[symbol] = site
+        made = filled(expected, [
+            self._values.wrapped(Kind(slot.category, slot.type), value) for slot, value in zip(slots, results, strict=True)])
+        self._may_be(made, given)
+        return made
+
+    def _end(self, site: Site, title: str, given: Any, fire: Callable[[Any], Any]) -> NoReturn:
+        """Emit hooks whose result is unknown: the graph ends here, and the result decides how it continues."""
+
+        def called(given_: Any) -> Any:
+            outline, found = outlined(fire(given_), tensor_slot)
+            return Unfitting([x if isinstance(x, Tensor) else Tensor(x) for x in found], outline)
+
+        symbol, _ = self._hosts.call(f"{title}.{site[1]}", called, (given,), ())
+        self._assumptions.sites[symbol] = site
+        raise Unreachable
+
+    def _may_be(self, made: Any, given: Any) -> None:
+        """Treat each result of hooks as a possible alias of every tensor they were given."""
+        tensors = leaves(given, Tensor)
+        for x in leaves(made, Tensor):
+            self._aliases.may_be(x, *(t for t in tensors if t.type is x.type))
+
+
+def hooked_outline(value: Any) -> Any:
+    """Return the outline of the result of forward hooks."""
+    return outlined(value, tensor_slot)[0]
+
+
+def observed(tensors: Sequence[Tensor]) -> Any:
+    """Return the outline of the result of forward hooks that is plain tensors."""
+    return hooked_outline(tensors[0] if len(tensors) == 1 else tuple(tensors))

@@ -1,0 +1,113 @@
+"""Host calls of a graph that is being made: Python functions that are called when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.frontend import errors
+from adjoint.frontend.changes.journal import Journal
+from adjoint.frontend.operations.operators import ZeroDivisor
+from adjoint.frontend.values.text import RunTimeText
+from adjoint.ir.core import Value
+from adjoint.ir.ops.host import Apply
+from adjoint.ir.types import TensorType
+from adjoint.runtime.gradients.no_grad import no_grad
+from adjoint.runtime.graphs.graph import Check
+from adjoint.runtime.graphs.lowering.assumptions import Assumptions
+from adjoint.runtime.graphs.lowering.categories import NUMBERS, as_python, is_int64, tensor_slot
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.symbols import Symbols
+from adjoint.runtime.graphs.lowering.values import Values
+from adjoint.runtime.graphs.outline import OutlineSlot, filled, outlined, slots_of
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Hosts"]
+
+
+class Hosts:
+    """Emits host calls."""
+
+    def __init__(self, regions: Regions, symbols: Symbols, values: Values, assumptions: Assumptions, journal: Journal):
+        self._regions, self._symbols, self._values, self._assumptions, self._journal = regions, symbols, values, assumptions, journal
+
+    def effect(self, name: str, function: Callable[..., Any], values: Sequence[Any]) -> None:
+        """Emit a call `function(*values)` for its effect, such as a print."""
+        shown = _shown(outlined(tuple(values), tensor_slot)[0])
+        self.call(name, lambda *given: function(*given), tuple(values), (), text=f"{name}{shown}")
+
+    def check(self, check: Callable[..., Any], values: Sequence[Any]) -> None:
+        """Emit a check of values by the library, made when the graph runs."""
+        name = f"check_{getattr(check, '__name__', 'values')}"
+        symbol, _ = self.call(name, lambda *given: (check(*given), None)[1], tuple(values), ())
+        self._symbols.hosts[symbol] = Check(self._symbols.hosts[symbol])
+
+    @property
+    def raises_late(self) -> bool:
+        """True if an exception of Python's must be raised by the graph: it may not be reached, or effects come before it."""
+        # A run that continues in this graph has already executed everything before the error.
+        return not self._assumptions.known and (self._journal.is_open or bool(self._symbols.hosts) or self._regions.has_effect)
+
+    def call(self, name: str, function: Callable[..., Any], values: Any, results: Sequence[TensorType],
+             text: str = "") -> tuple[str, tuple[Value, ...]]:
+        """Emit a call `function(*values)` that returns None or tensors of the types `results`; return its symbol and results.
+
+        text  describes the call in the text of the module; its name by default
+        """
+        outline, leaves = outlined(values, tensor_slot)
+        categories = [slot.category for slot in slots_of(outline)]
+        if state.no_grad:
+            function = no_grad()(function)
+        symbol = self._symbols.host(name, lambda *tensors: function(*filled(outline, as_python(tensors, categories))), text or name)
+        node = self._regions.add(Apply(symbol, tuple(results)), self._values.atoms(leaves), writes=True)
+        return symbol, node.results
+
+    def number(self, category: str, function: Callable[..., Any], *numbers: Any) -> GraphNumber:
+        """Emit a Python function of numbers, called when the graph runs; return its result."""
+        python, type_ = NUMBERS[category]
+        loc, name = self._regions.loc, getattr(function, "__name__", "number")
+
+        def computed(*given: Any) -> Tensor:
+            try:
+                found = function(*given)
+            except ZeroDivisionError as mistake:
+                raise ZeroDivisor.of(function, mistake) from None
+            fits = isinstance(found, float) if category == "float" else isinstance(found, int) and is_int64(found)
+            if not fits:
+                shown, kind = " and ".join(map(repr, given)), f"{category} of 64 bits" if isinstance(found, int) else category
+                raise errors.NUMBER_RANGE.at(loc, f"`{name}` of {shown} is no {kind}",
+                                             help="compute it outside and pass it as an argument, or compute with floats")
+            return Tensor(np.asarray(python(found), type_.dtype.array))
+
+        _, (value,) = self.call(name, computed, tuple(numbers), (type_,))
+        return self._values.number(category, value, 2**63 - 1)
+
+
+def _shown(outline: Any) -> str:
+    """Return an outline as one line of text: constants, and types for values known only at run time."""
+    if isinstance(outline, OutlineSlot):
+        return str(outline.type) if outline.category == "tensor" else outline.category
+    if isinstance(outline, RunTimeText):
+        return repr(outline.with_values(_Shown))
+    if isinstance(outline, (tuple, list)):
+        inside = ", ".join(map(_shown, outline))
+        return f"[{inside}]" if isinstance(outline, list) else f"({inside})"
+    text = repr(outline)
+    return text if len(text) <= 60 and "\n" not in text else f"<{type(outline).__name__}>"
+
+
+class _Shown:
+    """Shows a run-time value in a text, for any format."""
+
+    def __init__(self, outline: Any):
+        self.text = "{" + _shown(outline) + "}"
+
+    def __format__(self, spec: str) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text

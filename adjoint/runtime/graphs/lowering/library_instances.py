@@ -1,0 +1,168 @@
+"""Instances of the library's classes that parsed code makes, and attributes that it stores: tensors, Parameters, cells."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.changes.journal import AttributePlace, ObjectPlace
+from adjoint.frontend.lowerer import Lowerer
+from adjoint.ir.core import Atom, Literal
+from adjoint.ir.ops.conversion import Cast, Identity
+from adjoint.ir.ops.shape import Concat, Reshape
+from adjoint.ir.types import tensor
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.cells.precision import stored
+from adjoint.runtime.graphs.lowering.categories import DYNAMIC
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor, Owner
+from adjoint.runtime.graphs.lowering.made import Made
+from adjoint.runtime.graphs.lowering.operations import Operations
+from adjoint.runtime.graphs.lowering.reads import Reads
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.values import Values
+from adjoint.runtime.tensor.conversion import dtype_argument
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.promotion import common_dtype
+from adjoint.runtime.tensor.structure import leaves
+from adjoint.runtime.tensor.tensor import Tensor, as_tensor
+
+__all__ = ["LibraryInstances"]
+
+
+class LibraryInstances:
+    """Makes instances of the library's classes, and stores attributes."""
+
+    def __init__(self, owner: Owner, regions: Regions, values: Values, operations: Operations, made: Made, reads: Reads, frontend: Lowerer):
+        self._owner, self._regions, self._values, self._operations = owner, regions, values, operations
+        self._made, self._reads, self._frontend = made, reads, frontend
+
+    def convert(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return `cls(*args, **kwargs)` for a class of the library: `Tensor([x, y])` of dynamic values, ..."""
+        if issubclass(cls, Cell):
+            made = self.new_cell(cls)
+            self.initialise(made, cls.__init__, args, kwargs)
+            return made
+        if issubclass(cls, Parameter):
+            return self._parameter(cls, args, kwargs)
+        if cls is Tensor and args:
+            data, *rest = args
+            given = dict(zip(("dtype", "shape", "init"), rest, strict=False)) | kwargs
+            if leaves(data, DYNAMIC):
+                dtype = given.get("dtype")
+                if isinstance(data, GraphNumber) and dtype is not None:
+                    return data.as_tensor(dtype_argument(dtype))
+                made = self._stacked(data)
+                return made.astype(dtype_argument(dtype)) if dtype is not None else made.copy()
+        made = cls(*args, **kwargs)
+        return self._constant(made) if type(made) is Tensor else made
+
+    def _parameter(self, cls: type[Parameter], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parameter:
+        if not self._frontend.initialising:
+            raise errors.UNSUPPORTED.at(self._regions.loc, f"a {cls.__name__} is made inside of the graph",
+                                        help="make it outside, once: in `__init__`")
+        self._check_first_values(args, kwargs)
+        parameter = cls(*args, **kwargs)
+        self._made.parameters[id(parameter)] = parameter
+        return parameter
+
+    def _constant(self, made: Tensor) -> Tensor:
+        """Return a tensor made of known numbers: each run gets a new one, which it may write in place, hook and return."""
+        atom = self._values.atom(made)
+        if not isinstance(atom, Literal):
+            atom = self._regions.node(Identity(), atom)
+            self._made.tensors[atom] = made
+        return self._values.tensor(atom)
+
+    # -- objects and cells ------------------------------------------------------------------------------------------------
+    def new_object(self, x: object) -> None:
+        """Record that the parsed code has made the object `x`."""
+        self._frontend.journal.born(ObjectPlace(x))
+
+    def keep_attribute(self, holder: object, name: str, value: Any) -> None:
+        """Perform `holder.name = value` on the path that is being parsed."""
+        self._frontend.journal.write(AttributePlace(holder, name), value)
+
+    def new_cell(self, cls: type[Cell]) -> Cell:
+        """Return a new cell, before its `__init__`."""
+        cell = cls.__new__(cls)
+        self.new_object(cell)
+        self._made.cells.append(cell)
+        return cell
+
+    def initialise(self, cell: Cell, init: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Call an `__init__` of the library on a new cell."""
+        self._check_first_values(args, kwargs)
+        self.check_parts(args, kwargs)
+        init(cell, *args, **kwargs)
+        self._made.add_parameters(cell)
+
+    def check_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise CompileError if a new cell would hold a cell or a Parameter from outside: it would name these."""
+        for part in leaves((args, kwargs), (Cell, Parameter)):
+            self._check_made(part)
+
+    def _check_first_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Read the initial values of Parameters made while parsing: the graph then depends on those of outside tensors."""
+        for x in leaves((args, kwargs), DYNAMIC):
+            if isinstance(x, GraphNumber):
+                raise self._owner.unknown("first values are needed while parsing")
+            if isinstance(x, GraphTensor):
+                x.asnumpy()  # raises if the values are not known
+            elif self._frontend.outside.holds(x):
+                self._reads.read_numbers(x)
+
+    def _check_made(self, held: Cell | Parameter) -> None:
+        """Raise CompileError if a cell made by parsed code would hold, and so name, existing Parameters."""
+        parameters = held.get_parameters() if isinstance(held, Cell) else [held]
+        if not all(map(self._made.has_parameter, parameters)):
+            kind = errors.with_article(type(held).__name__)
+            raise errors.UNSUPPORTED.at(self._regions.loc, f"a cell that is made inside of the graph is to hold {kind} from outside",
+                                        help="make it outside, once: in `__init__`")
+
+    def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
+        """Run `holder.name = value` if the attribute is a Parameter, which is written when the graph runs.  Return whether it is."""
+        if not isinstance(holder, Cell):
+            return False
+        if self._frontend.journal.has_made(holder) and isinstance(value, (Cell, Parameter)):
+            self._check_made(value)
+            if isinstance(value, Parameter):
+                self.keep_attribute(holder, name, value)
+                return True
+        target = holder.__dict__.get("_params", {}).get(name)
+        if target is None or not isinstance(value, DYNAMIC):
+            return False
+        if isinstance(value, Parameter) and value is not target:
+            raise errors.UNSUPPORTED.at(self._regions.loc, f"another Parameter is put in the place of '{name}'",
+                                        help=f"write its numbers: `ops.assign(self.{name}, value)`, or replace it outside")
+        given = value if isinstance(value, Tensor) else value.as_tensor(target.dtype)
+        if stored(holder, name, given):
+            return True
+        if given.type is not target.type:
+            raise ValueError(f"For 'Cell', the Parameter '{name}' is {target.dtype} of shape {target.shape}: it cannot become "
+                             f"{given.dtype} of shape {given.shape} in a graph.")
+        self._operations.write(target, given)
+        return True
+
+    # -- tensors of dynamic values ----------------------------------------------------------------------------------------
+    def _stacked(self, data: Any) -> Tensor:
+        """Return nested lists with run-time values as one tensor."""
+        if isinstance(data, GraphNumber):
+            return data.tensor()
+        if isinstance(data, (list, tuple)):
+            return self._rows_together([self._stacked(item) for item in data])
+        return as_tensor(data)
+
+    def _rows_together(self, parts: Sequence[Tensor]) -> Tensor:
+        """Return tensors of one shape as the rows of one tensor."""
+        dtype = functools.reduce(common_dtype, [x.dtype for x in parts])
+        rows: list[Atom] = []
+        for x in parts:
+            if x.shape != parts[0].shape:
+                raise ValueError("For 'Tensor', the nested lists must have equal lengths, "
+                                 f"but got tensors of shape {parts[0].shape} and {x.shape}.")
+            atom = self._values.atom(x)
+            atom = atom if x.dtype is dtype else self._regions.node(Cast(dtype), atom)
+            rows.append(self._regions.node(Reshape(tensor(dtype, (1, *x.shape))), atom))
+        return self._values.tensor(self._regions.node(Concat(0), *rows))

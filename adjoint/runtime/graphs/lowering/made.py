@@ -1,0 +1,38 @@
+"""Objects of the runtime that parsed code has made: the graph owns them, and none exists before a run."""
+
+from __future__ import annotations
+
+from adjoint.ir.core import Value
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Made"]
+
+
+class Made:
+    """What one lowering's parsed code has made.
+
+    cells       cells, which the graph keeps alive
+    parameters  the Parameters of these cells, by id
+    tensors     the tensors made from Python numbers, by their value in the graph: their numbers are known while parsing
+    """
+
+    def __init__(self) -> None:
+        self.cells: list[Cell] = []
+        self.parameters: dict[int, Parameter] = {}
+        self.tensors: dict[Value, Tensor] = {}
+
+    def has_cell(self, cell: Cell) -> bool:
+        return any(cell is made for made in self.cells)
+
+    def has_parameter(self, x: Tensor) -> bool:
+        return id(x) in self.parameters
+
+    def holds(self, x: object) -> bool:
+        """Return True for a cell or a Parameter that parsed code has made."""
+        return any(x is made for made in (*self.cells, *self.parameters.values()))
+
+    def add_parameters(self, cell: Cell) -> None:
+        """Record the Parameters of a cell."""
+        self.parameters |= {id(parameter): parameter for parameter in cell.get_parameters()}

@@ -1,0 +1,72 @@
+"""Operations on tensors, which become nodes while a graph is being made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.ir.op import Effect, Op
+from adjoint.ir.ops.random import Draw
+from adjoint.ir.ops.state import Write
+from adjoint.runtime.graphs.lowering.cuts import Cuts
+from adjoint.runtime.graphs.lowering.made import Made
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.symbols import Symbols
+from adjoint.runtime.graphs.lowering.values import Values
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Operations"]
+
+
+class Operations:
+    """Emits ops, writes to tensors from outside, and random draws."""
+
+    def __init__(self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made):
+        self._regions, self._symbols, self._values, self._cuts, self._made = regions, symbols, values, cuts, made
+
+    def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
+        """Emit an op; `apply` calls this while a graph is being made."""
+        if op.effect is Effect.HOST:
+            self._regions.has_effect = True
+        atoms = self._values.atoms(operands)
+        if state.no_grad:
+            atoms = [self._cuts.operand(atom) for atom in atoms]
+        made = self._regions.add(op, atoms)
+        if state.no_grad:
+            self._cuts.made(made.results)
+        results = self._values.tensors(made.results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def write(self, target: Tensor, value: Tensor) -> None:
+        """Emit the assignment of a tensor from outside."""
+        if self._made.has_parameter(target):
+            raise errors.UNSUPPORTED.at(self._regions.loc, "a Parameter is written that the graph makes: each call would need a new one",
+                                        help="make its cell outside, once: in `__init__`")
+        self._regions.has_effect = True
+        new = self._values.atom(value)
+        if state.no_grad:
+            new = self._cuts.rewritten(self._symbols.read(target), new)
+        self._regions.add(Write(self._symbols.of(target)), [new], writes=True)
+
+    def draw(self, seed: int | None) -> Tensor:
+        """Return the key of the next random draw."""
+        self._regions.has_effect = True
+        return self._values.tensor(self._regions.node(Draw(seed or 0)))
+
+    def undrawn(self) -> Any:
+        """Return a generator for the initial values of a cell made by parsed code: each run counts a draw, but drawing raises."""
+        self.draw(None)
+        return _Undrawn(self._regions)
+
+
+class _Undrawn:
+    """Replaces a generator of random numbers while a graph is made: drawing raises."""
+
+    def __init__(self, regions: Regions):
+        self._regions = regions
+
+    def __getattr__(self, name: str) -> Any:
+        raise errors.FROZEN_CALL.at(self._regions.loc, "first values would be drawn once, while the graph is built, and not at each call",
+                                    help='make it outside, once: in `__init__`; or give values that are not drawn: `weight_init="ones"`')

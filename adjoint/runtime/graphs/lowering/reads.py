@@ -1,0 +1,115 @@
+"""What parsed code reads of the program around it: each read becomes a guard."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from adjoint.frontend.changes.journal import Journal
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Reads"]
+
+_OF_ALL_BELOW = frozenset({
+    "cells_and_names", "get_parameters", "parameters_and_names", "parameters_dict", "trainable_params", "untrainable_params",
+})
+"""Methods of a cell that read all cells below it."""
+_WITHOUT_PARTS = frozenset({int, float, bool, str, bytes, complex, type(None), GraphTensor, GraphNumber})
+_WITHOUT_STATE = frozenset({"builtins", "functools", "types", "numpy", "adjoint.frontend.values.frame", "adjoint.frontend.values.text",
+                            "adjoint.frontend.values.numbers", "adjoint.runtime.graphs.jit"})
+"""Modules of classes whose objects have no state beyond what `values.key` sees."""
+
+
+class Reads:
+    """Turns the reads of one lowering into guards.
+
+    journal  knows the objects that parsed code has made: nobody else changes these
+    """
+
+    def __init__(self, guards: Guards, journal: Journal):
+        self._guards, self._journal = guards, journal
+        self._visiting: set[int] = set()
+        """Ids of the objects made by parsed code that `read_object` is visiting."""
+
+    def read_name(self, namespace: dict[str, Any], name: str) -> None:
+        self._guards.of_name(namespace, name)
+
+    def read_closure(self, cell: CellType) -> None:
+        self._guards.of_closure(cell)
+
+    def read_attribute(self, holder: object, name: str) -> None:
+        if self._journal.has_made(holder):
+            # Nobody else can change its own attributes; the others are its class's.
+            if name not in getattr(holder, "__dict__", ()):
+                self._guards.of_attribute(type(holder), name)
+            return
+        if type(holder) is super:
+            # The attribute belongs to a class; the bound object would be kept alive.
+            found: Any = holder  # to pyright, super has no attributes of its own
+            classes = found.__self_class__.__mro__
+            for above in classes[classes.index(found.__thisclass__) + 1 :]:
+                self._guards.of_attribute(above, name)
+                if name in above.__dict__:
+                    break
+            return
+        self._guards.of_attribute(holder, name)
+
+    def read_object(self, x: object) -> None:
+        """Record that Python itself is about to use `x`: an object of the user's, a tensor from outside, a cell that is a sequence."""
+        if isinstance(x, GraphTensor) or id(x) in self._visiting:
+            return
+        if isinstance(x, Tensor):
+            self._guards.of_tensor_type(x)
+        elif isinstance(x, Cell):
+            self._guards.of_cell(x)
+        elif isinstance(x, MethodType):
+            self.read_object(x.__self__)
+            if isinstance(x.__self__, Cell) and x.__name__ in _OF_ALL_BELOW:
+                self._read_all_below(x.__self__)
+        elif isinstance(x, (list, tuple, set, frozenset)):
+            for item in x:
+                if type(item) not in _WITHOUT_PARTS:
+                    self.read_object(item)
+        elif not isinstance(x, (type, ModuleType, FunctionType, BaseException, enum.Enum, GraphNumber)) \
+                and type(x).__module__ not in _WITHOUT_STATE and getattr(x, "__dict__", None):
+            if not self._journal.has_made(x):
+                self._guards.of_object(x)
+                return
+            self._visiting.add(id(x))  # its attributes may lead to it
+            for item in vars(x).values():
+                if type(item) not in _WITHOUT_PARTS:
+                    self.read_object(item)
+            self._visiting.discard(id(x))
+
+    def _read_all_below(self, above: Cell) -> None:
+        for _, cell in above.cells_and_names():
+            self._guards.of_cell(cell)
+            for parameter in cell._params.values():
+                self._guards.of_attribute(parameter, "requires_grad")
+                self._guards.of_attribute(parameter, "name")
+
+    def read_identity(self, x: object) -> None:
+        """Record that the graph returns `x` itself: another object with the same contents would be wrong."""
+        self._guards.of_identity(x)
+
+    def read_numbers(self, x: Tensor) -> None:
+        """Record that Python reads the values of a tensor while parsing: the graph depends on those of an outside tensor."""
+        if not isinstance(x, GraphTensor):
+            self._guards.of_numbers(x)
+
+    def read_setting(self, read: Callable[[str], Any], name: str) -> None:
+        """Record that the library reads a setting of the context for the user's code."""
+        self._guards.of_setting(read, name)
+
+    def count(self) -> int:
+        """Return how many reads have been recorded."""
+        return self._guards.count()
+
+    def forget(self, since: int, until: int) -> None:
+        """Drop the reads between two counts: nothing depends on them."""
+        self._guards.forget(since, until)

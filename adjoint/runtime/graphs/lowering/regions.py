@@ -1,0 +1,97 @@
+"""The open regions of a graph that is being made, and the place in the user's program that its new nodes come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.diagnostics import Loc
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Node, Region, Value
+from adjoint.ir.op import Op
+
+__all__ = ["Regions"]
+
+
+class Regions:
+    """The open regions of one lowering.
+
+    loc         the place in the user's program that is being lowered: new nodes get it
+    builder     the builder of the innermost open region, to which nodes are added
+    outermost   the region of the function being lowered, or of the cell
+    named       values named after a variable of the user's; a later variable does not rename them
+    has_effect  True once a node writes a tensor from outside or draws random numbers
+    version     a number that moves with every node that may write tensors from outside: values read before are old
+    """
+
+    def __init__(self, loc: Loc):
+        self.loc = loc
+        self.builder = self.outermost = Builder(loc)
+        self.named: set[Value] = set()
+        self.has_effect = False
+        self.version = 0
+        self._open: list[Builder] = [self.builder]
+        self._of_cells: set[Builder] = set()
+
+    # -- nodes ------------------------------------------------------------------------------------------------------------
+    def node(self, op: Op, *atoms: Atom) -> Any:
+        """Add a node; return its result or results."""
+        return self.builder.emit(op, *atoms, loc=self.loc)
+
+    def add(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region] = (), hint: str = "", writes: bool = False) -> Node:
+        """Add a node and return it; with `writes` it may write tensors from outside."""
+        node = self.builder.emit_node(op, operands, regions=regions, hint=hint, loc=self.loc)
+        self.version += writes
+        return node
+
+    def emit_region(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region], hints: Sequence[str]) -> Sequence[Value]:
+        """Add a node with regions, which may write tensors from outside; return its results, named by `hints`."""
+        results = self.add(op, operands, regions, writes=True).results
+        for value, hint in zip(results, hints, strict=False):
+            value.hint = hint if hint.isidentifier() else "y"
+            self.named.add(value)
+        return results
+
+    # -- regions ----------------------------------------------------------------------------------------------------------
+    def open(self) -> Builder:
+        """Open a region inside of the innermost one."""
+        self.reopen(Builder(self.loc))
+        return self.builder
+
+    def reopen(self, builder: Builder) -> None:
+        """Open a region that was closed before, to add nodes to it."""
+        self.builder = builder
+        self._open.append(builder)
+
+    def close(self) -> Builder:
+        """Close the innermost region."""
+        closed = self._open.pop()
+        self.builder = self._open[-1]
+        return closed
+
+    def close_cell(self) -> Builder:
+        """Close the innermost region, that of a cell: its values may be used outside."""
+        closed = self.close()
+        self._of_cells.add(closed)
+        return closed
+
+    def is_open(self, builder: Builder) -> bool:
+        return builder in self._open
+
+    def is_of_cell(self, builder: Builder) -> bool:
+        """Return True if a closed region is that of a cell."""
+        return builder in self._of_cells
+
+    def is_outermost(self) -> bool:
+        return self.builder is self.outermost
+
+    @property
+    def depth(self) -> int:
+        """The number of open regions."""
+        return len(self._open)
+
+    def params_like(self, atoms: Sequence[Atom]) -> list[Value]:
+        """Return parameters for a region that is given these atoms, with the same names."""
+        params = [Value(atom.type, getattr(atom, "hint", "x")) for atom in atoms]
+        self.named.update(params)
+        return params

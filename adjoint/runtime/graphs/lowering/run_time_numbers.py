@@ -1,0 +1,136 @@
+"""Python numbers that are known when the graph runs: made from tensors, used as conditions and as indices."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.diagnostics import Loc
+from adjoint.frontend import errors
+from adjoint.frontend.control.branches import Branching
+from adjoint.frontend.values.text import RunTimeText
+from adjoint.frontend.world import Kind
+from adjoint.ir.core import Atom, Literal
+from adjoint.ir.ops.arithmetic import Mod
+from adjoint.ir.ops.conversion import Cast, StopGradient
+from adjoint.ir.ops.shape import Broadcast, Reshape
+from adjoint.ir.types import BOOL, I64, U64, DType, TensorType, scalar
+from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.graphs.lowering.categories import NUMBERS
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
+from adjoint.runtime.graphs.lowering.hosts import Hosts
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.values import Values
+from adjoint.runtime.tensor.promotion import holds, scalar_dtype
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["RunTimeNumbers"]
+
+
+class RunTimeNumbers:
+    """Makes and uses the run-time numbers of one lowering."""
+
+    def __init__(self, regions: Regions, values: Values, hosts: Hosts, branching: Branching):
+        self._regions, self._values, self._hosts, self._branching = regions, values, hosts, branching
+
+    def number(self, category: str, x: Any) -> Any:
+        """Return `int(x)`, `float(x)` or `bool(x)` of a tensor or number."""
+        if isinstance(x, GraphNumber):
+            return x.converted(category)
+        if not isinstance(x, Tensor):
+            kind = self._values.kind(x)
+            assert kind is not None
+            return x if kind.category == category else NUMBERS[category][0](x)
+        if x.size != 1:
+            return NUMBERS[category][0](x)  # raises what eager mode raises
+        if x.dtype is U64:
+            return self._hosts.number("int", int, x).converted(category)
+        atom = self._values.atom(x)
+        if x.ndim:
+            atom = self._regions.node(Reshape(scalar(x.dtype)), atom)
+        own = "bool" if x.dtype is BOOL else "float" if x.dtype.is_float else "int"
+        dtype = NUMBERS[own][1].dtype
+        if x.dtype is not dtype:
+            atom = self._regions.node(Cast(dtype), atom)
+        if x.dtype.is_float:
+            # A Python number is constant for every gradient.
+            atom = self._regions.node(StopGradient(), atom)
+        return self._values.number(own, atom, 2 ** (8 * x.dtype.size)).converted(category)
+
+    def truth(self, x: Any) -> bool | Atom:
+        """Return whether `x` is true: known, or a bool of the graph."""
+        if isinstance(x, GraphNumber):
+            truth = x.converted("bool").atom
+            return bool(truth.value) if isinstance(truth, Literal) else truth
+        if isinstance(x, RunTimeText):
+            return bool(x.pieces)
+        if not isinstance(x, Tensor):
+            return bool(x)
+        if x.size != 1:
+            return bool(x)  # raises what eager mode raises
+        return self.number("bool", x).atom
+
+    def either(self, condition: GraphNumber, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+        """Emit an `if` between two functions whose results have one type; return its result."""
+        truth = self.truth(condition)
+        if isinstance(truth, bool):
+            return first() if truth else second()
+        branching = self._branching
+        return branching.merged(truth, branching.branch(first), branching.branch(second), lambda branch: False)
+
+    def position(self, container: Any, index: Any) -> Any:
+        """Return a dynamic index of a list, tuple or cell as a run-time number in range(len(container)).
+
+        An index out of range or of a wrong type raises as in eager mode: now if that is known, else when the graph runs.
+        """
+        if isinstance(index, Tensor) and (index.dtype.is_float or index.size != 1):
+            operator.index(index)
+        # Raises for an empty container, and for a float.
+        container[index.python_type() if isinstance(index, GraphNumber) else 0]
+        number = self.number("int", index)
+        count = len(container)
+        if isinstance(container, Cell):
+            self._hosts.check(functools.partial(_check_position, weakref.ref(container)), (number,))
+        else:
+            alike = [None] * count if isinstance(container, list) else (None,) * count
+            self._hosts.check(functools.partial(_check_position, lambda: alike), (number,))
+        atom = self._regions.node(Mod(), self._values.atom(number), Literal(count, scalar(I64)))
+        return self._values.number("int", atom, count)
+
+    def joins(self, number: Any, type_: TensorType) -> bool:
+        """Return True if arithmetic of a Python number with tensors of a type keeps their dtype."""
+        if isinstance(number, GraphNumber):
+            return scalar_dtype(type_.dtype, number.python_type()) is type_.dtype
+        return isinstance(number, (bool, int, float)) and scalar_dtype(type_.dtype, number) is type_.dtype and holds(type_.dtype, number)
+
+    def atom_as(self, x: Any, kind: Kind) -> Atom:
+        """Return the atom of a tensor or number in a given kind: a number as a tensor."""
+        if kind.category != "tensor" or isinstance(x, Tensor):
+            return self._values.atom(x)
+        if isinstance(x, GraphNumber):
+            number = x
+            if not number.always_fits(kind.type.dtype):
+                self._hosts.check(functools.partial(_check_joins, self._regions.loc, kind.type.dtype),
+                                  (number.as_tensor(number.type.dtype),))
+        else:
+            number = self._values.number(type(x).__name__, self._values.atom(x))
+        atom = self._values.atom(number.as_tensor(kind.type.dtype))
+        return self._regions.node(Broadcast(kind.type), atom) if kind.type.rank else atom
+
+
+def _check_joins(loc: Loc, dtype: DType, number: Tensor) -> None:
+    """Raise CompileError for a number on one path if the other path has a tensor whose dtype cannot hold it."""
+    if not holds(dtype, number.item()):
+        raise errors.NUMBER_RANGE.at(loc, f"{number.item()!r} meets a tensor of {dtype} here, which has no such number",
+                                     help="make it a tensor of a wider dtype on both paths")
+
+
+def _check_position(container: Callable[[], Any], index: int) -> None:
+    """Raise the error of a list, tuple or cell for an index that is out of range."""
+    held = container()
+    if held is None:
+        raise RuntimeError("this graph belongs to a cell that is gone")
+    held[index]

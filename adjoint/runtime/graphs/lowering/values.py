@@ -1,0 +1,137 @@
+"""Values of a graph that is being made: Python's objects as atoms of the IR, and atoms as tensors and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from adjoint.frontend import errors
+from adjoint.frontend.world import Kind
+from adjoint.ir.core import Atom, Literal, Value, tensor_type
+from adjoint.ir.types import I64
+from adjoint.runtime.graphs.lowering.categories import DYNAMIC, NUMBERS, is_int64
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor, Owner
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.symbols import Symbols
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["Values"]
+
+
+class Values:
+    """The tensors and numbers of one lowering.
+
+    escaped  values of the regions of cells that are used outside of these
+    """
+
+    def __init__(self, owner: Owner, regions: Regions, symbols: Symbols):
+        self._owner, self._regions, self._symbols = owner, regions, symbols
+        self.escaped: set[Value] = set()
+
+    # -- from Python to the graph -----------------------------------------------------------------------------------------
+    def kind(self, x: object) -> Kind | None:
+        """Return the kind of a tensor or number; None for other objects, and for an int of more than 64 bits."""
+        if isinstance(x, Tensor):
+            return Kind("tensor", x.type)
+        if isinstance(x, GraphNumber):
+            return Kind(x.category, x.type)
+        for category, (python, type_) in NUMBERS.items():
+            if type(x) is python and (not isinstance(x, int) or is_int64(x)):
+                return Kind(category, type_)
+        return None
+
+    def is_dynamic(self, x: object) -> bool:
+        return isinstance(x, DYNAMIC)
+
+    def is_tensor(self, x: object) -> bool:
+        return isinstance(x, Tensor)
+
+    def python_type(self, x: object) -> type:
+        return Tensor if isinstance(x, GraphTensor) else type(x)
+
+    def atom(self, x: Any) -> Atom:
+        """Return the atom of a tensor or number in the open region; a tensor from outside is read."""
+        if isinstance(x, (GraphTensor, GraphNumber)):
+            if x.owner is not self._owner:
+                raise errors.NOT_IN_GRAPH.at(self._regions.loc, "this tensor belongs to another graph", help="pass it as an argument")
+            if isinstance(x.atom, Value) and not self._regions.is_open(x.home):
+                self._outside(x)
+            return x.atom
+        if isinstance(x, Tensor):
+            return self._symbols.read(x)
+        for python, type_ in NUMBERS.values():
+            if type(x) is python:
+                if python is int and not is_int64(x):
+                    raise errors.NUMBER_RANGE.at(
+                        self._regions.loc, f"{x} has more than 64 bits", help="compute it outside, or with floats")
+                return Literal(x, type_)
+        raise TypeError(f"{x!r} of type {type(x).__name__} is no value of a graph")
+
+    def atoms(self, values: Iterable[Any]) -> list[Atom]:
+        return [self.atom(x) for x in values]
+
+    def _outside(self, x: GraphTensor | GraphNumber) -> None:
+        """Handle a value of a closed region: it can leave a cell, but neither a branch nor a loop."""
+        if not self._regions.is_of_cell(x.home):
+            raise errors.NOT_IN_GRAPH.at(
+                self._regions.loc, f"this value ({self.kind(x)}) was made inside a branch or loop that has ended",
+                help="assign it to a name that has a value on every path")
+        assert isinstance(x.atom, Value)
+        self.escaped.add(x.atom)
+
+    # -- from the graph to Python -----------------------------------------------------------------------------------------
+    def wrapped(self, kind: Kind, value: Value) -> Any:
+        """Return a value of the graph as a tensor or a number."""
+        if kind.category == "tensor":
+            return GraphTensor(self._owner, value, kind.type)
+        return GraphNumber(self._owner, kind.category, value)
+
+    def tensor(self, atom: Atom) -> GraphTensor:
+        """Return an atom of a tensor type as a tensor."""
+        return GraphTensor(self._owner, atom, tensor_type(atom))
+
+    def tensors(self, values: Iterable[Value]) -> list[GraphTensor]:
+        """Return values of tensor types as tensors."""
+        return [self.tensor(value) for value in values]
+
+    def like(self, given: Sequence[Any], values: Sequence[Value]) -> list[Any]:
+        """Return values of the graph as the kinds of objects in `given`: tensors and numbers."""
+        kinds = [self.kind(x) for x in given]
+        return [self.wrapped(kind, value) for kind, value in zip(kinds, values, strict=False) if kind is not None]
+
+    def number(self, category: str, atom: Atom, bound: int | None = None) -> GraphNumber:
+        """Return an atom as a run-time number; `bound` is that of its absolute value."""
+        return GraphNumber(self._owner, category, atom, bound)
+
+    def renamed(self, x: Any) -> Any:
+        """Return another tensor object with the numbers that a tensor of the graph has now; any other object itself."""
+        if not isinstance(x, GraphTensor):
+            return x
+        made = GraphTensor(self._owner, x.atom, x.type)
+        made.home = x.home
+        return made
+
+    def is_here(self, x: Any) -> bool:
+        """Return True for a tensor of the graph that has a value in the open region."""
+        return isinstance(x, GraphTensor) and (not isinstance(x.atom, Value) or self._regions.is_open(x.home))
+
+    def hint(self, x: Any, name: str) -> None:
+        """Name a value after the first variable that it is assigned to; a longer name than a letter is kept."""
+        atom = getattr(x, "atom", None)
+        if isinstance(atom, Value) and atom not in self._regions.named:
+            self._regions.named.add(atom)
+            if len(atom.hint) == 1:
+                atom.hint = name
+
+    # -- parts of tensors -------------------------------------------------------------------------------------------------
+    def index(self, key: Any) -> Any:
+        """Return an index of a tensor, with run-time numbers as tensors."""
+        if isinstance(key, GraphNumber):
+            return key.as_tensor(I64)
+        return tuple(self.index(part) for part in key) if isinstance(key, tuple) else key
+
+    def rows(self, x: Any) -> list[Any]:
+        """Return the slices of a tensor along its first axis."""
+        if not x.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return [x[i] for i in range(x.shape[0])]

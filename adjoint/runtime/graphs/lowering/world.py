@@ -1,0 +1,71 @@
+"""The runtime as the frontend sees it: each question of `frontend.world.World` goes to one part of the lowering."""
+
+from __future__ import annotations
+
+from adjoint.diagnostics import Loc
+from adjoint.ir.build import Builder
+from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
+from adjoint.runtime.graphs.lowering.hosts import Hosts
+from adjoint.runtime.graphs.lowering.library_instances import LibraryInstances
+from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
+from adjoint.runtime.graphs.lowering.reads import Reads
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.run_time_numbers import RunTimeNumbers
+from adjoint.runtime.graphs.lowering.values import Values
+
+__all__ = ["GraphWorld"]
+
+
+class GraphWorld:
+    """The `World` of one lowering.
+
+    The frontend is made with it, and most parts are made with the frontend; `connect` gives it these parts when they exist.
+    """
+
+    def __init__(self, regions: Regions):
+        self._regions = regions
+        self.open, self.reopen, self.close = regions.open, regions.reopen, regions.close
+        self.is_outermost, self.emit_region = regions.is_outermost, regions.emit_region
+
+    def connect(self, values: Values, hosts: Hosts, numbers: RunTimeNumbers, reads: Reads, objects: PythonObjects,
+                instances: LibraryInstances, cells: CellCalls) -> None:
+        """Take the methods of the parts as its own."""
+        self._hosts = hosts
+        self.kind, self.is_dynamic, self.is_tensor, self.python_type = values.kind, values.is_dynamic, values.is_tensor, values.python_type
+        self.atom, self.wrapped, self.renamed, self.hint = values.atom, values.wrapped, values.renamed, values.hint
+        self.is_here, self.index, self.rows = values.is_here, values.index, values.rows
+        self.number, self.truth, self.position = numbers.number, numbers.truth, numbers.position
+        self.joins, self.atom_as = numbers.joins, numbers.atom_as
+
+        self.is_cell, self.is_cell_class, self.is_cells = objects.is_cell, objects.is_cell_class, objects.is_cells
+        self.is_library, self.is_region, self.parsed_function = objects.is_library, objects.is_region, objects.parsed_function
+        self.check_call, self.call_depth = objects.check_call, objects.call_depth
+        self.place, self.is_outside = objects.place, objects.is_outside
+
+        self.convert, self.new_cell, self.initialise = instances.convert, instances.new_cell, instances.initialise
+        self.check_parts, self.store_attribute = instances.check_parts, instances.store_attribute
+        self.call_cell, self.effect = cells.call_cell, hosts.effect
+
+        self.read_name, self.read_closure, self.read_attribute = reads.read_name, reads.read_closure, reads.read_attribute
+        self.read_object, self.read_identity = reads.read_object, reads.read_identity
+        self.read_count, self.unread = reads.count, reads.forget
+
+    @property
+    def builder(self) -> Builder:
+        return self._regions.builder
+
+    @property
+    def loc(self) -> Loc:
+        return self._regions.loc
+
+    @loc.setter
+    def loc(self, loc: Loc) -> None:
+        self._regions.loc = loc
+
+    @property
+    def raises_late(self) -> bool:
+        return self._hosts.raises_late
+
+    def end(self) -> None:
+        """Drop the parts, which refer to the frontend and so to this object."""
+        vars(self).clear()

@@ -1,0 +1,49 @@
+"""A lowering is composed of parts; what it leaves behind when it has ended says so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import adjoint
+from adjoint import Tensor
+from adjoint.diagnostics import UNKNOWN, CompileError
+from adjoint.frontend.world import Kind
+from adjoint.ir.core import Value
+from adjoint.ir.types import F32, F64, tensor
+from adjoint.runtime.graphs.lowering.assumptions import Assumptions
+from adjoint.runtime.graphs.lowering.lowering import Lowering
+
+PARTS = Path(adjoint.__file__).parent / "runtime/graphs/lowering"
+
+
+@pytest.fixture
+def left_over() -> tuple[Any, Any]:
+    """A tensor and a number of a graph that has been made."""
+    lowering = Lowering("f", UNKNOWN, Assumptions({}, asks=False))
+    wrapped = lowering.frontend.world.wrapped
+    values = wrapped(Kind("tensor", tensor(F32, (1,))), Value(tensor(F32, (1,)))), wrapped(Kind("int", tensor(F64)), Value(tensor(F64)))
+    lowering.end()
+    return values
+
+
+@pytest.mark.parametrize("use", [
+    lambda x, n: x + 1, lambda x, n: x.asnumpy(), lambda x, n: x.item(), lambda x, n: bool(x), lambda x, n: x.copy(),
+    lambda x, n: x.add_(1), lambda x, n: x.set_data(Tensor([1.0])), lambda x, n: x.register_hook(print), lambda x, n: x.hooks(),
+    lambda x, n: n + 1, lambda x, n: n / 2, lambda x, n: n < 2, lambda x, n: int(n), lambda x, n: x * n, lambda x, n: Tensor([1.0]) * n,
+])
+def test_a_value_of_a_graph_that_is_made_cannot_be_used(left_over: tuple[Any, Any], use: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(CompileError, match=r"E212(.|\n)*test_lowering.py(.|\n)*this value belongs to a graph that is made already"):
+        use(*left_over)
+
+
+@pytest.mark.parametrize("path", sorted(PARTS.glob("*.py")), ids=lambda path: path.stem)
+def test_no_part_uses_private_names_of_another(path: Path) -> None:
+    wrong = [f"line {node.lineno}: {ast.unparse(node)}" for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+             if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+             and isinstance(node.value, ast.Attribute) and ast.unparse(node.value).startswith("self._")]
+    assert not wrong, "\n".join(wrong)
