@@ -40,9 +40,10 @@ enum {
     ADJOINT_AHEAD = 16,                         /* k from a request for memory to its use, with strips */
     ADJOINT_AHEAD_BARE = 8,                     /* and without */
     ADJOINT_STRIP = (ADJOINT_ROWS + 7) / 8 * 8, /* elements from one column of a strip to the next */
-    ADJOINT_PAGE = 4096,                        /* bytes */
+    ADJOINT_MEET = 2048,                        /* bytes: lines a multiple of this apart share two sets of a cache */
     ADJOINT_NEAR = 262144,                      /* bytes of B that are not far away */
-    ADJOINT_BLOCK = 425984,                     /* bytes of strips that are kept in the level-2 cache */
+    ADJOINT_BLOCK = 262144,                     /* bytes of strips that are kept in a level-2 cache of any size */
+    ADJOINT_STRIPS = 8,                         /* strips that are copied side by side */
     ADJOINT_SHARE = 32,                         /* columns of B in a unit of copying: whole tiles on every machine */
 };
 
@@ -319,11 +320,12 @@ ADJOINT_INLINE void TYPED(adjoint_transpose_sixteen)(
 
 /* target[p * width + i] = source[i * row + p] for i < rows, p < k: rows become columns. What is left of `width`, if
    that is a multiple of eight, may be filled with copies of the last one. Many rows are read from end to end, as a
-   processor fetches ahead by itself what lies in so few rows. */
+   processor fetches ahead by itself what lies in so few rows; eight at a time where their lines meet in the cache. */
 static void TYPED(adjoint_copy_transposed)(
     int64_t rows, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width) {
+    const bool meet = row * (int64_t)sizeof(ELEMENT) % ADJOINT_MEET == 0;
     for (int64_t i = 0; i < rows;) {
-        const int many = sizeof(ELEMENT) == 4 && i + 16 <= width ? 16 : i + 8 <= width ? 8 : 4;
+        const int many = sizeof(ELEMENT) == 4 && i + 16 <= width && !meet ? 16 : i + 8 <= width ? 8 : 4;
         const ELEMENT *from[16];
         for (int j = 0; j < many; j++) from[j] = source + (i + j < rows ? i + j : rows - 1) * row;
         int64_t p = 0;
@@ -339,14 +341,17 @@ static void TYPED(adjoint_copy_transposed)(
     }
 }
 
-/* target[p * width + j] = source[p * row + j] for j < columns, p < k. */
-static void TYPED(adjoint_copy)(
-    int64_t columns, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width) {
+/* Rows of `columns` elements cut into pieces of `length`, of which each goes to a panel or strip of its own, `next`
+   elements after the one before: target[q * next + p * width + j] = source[p * row + q * length + j] for p < k. Rows
+   are asked for ahead of time. `length` is a constant wherever this is inlined. */
+ADJOINT_INLINE void TYPED(adjoint_copy)(
+    const int length, int64_t columns, int64_t k, const ELEMENT *source, int64_t row, ELEMENT *target, int64_t width,
+    int64_t next) {
+    const int64_t whole = columns / length, rest = columns % length;
     for (int64_t p = 0; p < k; p++, source += row, target += width) {
-        for (int j = 0; j < COLUMNS; j += LINE) __builtin_prefetch(source + columns + j); /* for the next call */
-        if (columns == COLUMNS) memcpy(target, source, COLUMNS * sizeof *target);
-        else if (columns == ADJOINT_ROWS) memcpy(target, source, ADJOINT_ROWS * sizeof *target);
-        else TYPED(adjoint_copy_few)(target, source, columns);
+        for (int64_t j = 0; j < columns; j += LINE) __builtin_prefetch(source + ADJOINT_AHEAD * row + j);
+        for (int64_t q = 0; q < whole; q++) memcpy(target + q * next, source + q * length, length * sizeof *target);
+        if (rest) TYPED(adjoint_copy_few)(target + whole * next, source + whole * length, rest);
     }
 }
 
@@ -359,29 +364,41 @@ struct TYPED(adjoint_product) {
     bool transpose_a, transpose_b;
 };
 
-/* A panel of B: `columns` columns from `column` on, `depth` rows from `start` on. Lanes that are missing to whole
+/* Panels of B: `columns` columns from `column` on, `depth` rows from `start` on. Lanes that are missing to whole
    vectors are made harmless; what they give is not stored. */
-static void TYPED(adjoint_pack_panel)(
+static __attribute__((noinline)) void TYPED(adjoint_pack_panels)(
     const struct TYPED(adjoint_product) *x, int64_t column, int64_t columns, int64_t start, int64_t depth,
     ELEMENT *panel) {
-    const int64_t whole = columns > LANES ? COLUMNS : LANES;
+    const int64_t size = COLUMNS * depth;
     if (x->transpose_b) {
-        TYPED(adjoint_copy_transposed)(columns, depth, x->b + column * x->k + start, x->k, panel, COLUMNS);
+        for (int64_t j = 0; j < columns; j += COLUMNS) {
+            TYPED(adjoint_copy_transposed)(
+                columns - j < COLUMNS ? columns - j : COLUMNS, depth, x->b + (column + j) * x->k + start, x->k,
+                panel + j / COLUMNS * size, COLUMNS);
+        }
     } else {
-        TYPED(adjoint_copy)(columns, depth, x->b + start * x->n + column, x->n, panel, COLUMNS);
+        TYPED(adjoint_copy)(COLUMNS, columns, depth, x->b + start * x->n + column, x->n, panel, COLUMNS, size);
     }
-    for (int64_t p = 0; p < depth && columns < whole; p++) {
-        for (int64_t j = columns; j < whole; j++) panel[p * COLUMNS + j] = 0;
+    const int64_t rest = columns % COLUMNS, whole = rest > LANES ? COLUMNS : LANES;
+    panel += columns / COLUMNS * size;
+    for (int64_t p = 0; p < depth && rest > 0 && rest < whole; p++) {
+        for (int64_t j = rest; j < whole; j++) panel[p * COLUMNS + j] = 0;
     }
 }
 
+/* Elements from one strip of A to the next: a line more than a strip has, as strips that begin in one set of the cache
+   would evict one another while they are filled. */
+#define NEXT_STRIP(depth) ((depth) * ADJOINT_STRIP + LINE)
+
 /* Strips of A: `rows` rows from `row` on, `depth` columns from `start` on. */
-static void TYPED(adjoint_pack_strips)(
+static __attribute__((noinline)) void TYPED(adjoint_pack_strips)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t rows, int64_t start, int64_t depth, ELEMENT *strip) {
-    for (const int64_t end = row + rows; row < end; row += ADJOINT_ROWS, strip += depth * ADJOINT_STRIP) {
-        const int64_t height = end - row < ADJOINT_ROWS ? end - row : ADJOINT_ROWS;
+    const int64_t most = x->transpose_a ? ADJOINT_STRIPS * ADJOINT_ROWS : ADJOINT_ROWS, next = NEXT_STRIP(depth);
+    for (const int64_t end = row + rows; row < end; row += most, strip += most / ADJOINT_ROWS * next) {
+        const int64_t height = end - row < most ? end - row : most;
         if (x->transpose_a) {
-            TYPED(adjoint_copy)(height, depth, x->a + start * x->m + row, x->m, strip, ADJOINT_STRIP);
+            TYPED(adjoint_copy)(
+                ADJOINT_ROWS, height, depth, x->a + start * x->m + row, x->m, strip, ADJOINT_STRIP, next);
         } else {
             TYPED(adjoint_copy_transposed)(height, depth, x->a + row * x->k + start, x->k, strip, ADJOINT_STRIP);
         }
@@ -408,7 +425,7 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
             if (strips) {
                 TYPED(adjoint_pack_strips)(x, top, rows, start, depth, strips);
                 a = (struct TYPED(adjoint_left)){
-                    strips, 1, ADJOINT_STRIP, depth * ADJOINT_STRIP, strips, ADJOINT_STRIP};
+                    strips, 1, ADJOINT_STRIP, NEXT_STRIP(depth), strips, ADJOINT_STRIP};
             }
             for (int64_t j = column; j < column_end; j += COLUMNS) {
                 const int64_t columns = column_end - j < COLUMNS ? column_end - j : COLUMNS;
@@ -422,7 +439,7 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
                     b = x->b + start * x->n + j;
                     b_row = x->n;
                 } else {
-                    TYPED(adjoint_pack_panel)(x, j, columns, start, depth, panel);
+                    TYPED(adjoint_pack_panels)(x, j, columns, start, depth, panel);
                 }
                 TYPED(adjoint_column)(rows, columns, depth, a, b, b_row, x->c + top * x->n + j, x->n, start > 0);
             }
@@ -435,23 +452,24 @@ static __attribute__((noinline)) void TYPED(adjoint_matmul_part)(
 static __attribute__((noinline)) void TYPED(adjoint_matmul_striped)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end,
     ELEMENT *panel, bool direct) {
-    _Alignas(64) ELEMENT strips[BLOCK_ROWS / ADJOINT_ROWS * ADJOINT_STRIP * ADJOINT_DEPTH];
+    _Alignas(64) ELEMENT strips[BLOCK_ROWS / ADJOINT_ROWS * NEXT_STRIP(ADJOINT_DEPTH)];
     TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, strips, panel, direct);
 }
 
 /* Rows row..row_end and columns column..column_end of C; decides what to copy. Where rows of an operand lie a multiple
-   of a page apart, lines of one tile meet in the same few sets of the cache; where they do not begin with a line,
+   of ADJOINT_MEET apart, lines of one tile meet in the same few sets of the cache; where they do not begin with a line,
    vectors straddle two. Copies pay if enough tiles read them. */
 static void TYPED(adjoint_matmul_range)(
     const struct TYPED(adjoint_product) *x, int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
     const int64_t rows = row_end - row, columns = column_end - column, element = sizeof(ELEMENT);
     const bool far = columns * x->k * element > ADJOINT_NEAR;
-    const bool meet_a = (x->transpose_a ? x->m : x->k) * element % ADJOINT_PAGE == 0;
-    const bool meet_b = x->n * element % ADJOINT_PAGE == 0;
+    const bool meet_a = (x->transpose_a ? x->m : x->k) * element % ADJOINT_MEET == 0;
+    const bool meet_b = x->n * element % ADJOINT_MEET == 0;
     const bool straddle = x->n % LINE != 0;
-    const bool direct = !x->transpose_b && (rows < 4 * ADJOINT_ROWS || !far || !(meet_b || straddle));
+    const bool direct = !x->transpose_b && (rows < 4 * ADJOINT_ROWS || !(meet_b || (straddle && far)));
+    const int64_t reads = (columns + COLUMNS - 1) / COLUMNS; /* of A */
     _Alignas(64) ELEMENT panel[COLUMNS * ADJOINT_DEPTH];
-    if (columns >= 8 * COLUMNS && (x->transpose_a || meet_a)) {
+    if (x->transpose_a ? reads >= (meet_a ? 4 : 8) : meet_a && reads >= 8) {
         TYPED(adjoint_matmul_striped)(x, row, row_end, column, column_end, panel, direct);
     } else {
         TYPED(adjoint_matmul_part)(x, row, row_end, column, column_end, NULL, panel, direct);
@@ -487,10 +505,8 @@ static void TYPED(adjoint_matmul_panels)(
         const struct TYPED(adjoint_product) x = {
             .b = b + matrix * k * n, .n = n, .k = k, .transpose_b = transpose_b != 0};
         const int64_t left = unit % shares * ADJOINT_SHARE, right = left + ADJOINT_SHARE < n ? left + ADJOINT_SHARE : n;
-        for (int64_t j = left; j < right; j += COLUMNS) {
-            ELEMENT *panel = panels + matrix * k * width + start * width + j * depth;
-            TYPED(adjoint_pack_panel)(&x, j, right - j < COLUMNS ? right - j : COLUMNS, start, depth, panel);
-        }
+        TYPED(adjoint_pack_panels)(
+            &x, left, right - left, start, depth, panels + matrix * k * width + start * width + left * depth);
     }
 }
 
@@ -507,3 +523,4 @@ static void TYPED(adjoint_matmul_shared)(
 #undef LINE
 #undef COLUMNS
 #undef BLOCK_ROWS
+#undef NEXT_STRIP

@@ -49,10 +49,10 @@ SHARE = 32
 """As in `matmul.h`: rows of `b` in a block, and columns in a unit of copying it."""
 NEAR_BYTES = 262144
 """Bytes: an operand of at most this size stays in a near cache whatever its layout."""
-LEVEL_2_BYTES = 1310720
-"""Bytes that may stay in the level-2 cache in addition to strips."""
-PAGE_BYTES = 4096
-"""Rows a multiple of this apart meet in the same few sets of a cache."""
+LEVEL_2_BYTES = 786432
+"""Bytes of `b` up to which reading it where it lies is faster than copying it: about a level-2 cache."""
+MEET_BYTES = 2048
+"""As in `matmul.h`: rows a multiple of this apart meet in the same few sets of a cache."""
 
 
 def _matrix(b: Builder, x: Atom) -> Atom:
@@ -145,7 +145,7 @@ class MatMul(Op):
         layout = m, n, inner, _, _ = self._layout(shapes)
         row = n * out.dtype.size
         large = m > LARGE_ROWS and n >= 2 * SHARE and inner * row > NEAR_BYTES
-        lies_well = not self.tb and row % VECTOR_BYTES == 0 and row % PAGE_BYTES != 0 and min(inner, DEPTH) * row <= LEVEL_2_BYTES
+        lies_well = not self.tb and row % VECTOR_BYTES == 0 and row % MEET_BYTES != 0 and inner * row <= LEVEL_2_BYTES
         shared = large and not lies_well
         by_columns = n >= m and not large
         unit = VECTOR_BYTES // out.dtype.size if by_columns else UNIT_ROWS
