@@ -35,14 +35,13 @@ INSTEAD = {
     "addr_": "`x.copy_(beta * x + alpha * mint.outer(a, b))`", "item": "`x.item()`",
     "batch_norm_stats": _DEVICES, "batch_norm_elemt": _DEVICES, "batch_norm_gather_stats_with_counts": _DEVICES,
 }
-"""What to write instead of functions of MindSpore's that are missing here."""
+"""What to write instead of functions of MindSpore that are missing here."""
 
 inverse = inv
 
 
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Return the norm of order `p` ("fro" is 2) over axes, all if none are named, of the elements there as one vector; with "nuc" of
-    matrices."""
+    """Return the norm of order `p` ("fro" is 2) over axes; without `dim`, of all elements as one vector; with "nuc", of matrices."""
     if isinstance(p, str) and p == "nuc":
         return linalg.matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(input, 2 if isinstance(p, str) and p == "fro" else p, dim, keepdim, dtype=dtype)

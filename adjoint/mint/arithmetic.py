@@ -1,6 +1,6 @@
 """Arithmetic, comparison and logic, element by element.
 
-Operands are Tensors or numbers; they broadcast and are brought to one dtype.
+Operands are Tensors or numbers; they are broadcast and converted to one dtype.
 """
 
 from __future__ import annotations
@@ -92,32 +92,32 @@ __all__ = [
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """input + alpha * other."""
+    """Return input + alpha * other."""
     return arithmetic.add(input, other if number("Add", "alpha", alpha) == 1 else arithmetic.mul(other, alpha))
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """input - alpha * other."""
+    """Return input - alpha * other."""
     return arithmetic.subtract(input, other, alpha=alpha)
 
 
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other: see `ops.div`."""
+    """Return input / other: see `ops.div`."""
     return div(input, other, rounding_mode=rounding_mode)
 
 
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """input to the power of exponent, in Float64."""
+    """Return input to the power of exponent, in Float64."""
     return arithmetic.pow(*(x.astype(F64, copy=False) if isinstance(x, Tensor) else x for x in (input, exponent)))
 
 
 def sqrt(input: Any) -> Tensor:
-    """Return the square root; of integers in Float32."""
+    """Return the square root; for integers, in Float32."""
     return arithmetic.sqrt(operand("Sqrt", input))
 
 
 def clone(input: Any) -> Tensor:
-    """Return a new tensor of the same numbers; gradients flow through it."""
+    """Return a new tensor with the same numbers; gradients flow through it."""
     return operand("Clone", input).copy()
 
 
@@ -127,72 +127,72 @@ def frac(input: Any) -> Tensor:
 
 
 def fix(input: Any) -> Tensor:
-    """As `trunc`."""
+    """Same as `trunc`."""
     return trunc(input)
 
 
 def sinc(input: Any) -> Tensor:
-    """sin(pi x) / (pi x), 1 at 0; of integers in Float32."""
+    """Return sin(pi x) / (pi x), and 1 at 0; for integers, in Float32."""
     x = floating(operand("Sinc", input)) * math.pi
     zero = arithmetic.equal(x, 0)
-    # At 0 its series, so that the derivatives up to the third are right there.
+    # At 0 its Taylor series is used, so that the derivatives up to the third are correct there.
     safe = arithmetic.where(zero, 1.0, x)
     return arithmetic.where(zero, 1.0 - arithmetic.square(x) / 6.0, arithmetic.sin(safe) / safe)
 
 
 def asinh(input: Any) -> Tensor:
-    """Return the number whose hyperbolic sine this is; of integers in Float32."""
+    """Return the inverse hyperbolic sine; for integers, in Float32."""
     return inverse_sinh(floating(operand("Asinh", input)))
 
 
 def acosh(input: Any) -> Tensor:
-    """Return the number that is not negative whose hyperbolic cosine this is, NaN below 1; of integers in Float32."""
+    """Return the non-negative inverse hyperbolic cosine, NaN below 1; for integers, in Float32."""
     return inverse_cosh(floating(operand("Acosh", input)))
 
 
 def atanh(input: Any) -> Tensor:
-    """Return the number whose hyperbolic tangent this is, NaN beyond -1..1; of integers in Float32."""
+    """Return the inverse hyperbolic tangent, NaN outside of [-1, 1]; for integers, in Float32."""
     return inverse_tanh(floating(operand("Atanh", input)))
 
 
 def logaddexp(input: Any, other: Any) -> Tensor:
-    """log(exp(input) + exp(other)), without overflow."""
+    """Return log(exp(input) + exp(other)), without overflow."""
     return transcendental.logaddexp(operand("LogAddExp", input), operand("LogAddExp", other, "other"))
 
 
 def logaddexp2(input: Any, other: Any) -> Tensor:
-    """log2(2**input + 2**other), without overflow."""
+    """Return log2(2**input + 2**other), without overflow."""
     return transcendental.logaddexp2(operand("LogAddExp2", input), operand("LogAddExp2", other, "other"))
 
 
 def gcd(input: Any, other: Any) -> Tensor:
-    """Return the greatest common divisor of integers, 0 of two zeros."""
+    """Return the greatest common divisor of integers; that of two zeros is 0."""
     return elementwise.gcd(operand("Gcd", input), operand("Gcd", other, "other"))
 
 
 def bitwise_not(input: Any) -> Tensor:
-    """Return the other bits, of integers or bools."""
+    """Return integers or bools with all bits inverted."""
     return arithmetic.invert(input)
 
 
 def isnan(tensor: Any) -> Tensor:
-    """Return whether it is NaN."""
+    """Return for each element whether it is NaN."""
     return arithmetic.isnan(tensor)
 
 
 def isneginf(input: Any) -> Tensor:
-    """Return whether it is negative infinity."""
+    """Return for each element whether it is negative infinity."""
     return arithmetic.equal(operand("IsNegInf", input), -math.inf)
 
 
 def equal(input: Any, other: Any) -> bool:
-    """Return whether two tensors have one shape and the same elements; a Python bool, so that a graph cannot have it."""
+    """Return whether two tensors have the same shape and elements, as a Python bool; not possible in a graph."""
     x, y = operand("Equal", input), operand("Equal", other, "other")
     return x.shape == y.shape and bool(reduction.all(arithmetic.equal(x, y)))
 
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Return whether all elements are close: see `isclose`; a Python bool, so that a graph cannot have it."""
+    """Return whether all elements are close (see `isclose`), as a Python bool; not possible in a graph."""
     return bool(reduction.all(isclose(input, as_tensor(other), rtol, atol, equal_nan)))
 
 

@@ -1,6 +1,6 @@
 """New tensors: filled, ranges, random.
 
-A shape is an int or a tuple or list of ints; TypeError and ValueError for what is none.
+A shape is an int, or a tuple or list of ints.  Raise TypeError or ValueError for anything else.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ __all__ = [
 
 
 def _sizes(op: str, size: tuple[Any, ...]) -> tuple[int, ...]:
-    """Sizes given one by one or as one tuple or list."""
+    """Return the sizes, given one by one or as one tuple or list."""
     return sizes_argument(op, "size", size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
 
 
 def empty(*size: Any, dtype: DType | None = None, device: str | None = None, pin_memory: bool = False) -> Tensor:
-    """Zeros: memory that was not written would make results depend on chance."""
+    """Return zeros: uninitialised memory would make results depend on chance."""
     return creation.zeros(_sizes("Empty", size), dtype)
 
 
 def empty_like(input: Any, *, dtype: DType | None = None, device: str | None = None, pin_memory: bool = False) -> Tensor:
-    """Zeros in the shape and dtype of a tensor."""
+    """Return zeros with the shape and dtype of a tensor."""
     return creation.zeros_like(operand("EmptyLike", input), dtype=dtype)
 
 
 def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
-    """`n` rows of `m` (`n`) columns with ones on the diagonal, zeros elsewhere."""
+    """Return a matrix of `n` rows and `m` (default `n`) columns with ones on the diagonal and zeros elsewhere."""
     return creation.eye(n, m, dtype)
 
 
 def linspace(start: Any, end: Any, steps: Any, *, dtype: DType | None = None) -> Tensor:
-    """`steps` numbers from `start` to `end`, both included; Float32 by default."""
+    """Return `steps` numbers from `start` to `end`, both included; Float32 by default."""
     return creation.linspace(start, end, steps).astype(dtype_or("LinSpace", dtype, F32), copy=False)
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Coordinates of a grid: each vector along an axis of its own, in order ("ij"), or with the first two exchanged ("xy")."""
+    """Return the coordinates of a grid: each vector along its own axis, in order ("ij"), or with the first two axes exchanged ("xy")."""
     return parts.meshgrid(*tensors, indexing="ij" if indexing is None else indexing)
 
 
-# Drawn at random -----------------------------------------------------------------------------------------------------
+# Random numbers ------------------------------------------------------------------------------------------------------
 
 
 def _own(op: str, generator: Any) -> None:
@@ -59,29 +59,29 @@ def _own(op: str, generator: Any) -> None:
 
 
 def rand(*size: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """Uniformly random numbers in [0, 1)."""
+    """Return uniformly distributed random numbers in [0, 1)."""
     _own("Rand", generator)
     return random_numbers.rand(_sizes("Rand", size), dtype=dtype)
 
 
 def rand_like(input: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """Uniformly random numbers in [0, 1) in the shape and dtype of a tensor."""
+    """Return uniformly distributed random numbers in [0, 1) with the shape and dtype of a tensor."""
     return random_numbers.rand_like(input, dtype=dtype)
 
 
 def randn(*size: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1."""
+    """Return normally distributed random numbers with mean 0 and standard deviation 1."""
     _own("RandN", generator)
     return random_numbers.randn(_sizes("RandN", size), dtype=dtype)
 
 
 def randn_like(input: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1 in the shape and dtype of a tensor."""
+    """Return normally distributed random numbers with mean 0 and standard deviation 1, with the shape and dtype of a tensor."""
     return random_numbers.randn_like(input, dtype=dtype)
 
 
 def randint(*args: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """randint(low, high, size) or randint(high, size): random integers from `low` (0) up to and without `high`, Int64."""
+    """Return Int64 random integers, at least `low` and less than `high`: randint(low, high, size), or randint(high, size) with low 0."""
     _own("RandInt", generator)
     if len(args) not in (2, 3):
         raise TypeError(f"For 'RandInt', the arguments must be (high, size) or (low, high, size), but got {len(args)}.")
@@ -90,7 +90,7 @@ def randint(*args: Any, generator: Any = None, dtype: DType | None = None, devic
 
 
 def randint_like(input: Any, *args: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """randint_like(input, low, high) or (input, high): random integers in the shape and dtype of a tensor."""
+    """Return random integers with the shape and dtype of a tensor: randint_like(input, low, high), or (input, high) with low 0."""
     if len(args) not in (1, 2):
         raise TypeError(f"For 'RandIntLike', the arguments must be (input, high) or (input, low, high), but got {1 + len(args)}.")
     low, high = (0, *args) if len(args) == 1 else args
@@ -104,7 +104,7 @@ def randperm(n: Any, *, generator: Any = None, dtype: DType = I64) -> Tensor:
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = None) -> Tensor:
-    """Normally distributed numbers: of the shape `size`, or that `mean` and `std`, then Tensors, broadcast to."""
+    """Return normally distributed random numbers, of shape `size`; if `mean` and `std` are Tensors, of the shape that they broadcast to."""
     _own("Normal", generator)
     if size is None:
         if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
@@ -114,7 +114,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = N
 
 
 def bernoulli(input: Any, *, generator: Any = None) -> Tensor:
-    """1 with the probability in each place, else 0, in the dtype of the probabilities."""
+    """Return 1 with the probability given by each element, else 0, in the dtype of the probabilities."""
     _own("Bernoulli", generator)
     p = operand("Bernoulli", input)
     if not p.dtype.is_float:
@@ -123,6 +123,6 @@ def bernoulli(input: Any, *, generator: Any = None) -> Tensor:
 
 
 def multinomial(input: Any, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Tensor:
-    """Places drawn with the weights along the last axis, with or without putting back, Int64."""
+    """Return Int64 indices drawn with the weights along the last axis, with or without replacement."""
     _own("Multinomial", generator)
     return random_numbers.multinomial(input, num_samples, replacement).astype(I64, copy=False)

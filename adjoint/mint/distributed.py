@@ -1,8 +1,8 @@
 """`mindspore.mint.distributed`: collectives that write into given tensors.
 
-Each returns None, or with `async_op=True` a handle whose `wait` returns at once: the numbers are there already.  `group` is a name that
-`new_group` has returned, None for all processes; `src` and `dst` are ranks among all processes.  They run in eager mode and under `jit`;
-gradients are those of `ops.AllReduce` and the other collectives.
+Each returns None, or with `async_op=True` a handle whose `wait` returns at once, since the operation is already complete.  `group` is a
+name returned by `new_group`, or None for all processes; `src` and `dst` are ranks among all processes.  Collectives run in eager mode
+and under `jit`; their gradients are those of `ops.AllReduce` and the other collectives.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __all__ = [
 
 # -- processes and groups --------------------------------------------------------------------------------------------------
 def is_available() -> bool:
-    """Return True: a process that is alone is a group of one."""
+    """Return True: a single process is a group of one."""
     return True
 
 
 def is_initialized() -> bool:
-    """Return whether `init_process_group` has been called, and not `destroy_process_group` since."""
+    """Return whether `init_process_group` has been called, without `destroy_process_group` after it."""
     return management.is_initialized()
 
 
@@ -53,15 +53,15 @@ def init_process_group(
     backend: str = "hccl", init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1, rank: int = -1,
     store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
 ) -> None:
-    """Find the other processes that MPI's launcher has started, as `communication.init`; without a launcher this process is alone.
+    """Connect to the other processes that MPI's launcher has started, like `communication.init`; without a launcher this process is alone.
 
     backend      "hccl", which means MPI here
-    world_size   -1, or the number of processes; raise ValueError for another one
-    rank         -1, or the number of this process; raise ValueError for another one
+    world_size   -1, or the number of processes; ValueError for another number
+    rank         -1, or the number of this process; ValueError for another number
     timeout, group_name, pg_options, device_id
-                 accepted; ADJOINT_MPI_TIMEOUT says how long to wait for another process
+                 accepted; ADJOINT_MPI_TIMEOUT sets how long to wait for another process
 
-    NotImplementedError for `init_method` and `store`: the launcher connects the processes.
+    Raise NotImplementedError for `init_method` and `store`: the launcher connects the processes.
     """
     name = "init_process_group"
     for argument, value, kind in (("init_method", init_method, str), ("timeout", timeout, timedelta), ("world_size", world_size, int),
@@ -80,7 +80,7 @@ def init_process_group(
 
 
 def destroy_process_group(group: str | None = None) -> None:
-    """Forget a group; for None, or that of all processes, end the communication: this process is alone again."""
+    """Delete a group; for None, or the group of all processes, end communication: this process is alone again."""
     if group is not None and not isinstance(group, str):
         raise wrong("destroy_process_group", "group", "a str or None", group, TypeError)
     if group is None or group == GlobalComm.WORLD_COMM_GROUP:
@@ -90,7 +90,7 @@ def destroy_process_group(group: str | None = None) -> None:
 
 
 def _or_minus_one(ask: Callable[[str], int], name: str, group: str | None) -> int:
-    """Return the answer to a question about a group; -1 with a warning if there is none, as in MindSpore."""
+    """Return the result of a query about a group; if there is no such group, -1 with a warning, as in MindSpore."""
     own = _group(name, group)
     try:
         return ask(own)
@@ -100,12 +100,12 @@ def _or_minus_one(ask: Callable[[str], int], name: str, group: str | None) -> in
 
 
 def get_rank(group: str | None = None) -> int:
-    """Return the number of this process in a group: 0 before `init_process_group`, -1 with a warning where it is not in the group."""
+    """Return the rank of this process in a group: 0 before `init_process_group`, -1 with a warning if it is not in the group."""
     return _or_minus_one(management.get_rank, "get_rank", group)
 
 
 def get_world_size(group: str | None = None) -> int:
-    """Return how many processes are in a group: 1 before `init_process_group`, -1 with a warning where there is no such group."""
+    """Return the number of processes in a group: 1 before `init_process_group`, -1 with a warning if there is no such group."""
     return _or_minus_one(management.get_group_size, "get_world_size", group)
 
 
@@ -113,12 +113,13 @@ def new_group(
     ranks: list[int] | None = None, timeout: Any = None, backend: str | None = None, pg_options: Any = None,
     use_local_synchronization: bool = False, group_desc: Any = None,
 ) -> str:
-    """Make a group of processes and return its name; all of its processes call it alike.
+    """Create a group of processes and return its name; all of its processes must call it with the same arguments.
 
-    ranks    their numbers among all, which are sorted; None for all processes
+    ranks    their ranks among all processes, which are sorted; None for all processes
     backend  None, "hccl" or "mccl", which mean MPI here
 
-    The other arguments are accepted.  Raise TypeError for no list of ranks or another backend; RuntimeError before `init_process_group`.
+    The other arguments are accepted.  Raise TypeError if `ranks` is no list of ranks, or for another backend; RuntimeError before
+    `init_process_group`.
     """
     if ranks is None:
         return WORLD
@@ -132,18 +133,18 @@ def new_group(
 
 
 def get_backend(group: str | None = None) -> str:
-    """Return "hccl", or "mccl" for a group that was made for it: both mean MPI here."""
+    """Return "hccl", or "mccl" for a group that was made with it: both mean MPI here."""
     return "mccl" if _group("get_backend", group).startswith("mccl") else "hccl"
 
 
 def get_global_rank(group: str | None, group_rank: int) -> int:
-    """Return the number among all processes of the process that has a number in a group."""
+    """Return the rank among all processes of the process with a given rank in a group."""
     own = _rank("get_global_rank", "group_rank", group_rank)
     return own if group is None else management.get_world_rank_from_group_rank(_group("get_global_rank", group), own)
 
 
 def get_group_rank(group: str | None, global_rank: int) -> int:
-    """Return the number in a group of the process that has a number among all processes."""
+    """Return the rank in a group of the process with a given rank among all processes."""
     own = _rank("get_group_rank", "global_rank", global_rank)
     return management.get_group_rank_from_world_rank(own, _group("get_group_rank", group))
 
@@ -169,7 +170,7 @@ def _tensor(name: str, argument: str, value: Any) -> Tensor:
 
 
 def _tensors(name: str, argument: str, values: Any) -> Sequence[Tensor]:
-    """Return a list of tensors of one dtype, at least one."""
+    """Return a list of tensors, at least one, all of the same dtype."""
     if not isinstance(values, (list, tuple)) or not values or not all(isinstance(value, Tensor) for value in values):
         raise wrong(name, argument, "a list of Tensors", values, TypeError)
     if any(value.dtype is not values[0].dtype for value in values):
@@ -192,7 +193,7 @@ def _rank(name: str, argument: str, value: Any) -> int:
 
 
 def _place(name: str, argument: str, rank: Any, ranks: Sequence[int]) -> int:
-    """Return the number in a group of the process with a rank among all."""
+    """Return the rank in a group of the process with a given rank among all."""
     if _rank(name, argument, rank) not in ranks:
         raise wrong(name, argument, f"a rank of the group, {list(ranks)}", rank)
     return ranks.index(rank)
@@ -205,12 +206,12 @@ def _reduction(name: str, op: Any) -> str:
 
 
 def _own(group: str) -> int:
-    """Return the number of this process in a group."""
+    """Return the rank of this process in a group."""
     return management.get_rank(group)
 
 
 def _sizes(name: str, argument: str, sizes: Any, x: Tensor, count: int) -> list[int]:
-    """How the first axis of a tensor is cut for each process: in equal parts where nothing is said."""
+    """Return how many rows of a tensor belong to each process: equal parts by default."""
     whole = x.shape[0] if x.ndim else 0
     if not sizes:
         if not x.ndim or whole % count:
@@ -224,7 +225,7 @@ def _sizes(name: str, argument: str, sizes: Any, x: Tensor, count: int) -> list[
 
 
 def _done(name: str, async_op: Any, *written: tuple[Tensor, Tensor]) -> CommHandle | None:
-    """Write results, each into its tensor, and return the handle."""
+    """Write each result into its tensor, and return the handle."""
     for index, (target, value) in enumerate(written):
         if target.type != value.type:
             argument = f"output {index}" if len(written) > 1 else "output"
@@ -235,14 +236,14 @@ def _done(name: str, async_op: Any, *written: tuple[Tensor, Tensor]) -> CommHand
 
 
 def _cut(x: Tensor, sizes: Sequence[int]) -> list[Tensor]:
-    """Parts of a tensor along its first axis."""
+    """Split a tensor along its first axis."""
     ends = np.cumsum([0, *sizes]).tolist()
     return [x[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
 # -- collectives -----------------------------------------------------------------------------------------------------------
 def all_reduce(tensor: Any, op: str = "sum", group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Write into `tensor` the reduction over the processes: "sum", "prod", "min", "max" or "avg"."""
+    """Write into `tensor` its reduction over the processes: "sum", "prod", "min", "max" or "avg"."""
     name = "all_reduce"
     x, own, later = _tensor(name, "tensor", tensor), _group(name, group), flag(name, "async_op", async_op)
     members(name, own)
@@ -250,7 +251,7 @@ def all_reduce(tensor: Any, op: str = "sum", group: str | None = None, async_op:
 
 
 def reduce(tensor: Any, dst: int, op: str = "sum", group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Write into the `tensor` of the process `dst` the reduction over the processes; those of the others stay as they are."""
+    """Write into the `tensor` of the process `dst` the reduction over the processes; the tensors of the others stay unchanged."""
     name = "reduce"
     x, own, later = _tensor(name, "tensor", tensor), _group(name, group), flag(name, "async_op", async_op)
     root = _place(name, "dst", dst, members(name, own))
@@ -259,7 +260,7 @@ def reduce(tensor: Any, dst: int, op: str = "sum", group: str | None = None, asy
 
 
 def broadcast(tensor: Any, src: int, group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Write into `tensor` the one of the process `src`."""
+    """Write into `tensor` the tensor of the process `src`."""
     name = "broadcast"
     x, own, later = _tensor(name, "tensor", tensor), _group(name, group), flag(name, "async_op", async_op)
     root = _place(name, "src", src, members(name, own))
@@ -267,7 +268,7 @@ def broadcast(tensor: Any, src: int, group: str | None = None, async_op: bool = 
 
 
 def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = None) -> CommHandle | None:
-    """Return when all processes of the group have come here."""
+    """Return when all processes of the group have called it."""
     own, later = _group("barrier", group), flag("barrier", "async_op", async_op)
     members("barrier", own)
     apply(made(nodes.Barrier, own))
@@ -283,7 +284,7 @@ def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: str | N
 
 
 def all_gather(tensor_list: Any, tensor: Any, group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Write into each tensor of `tensor_list` the `tensor` of that process; all are of one shape and dtype."""
+    """Write into each tensor of `tensor_list` the `tensor` of the process of that rank; all have the same shape and dtype."""
     name = "all_gather"
     x, own, later = _tensor(name, "tensor", tensor), _group(name, group), flag(name, "async_op", async_op)
     ranks = members(name, own)
@@ -318,7 +319,7 @@ def reduce_scatter_tensor(output: Any, input: Any, op: str = "sum", group: str |
 
 
 def reduce_scatter(output: Any, input_list: Any, op: str = "sum", group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Write into `output` the reduction over the processes of the tensor of `input_list` that is for this process."""
+    """Write into `output` the reduction over the processes of the tensor of `input_list` at this process's rank."""
     name = "reduce_scatter"
     target, own, later = _tensor(name, "output", output), _group(name, group), flag(name, "async_op", async_op)
     ranks = members(name, own)
@@ -342,9 +343,9 @@ def reduce_scatter_tensor_uneven(
 def all_to_all_single(
     output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Send rows of `input` to each process, and write into `output` those that come, in the order of the processes.
+    """Send rows of `input` to each process, and write the received rows into `output`, in the order of the processes.
 
-    input_split_sizes, output_split_sizes  how many rows go to each process, and come from each; None for equal parts
+    input_split_sizes, output_split_sizes  the number of rows sent to and received from each process; None for equal parts
     """
     name = "all_to_all_single"
     target, x = _tensor(name, "output", output), _tensor(name, "input", input)
@@ -357,7 +358,7 @@ def all_to_all_single(
 
 
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Send each tensor of `input_tensor_list` to its process, and write those that come into `output_tensor_list`."""
+    """Send each tensor of `input_tensor_list` to the process of that rank, and write the received tensors into `output_tensor_list`."""
     name = "all_to_all"
     own, later = _group(name, group), flag(name, "async_op", async_op)
     outputs, inputs = _tensors(name, "output_tensor_list", output_tensor_list), _tensors(name, "input_tensor_list", input_tensor_list)
@@ -369,7 +370,7 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: str | Non
 
 
 def _exchanged(name: str, outputs: Sequence[Tensor], inputs: Sequence[Tensor], group: str) -> list[Tensor]:
-    """What comes for each output: all parts travel with the size of the largest of all processes."""
+    """Return what is received for each output; all parts are sent padded to the largest size of all processes."""
     count, own = len(outputs), _own(group)
     sizes = apply(made(nodes.AllGather, count, group), Tensor(np.array([[x.size for x in inputs]], np.int64))).asnumpy()
     for source, output in enumerate(outputs):
@@ -382,7 +383,8 @@ def _exchanged(name: str, outputs: Sequence[Tensor], inputs: Sequence[Tensor], g
 
 
 def gather(tensor: Any, gather_list: Any, dst: int = 0, group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Write into each tensor of the `gather_list` of the process `dst` the `tensor` of that process; the other lists stay as they are."""
+    """Write into each tensor of the `gather_list` of the process `dst` the `tensor` of the process of that rank; the other lists stay
+    unchanged."""
     name = "gather"
     x, own, later = _tensor(name, "tensor", tensor), _group(name, group), flag(name, "async_op", async_op)
     ranks = members(name, own)
@@ -393,7 +395,7 @@ def gather(tensor: Any, gather_list: Any, dst: int = 0, group: str | None = None
 
 
 def scatter(tensor: Any, scatter_list: Any, src: int = 0, group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Write into `tensor` the one of the `scatter_list` of the process `src` that is for this process."""
+    """Write into `tensor` the tensor of the `scatter_list` of the process `src` at this process's rank."""
     name = "scatter"
     x, own, later = _tensor(name, "tensor", tensor), _group(name, group), flag(name, "async_op", async_op)
     ranks = members(name, own)
@@ -403,9 +405,9 @@ def scatter(tensor: Any, scatter_list: Any, src: int = 0, group: str | None = No
     return _done(name, later, (x, apply(made(nodes.CollectiveBroadcast, root, own), given)[_own(own)]))
 
 
-# -- from one process to another --------------------------------------------------------------------------------------------
+# -- point to point ---------------------------------------------------------------------------------------------------------
 def _between(name: str, source: int, target: int, group: str, tag: Any) -> tuple[str, int]:
-    """Return the group of two processes of a group, and the number of the first one in it."""
+    """Return the group of two processes of a group, and the rank of the first one in it."""
     ranks = members(name, group)
     for rank in (source, target):
         if rank not in ranks:
@@ -419,9 +421,9 @@ def _between(name: str, source: int, target: int, group: str, tag: Any) -> tuple
 
 
 def send(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
-    """Send a tensor to the process `dst`; return when it has called `recv` for one of the same shape and dtype.
+    """Send a tensor to the process `dst`; return when that has called `recv` for a tensor of the same shape and dtype.
 
-    Two processes that both send first are an error in both, which shows their calls: one of them receives first.
+    If two processes both send first, both raise an error that shows their calls: one of them must receive first.
     """
     x, own, to = _tensor("send", "tensor", tensor), _group("send", group), _rank("send", "dst", dst)
     pair, root = _between("send", _own(WORLD), to, own, tag)
@@ -429,7 +431,7 @@ def send(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> N
 
 
 def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> int:
-    """Write into `tensor` the one that the process `src` sends to this, and return 0."""
+    """Write into `tensor` the tensor that the process `src` sends to this process, and return 0."""
     x, own, source = _tensor("recv", "tensor", tensor), _group("recv", group), _rank("recv", "src", src)
     pair, root = _between("recv", source, _own(WORLD), own, tag)
     x.overwrite(apply(made(nodes.CollectiveBroadcast, root, pair), x))
@@ -437,12 +439,12 @@ def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> i
 
 
 def isend(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
-    """Name a sending in a `P2POp`; raise NotImplementedError where it is called."""
+    """The name of sending for a `P2POp`; raise NotImplementedError if it is called."""
     raise _not_alone("isend", "send")
 
 
 def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
-    """Name a receiving in a `P2POp`; raise NotImplementedError where it is called."""
+    """The name of receiving for a `P2POp`; raise NotImplementedError if it is called."""
     raise _not_alone("irecv", "recv")
 
 
@@ -452,15 +454,15 @@ def _not_alone(name: str, waits: str) -> NotImplementedError:
 
 
 class P2POp:
-    """A sending or receiving for `batch_isend_irecv`.
+    """A send or receive operation for `batch_isend_irecv`.
 
     op      `isend` or `irecv`, or its name
-    tensor  what is sent, or written into
+    tensor  the tensor that is sent, or written into
     peer    the rank of the other process among all
-    group   a group that has both
+    group   a group that contains both processes
     tag     0
 
-    TypeError for arguments of other types; raise NotImplementedError for another tag.
+    Raise TypeError for arguments of other types; NotImplementedError for another tag.
     """
 
     def __init__(self, op: Any, tensor: Any, peer: int, group: str | None = None, tag: int = 0):
@@ -475,10 +477,11 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Any) -> list[CommHandle]:
-    """Do several sendings and receivings, each of which has its other side in such a list of the other process.
+    """Run several send and receive operations; each has its counterpart in such a list in the other process.
 
-    Several from one process to the same other one are done in the order of the list.  All processes do them in the order of the ranks that
-    send and receive, so none waits for one that waits for it.  Raise TypeError for an empty list, another type, or different groups.
+    Several operations from one process to the same other one run in the order of the list.  All processes run them in the order of the
+    ranks of sender and receiver, so they cannot wait for each other in a circle.  Raise TypeError for an empty list, another type, or
+    different groups.
     """
     name = "batch_isend_irecv"
     if not isinstance(p2p_op_list, (list, tuple)) or not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
@@ -520,21 +523,21 @@ def _gathered_objects(value: Any, group: str, count: int) -> list[Any]:
 
 
 def _broadcast_object(value: Any, root: int, group: str) -> Any:
-    """Return the value of the process that has the number `root` in a group."""
+    """Return the value of the process with the rank `root` in a group."""
     own = _as_tensor(value if _own(group) == root else None)
     size = int(apply(made(nodes.CollectiveBroadcast, root, group), Tensor(np.array(own.size))).asnumpy())
     return _as_object(apply(made(nodes.CollectiveBroadcast, root, group), own if _own(group) == root else zeros((size,), own.dtype)))
 
 
 def all_gather_object(object_list: Any, obj: Any, group: str | None = None) -> None:
-    """Put into `object_list` the objects of all processes: numbers, texts, lists, tuples, dicts and arrays of them."""
+    """Put the objects of all processes into `object_list`: numbers, strings, lists, tuples, dicts, and arrays."""
     name, own = "all_gather_object", _group("all_gather_object", group)
     ranks = members(name, own)
     _list_of(name, "object_list", object_list, len(ranks))[:] = _gathered_objects(obj, own, len(ranks))
 
 
 def gather_object(obj: Any, object_gather_list: Any = None, dst: int = 0, group: str | None = None) -> None:
-    """Put into the `object_gather_list` of the process `dst` the objects of all processes; see `all_gather_object`."""
+    """Put the objects of all processes into the `object_gather_list` of the process `dst`; see `all_gather_object`."""
     name, own = "gather_object", _group("gather_object", group)
     ranks = members(name, own)
     here = _place(name, "dst", dst, ranks) == _own(own)
@@ -545,7 +548,7 @@ def gather_object(obj: Any, object_gather_list: Any = None, dst: int = 0, group:
 
 
 def broadcast_object_list(object_list: Any, src: int = 0, group: str | None = None, device: Any = None) -> None:
-    """Put into `object_list` the objects of the process `src`; see `all_gather_object`."""
+    """Put the objects of the process `src` into `object_list`; see `all_gather_object`."""
     name, own = "broadcast_object_list", _group("broadcast_object_list", group)
     root = _place(name, "src", src, members(name, own))
     target = _list_of(name, "object_list", object_list)
@@ -555,7 +558,7 @@ def broadcast_object_list(object_list: Any, src: int = 0, group: str | None = No
 def scatter_object_list(
     scatter_object_output_list: Any, scatter_object_input_list: Any, src: int = 0, group: str | None = None
 ) -> None:
-    """Set the first item of `scatter_object_output_list` to the object that the process `src` has for this one."""
+    """Set the first item of `scatter_object_output_list` to the object that the process `src` sends to this one."""
     name, own = "scatter_object_list", _group("scatter_object_list", group)
     ranks = members(name, own)
     root = _place(name, "src", src, ranks)
@@ -565,7 +568,7 @@ def scatter_object_list(
 
 
 def send_object_list(object_list: Any, dst: int, group: str | None = None, device: Any = None) -> None:
-    """Send a list of objects to the process `dst`, as `send` does a tensor; see `all_gather_object`."""
+    """Send a list of objects to the process `dst`, like `send` for a tensor; see `all_gather_object`."""
     name = "send_object_list"
     values, to = _list_of(name, "object_list", object_list), _rank(name, "dst", dst)
     pair, root = _between(name, _own(WORLD), to, _group(name, group), 0)
@@ -573,7 +576,7 @@ def send_object_list(object_list: Any, dst: int, group: str | None = None, devic
 
 
 def recv_object_list(object_list: Any, src: int = 0, group: str | None = None, device: Any = None) -> int:
-    """Put into `object_list` the objects that the process `src` sends to this one, and return 0."""
+    """Put the objects that the process `src` sends to this one into `object_list`, and return 0."""
     name = "recv_object_list"
     target, source = _list_of(name, "object_list", object_list), _rank(name, "src", src)
     pair, root = _between(name, source, _own(WORLD), _group(name, group), 0)

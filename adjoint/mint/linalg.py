@@ -15,7 +15,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["inv", "matrix_norm", "norm", "vector_norm"]
 
 INSTEAD = {"qr": "compute it with NumPy on `x.asnumpy()` where no gradient is needed"}
-"""What to write instead of functions of MindSpore's that are missing here."""
+"""What to write instead of functions of MindSpore that are missing here."""
 
 
 def inv(input: Any) -> Tensor:
@@ -24,7 +24,7 @@ def inv(input: Any) -> Tensor:
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """Return the norm over axes, all if none are named, of the elements there as one vector: see `ops.norm`."""
+    """Return the norm of vectors over axes; without `dim`, of all elements as one vector: see `ops.norm`."""
     given = floating(operand("VectorNorm", x, "x"))
     given = given.astype(dtype_or("VectorNorm", dtype, given.dtype), copy=False)
     axes = axes_argument("VectorNorm", dim, given.ndim, "dim")
@@ -38,13 +38,13 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
 
 
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """Return the norm of the matrices in two axes: see `ops.norm`."""
+    """Return the norm of matrices, which span two axes: see `ops.norm`."""
     return reduction.norm(A, ord, dim, keepdim, dtype=dtype)
 
 
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """Return the norm of vectors along one axis or matrices in two; without `ord` and `dim`, of all elements as one vector: see `ops.norm`.
-    """
+    """Return the norm of vectors along one axis or of matrices in two; without `ord` and `dim`, of all elements as one vector: see
+    `ops.norm`."""
     return reduction.norm(A, ord, dim, keepdim, dtype=dtype)
 
 

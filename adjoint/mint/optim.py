@@ -1,8 +1,8 @@
 """Optimisers with PyTorch's arguments.
 
-params     Parameters, or dicts {"params": ..., "lr": ..., "weight_decay": ...}; all of them decay
+params     Parameters, or dicts {"params": ..., "lr": ..., "weight_decay": ...}; weight decay applies to all of them
 lr         a number, kept in the Parameter `learning_rate`, which may be assigned at any time
-maximize   whether the objective grows: gradients count with the other sign
+maximize   True to maximise the objective: gradients are negated
 
 They are called with the gradients in the order of `parameters`.
 """
@@ -23,11 +23,11 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["Adam", "AdamW", "SGD"]
 
 INSTEAD = {"FusedAdamW": "`mint.optim.AdamW`, which has the same arguments"}
-"""What to write instead of optimisers of MindSpore's that are missing here."""
+"""What to write instead of optimisers of MindSpore that are missing here."""
 
 
 def _grouped(params: Any) -> Any:
-    """Parameters as one group: those without a group would be left out of the decay by their names."""
+    """Return parameters as one group: without groups, some would be excluded from weight decay because of their names."""
     if isinstance(params, (Tensor, str, dict)) or not isinstance(params, Iterable):
         return params
     items = list(params)
@@ -45,7 +45,7 @@ def _in_range(name: str, betas: Any) -> tuple[float, float]:
 
 
 class SGD(optim.SGD):
-    """p = p - lr * g; with momentum a = momentum * a + (1 - dampening) * g, begun with g, in place of g."""
+    """p = p - lr * g; with momentum, g is replaced by a = momentum * a + (1 - dampening) * g, where a begins as g."""
 
     def __init__(
         self, params: Iterable[Any], lr: Any, momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0,
@@ -63,7 +63,7 @@ class Adam(optim.Optimizer):
 
     m, v          the moments of the gradient and of its square: beta * old + (1 - beta) * new
     weight_decay  weight_decay * p is added to the gradient
-    amsgrad       v is the largest there was (Reddi, Kale and Kumar 2018)
+    amsgrad       v is the largest so far (Reddi, Kale and Kumar 2018)
     """
 
     _decoupled = False
@@ -111,7 +111,7 @@ class Adam(optim.Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay does not pass through the moments (Loshchilov and Hutter 2017): p is multiplied by 1 - lr * weight_decay."""
+    """Adam with weight decay outside of the moments (Loshchilov and Hutter 2017): p is multiplied by 1 - lr * weight_decay."""
 
     _decoupled = True
 

@@ -1,4 +1,4 @@
-"""Elements selected by index or condition, written at indices, sorted.  Indices are Int64."""
+"""Selection by index or condition, writing at indices, sorting.  Indices are Int64."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = [
     "topk", "unique_consecutive", "where",
 ]
 
-# Picked --------------------------------------------------------------------------------------------------------------
+# Selected ------------------------------------------------------------------------------------------------------------
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
-    """`input` where the condition is true, elsewhere `other`; of the condition alone the coordinates where it is true, by axis."""
+    """Return `input` where the condition is true, elsewhere `other`; for a condition alone, the coordinates where it is true, by axis."""
     if input is None and other is None:
         return picking.nonzero(condition, as_tuple=True)
     return arithmetic.where(condition, input, other)
@@ -41,11 +41,11 @@ def gather(input: Any, dim: int, index: Any) -> Tensor:
 
 
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
-    """Return the slices along an axis that a tensor of indices names."""
+    """Return the slices along an axis at the given indices."""
     return picking.index_select(input, dim, index)
 
 
-# Put where an index says ---------------------------------------------------------------------------------------------
+# Written at indices --------------------------------------------------------------------------------------------------
 
 
 def _places(op: str, x: Tensor, dim: Any, index: Any) -> Tensor:
@@ -59,7 +59,7 @@ def _places(op: str, x: Tensor, dim: Any, index: Any) -> Tensor:
 
 
 def _source(op: str, x: Tensor, places: Tensor, src: Any) -> Tensor:
-    """Return what is written: the elements of `src` with their coordinates, flattened; or a number."""
+    """Return the elements to write: those of `src` at its coordinates, flattened; or a number."""
     if not isinstance(src, Tensor):
         return reshape(full_like(places, number(op, "src", src), dtype=x.dtype), (-1,))
     if src.ndim != places.ndim or any(n > d for n, d in zip(places.shape, src.shape, strict=True)):
@@ -70,13 +70,14 @@ def _source(op: str, x: Tensor, places: Tensor, src: Any) -> Tensor:
 
 
 def scatter(input: Any, dim: int, index: Any, src: Any) -> Tensor:
-    """`input` with the elements of `src`, or a number, at the places that `gather` would take from; of equal places the last counts."""
+    """Return `input` with the elements of `src`, or a number, written at the positions that `gather` would read; of equal positions the
+    last counts."""
     x = operand("Scatter", input)
     at = _places("Scatter", x, dim, index)
     new, line = _source("Scatter", x, at, src), reshape(at, (-1,))
     if not line.size:
         return x.copy()
-    # Sorted, equal places are neighbours in the order in which they stand: the last of them is followed by another place.
+    # After a stable sort, equal positions are adjacent and in order: the last of them is followed by a different position.
     order, which = ordering.sort(line)
     ends = arithmetic.not_equal(parts.narrow(order, 0, 1, order.size - 1), parts.narrow(order, 0, 0, order.size - 1))
     ends = parts.concat((ends, arithmetic.equal(order[:1], order[:1])), 0)
@@ -88,7 +89,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any) -> Tensor:
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
-    """`input` with the elements of `src` added at the places that `gather` would take from."""
+    """Return `input` with the elements of `src` added at the positions that `gather` would read."""
     x = operand("ScatterAdd", input)
     at = _places("ScatterAdd", x, dim, index)
     new = _source("ScatterAdd", x, at, operand("ScatterAdd", src, "src"))
@@ -96,7 +97,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
 
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-    """`input` with alpha times the slices of `source` along an axis added to those that the indices name."""
+    """Return `input` with alpha times the slices of `source` along an axis added at the given indices."""
     x, new = operand("IndexAdd", input), operand("IndexAdd", source, "source")
     places, along = indices_argument("IndexAdd", "index", index), dimension("IndexAdd", dim, x, "dim")
     wanted = (*x.shape[:along], places.size, *x.shape[along + 1 :])
@@ -111,14 +112,14 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
 
 
 def sort(input: Any, *, dim: int = -1, descending: bool = False, stable: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the elements in order along an axis, and their places; equal ones always stay in the order in which they stand."""
+    """Return the elements in order along an axis, and their indices; the sort is always stable."""
     flag("Sort", "stable", stable)
     values, places = ordering.sort(input, dim, descending)
     return values, places.astype(I64)
 
 
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """Return the places of the elements in order along an axis."""
+    """Return the indices that sort the elements along an axis."""
     return sort(input, dim=dim, descending=descending, stable=stable)[1]
 
 
@@ -131,11 +132,11 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
 ) -> Tensor:
-    """Return where values would be inserted into ascending rows, before or, with `right`, after those equal to them.
+    """Return where values would be inserted into ascending rows: before elements equal to them or, with `right`, after.
 
     sorted_sequence  a vector, or rows along the last axis, with the leading sizes of `values`
-    side             "left" or "right", which says the same as `right`
-    sorter           the places of the elements in ascending order, where they are not so themselves
+    side             "left" or "right", an alternative to `right`
+    sorter           the indices that sort the rows, if they are not sorted
     """
     row, given = operand("SearchSorted", sorted_sequence, "sorted_sequence"), as_tensor(values)
     if side not in (None, "left", "right") or (side == "left" and right):
@@ -153,7 +154,7 @@ def searchsorted(
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """Return the elements, or slices along an axis, without those equal to the one before.
+    """Return the elements, or slices along an axis, without those equal to their predecessor.
 
     return_inverse  return also for each element its index in the result
     return_counts   return also the lengths of the runs of equal elements

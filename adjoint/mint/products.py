@@ -21,7 +21,7 @@ def bmm(input: Any, mat2: Any) -> Tensor:
 
 
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2), matrix by matrix."""
+    """Return beta * input + alpha * (batch1 @ batch2), for each matrix of the batch."""
     return linear.baddbmm(input, batch1, batch2, beta, alpha)
 
 
@@ -31,7 +31,7 @@ def mv(input: Any, vec: Any) -> Tensor:
 
 
 def dot(input: Any, other: Any) -> Tensor:
-    """Return the sum of products of two vectors of one length."""
+    """Return the inner product of two vectors of the same length."""
     a, b = operand("Dot", input), operand("Dot", other, "other")
     if a.ndim != 1 or a.shape != b.shape:
         raise wrong("Dot", "other", f"of one dimension and the size of 'input', {a.shape}", b)
@@ -39,12 +39,12 @@ def dot(input: Any, other: Any) -> Tensor:
 
 
 def vdot(input: Any, other: Any) -> Tensor:
-    """As `dot`: there are no complex numbers."""
+    """Same as `dot`: there are no complex numbers."""
     return dot(input, other)
 
 
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
-    """Return the vector products of vectors of 3 along an axis; without one, along the first axis of 3."""
+    """Return the cross products of vectors of 3 along an axis; by default the first axis of size 3."""
     a, b = operand("Cross", input), operand("Cross", other, "other")
     if dim is None:
         found = [axis for axis, size in enumerate(a.shape) if size == 3]
@@ -57,10 +57,11 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """Return the distance of each row of [..., n, k] from each of [..., m, k]: (sum |d|**p)**(1/p); the largest size for inf, the count for
-    0.
+    """Return the distance of each row of [..., n, k] from each of [..., m, k]: (sum |d|**p)**(1/p); the maximum of |d| for inf, the number
+    of nonzero d for 0.
 
-    compute_mode  how it is computed elsewhere; here always from the differences, which loses no digits.  The gradient of no distance is 0.
+    compute_mode  accepted; distances are always computed from the differences, which loses no digits.  The gradient of a distance of 0
+                  is 0.
     """
     a, b = operand("Cdist", x1, "x1"), operand("Cdist", x2, "x2")
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:

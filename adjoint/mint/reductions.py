@@ -1,6 +1,7 @@
-"""Reductions over axes, running results along an axis, counts.
+"""Reductions over axes, cumulative operations, counts.
 
-`dim` is None or () for all axes, an int, or a tuple or list of ints.  Sums and products of integers and bools are Int64; places are Int64.
+`dim` is None or () for all axes, an int, or a tuple or list of ints.  Sums and products of integers and bools are Int64, and so are
+indices.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | No
 
 
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """Return the sum over axes of what is not NaN."""
+    """Return the sum over axes of the elements that are not NaN."""
     return reduction.nansum(input, dim, keepdim, dtype=dtype)
 
 
@@ -49,17 +50,17 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | N
 
 
 def all(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return whether all elements over axes are true; numbers are true unless 0."""
+    """Return whether all elements over axes are true; numbers other than 0 are true."""
     return reduction.all(input, dim, keepdim)
 
 
 def any(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return whether an element over axes is true; numbers are true unless 0."""
+    """Return whether any element over axes is true; numbers other than 0 are true."""
     return reduction.any(input, dim, keepdim)
 
 
 def count_nonzero(input: Any, dim: Any = None) -> Tensor:
-    """How many elements over axes are not 0, Int64."""
+    """Return how many elements over axes are not 0, Int64."""
     return reduction.count_nonzero(input, () if dim is None else dim, dtype=I64)
 
 
@@ -82,12 +83,14 @@ def _extreme(largest: bool, input: Any, other: Any, keepdim: Any, dim: Any) -> A
 
 
 def max(input: Any, other: Any = None, keepdim: bool = False, *, dim: Any = None) -> Any:
-    """max(input): the largest element; max(input, dim): those along an axis, and their places; max(input, other): the larger of two."""
+    """max(input): return the largest element; max(input, dim): those along an axis, and their indices; max(input, other): the larger of
+    two."""
     return _extreme(True, input, other, keepdim, dim)
 
 
 def min(input: Any, other: Any = None, keepdim: bool = False, *, dim: Any = None) -> Any:
-    """min(input): the smallest element; min(input, dim): those along an axis, and their places; min(input, other): the smaller of two."""
+    """min(input): return the smallest element; min(input, dim): those along an axis, and their indices; min(input, other): the smaller of
+    two."""
     return _extreme(False, input, other, keepdim, dim)
 
 
@@ -102,7 +105,7 @@ def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 
 def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Return the middle element, the smaller of two; along an axis with its index."""
+    """Return the middle element, the smaller of two; along an axis, also its index."""
     if dim is None:
         return ordering.median(reshape(operand("Median", input), (-1,)), 0)[0]
     return ordering.median(input, dim, keepdim)
@@ -123,11 +126,11 @@ def kthvalue(input: Any, k: Any, dim: int = -1, keepdim: bool = False) -> tuple[
     return values, places.astype(I64)
 
 
-# Spread --------------------------------------------------------------------------------------------------------------
+# Variance ------------------------------------------------------------------------------------------------------------
 
 
 def var(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Tensor:
-    """Return the variance over axes, the square distances divided by the count less `correction`."""
+    """Return the variance over axes: the sum of squared distances divided by the count less `correction`."""
     return reduction.var(input, dim, correction, keepdim)
 
 
@@ -150,13 +153,13 @@ def std_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool 
 
 
 def cumsum(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
-    """Return the running sum along an axis; of bools and integers in Int64, unless `dtype` is given."""
+    """Return the cumulative sum along an axis; for bools and integers in Int64, unless `dtype` is given."""
     x = operand("CumSum", input)
     return reduction.cumsum(x, dim, dtype if dtype is not None else x.dtype if x.dtype.is_float else I64)
 
 
 def _running(op: str, input: Any, dim: Any, *, largest: bool) -> tuple[Tensor, Tensor]:
-    """Return the running extreme along an axis, the last of equal ones, with places; the reach doubles in each step."""
+    """Return the cumulative extreme along an axis, the last of equal ones, with indices; each step doubles the distance that is covered."""
     x = operand(op, input)
     along = axis_argument(op, dim, x.ndim, "dim")
     if x.ndim == 0:
@@ -168,7 +171,7 @@ def _running(op: str, input: Any, dim: Any, *, largest: bool) -> tuple[Tensor, T
         before_at, here_at = parts.narrow(places, along, 0, length - reach), parts.narrow(places, along, reach, length - reach)
         keeps = arithmetic.less(here, before) if largest else arithmetic.greater(here, before)
         if x.dtype.is_float:
-            # A NaN stays, until a later one takes its place.
+            # A NaN stays until a later NaN replaces it.
             keeps = arithmetic.logical_and(arithmetic.logical_or(keeps, arithmetic.isnan(before)),
                                            arithmetic.logical_not(arithmetic.isnan(here)))
         values = parts.concat((parts.narrow(values, along, 0, reach), arithmetic.where(keeps, before, here)), along)
@@ -178,17 +181,17 @@ def _running(op: str, input: Any, dim: Any, *, largest: bool) -> tuple[Tensor, T
 
 
 def cummax(input: Any, dim: Any) -> tuple[Tensor, Tensor]:
-    """Return the largest element up to each along an axis, the last of equal ones, and its index."""
+    """Return the largest element so far along an axis, the last of equal ones, and its index."""
     return _running("Cummax", input, dim, largest=True)
 
 
 def cummin(input: Any, dim: Any) -> tuple[Tensor, Tensor]:
-    """Return the smallest element up to each along an axis, the last of equal ones, and its index."""
+    """Return the smallest element so far along an axis, the last of equal ones, and its index."""
     return _running("Cummin", input, dim, largest=False)
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Return the differences of neighbours along an axis, taken `n` times, after Tensors were prepended and appended."""
+    """Return the differences of adjacent elements along an axis, `n` times, after prepending and appending Tensors."""
     x = operand("Diff", input)
     along, times = axis_argument("Diff", dim, x.ndim, "dim"), integer("Diff", "n", n)
     if times < 0:
@@ -214,7 +217,7 @@ def trace(input: Any) -> Tensor:
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on is in a vector of integers (Int64), or the sum of their weights (Float32)."""
+    """Return how often each number from 0 on occurs in a vector of integers (Int64), or the sum of their weights (Float32)."""
     x = operand("Bincount", input)
     needs_values("Bincount", "it has a count for each number up to the largest")
     if x.dtype.is_integer and x.size and int(reduction.amin(x).item()) < 0:
@@ -224,7 +227,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
 
 
 def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
-    """How many elements lie in each of `bins` intervals from `min` to `max`, or from the smallest to the largest where both are equal."""
+    """Return how many elements lie in each of `bins` intervals from `min` to `max`, or from the smallest to the largest element if both are
+    equal."""
     x = operand("Histc", input)
     low, high = real("Histc", "min", min), real("Histc", "max", max)
     if low > high:

@@ -1,4 +1,4 @@
-"""Other forms of the same elements, tensors joined and split.  `dim` is an axis, negative ones count from the end."""
+"""Reshaping, joining and splitting.  `dim` is an axis; negative ones count from the end."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
 
 
 def concat(tensors: Any, dim: int = 0) -> Tensor:
-    """As `cat`."""
+    """Same as `cat`."""
     return parts.concat(tensors, dim)
 
 
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Stack tensors of one shape along a new axis."""
+    """Stack tensors of the same shape along a new axis."""
     return parts.stack(tensors, dim)
 
 
 def dstack(tensors: Any) -> Tensor:
-    """Concatenate tensors along axis 2, which vectors and matrices get."""
+    """Concatenate tensors along axis 2, which is added to vectors and matrices."""
     return stacked_in_depth(tensors)
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Consecutive parts along an axis: of one size (the last may be smaller), or of the sizes in a tuple or list."""
+    """Split into consecutive parts along an axis: of one size (the last may be smaller), or of the sizes in a tuple or list."""
     return parts.split(tensor, split_size_or_sections, dim)
 
 
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts along an axis, all but the last of one size."""
+    """Split into at most `chunks` parts along an axis, all of the same size except the last."""
     return parts.chunk(input, chunks, dim)
 
 
 def narrow(input: Any, dim: int, start: int, length: int) -> Tensor:
-    """`length` elements along an axis from `start` on."""
+    """Return `length` elements along an axis from `start` on."""
     return parts.narrow(input, dim, start, length)
 
 
 def select(input: Any, dim: int, index: int) -> Tensor:
-    """One slice of an axis, without it."""
+    """Return one slice of an axis, without the axis."""
     x = operand("Select", input)
     along = dimension("Select", dim, x, "dim")
     place = integer("Select", "index", index)
@@ -66,7 +66,7 @@ def select(input: Any, dim: int, index: int) -> Tensor:
 
 
 def transpose(input: Any, dim0: int, dim1: int) -> Tensor:
-    """Two axes exchanged."""
+    """Exchange two axes."""
     return shapes.swapaxes(input, dim0, dim1)
 
 
@@ -76,17 +76,17 @@ def permute(input: Any, dims: Any) -> Tensor:
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return the axes from `start_dim` to `end_dim` made one."""
+    """Merge the axes from `start_dim` to `end_dim` into one."""
     return shapes.joined("Flatten", operand("Flatten", input), start_dim, end_dim)
 
 
 def squeeze(input: Any, dim: Any = None) -> Tensor:
-    """Return the tensor without its axes of 1, or without those of `dim` that are 1."""
+    """Remove the axes of size 1, or those of `dim` that have size 1."""
     return shapes.squeeze(input, dim)
 
 
 def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Tensor:
-    """Each element repeated, all as often or each as `repeats` says, along an axis; without one, of the flattened tensor."""
+    """Repeat each element along an axis, all by one number or each by its own in `repeats`; without an axis, the flattened tensor."""
     out = shapes.repeat_interleave(input, repeats, dim)
     if output_size is not None:
         along = axes_argument("RepeatInterleave", dim, out.ndim, "dim")[0]
@@ -96,5 +96,5 @@ def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, outpu
 
 
 def diag(input: Any, diagonal: int = 0) -> Tensor:
-    """Of a vector the matrix with it on a diagonal; of a matrix that diagonal."""
+    """For a vector, return a matrix with it on a diagonal; for a matrix, return that diagonal."""
     return diagonal_of(input, diagonal)

@@ -1,4 +1,4 @@
-"""Special functions: those of `mint` by the names that they have here."""
+"""Special functions, under the names of `mint.special`."""
 
 from __future__ import annotations
 

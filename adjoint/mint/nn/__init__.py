@@ -28,7 +28,7 @@ INSTEAD = {
     "SyncBatchNorm": "`mindspore.nn.SyncBatchNorm`, with its arguments",
     "MaxUnpool2d": "write it with functions of `ops` that are here",
 }
-"""What to write instead of layers of MindSpore's that are missing here."""
+"""What to write instead of layers of MindSpore that are missing here."""
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ __all__ = [
 
 
 class _InPlace(Cell):
-    """An activation that may make its input hold the result."""
+    """Base class of activations that can write the result into their input."""
 
     def __init__(self, inplace: bool = False):
         super().__init__()
@@ -42,7 +42,7 @@ class SiLU(_InPlace):
 
 
 class ELU(Cell):
-    """x where it is positive, else alpha * (exp(x) - 1)."""
+    """x if positive, else alpha * (exp(x) - 1)."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
         super().__init__()
@@ -53,7 +53,7 @@ class ELU(Cell):
 
 
 class Hardtanh(Cell):
-    """x clipped between two bounds."""
+    """x clipped to an interval."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
         super().__init__()
@@ -65,7 +65,7 @@ class Hardtanh(Cell):
 
 
 class Threshold(Cell):
-    """x where it is above the threshold, else `value`."""
+    """x if above the threshold, else `value`."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False):
         super().__init__()
@@ -77,7 +77,7 @@ class Threshold(Cell):
 
 
 class GELU(Cell):
-    """x times the normal distribution function at x; by tanh, if `approximate` is "tanh"."""
+    """x times the normal distribution function of x; approximated by tanh if `approximate` is "tanh"."""
 
     def __init__(self, approximate: str = "none"):
         super().__init__()
@@ -137,7 +137,7 @@ class Hardswish(Cell):
 
 
 class Hardshrink(Cell):
-    """x where it is beyond -lambd..lambd, else 0."""
+    """x if outside of [-lambd, lambd], else 0."""
 
     def __init__(self, lambd: float = 0.5):
         super().__init__()
@@ -148,7 +148,7 @@ class Hardshrink(Cell):
 
 
 class Softshrink(Cell):
-    """x brought nearer to 0 by `lambd`, 0 within -lambd..lambd."""
+    """x moved towards 0 by `lambd`; 0 within [-lambd, lambd]."""
 
     def __init__(self, lambd: float = 0.5):
         super().__init__()
@@ -159,7 +159,7 @@ class Softshrink(Cell):
 
 
 class GLU(Cell):
-    """The first half along an axis times the sigmoid of the second."""
+    """The first half along an axis times the sigmoid of the second half."""
 
     def __init__(self, dim: int = -1):
         super().__init__()
@@ -192,10 +192,10 @@ class LogSoftmax(Cell):
 
 
 class PReLU(Cell):
-    """x where it is positive, else weight * x, where the weight is trained.
+    """x if positive, else weight * x, where the weight is trained.
 
     num_parameters  how many weights: 1, or one for each channel (axis 1)
-    init            their first value
+    init            their initial value
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: DType | None = None):

@@ -20,7 +20,7 @@ _MODES = {"reflect": "reflect", "replicate": "replicate", "circular": "circular"
 
 
 class _Convolution(Cell):
-    """Base class of convolutions: their arguments, and weight and bias, initially uniform in +-1/sqrt(in / groups * kernel)."""
+    """Base class of convolutions: arguments, weight and bias; the initial values are uniform in +-1/sqrt(in / groups * kernel)."""
 
     axes: ClassVar[int]
     transposed: ClassVar[bool] = False
@@ -55,7 +55,7 @@ class _Convolution(Cell):
         return tuple(positive(self, argument, size) for size in values)
 
     def _framed(self, input: Tensor) -> tuple[Tensor, Any]:
-        """Return the input with a frame that is not of zeros, and the padding that is left to do."""
+        """Return the input after padding that is not by zeros, and the padding that remains to be done."""
         if self.padding_mode == "zeros" or self.padding == "valid":
             return input, self.padding
         if self.padding == "same":
@@ -115,9 +115,9 @@ class Conv3d(_Convolution):
 
 
 class ConvTranspose2d(_Convolution):
-    """The transpose of a convolution (of `Conv2d`, whose gradient by x it is), with a weight [in, out / groups, kh, kw].
+    """The transpose of a convolution: the gradient of `Conv2d` by its input, with a weight [in, out / groups, kh, kw].
 
-    output_padding  rows and columns more at the end, less than stride or dilation
+    output_padding  additional rows and columns at the end, fewer than stride or dilation
     """
 
     axes = 2

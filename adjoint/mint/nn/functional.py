@@ -1,6 +1,6 @@
-"""Functions of layers: activations, convolutions, pools, normalisations, losses.
+"""Functions of layers: activations, convolutions, pooling, normalisation, losses.
 
-`inplace` makes the input hold the result, which is returned.
+With `inplace` the result is written into the input, which is returned.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ __all__ = [
 
 _KERNEL = "write it with functions of `ops` that are here"
 INSTEAD = {"grid_sample": _KERNEL, "max_unpool2d": _KERNEL}
-"""What to write instead of functions of MindSpore's that are missing here."""
+"""What to write instead of functions of MindSpore that are missing here."""
 
 
 def _given_back(op: str, input: Any, result: Tensor, inplace: Any) -> Tensor:
-    """Return the result, or the input made to hold it."""
+    """Return the result, or the input after the result was written into it."""
     if not flag(op, "inplace", inplace):
         return result
     input.overwrite(result.astype(input.dtype, copy=False))
@@ -54,7 +54,7 @@ def _given_back(op: str, input: Any, result: Tensor, inplace: Any) -> Tensor:
 
 
 def relu(input: Any, inplace: bool = False) -> Tensor:
-    """max(input, 0)."""
+    """Return max(input, 0)."""
     return _given_back("ReLU", input, activations.relu(input), inplace)
 
 
@@ -64,7 +64,7 @@ def relu_(input: Any) -> Tensor:
 
 
 def relu6(input: Any, inplace: bool = False) -> Tensor:
-    """min(max(input, 0), 6)."""
+    """Return min(max(input, 0), 6)."""
     return _given_back("ReLU6", input, activations.relu6(input), inplace)
 
 
@@ -74,12 +74,12 @@ def sigmoid_(input: Any) -> Tensor:
 
 
 def silu(input: Any, inplace: bool = False) -> Tensor:
-    """input * sigmoid(input)."""
+    """Return input * sigmoid(input)."""
     return _given_back("SiLU", input, activations.silu(input), inplace)
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """input where it is positive, else alpha * (exp(input) - 1)."""
+    """Return input if positive, else alpha * (exp(input) - 1)."""
     x, scale = operand("Elu", input), number("Elu", "alpha", alpha)
     low = arithmetic.expm1(arithmetic.minimum(x, 0.0))
     return _given_back("Elu", input, arithmetic.where(x > 0, x, low if scale == 1 else low * scale), inplace)
@@ -91,17 +91,17 @@ def elu_(input: Any, alpha: float = 1.0) -> Tensor:
 
 
 def gelu(input: Any, *, approximate: str = "none") -> Tensor:
-    """input times the normal distribution function at it; by tanh, if `approximate` is "tanh"."""
+    """Return input times the normal distribution function of it; approximated by tanh if `approximate` is "tanh"."""
     return activations.gelu(input, approximate)
 
 
 def leaky_relu(input: Any, negative_slope: Any = 0.01) -> Tensor:
-    """input where it is positive, else negative_slope * input."""
+    """Return input if positive, else negative_slope * input."""
     return activations.leaky_relu(input, negative_slope)
 
 
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool = False) -> Tensor:
-    """Return the input clipped between two bounds."""
+    """Return the input clipped to an interval."""
     return _given_back("HardTanh", input, activations.hardtanh(input, min_val, max_val), inplace)
 
 
@@ -111,7 +111,7 @@ def hardtanh_(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
 
 
 def threshold(input: Any, threshold: Any, value: Any, inplace: bool = False) -> Tensor:
-    """input where it is above the threshold, else `value`."""
+    """Return input if above the threshold, else `value`."""
     return _given_back("Threshold", input, activations.threshold(input, threshold, value), inplace)
 
 
@@ -121,22 +121,22 @@ def threshold_(input: Any, threshold: Any, value: Any) -> Tensor:
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:
-    """Return the first half along an axis times the sigmoid of the second."""
+    """Return the first half along an axis times the sigmoid of the second half."""
     return activations.glu(input, dim)
 
 
 def logsigmoid(input: Any) -> Tensor:
-    """log(sigmoid(input)), without overflow."""
+    """Return log(sigmoid(input)), without overflow."""
     return activations.logsigmoid(input)
 
 
 def _softmax_axis(x: Tensor, dim: Any) -> int:
-    """Return the axis, and where none is named axis 0 of 0, 1 and 3 axes, else axis 1."""
+    """Return the axis; by default axis 0 of tensors with 0, 1 and 3 axes, else axis 1."""
     return (0 if x.ndim in (0, 1, 3) else 1) if dim is None else dim
 
 
 def softmax(input: Any, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """exp(input) divided by its sum along an axis."""
+    """Return exp(input) divided by its sum along an axis."""
     return activations.softmax(input, _softmax_axis(operand("Softmax", input), dim), dtype=dtype)
 
 
@@ -147,12 +147,12 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: DType | None = Non
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training each element dropped with probability `p` and the others divided by 1 - p."""
+    """In training, drop each element with probability `p` and divide the others by 1 - p; otherwise return the input."""
     return _given_back("Dropout", input, activations.dropout(input, p, training), inplace)
 
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training each channel of [n, c, h, w] dropped with probability `p` and the others divided by 1 - p."""
+    """In training, drop each channel of [n, c, h, w] with probability `p` and divide the others by 1 - p; otherwise return the input."""
     return _given_back("Dropout2D", input, activations.dropout2d(input, p, training), inplace)
 
 
@@ -160,12 +160,12 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
-    """input @ weight.T + bias, for a weight [out, in]."""
+    """Return input @ weight.T + bias, for a weight [out, in]."""
     return products.dense(input, weight, bias)
 
 
 def _padding(op: str, padding: Any, count: int) -> tuple[str, Any]:
-    """Return the mode and the widths of padding that is a word, an int, or one int for each of `count` axes."""
+    """Return the mode and the widths of a padding given as a word, an int, or one int for each of `count` axes."""
     if isinstance(padding, str):
         return choice(op, "padding", padding, ("valid", "same")), 0
     widths = sizes_argument(op, "padding", padding)
@@ -175,7 +175,7 @@ def _padding(op: str, padding: Any, count: int) -> tuple[str, Any]:
 
 
 def _one_example(op: str, input: Any, rank: int) -> tuple[Tensor, bool]:
-    """Return a batch, and whether it was one example without the axis of a batch."""
+    """Return a batch, and whether it was one example without a batch axis."""
     x = operand(op, input)
     return (reshape(x, (1, *x.shape)), True) if x.ndim == rank - 1 else (x, False)
 
@@ -183,7 +183,7 @@ def _one_example(op: str, input: Any, rank: int) -> tuple[Tensor, bool]:
 def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
-    """Cross-correlation of [n, c, l], or of one example [c, l], with kernels [out, c / groups, k].
+    """Return the cross-correlation of [n, c, l], or of one example [c, l], with kernels [out, c / groups, k].
 
     padding  zeros on both sides, an int, or "same" or "valid"
     """
@@ -196,7 +196,7 @@ def conv1d(
 def conv2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
-    """Cross-correlation of [n, c, h, w], or of one example [c, h, w], with kernels [out, c / groups, kh, kw].
+    """Return the cross-correlation of [n, c, h, w], or of one example [c, h, w], with kernels [out, c / groups, kh, kw].
 
     padding  zeros on both sides, an int or (height, width), or "same" or "valid"
     """
@@ -209,7 +209,7 @@ def conv2d(
 def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
-    """Cross-correlation of [n, c, d, h, w], or of one example [c, d, h, w], with kernels [out, c / groups, kd, kh, kw].
+    """Return the cross-correlation of [n, c, d, h, w], or of one example [c, d, h, w], with kernels [out, c / groups, kd, kh, kw].
 
     padding  zeros on both sides, an int or (depth, height, width), or "same" or "valid"
     """
@@ -223,9 +223,9 @@ def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Sequences, images or volumes in another size: see `ops.interpolate`.
+    """Resize sequences, images or volumes: see `ops.interpolate`.
 
-    scale_factor  in place of the size; where it does not give whole sizes, `recompute_scale_factor` has to be said
+    scale_factor  instead of the size; if it does not give whole sizes, `recompute_scale_factor` is required
     """
     x = operand("Interpolate", input)
     if recompute_scale_factor is None and scale_factor is not None and x.ndim > 2:
@@ -238,23 +238,23 @@ def interpolate(
 def upsample(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """As `interpolate`."""
+    """Same as `interpolate`."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
-    """Return the tensor with a frame, (before, after) pairs that begin with the last axis: see `ops.pad`."""
+    """Return the padded tensor; the widths are (before, after) pairs that begin with the last axis: see `ops.pad`."""
     return parts.pad(input, pad, mode, value)
 
 
-# Pools ---------------------------------------------------------------------------------------------------------------
+# Pooling -------------------------------------------------------------------------------------------------------------
 
 
 def max_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return the largest elements of windows, which move by `stride` (default: the kernel size), and if requested their indices in the
+    """Return the largest elements of windows, which move by `stride` (default: the kernel size), and optionally their indices in the
     plane."""
     return pooling.max_pool2d(input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
@@ -289,7 +289,7 @@ def avg_pool3d(
 
 
 def _one_row(op: str, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, int]]:
-    """Sequences [..., c, l] as images of one row, and the size of the result."""
+    """Return sequences [..., c, l] as images of one row, and the size of the result."""
     x = operand(op, input)
     if x.ndim not in (2, 3):
         raise wrong(op, "input", "of 2 or 3 dimensions", x)
@@ -297,13 +297,13 @@ def _one_row(op: str, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, 
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
-    """Return the means of so many parts of nearly one size along the last axis."""
+    """Return the means of `output_size` windows of almost equal size along the last axis."""
     out = adaptive_avg_pool2d(*_one_row("AdaptiveAvgPool1D", input, output_size))
     return reshape(out, (*out.shape[:-2], out.shape[-1]))
 
 
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest elements of so many parts of nearly one size along the last axis, and their places if asked for."""
+    """Return the largest elements of `output_size` windows of almost equal size along the last axis, and optionally their indices."""
     out, places = adaptive_max_pool2d(*_one_row("AdaptiveMaxPool1D", input, output_size), True)
     out, places = (reshape(t, (*t.shape[:-2], t.shape[-1])) for t in (out, places))
     return (out, places) if flag("AdaptiveMaxPool1D", "return_indices", return_indices) else out
@@ -316,9 +316,9 @@ def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Return the input [n, c, ...] normalised channel by channel; `weight` and `bias` scale and shift where they are given.
+    """Return the input [n, c, ...] normalised for each channel; `weight` and `bias`, if given, scale and shift it.
 
-    While training with the statistics of the batch, which the running ones, unless None, are moved towards by the share `momentum`.
+    In training, the statistics of the batch are used, and move the running statistics, unless None, towards them by the share `momentum`.
     """
     x = operand("BatchNorm", input)
     if x.ndim < 2:
@@ -333,7 +333,7 @@ def batch_norm(
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """Return the input divided by its norm of order `p` along an axis, or by `eps` where the norm is less."""
+    """Return the input divided by its norm of order `p` along an axis, or by `eps` if the norm is smaller."""
     x = operand("Normalize", input)
     return x / arithmetic.maximum(vector_norm(x, p, dim, True), number("Normalize", "eps", eps))
 
@@ -352,36 +352,36 @@ def _reduced(op: str, losses_: Tensor, reduction_: Any) -> Tensor:
 
 
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """|input - target|."""
+    """Return |input - target|."""
     return losses.l1_loss(input, target, reduction)
 
 
 def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """0.5 d**2 / beta for a distance d below beta, d - 0.5 beta from there on; |d| for a beta of 0."""
+    """Return 0.5 d**2 / beta for a distance d below beta, else d - 0.5 beta; for a beta of 0, |d|."""
     if number("SmoothL1Loss", "beta", beta) == 0:
         return losses.l1_loss(input, target, reduction)
     return losses.smooth_l1_loss(input, target, beta, reduction)
 
 
 def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
-    """-input at the class of each example, times the weight of the class."""
+    """Return -input at the class of each example, times the weight of the class."""
     return losses.nll_loss(input, target, weight, ignore_index, reduction)
 
 
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
-    """Cross entropy of probabilities with the target."""
+    """Return the cross entropy of probabilities with the target."""
     return losses.binary_cross_entropy(input, target, weight, reduction)
 
 
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean", pos_weight: Any = None
 ) -> Tensor:
-    """Cross entropy of the sigmoid of the input with the target; `pos_weight` is multiplied by the part of the target."""
+    """Return the cross entropy of the sigmoid of the input with the target; `pos_weight` multiplies the target's part."""
     return losses.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """target * (log(target) - input), 0 where the target is 0; exp(target) * (target - input), if `log_target`.
+    """Return target * (log(target) - input), 0 where the target is 0; with `log_target`, exp(target) * (target - input).
 
     reduction  "none", "mean", "sum", or "batchmean": the sum divided by the number of examples
     """
@@ -396,7 +396,7 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
-    """Return for each class a row of zeros with a one at the class, Int64; -1 means as many classes as the largest one requires."""
+    """Return for each class a row of zeros with a one at the class, Int64; with -1, as many classes as the largest one requires."""
     classes = operand("OneHot", tensor, "tensor")
     count = integer("OneHot", "num_classes", num_classes)
     if count == -1:

@@ -1,4 +1,4 @@
-"""Dense layers, embeddings, and what goes with them."""
+"""Dense layers, embeddings, and layers used with them."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Linear(Cell):
 
 
 class Embedding(Cell):
-    """The rows of a table [num_embeddings, embedding_dim] that numbers name.
+    """The rows of a table [num_embeddings, embedding_dim] selected by their indices.
 
-    padding_idx  a row that is 0 at first and takes no gradient
-    _weight      the table, a Tensor; default normally distributed numbers
+    padding_idx  a row that is initially 0 and receives no gradient
+    _weight      the table, a Tensor; default: normally distributed numbers
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Embedding(Cell):
 
 
 class Flatten(Cell):
-    """Joins the axes from `start_dim` to `end_dim`."""
+    """Merges the axes from `start_dim` to `end_dim` into one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
@@ -83,7 +83,7 @@ class Flatten(Cell):
 
 
 class Dropout(Cell):
-    """In training each element is dropped with probability `p` and the others are divided by 1 - p; else nothing happens."""
+    """In training, drops each element with probability `p` and divides the others by 1 - p; otherwise returns the input."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
@@ -94,7 +94,7 @@ class Dropout(Cell):
 
 
 class Dropout2d(Dropout):
-    """In training each channel of [n, c, h, w] is dropped with probability `p` and the others are divided by 1 - p."""
+    """In training, drops each channel of [n, c, h, w] with probability `p` and divides the others by 1 - p; otherwise returns the input."""
 
     def construct(self, input: Tensor) -> Tensor:
         return functional.dropout2d(input, self.p, self.training, self.inplace)

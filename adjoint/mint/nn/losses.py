@@ -39,7 +39,7 @@ class MSELoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """0.5 d**2 / beta for a distance d below beta, d - 0.5 beta from there on."""
+    """0.5 d**2 / beta for a distance d below beta, else d - 0.5 beta."""
 
     def __init__(self, reduction: str = "mean", beta: float = 1.0):
         super().__init__(reduction)
@@ -68,7 +68,7 @@ class BCELoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """Cross entropy of the sigmoid of the input with the target; `pos_weight` is multiplied by the part of the target."""
+    """Cross entropy of the sigmoid of the input with the target; `pos_weight` multiplies the target's part."""
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None):
         super().__init__(reduction)
@@ -81,8 +81,8 @@ class BCEWithLogitsLoss(_Loss):
 class CrossEntropyLoss(_Loss):
     """Cross entropy of the softmax of the input [n, c, ...] with classes or probabilities.
 
-    ignore_index     a class that counts for nothing
-    label_smoothing  how much of the target is spread over all classes
+    ignore_index     a class that does not contribute
+    label_smoothing  the share of the target that is spread over all classes
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class NLLLoss(_Loss):
 
 
 class KLDivLoss(Cell):
-    """target * (log(target) - input); `reduction` may be "batchmean" too, the sum divided by the number of examples."""
+    """target * (log(target) - input); `reduction` may also be "batchmean", the sum divided by the number of examples."""
 
     def __init__(self, reduction: str = "mean", log_target: bool = False):
         super().__init__()
@@ -120,7 +120,7 @@ class KLDivLoss(Cell):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """1 - cos of the angle of two rows where the target is 1, what the cosine is above the margin where it is -1."""
+    """1 - cos of the angle between two rows where the target is 1; max(cos - margin, 0) where it is -1."""
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         super().__init__(reduction)

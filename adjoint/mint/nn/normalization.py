@@ -1,4 +1,4 @@
-"""Normalisation layers: weight and bias scale and shift, and are trained."""
+"""Normalisation layers, with trained weight and bias that scale and shift."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Scaled(Cell):
     keeps_parameters = True
 
     def _scale(self, shape: tuple[int, ...], scaled: bool, shifted: bool, dtype: DType | None) -> None:
-        """Make the parameters weight, of ones, and bias, of zeros; None where there is none."""
+        """Create the parameters weight, of ones, and bias, of zeros; None for one that is not wanted."""
         kind = F32 if dtype is None else dtype
         self.weight = Parameter(ones(shape, kind), name="weight") if scaled else None
         self.bias = Parameter(zeros(shape, kind), name="bias") if shifted else None
@@ -35,7 +35,8 @@ class _BatchNorm(_Scaled):
 
     momentum             share of the batch's statistics in the new running ones
     affine               whether there are weight and bias
-    track_running_stats  whether there are running statistics, which count outside of training; else those of the batch always count
+    track_running_stats  whether there are running statistics, which are used outside of training; without, those of the batch are always
+                         used
     """
 
     ranks: ClassVar[tuple[int, ...]] = ()
@@ -87,7 +88,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class GroupNorm(_Scaled):
-    """Groups of channels of [n, c, ...] normalised, then scaled and shifted channel by channel (Wu and He 2018)."""
+    """Normalises groups of channels of [n, c, ...], then scales and shifts each channel (Wu and He 2018)."""
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: DType | None = None):
         super().__init__()
@@ -106,7 +107,7 @@ class GroupNorm(_Scaled):
 
 
 class LayerNorm(_Scaled):
-    """Normalisation over the last axes, of the sizes `normalized_shape` (Ba, Kiros and Hinton 2016)."""
+    """Normalises over the last axes, of the sizes `normalized_shape` (Ba, Kiros and Hinton 2016)."""
 
     def __init__(
         self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, dtype: DType | None = None

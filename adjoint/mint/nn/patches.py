@@ -13,7 +13,7 @@ __all__ = ["Fold", "PixelShuffle", "Unfold", "Upsample", "UpsamplingBilinear2d",
 
 
 class Unfold(Cell):
-    """The patches of images [n, c, h, w] as columns, [n, c * kh * kw, places]."""
+    """The patches of images [n, c, h, w] as columns, [n, c * kh * kw, positions]."""
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         super().__init__()
@@ -24,7 +24,7 @@ class Unfold(Cell):
 
 
 class Fold(Unfold):
-    """The sum of patches [n, c * kh * kw, places] in images [n, c, *output_size]: `Unfold`, transposed."""
+    """The sum of patches [n, c * kh * kw, positions] in images [n, c, *output_size]: the transpose of `Unfold`."""
 
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         super().__init__(kernel_size, dilation, padding, stride)
@@ -35,7 +35,7 @@ class Fold(Unfold):
 
 
 class Upsample(Cell):
-    """Sequences, images or volumes in another size: see `functional.interpolate`."""
+    """Resizes sequences, images or volumes: see `functional.interpolate`."""
 
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
@@ -50,14 +50,14 @@ class Upsample(Cell):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Images in another size: the element at or before each place."""
+    """Resizes images by repeating the element at or before each position."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
         super().__init__(size, scale_factor)
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Images in another size: between two elements along each axis, the middles of the corner elements meeting."""
+    """Resizes images by linear interpolation along both axes; the centres of the corner elements stay aligned."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
         super().__init__(size, scale_factor, "bilinear", True)

@@ -1,4 +1,4 @@
-"""Pooling as cells."""
+"""Pooling layers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class MaxPool2d(Cell):
-    """The largest elements of windows, which move by `stride` (default: the kernel size), and if requested their indices in the plane."""
+    """The largest elements of windows, which move by `stride` (default: the kernel size), and optionally their indices in the plane."""
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
@@ -70,7 +70,7 @@ class AvgPool3d(AvgPool2d):
 
 
 class AdaptiveAvgPool1d(Cell):
-    """The means of `output_size` windows of nearly one size."""
+    """The means of `output_size` windows of almost equal size."""
 
     def __init__(self, output_size: Any):
         super().__init__()
@@ -81,21 +81,21 @@ class AdaptiveAvgPool1d(Cell):
 
 
 class AdaptiveAvgPool2d(AdaptiveAvgPool1d):
-    """The means of `output_size` windows of nearly one size, in the last two axes."""
+    """The means of `output_size` windows of almost equal size, in the last two axes."""
 
     def construct(self, input: Tensor) -> Tensor:
         return functional.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(AdaptiveAvgPool1d):
-    """The means of `output_size` windows of nearly one size, in the last three axes."""
+    """The means of `output_size` windows of almost equal size, in the last three axes."""
 
     def construct(self, input: Tensor) -> Tensor:
         return functional.adaptive_avg_pool3d(input, self.output_size)
 
 
 class AdaptiveMaxPool1d(Cell):
-    """The largest elements of `output_size` windows of nearly one size, and if requested their indices."""
+    """The largest elements of `output_size` windows of almost equal size, and optionally their indices."""
 
     def __init__(self, output_size: Any, return_indices: bool = False):
         super().__init__()
@@ -106,8 +106,8 @@ class AdaptiveMaxPool1d(Cell):
 
 
 class AdaptiveMaxPool2d(AdaptiveMaxPool1d):
-    """The largest elements of `output_size` windows of nearly one size, in the last two axes, and if requested their indices in the plane.
-    """
+    """The largest elements of `output_size` windows of almost equal size, in the last two axes, and optionally their indices in the
+    plane."""
 
     def construct(self, input: Tensor) -> Any:
         return functional.adaptive_max_pool2d(input, self.output_size, self.return_indices)
