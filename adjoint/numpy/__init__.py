@@ -3,7 +3,7 @@
     import adjoint.numpy as mnp
     mnp.stack((mnp.arange(3.0), mnp.ones(3)))
 
-Numbers and nested lists are Tensors of Bool, Int32 or Float32.
+Python numbers and nested lists become Tensors of Bool, Int32 or Float32.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ INSTEAD = {
     "ndarray": "`mindspore.Tensor`", "random": "`rand`, `randn` and `randint` of this module",
     "linalg": "`norm`, `multi_dot` and `matrix_power` of this module",
 }
-"""What to write instead of names of NumPy's that are missing here."""
+"""What to write instead of names of NumPy that are missing here."""
 
 
 def __getattr__(name: str) -> Any:

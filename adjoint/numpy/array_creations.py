@@ -1,4 +1,4 @@
-"""Functions that make arrays, at MindSpore's path."""
+"""Functions that create arrays, at MindSpore's module path."""
 
 from adjoint.numpy import creation, frames, grids, spacing, triangles, windows
 from adjoint.numpy.creation import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Functions that rearrange arrays and select elements, at MindSpore's path."""
+"""Functions that rearrange arrays and select elements, at MindSpore's module path."""
 
 from adjoint.numpy import joining, picking, shapes
 from adjoint.numpy.joining import *  # noqa: F403

@@ -1,6 +1,6 @@
 """Convert array-like arguments to Tensors.
 
-A number is Bool, Int32 or Float32, and so are nested lists of numbers; an integer that Int32 cannot hold makes Int64.
+A number becomes Bool, Int32 or Float32, and so do nested lists of numbers; an integer that Int32 cannot hold makes Int64.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def array_like(op: str, value: Any, argument: str = "x") -> Tensor:
-    """Return a Tensor unchanged; a number, or a nested tuple or list of numbers and Tensors, as a Tensor; else raise TypeError."""
+    """Return a Tensor unchanged; convert a number, or a nested tuple or list of numbers and Tensors; raise TypeError for anything else."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float)):
@@ -75,28 +75,28 @@ def _flat(value: Any, depth: int = 0) -> list[Any]:
 
 
 def arrays_like(op: str, *values: Any) -> tuple[Tensor, ...]:
-    """Each value as a Tensor: see `array_like`."""
+    """Return each value as a Tensor: see `array_like`."""
     return tuple(array_like(op, value, f"x{place}") for place, value in enumerate(values, 1))
 
 
 def in_dtype(result: Tensor, dtype: Any, op: str = "astype") -> Tensor:
-    """Return a result in the requested dtype, unchanged for None."""
+    """Return a result converted to the requested dtype; unchanged for None."""
     return result if dtype is None else result.astype(checked_dtype(op, dtype), copy=False)
 
 
 def joint_dtype(arrays: Sequence[Tensor]) -> DType:
-    """Return the dtype that arrays are joined in."""
+    """Return the common dtype of arrays."""
     return reduce(promoted_dtype, [x.dtype for x in arrays])
 
 
 def joined(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """Arrays brought to one dtype."""
+    """Return the arrays converted to their common dtype."""
     dtype = joint_dtype(arrays)
     return tuple(x.astype(dtype, copy=False) for x in arrays)
 
 
 def broadcast_shape(op: str, *arrays: Tensor) -> tuple[int, ...]:
-    """Return the shape that arrays broadcast to together; raise ValueError where they do not."""
+    """Return the shape that arrays broadcast to together; raise ValueError if they do not."""
     try:
         return reduce(broadcast_shapes, [x.shape for x in arrays], ())
     except ValueError:
@@ -104,7 +104,7 @@ def broadcast_shape(op: str, *arrays: Tensor) -> tuple[int, ...]:
 
 
 def _named_dtype(name: Any) -> DType:
-    """Return the dtype of a name of ours or of NumPy's, such as "i2"."""
+    """Return the dtype with a name of this library or of NumPy, such as "i2"."""
     try:
         return checked_dtype("result_type", name)
     except TypeError:
@@ -116,7 +116,7 @@ def _named_dtype(name: Any) -> DType:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """Return the dtype that arrays, numbers and dtypes (or names of such) are joined in; raise TypeError for what is none of these."""
+    """Return the common dtype of arrays, numbers and dtypes (or names of dtypes); raise TypeError for anything else."""
     if not arrays_and_dtypes:
         raise wrong("result_type", "arrays_and_dtypes", "at least one array or dtype", arrays_and_dtypes)
     found: list[DType] = []

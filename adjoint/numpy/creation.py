@@ -1,6 +1,6 @@
 """New arrays: from data, filled with one number, ranges, random.
 
-A shape is an int, a tuple or list of ints, or an integer Tensor; TypeError and ValueError for what is none.
+A shape is an int, a tuple or list of ints, or an integer Tensor.  Raise TypeError or ValueError for anything else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
 
     dtype  by default that of the data: Bool, Int32 or Float32 for Python's numbers
     copy   whether a Tensor is copied
-    ndmin  the least number of axes: axes of 1 go before
+    ndmin  the least number of axes: axes of size 1 are added in front
     """
     found = _of("array", obj, dtype)
     if integer("array", "ndmin", ndmin) > found.ndim:
@@ -38,18 +38,18 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
 
 
 def asarray(a: Any, dtype: Any = None) -> Tensor:
-    """Return a Tensor of numbers or nested lists or tuples of them; a Tensor of that dtype is returned unchanged."""
+    """Return a Tensor of numbers or nested lists or tuples of them; a Tensor of the requested dtype is returned unchanged."""
     return _of("asarray", a, dtype)
 
 
 def asfarray(a: Any, dtype: Any = F32) -> Tensor:
-    """As `asarray`, in a floating point dtype: Float32 where another is named."""
+    """Same as `asarray`, in a floating-point dtype: Float32 if another dtype is requested."""
     found = None if dtype is None else checked_dtype("asfarray", dtype)
     return _of("asfarray", a, F32 if found is not None and not found.is_float else found)
 
 
 def copy(a: Any) -> Tensor:
-    """Return a new Tensor of the same numbers; gradients flow through it."""
+    """Return a new Tensor with the same numbers; gradients flow through it."""
     return array(a)
 
 
@@ -58,9 +58,9 @@ def _of(op: str, value: Any, dtype: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value if to is None else value.astype(to, copy=False)
     if to is F64 and isinstance(value, (tuple, list)) and not emitting():
-        return Tensor(value, F64)  # without the detour over Float32
+        return Tensor(value, F64)  # without converting to Float32 first
     found = array_like(op, value, "a")
-    # In a graph each run has a tensor of its own, which it may write in place.
+    # In a graph each run makes a new tensor, which it may write in place.
     return found.copy() if to is None or to is found.dtype else found.astype(to)
 
 
@@ -68,22 +68,22 @@ def _of(op: str, value: Any, dtype: Any) -> Tensor:
 
 
 def zeros(shape: Any, dtype: Any = F32) -> Tensor:
-    """Zeros."""
+    """Return an array of zeros."""
     return creation.zeros(sizes_argument("zeros", "shape", shape), checked_dtype("zeros", dtype))
 
 
 def ones(shape: Any, dtype: Any = F32) -> Tensor:
-    """Ones."""
+    """Return an array of ones."""
     return creation.ones(sizes_argument("ones", "shape", shape), checked_dtype("ones", dtype))
 
 
 def empty(shape: Any, dtype: Any = F32) -> Tensor:
-    """Zeros: memory that was not written would make results depend on chance."""
+    """Return an array of zeros: uninitialised memory would make results depend on chance."""
     return creation.zeros(sizes_argument("empty", "shape", shape), checked_dtype("empty", dtype))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """One number everywhere, or an array broadcast to the shape; without `dtype` it has that of the value."""
+    """Return an array filled with one number, or with an array broadcast to the shape; by default in the dtype of the value."""
     sizes = sizes_argument("full", "shape", shape)
     to = None if dtype is None else checked_dtype("full", dtype)
     if isinstance(fill_value, (bool, int, float)):
@@ -93,38 +93,39 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
 
 
 def _like(op: str, prototype: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], DType]:
-    """Return the requested shape and dtype, else those of the prototype."""
+    """Return the requested shape and dtype, by default those of the prototype."""
     x = array_like(op, prototype, "prototype")
     unsaid = shape is None or (isinstance(shape, (tuple, list)) and not shape)
     return x.shape if unsaid else sizes_argument(op, "shape", shape), x.dtype if dtype is None else checked_dtype(op, dtype)
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Tensor:
-    """Zeros in the shape and dtype of an array, unless others are named."""
+    """Return zeros, by default with the shape and dtype of an array."""
     return creation.zeros(*_like("zeros_like", a, dtype, shape))
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Tensor:
-    """Ones in the shape and dtype of an array, unless others are named."""
+    """Return ones, by default with the shape and dtype of an array."""
     return creation.ones(*_like("ones_like", a, dtype, shape))
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None) -> Tensor:
-    """Zeros in the shape and dtype of an array, unless others are named."""
+    """Return zeros, by default with the shape and dtype of an array."""
     return creation.zeros(*_like("empty_like", prototype, dtype, shape))
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
-    """One number everywhere, in the shape and dtype of an array, unless others are named."""
+    """Return an array filled with one number, by default with the shape and dtype of an array."""
     sizes, to = _like("full_like", a, dtype, shape)
     return full(sizes, fill_value, to)
 
 
-# Counted -------------------------------------------------------------------------------------------------------------
+# Ranges ------------------------------------------------------------------------------------------------------------
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Tensor:
-    """Numbers from `start` (0, if one number is given) up to and without `stop`, `step` (1) apart; Int32, or Float32 if one is a float.
+    """Return the numbers from `start` (default 0) up to but excluding `stop`, `step` (default 1) apart; Int32, or Float32 if any is a
+    float.
 
     ZeroDivisionError for a step of 0.
     """
@@ -146,11 +147,11 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     return creation.arange(first, last, apart, dtype=to)
 
 
-# Drawn at random -----------------------------------------------------------------------------------------------------
+# Random numbers ------------------------------------------------------------------------------------------------------
 
 
 def _drawn_shape(op: str, shape: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the sizes, given one by one or as one tuple or list; one number, if none are."""
+    """Return the sizes, given one by one or as one tuple or list; (1,) if there are none."""
     if not shape:
         return (1,)
     if len(shape) > 1 and not all(isinstance(size, int) for size in shape):
@@ -169,21 +170,22 @@ def _drawn_dtype(op: str, dtype: Any, allowed: tuple[DType, ...], unit: str) -> 
 
 
 def rand(*shape: Any, dtype: Any = F32) -> Tensor:
-    """Uniformly random numbers in [0, 1); raise ValueError for a dtype that is not Float16, Float32 or Float64."""
+    """Return uniformly distributed random numbers in [0, 1); raise ValueError for a dtype other than Float16, Float32 and Float64."""
     to = _drawn_dtype("rand", dtype, (F16, F32, F64), "a floating point type")
     return random_numbers.rand(_drawn_shape("rand", shape), dtype=to)
 
 
 def randn(*shape: Any, dtype: Any = F32) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1; raise ValueError for a dtype that is not Float16, Float32 or Float64."""
+    """Return normally distributed random numbers with mean 0 and standard deviation 1; raise ValueError for a dtype other than Float16,
+    Float32 and Float64."""
     to = _drawn_dtype("randn", dtype, (F16, F32, F64), "a floating point type")
     return random_numbers.randn(_drawn_shape("randn", shape), dtype=to)
 
 
 def randint(minval: Any, maxval: Any = None, shape: Any = None, dtype: Any = I32) -> Tensor:
-    """Random integers from `minval` up to and without `maxval`, or from 0 up to and without `minval` if that is all.
+    """Return random integers, at least `minval` and less than `maxval`; if only `minval` is given, at least 0 and less than that.
 
-    ValueError for bounds between which there is no integer and for a dtype that is not a signed integer.
+    Raise ValueError if there is no integer between the bounds, and for a dtype that is not a signed integer.
     """
     low, high = integer("randint", "minval", minval), None if maxval is None else integer("randint", "maxval", maxval)
     low, high = (0, low) if high is None else (low, high)

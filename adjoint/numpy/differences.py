@@ -1,6 +1,6 @@
-"""Differences along an axis, and their inverses: gradients, areas, unwrapped angles.
+"""Differences along an axis and related functions: slopes, areas, unwrapped angles.
 
-Raise TypeError for what is no array, ValueError for shapes and axes that do not fit.
+Raise TypeError for anything but arrays, ValueError for shapes and axes that do not fit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["diff", "ediff1d", "gradient", "trapz", "unwrap"]
 
 
 def _part(x: Tensor, along: int, first: int, last: int) -> Tensor:
-    """Return the elements first..last along an axis; negative places count from the end."""
+    """Return the elements first..last along an axis; negative indices count from the end."""
     length = x.shape[along]
     low, high = (place + length if place < 0 else place for place in (first, last))
     return parts.narrow(x, along, low, high - low)
@@ -31,7 +31,7 @@ def _steps(x: Tensor, along: int) -> Tensor:
 
 
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Return the differences of neighbours along an axis, taken `n` times.
+    """Return the differences of adjacent elements along an axis, `n` times.
 
     prepend, append  what to add before and after the array first: a number, or a Tensor that broadcasts to one element along the axis
     """
@@ -53,7 +53,7 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = 
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
-    """Return the differences of neighbours in the flattened array, after values were prepended and appended."""
+    """Return the differences of adjacent elements of the flattened array, after prepending and appending values."""
     x = reshape(operand("ediff1d", ary, "ary"), (-1,))
     ends = ([] if end is None else [reshape(array_like("ediff1d", end, name), (-1,)).astype(x.dtype, copy=False)]
             for name, end in (("to_begin", to_begin), ("to_end", to_end)))
@@ -62,9 +62,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
 
 
 def trapz(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Tensor:
-    """Return the area under a line along an axis, by trapezoids.
+    """Return the integral along an axis by the trapezoidal rule.
 
-    x   where the points lie, ascending: an array of one axis, or one that broadcasts with `y`; without it they are `dx` apart
+    x   the ascending positions of the points: an array of one axis, or one that broadcasts with `y`; by default they are `dx` apart
     """
     heights = floating(array_like("trapz", y, "y"))
     along = axis_argument("trapz", axis, heights.ndim)
@@ -80,12 +80,12 @@ def trapz(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Tensor:
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Return the slopes along axes: half of the difference of both neighbours, at the edges the difference to the one.
+    """Return the slopes along axes: half of the difference of the two neighbours, or at the edges the difference to the only one.
 
-    varargs     how far apart neighbours are: a number for all axes, or one for each; 1 if none is given
+    varargs     the distance between neighbours: a number for all axes, or one for each; 1 by default
     edge_order  1; raise NotImplementedError for others
 
-    One Tensor for one axis, a list for several; Float32, or Float64 of such.
+    Return one Tensor for one axis, a list for several; Float32, or Float64 for Float64 arrays.
     """
     if edge_order != 1:
         raise NotImplementedError(f"For 'gradient', 'edge_order' of {edge_order!r} is not supported, as in MindSpore: use 1.")
@@ -111,9 +111,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 
 def unwrap(p: Any, discont: Any = pi, axis: Any = -1) -> Tensor:
-    """Angles along an axis with multiples of 2 pi added so that none differs from the one before by more than `discont`, at least pi.
+    """Return angles along an axis, with multiples of 2 pi added so that none differs from its predecessor by more than `discont`, at least
+    pi.
 
-    Float32, or Float64 of such.
+    The result is Float32, or Float64 for Float64 arrays.
     """
     if isinstance(discont, bool) or not isinstance(discont, (int, float)):
         raise wrong("unwrap", "discont", "a number", repr(discont), TypeError)

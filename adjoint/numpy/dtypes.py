@@ -1,6 +1,6 @@
-"""Dtypes and constants of `adjoint.numpy`, and which dtype two arrays are brought to.
+"""Dtypes and constants of `adjoint.numpy`, and the common dtype of two arrays.
 
-`int` is Int32 and `float` Float32 here, as in MindSpore.
+`int` is Int32 and `float` is Float32 here, as in MindSpore.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NAMED = {d.long_name.lower(): d for d in _DTYPES} | {"int": I32, "uint": U32, "
 
 
 def checked_dtype(op: str, dtype: Any) -> DType:
-    """Return a dtype from its name, a Python or NumPy type, or itself; raise TypeError for one that NumPy lacks."""
+    """Return a dtype given by its name, a Python or NumPy type, or itself; raise TypeError for one that NumPy lacks."""
     found = _NAMED.get(dtype.lower() if isinstance(dtype, str) else dtype) if isinstance(dtype, (str, type)) else None
     if found is None and not isinstance(dtype, str):
         try:
@@ -53,10 +53,10 @@ def checked_dtype(op: str, dtype: Any) -> DType:
 
 
 def promoted_dtype(a: DType, b: DType) -> DType:
-    """Return the dtype that arrays of dtypes `a` and `b` are joined in.
+    """Return the common dtype of dtypes `a` and `b`.
 
-    A float wins over integers, the wider float over the narrower; of an unsigned and a signed integer the result is the narrowest signed
-    one that holds both, and Float64 for UInt64.  Bool takes the other's dtype.
+    A float wins over integers, the wider float over the narrower.  For an unsigned and a signed integer the result is the narrowest signed
+    type that holds both; for UInt64 it is Float64.  Bool takes the other's dtype.
     """
     if a is b or b is BOOL:
         return a
@@ -73,12 +73,12 @@ _FROM_NUMPY = {d.array: d for d in _DTYPES}
 
 
 def trigonometric_dtype(dtype: DType) -> DType:
-    """Return the dtype in which angles are computed: floats in their own, bool and integers of one byte in Float16, others in Float32."""
+    """Return the dtype in which angles are computed: floats in their own, bools and one-byte integers in Float16, others in Float32."""
     if dtype.is_float:
         return dtype
     return F16 if dtype.size == 1 else F32
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
-    """Return the dtype that arrays of two dtypes are joined in; raise TypeError for what is no dtype."""
+    """Return the common dtype of two dtypes; raise TypeError for anything else."""
     return promoted_dtype(checked_dtype("promote_types", type1), checked_dtype("promote_types", type2))

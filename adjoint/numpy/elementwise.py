@@ -1,7 +1,7 @@
 """Arithmetic, powers and bits, element by element.
 
-Operands are arrays or numbers; a number is a Tensor of Bool, Int32 or Float32, so that it takes part in the choice of the dtype.  Two
-operands broadcast and are brought to one dtype.  The result is in `dtype` where that is given.
+Operands are arrays or numbers.  A number is treated as a Tensor of Bool, Int32 or Float32, so it influences the dtype of the result.  Two
+operands are broadcast and converted to a common dtype.  The result is in `dtype` if given.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ __all__ = [
 
 
 def add(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 + x2."""
+    """Return x1 + x2."""
     return in_dtype(arithmetic.add(*arrays_like("add", x1, x2)), dtype)
 
 
 def subtract(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 - x2."""
+    """Return x1 - x2."""
     return in_dtype(arithmetic.sub(*arrays_like("subtract", x1, x2)), dtype)
 
 
 def multiply(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 * x2."""
+    """Return x1 * x2."""
     return in_dtype(arithmetic.mul(*arrays_like("multiply", x1, x2)), dtype)
 
 
 def divide(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 / x2; of integers Float32."""
+    """Return x1 / x2; Float32 for integers."""
     return in_dtype(arithmetic.true_divide(*arrays_like("divide", x1, x2)), dtype)
 
 
 def true_divide(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """As `divide`."""
+    """Same as `divide`."""
     return divide(x1, x2, dtype)
 
 
 def reciprocal(x: Any, dtype: Any = None) -> Tensor:
-    """1 / x; of integers the whole part of it, Int64 of bools."""
+    """Return 1 / x; for integers truncated, Int64 for bools."""
     given = array_like("reciprocal", x)
     if given.dtype.is_float:
         return in_dtype(arithmetic.reciprocal(given), dtype)
@@ -60,12 +60,12 @@ def reciprocal(x: Any, dtype: Any = None) -> Tensor:
 
 
 def floor_divide(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the largest whole number not above x1 / x2."""
+    """Return x1 / x2 rounded down."""
     return in_dtype(arithmetic.floor_div(*arrays_like("floor_divide", x1, x2)), dtype)
 
 
 def _left_over(op: str, x1: Any, x2: Any, rule: Callable[[Any, Any], Tensor]) -> Tensor:
-    """Return the remainder of a division, in the dtype of both; of integers divided by 0 it is 0."""
+    """Return the remainder of a division in the common dtype; for integers divided by 0 it is 0."""
     first, second = joined(*arrays_like(op, x1, x2))
     kind = first.dtype
     if kind.is_float:
@@ -78,22 +78,22 @@ def _left_over(op: str, x1: Any, x2: Any, rule: Callable[[Any, Any], Tensor]) ->
 
 
 def remainder(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 - x2 * floor(x1 / x2): what is left has the sign of x2; of integers divided by 0 it is 0."""
+    """Return x1 - x2 * floor(x1 / x2), which has the sign of x2; for integers divided by 0 it is 0."""
     return in_dtype(_left_over("remainder", x1, x2, arithmetic.mod), dtype)
 
 
 def mod(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """As `remainder`."""
+    """Same as `remainder`."""
     return remainder(x1, x2, dtype)
 
 
 def fmod(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the remainder of x1 / x2 with the sign of x1; of integers divided by 0 it is 0."""
+    """Return the remainder of x1 / x2 with the sign of x1; for integers divided by 0 it is 0."""
     return in_dtype(_left_over("fmod", x1, x2, arithmetic.fmod), dtype)
 
 
 def divmod(x1: Any, x2: Any, dtype: Any = None) -> tuple[Tensor, Tensor]:
-    """(floor_divide(x1, x2), remainder(x1, x2))."""
+    """Return (floor_divide(x1, x2), remainder(x1, x2))."""
     return floor_divide(x1, x2, dtype), remainder(x1, x2, dtype)
 
 
@@ -101,60 +101,60 @@ def divmod(x1: Any, x2: Any, dtype: Any = None) -> tuple[Tensor, Tensor]:
 
 
 def square(x: Any, dtype: Any = None) -> Tensor:
-    """x * x."""
+    """Return x * x."""
     return in_dtype(arithmetic.square(array_like("square", x)), dtype)
 
 
 def power(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 to the power of x2."""
+    """Return x1 to the power of x2."""
     return in_dtype(arithmetic.pow(*arrays_like("power", x1, x2)), dtype)
 
 
 def float_power(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 to the power of x2, of Tensors, in Float32, or Float64 where one is."""
+    """Return x1 to the power of x2 for Tensors, in Float32, or in Float64 if one is Float64."""
     first, second = operand("float_power", x1, "x1"), operand("float_power", x2, "x2")
     kind = F64 if F64 in (first.dtype, second.dtype) else F32
     return in_dtype(arithmetic.pow(first.astype(kind, copy=False), second.astype(kind, copy=False)), dtype)
 
 
 def hypot(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """sqrt(x1**2 + x2**2); a square of Float32 or less neither overflows nor vanishes."""
+    """Return sqrt(x1**2 + x2**2); the squares of Float32 and narrower types neither overflow nor underflow."""
     first, second = (floating(x) for x in joined(*arrays_like("hypot", x1, x2)))
     length = arithmetic.sqrt(arithmetic.square(roomy(first)) + arithmetic.square(roomy(second)))
     return in_dtype(length.astype(first.dtype, copy=False), dtype)
 
 
-# Whole numbers -------------------------------------------------------------------------------------------------------
+# Rounding -----------------------------------------------------------------------------------------------------------
 
 
 def floor(x: Any, dtype: Any = None) -> Tensor:
-    """Return the largest whole number not above it; of integers Float32."""
+    """Return the number rounded down; Float32 for integers."""
     return in_dtype(arithmetic.floor(floating(array_like("floor", x))), dtype)
 
 
 def ceil(x: Any, dtype: Any = None) -> Tensor:
-    """Return the smallest whole number not below it, Float32, of Float64 in Float64."""
+    """Return the number rounded up, in Float32; in Float64 for Float64."""
     given = array_like("ceil", x)
     return in_dtype(arithmetic.ceil(given if given.dtype is F64 else given.astype(F32, copy=False)), dtype)
 
 
 def fix(x: Any) -> Tensor:
-    """Return the next whole number toward zero, of a Tensor; of integers Float32."""
+    """Return the number rounded toward zero, for a Tensor; Float32 for integers."""
     return arithmetic.trunc(floating(operand("fix", x, "x")))
 
 
 def trunc(x: Any, dtype: Any = None) -> Tensor:
-    """Return the next whole number toward zero; of integers Float32."""
+    """Return the number rounded toward zero; Float32 for integers."""
     return in_dtype(arithmetic.trunc(floating(array_like("trunc", x))), dtype)
 
 
 def rint(x: Any, dtype: Any = None) -> Tensor:
-    """Return the nearest whole number, the even one of two; of integers Float32."""
+    """Return the nearest integer, the even one in a tie; Float32 for integers."""
     return in_dtype(arithmetic.round(floating(array_like("rint", x))), dtype)
 
 
 def around(a: Any, decimals: Any = 0) -> Tensor:
-    """Return the nearest number of so many decimals, the even one of two; raise ValueError for fewer than 0."""
+    """Return the nearest number with this many decimals, the even one in a tie; raise ValueError for a negative number of decimals."""
     places = integer("around", "decimals", decimals)
     if places < 0:
         raise wrong("around", "decimals", "at least 0", places)
@@ -162,12 +162,12 @@ def around(a: Any, decimals: Any = 0) -> Tensor:
 
 
 def round(a: Any, decimals: Any = 0) -> Tensor:
-    """As `around`."""
+    """Same as `around`."""
     return around(a, decimals)
 
 
 def _of_integers(op: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, DType]:
-    """Two arrays of integers in one dtype that has numbers, and the dtype of the result."""
+    """Return two arrays of integers in a common integer dtype, and the dtype of the result."""
     first, second = joined(*arrays_like(op, x1, x2))
     if first.dtype.is_float:
         raise wrong(op, "x1", "of integers, as 'x2'", first, TypeError)
@@ -176,7 +176,7 @@ def _of_integers(op: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, DType]:
 
 
 _EUCLID = {1: 13, 2: 24, 4: 47, 8: 93}
-"""The most steps that Euclid's algorithm takes, by the bytes of the integers: two neighbours of Fibonacci take them."""
+"""The largest number of steps of Euclid's algorithm, by the bytes of the integers; two adjacent Fibonacci numbers need it."""
 
 
 def _divisor(first: Tensor, second: Tensor) -> Tensor:
@@ -190,13 +190,13 @@ def _divisor(first: Tensor, second: Tensor) -> Tensor:
 
 
 def gcd(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the greatest common divisor of integers, 0 of two zeros; raise TypeError for floats."""
+    """Return the greatest common divisor of integers; that of two zeros is 0.  Raise TypeError for floats."""
     first, second, kind = _of_integers("gcd", x1, x2)
     return in_dtype(_divisor(first, second).astype(kind, copy=False), dtype)
 
 
 def lcm(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the least common multiple of integers, 0 where one is 0; raise TypeError for floats."""
+    """Return the least common multiple of integers; 0 if one is 0.  Raise TypeError for floats."""
     first, second, kind = _of_integers("lcm", x1, x2)
     divisor = _divisor(first, second)
     parts = arithmetic.floor_div(first, arithmetic.where(arithmetic.equal(divisor, 0), 1, divisor))
@@ -207,27 +207,27 @@ def lcm(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def absolute(x: Any, dtype: Any = None) -> Tensor:
-    """Return the size without the sign."""
+    """Return the absolute value."""
     return in_dtype(arithmetic.abs(array_like("absolute", x)), dtype)
 
 
 def abs(x: Any, dtype: Any = None) -> Tensor:
-    """As `absolute`."""
+    """Same as `absolute`."""
     return absolute(x, dtype)
 
 
 def fabs(x: Any, dtype: Any = None) -> Tensor:
-    """As `absolute`."""
+    """Same as `absolute`."""
     return absolute(x, dtype)
 
 
 def negative(a: Any, dtype: Any = None) -> Tensor:
-    """-a."""
+    """Return -a."""
     return in_dtype(arithmetic.neg(array_like("negative", a, "a")), dtype)
 
 
 def positive(a: Any, dtype: Any = None) -> Tensor:
-    """Return a copy of a Tensor; raise TypeError for one of bools."""
+    """Return a copy of a Tensor; raise TypeError for bools."""
     x = operand("positive", a, "a")
     if x.dtype is BOOL:
         raise wrong("positive", "a", "a Tensor of numbers", x, TypeError)
@@ -235,12 +235,12 @@ def positive(a: Any, dtype: Any = None) -> Tensor:
 
 
 def sign(x: Any, dtype: Any = None) -> Tensor:
-    """-1, 0 or 1; of integers Float32; raise TypeError for bools."""
+    """Return -1, 0 or 1; Float32 for integers.  Raise TypeError for bools."""
     return in_dtype(arithmetic.sign(floating(_signed("sign", "x", array_like("sign", x)))), dtype)
 
 
 def copysign(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the size of x1, negative where x2 is less than 0, in the dtype of x1; raise TypeError for bools."""
+    """Return the absolute value of x1, negated where x2 is less than 0, in the dtype of x1; raise TypeError for bools."""
     first, second = (_signed("copysign", name, x) for name, x in zip(("x1", "x2"), arrays_like("copysign", x1, x2), strict=True))
     size = arithmetic.abs(first)
     return in_dtype(arithmetic.where(arithmetic.less(second, 0), arithmetic.neg(size), size), dtype)
@@ -253,7 +253,7 @@ def _signed(op: str, argument: str, x: Tensor) -> Tensor:
 
 
 def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """0 where x1 is negative, 1 where it is positive, x2 where it is 0, and NaN where it is."""
+    """Return 0 where x1 is negative, 1 where it is positive, x2 where it is 0, and NaN where it is NaN."""
     first, second = joined(*arrays_like("heaviside", x1, x2))
     if first.dtype is BOOL:
         return in_dtype(arithmetic.logical_or(first, second), dtype)
@@ -262,7 +262,7 @@ def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def _bounded(op: str, rule: Callable[[Any, Any], Tensor], x1: Any, x2: Any, dtype: Any) -> Tensor:
-    """Return the larger or smaller of two; next to an array, a number does not change the dtype."""
+    """Return the larger or smaller of two; a number combined with an array does not change the dtype."""
     first, second = arrays_like(op, x1, x2)
     if first.ndim == 0 and second.ndim:
         dtype = second.dtype
@@ -272,17 +272,19 @@ def _bounded(op: str, rule: Callable[[Any, Any], Tensor], x1: Any, x2: Any, dtyp
 
 
 def maximum(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the larger of two; NaN if one is.  Beside an array a number takes its dtype, the fraction of a result cut off."""
+    """Return the larger of two; NaN if one is NaN.  A number combined with an array takes the array's dtype, and a fraction is
+    truncated."""
     return _bounded("maximum", arithmetic.maximum, x1, x2, dtype)
 
 
 def minimum(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the smaller of two; NaN if one is.  Beside an array a number takes its dtype, the fraction of a result cut off."""
+    """Return the smaller of two; NaN if one is NaN.  A number combined with an array takes the array's dtype, and a fraction is
+    truncated."""
     return _bounded("minimum", arithmetic.minimum, x1, x2, dtype)
 
 
 def clip(x: Any, xmin: Any, xmax: Any, dtype: Any = None) -> Tensor:
-    """Each element, `xmin` where it is below and `xmax` where it is above; a bound may be None, not both (ValueError)."""
+    """Return each element limited to [`xmin`, `xmax`]; one of the bounds may be None, not both (ValueError)."""
     if xmin is None and xmax is None:
         raise ValueError("For 'clip', at least one of 'xmin' and 'xmax' must not be None.")
     if xmin is not None:
@@ -294,25 +296,25 @@ def clip(x: Any, xmin: Any, xmax: Any, dtype: Any = None) -> Tensor:
 
 
 def bitwise_and(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the bits that both have, of integers or bools."""
+    """Return the bitwise and of integers or bools."""
     return in_dtype(arithmetic.bitwise_and(*arrays_like("bitwise_and", x1, x2)), dtype)
 
 
 def bitwise_or(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the bits that one has, of integers or bools."""
+    """Return the bitwise or of integers or bools."""
     return in_dtype(arithmetic.bitwise_or(*arrays_like("bitwise_or", x1, x2)), dtype)
 
 
 def bitwise_xor(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the bits that exactly one has, of integers or bools."""
+    """Return the bitwise exclusive or of integers or bools."""
     return in_dtype(arithmetic.bitwise_xor(*arrays_like("bitwise_xor", x1, x2)), dtype)
 
 
 def invert(x: Any, dtype: Any = None) -> Tensor:
-    """Return the other bits, of integers or bools."""
+    """Return integers or bools with all bits inverted."""
     return in_dtype(arithmetic.invert(array_like("invert", x)), dtype)
 
 
 def bitwise_not(x: Any, dtype: Any = None) -> Tensor:
-    """As `invert`."""
+    """Same as `invert`."""
     return invert(x, dtype)

@@ -27,7 +27,7 @@ Pairs = list[tuple[Any, Any]]
 
 
 def _pairs(argument: str, value: Any, rank: int, read: Callable[[Any], Any]) -> Pairs:
-    """(before, after) for each axis: one number for all, a pair for all axes, or a pair for each."""
+    """Return (before, after) for each axis, from one number for all, a pair for all axes, or a pair for each."""
     given = value.tolist() if isinstance(value, Tensor) else value
     if not isinstance(given, (tuple, list)):
         one = read(given)
@@ -48,13 +48,13 @@ def pad(
     arr: Any, pad_width: Any, mode: Any = "constant", stat_length: Any = None, constant_values: Any = 0, end_values: Any = 0,
     reflect_type: str = "even", **kwargs: Any,
 ) -> Tensor:
-    """Return the array with elements before and after it along each axis, of the dtype of the array.
+    """Return the array with elements added before and after it along each axis, in the dtype of the array.
 
-    pad_width  how many: one number, a pair (before, after), or a pair for each axis; so are the other numbers given
-    mode       "constant": `constant_values`; "edge": the edge repeated; "linear_ramp": falling from the edge to `end_values`;
-               "maximum", "minimum", "mean": of the `stat_length` elements at the edge, or all; "reflect": mirrored at the edge,
-               "symmetric": beside it, and with `reflect_type` "odd" turned about it too; "wrap": continued from the other side;
-               "empty": zeros; or a function of (line, widths, axis, kwargs) that returns each line filled.
+    pad_width  how many: one number, a pair (before, after), or a pair for each axis; the other numeric arguments have the same form
+    mode       "constant": `constant_values`; "edge": the edge repeated; "linear_ramp": linear from the edge to `end_values`;
+               "maximum", "minimum", "mean": of the `stat_length` elements at the edge, or of all; "reflect": mirrored about the edge
+               element; "symmetric": mirrored including it; with `reflect_type` "odd", also negated about its value; "wrap": continued from
+               the other side; "empty": zeros; or a function of (line, widths, axis, kwargs) that returns each line with its padding.
                NotImplementedError for "median", ValueError for others
     """
     x = array_like("pad", arr, "arr")
@@ -135,7 +135,7 @@ def _with_ramps(x: Tensor, along: int, width: tuple[int, int], ends: tuple[Any, 
 
 
 def _places(mode: str, size: int, before: int, after: int) -> np.ndarray[Any, Any]:
-    """Return which element is at each position from `before` in front of an axis of `size` to `after` behind it."""
+    """Return which element is at each position, from `before` positions in front of an axis of `size` to `after` positions behind it."""
     places = np.arange(-before, size + after)
     if mode == "edge":
         return np.clip(places, 0, size - 1)
@@ -153,9 +153,10 @@ def _picked(x: Tensor, along: int, places: np.ndarray[Any, Any]) -> Tensor:
 
 
 def _turned(x: Tensor, along: int, width: tuple[int, int], mode: str) -> Tensor:
-    """Mirrored at the edges, and turned about the edge elements f and l: twice l less the mirror image behind the last, and so on.
+    """Return elements mirrored at the edges and negated about the edge values f and l: 2 l less the mirrored element behind the end, and so
+    on.
 
-    Two mirrors make a period, after which the elements are larger by twice l - f.
+    Two reflections make one period, after which the elements are larger by 2 (l - f).
     """
     size = x.shape[along]
     mirrored = _picked(x, along, _places(mode, size, *width))

@@ -21,7 +21,7 @@ __all__ = ["diag_indices", "indices", "ix_", "meshgrid", "mgrid", "ogrid", "tril
 
 
 def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> list[Tensor]:
-    """Coordinates of a grid: each array along an axis of its own, repeated along the others unless `sparse`.
+    """Return the coordinates of a grid: each array along its own axis, repeated along the others unless `sparse`.
 
     indexing  "xy": the first array lies along axis 1 and the second along axis 0; "ij": in order
     """
@@ -38,7 +38,7 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> list[Tenso
 
 
 class _Grid:
-    """`mgrid[a:b:c, ...]`: the coordinates of a grid; an imaginary step `nj` makes n numbers from a to b, b included."""
+    """`mgrid[a:b:c, ...]`: the coordinates of a grid; with an imaginary step `nj`, n numbers from a to b, both included."""
 
     def __init__(self, *, sparse: bool):
         self._sparse = sparse
@@ -73,7 +73,7 @@ def indices(dimensions: Any, dtype: Any = I32, sparse: bool = False) -> list[Ten
 
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:
-    """Vectors, each along an axis of its own, so that indexing with all of them takes the product of what they name."""
+    """Return vectors, each along its own axis, so that indexing with all of them selects the product of their indices."""
     lines = [operand("ix_", x, "args") for x in args]
     for x in lines:
         if x.ndim != 1:
@@ -96,22 +96,22 @@ def _triangle(op: str, n: Any, k: Any, m: Any, inside: Any) -> tuple[Tensor, Ten
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, Tensor]:
-    """Return the coordinates of the elements of a matrix of `n` rows and `m` (`n`) columns from the diagonal `k` on."""
+    """Return the coordinates of the elements on and above the diagonal `k` of a matrix of `n` rows and `m` (default `n`) columns."""
     return _triangle("triu_indices", n, k, m, np.greater_equal)
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, Tensor]:
-    """Return the coordinates of the elements of a matrix of `n` rows and `m` (`n`) columns up to the diagonal `k`."""
+    """Return the coordinates of the elements on and below the diagonal `k` of a matrix of `n` rows and `m` (default `n`) columns."""
     return _triangle("tril_indices", n, k, m, np.less_equal)
 
 
 def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, Tensor]:
-    """Return the coordinates of the elements of a matrix from the diagonal `k` on."""
+    """Return the coordinates of the elements of a matrix on and above the diagonal `k`."""
     return triu_indices(*_matrix("triu_indices_from", arr, k))
 
 
 def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, Tensor]:
-    """Return the coordinates of the elements of a matrix up to the diagonal `k`."""
+    """Return the coordinates of the elements of a matrix on and below the diagonal `k`."""
     return tril_indices(*_matrix("tril_indices_from", arr, k))
 
 

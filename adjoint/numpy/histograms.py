@@ -1,4 +1,4 @@
-"""Numbers sorted into intervals: their interval, counts for each interval, and interpolation between points.
+"""Histograms: the interval of each number, counts for each interval, and interpolation between points.
 
 Intervals are closed on the left and open on the right; the last is closed on both sides.
 """
@@ -26,13 +26,14 @@ __all__ = [
     "bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "interp", "searchsorted",
 ]
 
-# Places --------------------------------------------------------------------------------------------------------------
+# Intervals -----------------------------------------------------------------------------------------------------------
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
-    """Return where numbers would be inserted into an ascending vector, before (or, on the "right" side, after) those equal to them: Int32.
+    """Return the Int32 positions at which numbers would be inserted into an ascending vector, before those equal to them or (`side`
+    "right") after.
 
-    sorter  the places of the elements of `a` in ascending order, where it is not so itself
+    sorter  the indices that sort `a`, if it is not sorted
     """
     row, values = array_like("searchsorted", a, "a"), array_like("searchsorted", v, "v")
     if side not in ("left", "right"):
@@ -51,10 +52,10 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
-    """Return the number of the interval that each number lies in, 0 before the first bound: Int32.
+    """Return the Int32 number of the interval that each number lies in, 0 before the first bound.
 
     bins   bounds, ascending or descending
-    right  whether intervals are closed on the right in place of the left
+    right  True if intervals are closed on the right instead of the left
     """
     given, bounds = array_like("digitize", x), array_like("digitize", bins, "bins")
     if bounds.ndim != 1:
@@ -69,7 +70,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
-    """Return the heights at `x` of the line through the points (xp, fp), `xp` ascending; Float32, or Float64 where one is.
+    """Return the values at `x` of the piecewise linear function through the points (xp, fp), `xp` ascending; Float32, or Float64 if one is
+    Float64.
 
     left, right  the values before the first and after the last point; by default those of these points
     """
@@ -95,10 +97,10 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
 
 
 def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None) -> Tensor:
-    """How often each number from 0 on is in a vector of integers, or the sum of their weights: Float32.
+    """Return how often each number from 0 on occurs in a vector of integers, or the sum of their weights: Float32.
 
-    Negative numbers count as 0.  There are `length` counts if that is given, else as many as the largest number requires, at least
-    `minlength`; without `length` that depends on values: raise RuntimeError while a graph is made.
+    Negative numbers count as 0.  There are `length` counts if given, else as many as the largest number requires, at least
+    `minlength`; without `length` the result's size depends on values: raise RuntimeError while a graph is made.
     """
     places = array_like("bincount", x)
     if places.ndim != 1:
@@ -115,15 +117,15 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None
         count = max(largest + 1, integer("bincount", "minlength", minlength))
     else:
         count = integer("bincount", "length", length)
-    # Numbers beyond the last count are added to one more count, which is dropped.
+    # Numbers beyond the last count are added to an extra count, which is dropped.
     total = apply(made(ScatterAdd, 0), zeros((count + 1,), by.dtype if by.dtype.is_float else F32), arithmetic.minimum(places, count),
                   floating(by))
     return parts.narrow(total, 0, 0, count).astype(F32, copy=False)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
-    """Return the bounds of intervals: so many of one width from the smallest to the largest number, or in `range`; or the bounds
-    themselves.
+    """Return the bounds of intervals: a number of equal intervals from the smallest to the largest number, or in `range`; or the given
+    bounds.
 
     weights  of the shape of `a`; the bounds do not depend on them
     """
@@ -158,9 +160,9 @@ def _intervals(line: Tensor, edges: Tensor) -> Tensor:
 
 
 def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> tuple[Tensor, Tensor]:
-    """How many numbers lie in each interval (Float32), or the sum of their weights, and the bounds: see `histogram_bin_edges`.
+    """Return how many numbers lie in each interval (Float32), or the sum of their weights, and the bounds: see `histogram_bin_edges`.
 
-    density  whether the counts are divided by the widths of the intervals and by their sum, so that the area is 1
+    density  True to divide the counts by the widths of the intervals and by their sum, so that the area is 1
     """
     x = array_like("histogram", a, "a")
     edges = histogram_bin_edges(x, bins, range, weights)
@@ -173,7 +175,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
 
 
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> tuple[Tensor, list[Tensor]]:
-    """How many points lie in each cell of a grid (Float32), or the sum of their weights, and a list of the bounds along each axis.
+    """Return how many points lie in each cell of a grid (Float32), or the sum of their weights, and a list of the bounds along each axis.
 
     sample       a Tensor of points [n, d], or a tuple or list of d arrays of coordinates
     bins, range  as for `histogram`, one for all axes or one for each
@@ -212,6 +214,6 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """How many points (x, y) lie in each cell of a grid, and the bounds along both axes: see `histogramdd`."""
+    """Return how many points (x, y) lie in each cell of a grid, and the bounds along both axes: see `histogramdd`."""
     count, edges = histogramdd((x, y), bins, range, weights, density)
     return count, edges[0], edges[1]

@@ -1,6 +1,7 @@
 """Arrays joined and split: concatenate, stack, split and related functions.
 
-Arrays that are joined are brought to one dtype.  Raise TypeError for what is not a Tensor, ValueError for shapes and axes that do not fit.
+Arrays that are joined are converted to a common dtype.  Raise TypeError for anything but Tensors, ValueError for shapes and axes that do
+not fit.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ __all__ = [
 
 
 def _rows(op: str, arrays: Any) -> tuple[Tensor, ...]:
-    """Return the arrays, or the slices of one along its first axis, brought to one dtype."""
+    """Return the arrays, or the slices of one along its first axis, converted to a common dtype."""
     given = parts.unstack(arrays) if isinstance(arrays, Tensor) else tensors_argument(op, "arrays", arrays)
     return joined(*given)
 
 
 def concatenate(arrays: Any, axis: int | None = 0) -> Tensor:
-    """Concatenate arrays along an axis, or flattened if `axis` is None; of one array, its slices along axis 0."""
+    """Concatenate arrays along an axis, or flattened if `axis` is None; for one array, its slices along axis 0."""
     rows = _rows("concatenate", arrays)
     if axis is None:
         return parts.concat([reshape(x, (-1,)) for x in rows], 0)
@@ -45,7 +46,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
 
 
 def stack(arrays: Any, axis: int = 0) -> Tensor:
-    """Stack arrays of one shape along a new axis; of one array, its first axis is moved to `axis`."""
+    """Stack arrays of the same shape along a new axis; for one array, move its first axis to `axis`."""
     if isinstance(arrays, Tensor):
         return moveaxis(arrays, 0, dimension("stack", axis, arrays, tensor="arrays"))
     if not isinstance(arrays, (tuple, list)):
@@ -54,13 +55,13 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
 
 
 def _of_rank(op: str, tup: Any, rank: int) -> Any:
-    """Return the Tensors of a tuple or list, with axes of 1 before until there are `rank`."""
+    """Return the Tensors of a tuple or list, with axes of size 1 added in front until there are `rank`."""
     rows = joined(*tensors_argument(op, "tup", tup))
     return [reshape(x, (*(1,) * (rank - x.ndim), *x.shape)) if x.ndim < rank else x for x in rows]
 
 
 def column_stack(tup: Any) -> Tensor:
-    """Concatenate vectors and matrices as columns, a vector as one column; a Tensor is returned unchanged."""
+    """Concatenate vectors and matrices as columns; a vector is one column.  A Tensor is returned unchanged."""
     if isinstance(tup, Tensor):
         return tup
     rows = _of_rank("column_stack", tup, 1)
@@ -81,7 +82,7 @@ def vstack(tup: Any) -> Tensor:
 
 
 def dstack(tup: Any) -> Tensor:
-    """Concatenate arrays along axis 2, which vectors and matrices get; a Tensor is returned unchanged."""
+    """Concatenate arrays along axis 2, which is added to vectors and matrices; a Tensor is returned unchanged."""
     if isinstance(tup, Tensor):
         return tup
     return parts.concat([expand_dims(x, 2) if x.ndim == 2 else x for x in _of_rank("dstack", tup, 2)], 2)
@@ -91,8 +92,7 @@ def dstack(tup: Any) -> Tensor:
 
 
 def _split(op: str, x: Any, indices_or_sections: Any, axis: Any, *, evenly: bool) -> Any:
-    """Return the given number of parts, as a tuple, or the parts between indices, as a list; raise ValueError for a part without elements.
-    """
+    """Return the given number of parts as a tuple, or the parts between indices as a list; raise ValueError for a part without elements."""
     given = operand(op, x, "x")
     along = dimension(op, axis, given, tensor="x")
     length = given.shape[along]
@@ -109,25 +109,25 @@ def _split(op: str, x: Any, indices_or_sections: Any, axis: Any, *, evenly: bool
 
 
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """Return the given number of parts of one size along an axis, as a tuple; or the parts between the indices, as a list."""
+    """Return the given number of equal parts along an axis as a tuple, or the parts between the indices as a list."""
     return _split("split", x, indices_or_sections, axis, evenly=True)
 
 
 def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """As `split`, but the parts may differ in size by one, the larger ones first."""
+    """Same as `split`, but the parts may differ in size by one, the larger ones first."""
     return _split("array_split", x, indices_or_sections, axis, evenly=False)
 
 
 def vsplit(x: Any, indices_or_sections: Any) -> Any:
-    """As `split`, along axis 0."""
+    """Same as `split` along axis 0."""
     return split(x, indices_or_sections, 0)
 
 
 def hsplit(x: Any, indices_or_sections: Any) -> Any:
-    """As `split`, along axis 1."""
+    """Same as `split` along axis 1."""
     return split(x, indices_or_sections, 1)
 
 
 def dsplit(x: Any, indices_or_sections: Any) -> Any:
-    """As `split`, along axis 2."""
+    """Same as `split` along axis 2."""
     return split(x, indices_or_sections, 2)

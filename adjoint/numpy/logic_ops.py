@@ -1,6 +1,6 @@
 """Comparison and logic, element by element; tests of whole arrays.
 
-Operands are arrays or numbers and broadcast; the result is Bool, or in `dtype` where that is given.
+Operands are arrays or numbers and are broadcast; the result is Bool, or in `dtype` if given.
 """
 
 from __future__ import annotations
@@ -28,89 +28,89 @@ __all__ = [
 
 
 def equal(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 == x2."""
+    """Return x1 == x2."""
     return in_dtype(arithmetic.equal(*arrays_like("equal", x1, x2)), dtype)
 
 
 def not_equal(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 != x2, of Tensors."""
+    """Return x1 != x2, for Tensors."""
     return in_dtype(arithmetic.not_equal(operand("not_equal", x1, "x1"), operand("not_equal", x2, "x2")), dtype)
 
 
 def less(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 < x2."""
+    """Return x1 < x2."""
     return in_dtype(arithmetic.less(*arrays_like("less", x1, x2)), dtype)
 
 
 def less_equal(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 <= x2, of Tensors."""
+    """Return x1 <= x2, for Tensors."""
     return in_dtype(arithmetic.less_equal(operand("less_equal", x1, "x1"), operand("less_equal", x2, "x2")), dtype)
 
 
 def greater(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 > x2."""
+    """Return x1 > x2."""
     return in_dtype(arithmetic.greater(*arrays_like("greater", x1, x2)), dtype)
 
 
 def greater_equal(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """x1 >= x2."""
+    """Return x1 >= x2."""
     return in_dtype(arithmetic.greater_equal(*arrays_like("greater_equal", x1, x2)), dtype)
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Return whether |a - b| <= atol + rtol * |b|; equal infinities are close, two NaN only if `equal_nan`."""
+    """Return whether |a - b| <= atol + rtol * |b|; equal infinities are close, two NaN only with `equal_nan`."""
     return arithmetic.isclose(array_like("isclose", a, "a"), array_like("isclose", b, "b"), rtol, atol, equal_nan)
 
 
 def isfinite(x: Any, dtype: Any = None) -> Tensor:
-    """Return whether it is neither infinite nor NaN."""
+    """Return for each element whether it is neither infinite nor NaN."""
     return in_dtype(arithmetic.isfinite(array_like("isfinite", x)), dtype)
 
 
 def isnan(x: Any, dtype: Any = None) -> Tensor:
-    """Return whether it is NaN."""
+    """Return for each element whether it is NaN."""
     return in_dtype(arithmetic.isnan(array_like("isnan", x)), dtype)
 
 
 def isinf(x: Any, dtype: Any = None) -> Tensor:
-    """Return whether it is infinite."""
+    """Return for each element whether it is infinite."""
     return in_dtype(arithmetic.isinf(array_like("isinf", x)), dtype)
 
 
 def isposinf(x: Any) -> Tensor:
-    """Return whether it is positive infinity, of a Tensor."""
+    """Return for each element of a Tensor whether it is positive infinity."""
     return arithmetic.equal(operand("isposinf", x, "x"), math.inf)
 
 
 def isneginf(x: Any) -> Tensor:
-    """Return whether it is negative infinity, of a Tensor."""
+    """Return for each element of a Tensor whether it is negative infinity."""
     return arithmetic.equal(operand("isneginf", x, "x"), -math.inf)
 
 
 def signbit(x: Any, dtype: Any = None) -> Tensor:
-    """Return whether it is less than 0; raise TypeError for another dtype than Bool."""
+    """Return for each element whether it is less than 0; raise TypeError if `dtype` is not Bool."""
     if dtype is not None and checked_dtype("signbit", dtype) is not BOOL:
         raise wrong("signbit", "dtype", "Bool", dtype, TypeError)
     return arithmetic.less(array_like("signbit", x), 0)
 
 
 def logical_not(a: Any, dtype: Any = None) -> Tensor:
-    """Return whether it is 0."""
+    """Return for each element whether it is 0."""
     return in_dtype(arithmetic.logical_not(array_like("logical_not", a, "a")), dtype)
 
 
 def logical_and(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return whether neither is 0."""
+    """Return whether both are nonzero."""
     return in_dtype(arithmetic.logical_and(*arrays_like("logical_and", x1, x2)), dtype)
 
 
 def logical_or(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return whether one is not 0."""
+    """Return whether at least one is nonzero."""
     return in_dtype(arithmetic.logical_or(*arrays_like("logical_or", x1, x2)), dtype)
 
 
 def logical_xor(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return whether exactly one is not 0, of Tensors."""
+    """Return whether exactly one is nonzero, for Tensors."""
     return in_dtype(arithmetic.logical_xor(operand("logical_xor", x1, "x1"), operand("logical_xor", x2, "x2")), dtype)
 
 
@@ -118,7 +118,7 @@ def logical_xor(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 
 
 def sometrue(a: Any, axis: Any = None, keepdims: Any = False) -> Tensor:
-    """Return whether an element over axes is not 0."""
+    """Return whether any element over axes is nonzero."""
     if not isinstance(keepdims, int):
         raise wrong("sometrue", "keepdims", "a bool", keepdims, TypeError)
     x = array_like("sometrue", a, "a")
@@ -126,7 +126,7 @@ def sometrue(a: Any, axis: Any = None, keepdims: Any = False) -> Tensor:
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
-    """Return whether two arrays have one shape and the same elements; two NaN are the same only if `equal_nan`."""
+    """Return whether two arrays have the same shape and elements; two NaN are equal only with `equal_nan`."""
     x, y = array_like("array_equal", a1, "a1"), array_like("array_equal", a2, "a2")
     same = flag("array_equal", "equal_nan", equal_nan)
     if x.shape != y.shape:
@@ -148,5 +148,5 @@ def array_equiv(a1: Any, a2: Any) -> Tensor:
 
 
 def isscalar(element: Any) -> bool:
-    """Return whether it is a number or a text, no array."""
+    """Return whether a value is a number or a string, not an array."""
     return isinstance(element, (bool, int, float, complex, str, np.generic)) or getattr(element, "is_run_time_number", False)

@@ -1,4 +1,4 @@
-"""Functions of numbers, at MindSpore's path."""
+"""Mathematical functions, at MindSpore's module path."""
 
 from adjoint.numpy import differences, elementwise, histograms, polynomials, products, reductions, transcendental
 from adjoint.numpy.conversion import result_type

@@ -1,6 +1,6 @@
-"""Elements selected: by index, by condition, by the values of a function.
+"""Elements selected: by index, by condition, by a function.
 
-Raise TypeError for what is no array, ValueError for shapes and axes that do not fit.
+Raise TypeError for anything but arrays, ValueError for shapes and axes that do not fit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ __all__ = [
 
 
 def _inside(op: str, indices: Tensor, length: int, mode: Any, *, negative: bool = True) -> Tensor:
-    """Indices brought into 0..length: "clip" takes the nearest, "wrap" goes round; `negative` ones count from the end where they can."""
+    """Return indices limited to 0..length: "clip" takes the nearest, "wrap" is modulo the length; `negative` ones count from the end if
+    possible."""
     if mode == "raise":
         raise NotImplementedError(f"For '{op}', the mode 'raise' is not supported, as in MindSpore: use 'clip' or 'wrap'.")
     if mode not in ("clip", "wrap"):
@@ -43,9 +44,9 @@ def _inside(op: str, indices: Tensor, length: int, mode: Any, *, negative: bool 
 
 
 def take(a: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
-    """Return the slices along an axis that the indices name; without one, of the array read row by row.
+    """Return the slices along an axis at the given indices; without an axis, elements of the flattened array.
 
-    mode  for indices out of range: "clip" takes the nearest, "wrap" goes round; raise NotImplementedError for "raise"
+    mode  for indices out of range: "clip" takes the nearest, "wrap" is modulo the length; raise NotImplementedError for "raise"
     """
     x, places = operand("take", a, "a"), operand("take", indices, "indices")
     if axis is None:
@@ -57,7 +58,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "clip") -> Tensor:
 def take_along_axis(arr: Any, indices: Any, axis: Any) -> Tensor:
     """Return for each index the element at its own position, but with the index as coordinate along `axis`.
 
-    The other axes of both broadcast; where `axis` is None, `arr` is read row by row.
+    The other axes of both are broadcast; if `axis` is None, `arr` is flattened.
     """
     x, places = operand("take_along_axis", arr, "arr"), operand("take_along_axis", indices, "indices")
     if axis is None:
@@ -73,10 +74,10 @@ def take_along_axis(arr: Any, indices: Any, axis: Any) -> Tensor:
 
 
 def choose(a: Any, choices: Any, mode: str = "clip") -> Tensor:
-    """For each index the element of that choice at the same place; index and choices broadcast.
+    """Return for each index the element at the same position of the choice with that number; index and choices are broadcast.
 
     choices  a tuple or list of arrays, or one array with the choices along its first axis
-    mode     for indices out of range: "clip" takes the nearest, "wrap" goes round; raise NotImplementedError for "raise"
+    mode     for indices out of range: "clip" takes the nearest, "wrap" is modulo the number; raise NotImplementedError for "raise"
     """
     index = array_like("choose", a, "a")
     if not index.dtype.is_integer:
@@ -94,9 +95,10 @@ def choose(a: Any, choices: Any, mode: str = "clip") -> Tensor:
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
-    """Return the coordinates in an array of a shape of elements counted row by row, or column by column where `order` is "F": a tuple.
+    """Return a tuple of the coordinates of elements given by their index in an array of a shape: in row-major order, or column-major if
+    `order` is "F".
 
-    Indices out of range count as the nearest in range; negative ones count from the end.
+    Indices out of range are replaced by the nearest in range; negative ones count from the end.
     """
     places = array_like("unravel_index", indices, "indices")
     sizes = sizes_argument("unravel_index", "shape", shape)
@@ -115,10 +117,10 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: str = "C") -> Tensor:
-    """Return the number of each element, counted row by row, from its coordinates along the first axis; Float32, as in MindSpore.
+    """Return the index of each element from its coordinates along the first axis; Float32, as in MindSpore.
 
-    mode   for coordinates out of range: "clip" takes the nearest, "wrap" goes round; raise NotImplementedError for "raise"
-    order  "C" counts row by row, "F" column by column
+    mode   for coordinates out of range: "clip" takes the nearest, "wrap" is modulo the size; raise NotImplementedError for "raise"
+    order  "C" is row-major, "F" column-major
     """
     rows, sizes = array_like("ravel_multi_index", multi_index, "multi_index"), sizes_argument("ravel_multi_index", "dims", dims)
     if rows.dtype.is_float:
@@ -139,13 +141,13 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: st
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Tensor:
-    """`x` where the condition is not 0, elsewhere `y`; all broadcast, and `x` and `y` are brought to one dtype."""
+    """Return `x` where the condition is nonzero, elsewhere `y`; all are broadcast, and `x` and `y` are converted to a common dtype."""
     chosen = array_like("where", condition, "condition").astype(BOOL, copy=False)
     return arithmetic.where(chosen, *joined(array_like("where", x, "x"), array_like("where", y, "y")))
 
 
 def _stacked(op: str, argument: str, arrays: Any) -> Tensor:
-    """Arrays along a first axis, brought to one dtype and shape."""
+    """Return arrays stacked along a first axis, converted to a common dtype and broadcast to one shape."""
     if not isinstance(arrays, (tuple, list)):
         return array_like(op, arrays, argument)
     if not arrays:
@@ -156,7 +158,8 @@ def _stacked(op: str, argument: str, arrays: Any) -> Tensor:
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
-    """At each place the element of the first choice whose condition is true there, else `default`, in the dtype of the choices."""
+    """Return at each position the element of the first choice whose condition is true there, else `default`, in the dtype of the
+    choices."""
     conditions, choices = _stacked("select", "condlist", condlist), _stacked("select", "choicelist", choicelist)
     if conditions.ndim == 0 or choices.ndim == 0:
         raise wrong("select", "condlist", "of at least 1 dimension, as 'choicelist'", (conditions.shape, choices.shape))
@@ -170,10 +173,10 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
-    """At each place the value of the first function whose condition is true there.
+    """Return at each position the value of the first function whose condition is true there.
 
-    funclist   functions of (x, *args, **kw), or numbers or arrays; one for each condition, and perhaps one more for where none is true,
-               which else is 0
+    funclist   functions of (x, *args, **kw), or numbers or arrays; one for each condition, and optionally another for elements where none
+               is true, which are 0 otherwise
     """
     given = array_like("piecewise", x)
     conditions = parts.unstack(_stacked("piecewise", "condlist", condlist))
@@ -186,11 +189,11 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Te
     return select(conditions, choices, default)
 
 
-# By the values of a function -----------------------------------------------------------------------------------------
+# By a function ------------------------------------------------------------------------------------------------------
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """`func1d(line, *args, **kwargs)` of each line along an axis; the axes of what it returns stand where the axis was."""
+    """Return `func1d(line, *args, **kwargs)` for each line along an axis; the axes of the results replace that axis."""
     x = operand("apply_along_axis", arr, "arr")
     along = axis_argument("apply_along_axis", axis, x.ndim)
     lines = reshape(moveaxis(x, along, -1), (-1, x.shape[along]))
@@ -202,7 +205,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Tensor:
-    """`func(array, axis=axis)` for one axis after the other; an axis that it removes is put back with one element."""
+    """Return `func(array, axis=axis)` applied for one axis after the other; an axis that it removes is restored with one element."""
     x = array_like("apply_over_axes", a, "a")
     rank = x.ndim
     for axis in sizes_argument("apply_over_axes", "axes", axes, least=None):
@@ -214,5 +217,5 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Tensor:
 
 
 def array_str(a: Any) -> str:
-    """Return the array as text, as `str` writes it."""
+    """Return the array as a string, like `str`."""
     return str(operand("array_str", a, "a"))

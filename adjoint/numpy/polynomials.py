@@ -1,6 +1,6 @@
-"""Polynomials, as vectors of their coefficients from the highest power down to the constant.
+"""Polynomials as vectors of their coefficients, from the highest power to the constant.
 
-A number counts as a constant polynomial; raise ValueError for an array of more than one axis.
+A number is treated as a constant polynomial.  Raise ValueError for an array of more than one axis.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def polymul(a1: Any, a2: Any) -> Tensor:
 
 
 def polyval(p: Any, x: Any) -> Tensor:
-    """Return the values of a polynomial at `x`, by Horner's rule; of integers Float32."""
+    """Return the values of a polynomial at `x`, by Horner's rule; Float32 for integers."""
     coefficients, at = _coefficients("polyval", p), array_like("polyval", x)
     coefficients, at = (t if t.dtype.is_float else t.astype(F32) for t in (coefficients, at))
     value = at * 0.0

@@ -1,6 +1,6 @@
 """Products of vectors and matrices, norms, covariances, convolution of vectors.
 
-Raise TypeError for what is no array, ValueError for shapes that do not fit.
+Raise TypeError for anything but arrays, ValueError for shapes that do not fit.
 """
 
 from __future__ import annotations
@@ -31,43 +31,43 @@ __all__ = [
 
 
 def dot(a: Any, b: Any) -> Tensor:
-    """Return the product over the last axis of `a` and the last but one of `b`; of numbers the plain product."""
+    """Return the product over the last axis of `a` and the second to last of `b`; for numbers the ordinary product."""
     x, y = operand("dot", a, "a"), operand("dot", b, "b")
     return x * y if x.ndim == 0 or y.ndim == 0 else linear.dot(x, y)
 
 
 def inner(a: Any, b: Any) -> Tensor:
-    """Return the product over the last axes of both; of numbers the plain product."""
+    """Return the product over the last axes of both; for numbers the ordinary product."""
     return linear.inner(operand("inner", a, "a"), operand("inner", b, "b"))
 
 
 def outer(a: Any, b: Any) -> Tensor:
-    """Each element of one array times each of another, both read row by row."""
+    """Return the product of each element of one array with each of another, both flattened."""
     return linear.outer(reshape(operand("outer", a, "a"), (-1,)), reshape(operand("outer", b, "b"), (-1,)))
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
-    """Return the sum of products over pairs of axes: the last of `a` and the first of `b`, so many; or the axes in two tuples."""
+    """Return the sum of products over pairs of axes: a number of the last axes of `a` and first axes of `b`, or the axes in two tuples."""
     return linear.tensor_dot(operand("tensordot", a, "a"), operand("tensordot", b, "b"), axes)
 
 
 def matmul(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the product of matrices, as `@`: a vector is a row on the left and a column on the right; others broadcast."""
+    """Return the product of matrices, like `@`: a vector is a row on the left and a column on the right; leading axes are broadcast."""
     return in_dtype(linear.matmul(operand("matmul", x1, "x1"), operand("matmul", x2, "x2")), dtype)
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """Each element of `a` times the whole of `b`, in blocks."""
+    """Return the Kronecker product: each element of `a` times the whole of `b`, in blocks."""
     x, y = array_like("kron", a, "a"), array_like("kron", b, "b")
     rank = max(x.ndim, y.ndim)
     first, second = ((*(1,) * (rank - t.ndim), *t.shape) for t in (x, y))
-    # Axis i of `a` is axis 2 i, axis i of `b` the next one: each pair is merged into one axis.
+    # Axis i of `a` becomes axis 2 i, and axis i of `b` axis 2 i + 1: each pair is merged into one axis.
     spread = reshape(x, [n for size in first for n in (size, 1)]) * reshape(y, [n for size in second for n in (1, size)])
     return reshape(spread, tuple(n * m for n, m in zip(first, second, strict=True)))
 
 
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Tensor:
-    """Return the cross products of vectors of 2 or 3 along an axis of each; of two plane ones only the third component.
+    """Return the cross products of vectors of 2 or 3 elements along an axis; for two vectors of 2, only the third component.
 
     axis  replaces `axisa`, `axisb` and `axisc`, the axis of the products
     """
@@ -89,7 +89,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
 
 
 def matrix_power(a: Any, n: Any) -> Tensor:
-    """Return the product of `n` copies of square matrices, by squaring; raise ValueError for fewer than 0."""
+    """Return the product of `n` copies of square matrices, by repeated squaring; raise ValueError for a negative `n`."""
     x, times = array_like("matrix_power", a, "a"), integer("matrix_power", "n", n)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise wrong("matrix_power", "a", "square matrices", x)
@@ -105,7 +105,7 @@ def matrix_power(a: Any, n: Any) -> Tensor:
 
 
 def multi_dot(arrays: Any) -> Tensor:
-    """Return the product of a chain of matrices, in the order of fewest multiplications; the first and the last may be vectors."""
+    """Return the product of a chain of matrices, in the order with the fewest multiplications; the first and the last may be vectors."""
     if isinstance(arrays, (tuple, list)):
         chain = [array_like("multi_dot", x, "arrays") for x in arrays]
     else:
@@ -124,7 +124,7 @@ def multi_dot(arrays: Any) -> Tensor:
 
 
 def _chain_product(chain: list[Tensor]) -> Tensor:
-    """Return the product in the order of fewest multiplications, by dynamic programming over the lengths of parts of the chain."""
+    """Return the product in the order with the fewest multiplications, by dynamic programming over the lengths of parts of the chain."""
     sizes = [chain[0].shape[0], *(x.shape[1] for x in chain)]
     cost = {(i, i): 0 for i in range(len(chain))}
     cut: dict[tuple[int, int], int] = {}
@@ -147,9 +147,9 @@ def _chain_product(chain: list[Tensor]) -> Tensor:
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Return the norm of vectors along one axis or of matrices in two; without an axis, of a vector, a matrix or, without `ord`, any array.
 
-    ord  of vectors None, a number, inf or -inf; of matrices None, "fro", 1, -1, inf or -inf: see `ops.norm`
+    ord  for vectors None, a number, inf or -inf; for matrices None, "fro", 1, -1, inf or -inf: see `ops.norm`
 
-    Of integers Float32, and so are the norms of vectors of Float16, but for those that are one of their elements.
+    The result is Float32 for integers, and also for vectors of Float16, except norms that are one of the elements.
     """
     given = array_like("norm", x)
     if isinstance(ord, str) and ord not in ("fro", "nuc"):
@@ -174,7 +174,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 
 def _variables(op: str, argument: str, x: Any, rowvar: bool) -> Tensor:
-    """Observations of variables, a row for each: Float32, or Float64 of such."""
+    """Return observations of variables, one row for each variable: Float32, or Float64 for Float64."""
     given = array_like(op, x, argument)
     if given.ndim > 2:
         raise wrong(op, argument, "of at most 2 dimensions", given)
@@ -198,12 +198,12 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None, aweights: Any = None,
     dtype: Any = None,
 ) -> Tensor:
-    """Return the covariances of variables, each with each; Float32, or Float64 of such.
+    """Return the covariance matrix of variables; Float32, or Float64 for Float64.
 
-    m, y      observations: a row for each variable, or a column unless `rowvar`; those of `y` are further variables
-    bias      whether sums are divided by the count of observations, not by that less 1; `ddof` is taken off in place of 1, if given
+    m, y      observations: a row for each variable, or a column unless `rowvar`; those of `y` are additional variables
+    bias      True to divide by the number of observations, not by that less 1; `ddof`, if given, is subtracted instead of 1
     fweights  how often each observation was made, integers
-    aweights  how much each observation counts, integers
+    aweights  the weight of each observation, integers
     """
     by_rows = flag("cov", "rowvar", rowvar)
     x = _variables("cov", "m", m, by_rows)
@@ -225,7 +225,7 @@ def cov(
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Tensor:
-    """Return the correlations of variables, each with each, between -1 and 1: see `cov`."""
+    """Return the matrix of correlations of variables, between -1 and 1: see `cov`."""
     found = cov(x, y, rowvar)
     if found.ndim == 0:
         return in_dtype(found / found, dtype)
@@ -237,7 +237,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> T
 
 
 def _sliding(op: str, line: Tensor, window: Tensor, mode: Any) -> Tensor:
-    """Return the sums of products of a window with each place along a line that is at least as long."""
+    """Return the sums of products of a window with each position along a line that is at least as long."""
     if mode not in ("full", "same", "valid"):
         raise wrong(op, "mode", "'full', 'same' or 'valid'", repr(mode))
     n = window.size
@@ -256,9 +256,9 @@ def _two_lines(op: str, a: Any, v: Any) -> tuple[Tensor, Tensor]:
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
-    """Return the sums of products of one vector with the other in opposite order, moved along it.
+    """Return the convolution of two vectors.
 
-    mode  "full": wherever they overlap; "same": as many as the longer has elements; "valid": where they overlap whole
+    mode  "full": wherever they overlap; "same": as many as the longer has elements; "valid": where they overlap completely
     """
     x, y = _two_lines("convolve", a, v)
     wide = x.dtype if x.dtype.is_float else F64
@@ -268,9 +268,9 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """Return the sums of products of one vector with the other moved along it, of integers Float32; `mode` as for `convolve`."""
+    """Return the cross-correlation of two vectors; Float32 for integers.  `mode` as for `convolve`."""
     x, y = (t if t.dtype.is_float else t.astype(F32) for t in _two_lines("correlate", a, v))
     if x.size >= y.size:
         return _sliding("correlate", x, y, mode)
-    # Moved along the longer one, the places come in the opposite order.
+    # Sliding along the longer vector visits the positions in the opposite order.
     return parts.flip(_sliding("correlate", y, x, mode), 0)

@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, means, extremes and their indices, spread, running sums and products.
+"""Reductions over axes: sums, means, extremes and their indices, variance, cumulative sums and products.
 
 `axis` is None for all axes, an int, or a tuple or list of ints.  Means and extremes of integers keep their dtype; sums of them are Int64.
 """
@@ -31,18 +31,18 @@ def _dtype(op: str, dtype: Any) -> DType | None:
 
 
 def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
-    """Return the sum over axes and of `initial`; of bools and signed integers in Int64, unless `dtype` is given."""
+    """Return the sum over axes, plus `initial`; for bools and signed integers in Int64, unless `dtype` is given."""
     total = reduction.sum(array_like("sum", a, "a"), axis, keepdims, dtype=_dtype("sum", dtype))
     return total if initial is None else total + initial
 
 
 def mean(a: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
-    """Return the mean over axes; of integers in their own dtype, truncated."""
+    """Return the mean over axes; for integers in their own dtype, truncated."""
     return in_dtype(reduction.mean(array_like("mean", a, "a"), axis, keepdims), dtype)
 
 
 def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
-    """Return the mean over axes, of integers truncated; with weights, the sum of the products with them divided by the sum of the weights.
+    """Return the mean over axes, truncated for integers; with weights, the weighted sum divided by the sum of the weights.
 
     weights   a Tensor of the shape of `x`, or of one axis for the one axis given
     returned  whether the sum of the weights is returned too, in the shape of the mean
@@ -65,7 +65,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """How many elements over axes are not 0, Int32."""
+    """Return how many elements over axes are not 0, Int32."""
     return reduction.count_nonzero(operand("count_nonzero", x, "x"), () if axis is None else axis, keepdims)
 
 
@@ -82,12 +82,12 @@ def _extreme(op: str, rule: Any, a: Any, axis: Any, keepdims: Any, initial: Any,
 
 
 def amax(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-    """Return the largest element over axes, and of `initial`; `where` tells which elements count, and needs `initial`."""
+    """Return the largest element over axes, or `initial` if larger; `where` selects the elements that count, and requires `initial`."""
     return _extreme("amax", reduction.amax, a, axis, keepdims, initial, where)
 
 
 def amin(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-    """Return the smallest element over axes, and of `initial`; `where` tells which elements count, and needs `initial`."""
+    """Return the smallest element over axes, or `initial` if smaller; `where` selects the elements that count, and requires `initial`."""
     return _extreme("amin", reduction.amin, a, axis, keepdims, initial, where)
 
 
@@ -95,30 +95,30 @@ max, min = amax, amin
 
 
 def argmax(a: Any, axis: Any = None) -> Tensor:
-    """Return the index of the largest element, the first of equal ones, Int64; without an axis, in the array read row by row."""
+    """Return the Int64 index of the largest element, the first of equal ones; without an axis, in the flattened array."""
     return reduction.argmax(array_like("argmax", a, "a"), axis)
 
 
 def argmin(a: Any, axis: Any = None) -> Tensor:
-    """Return the index of the smallest element, the first of equal ones, Int32; without an axis, in the array read row by row."""
+    """Return the Int32 index of the smallest element, the first of equal ones; without an axis, in the flattened array."""
     return reduction.argmin(array_like("argmin", a, "a"), axis)
 
 
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the distance of the largest element from the smallest, over axes."""
+    """Return the difference between the largest and the smallest element over axes."""
     return reduction.ptp(operand("ptp", x, "x"), axis, keepdims)
 
 
-# Spread --------------------------------------------------------------------------------------------------------------
+# Variance ------------------------------------------------------------------------------------------------------------
 
 
 def std(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """Return the standard deviation over axes: the root of `var`."""
+    """Return the standard deviation over axes: the square root of `var`."""
     return reduction.std(_numbers("std", x), axis, ddof, keepdims)
 
 
 def var(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """Return the mean square distance from the mean over axes, divided by the count less `ddof`; of integers Float32."""
+    """Return the mean squared distance from the mean over axes, divided by the count less `ddof`; Float32 for integers."""
     return reduction.var(_numbers("var", x), axis, ddof, keepdims)
 
 
@@ -133,25 +133,25 @@ def _numbers(op: str, x: Any) -> Tensor:
 
 
 def _filled(op: str, a: Any, filling: float) -> Tensor:
-    """Return the array with a number in place of NaN."""
+    """Return the array with NaN replaced by a number."""
     x = array_like(op, a, "a")
     return arithmetic.where(arithmetic.isnan(x), full_like(x, filling), x) if x.dtype.is_float else x
 
 
 def nansum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the sum over axes of what is not NaN, in the dtype of the array, unless `dtype` is given."""
+    """Return the sum over axes of the elements that are not NaN, in the dtype of the array, unless `dtype` is given."""
     x = _filled("nansum", a, 0.0)
     total = reduction.sum(x, axis, _kept("nansum", keepdims), dtype=_dtype("nansum", dtype))
     return total if dtype is not None else total.astype(x.dtype, copy=False)
 
 
 def nanmax(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the largest element over axes that is not NaN; NaN where there is none."""
+    """Return the largest element over axes that is not NaN; NaN if there is none."""
     return _extreme_of_numbers("nanmax", reduction.amax, -math.inf, a, axis, dtype, keepdims)
 
 
 def nanmin(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the smallest element over axes that is not NaN; NaN where there is none."""
+    """Return the smallest element over axes that is not NaN; NaN if there is none."""
     return _extreme_of_numbers("nanmin", reduction.amin, math.inf, a, axis, dtype, keepdims)
 
 
@@ -171,7 +171,8 @@ def _kept(op: str, keepdims: Any) -> bool:
 
 
 def _mean_of_numbers(op: str, a: Any, axis: Any, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the mean of what is not NaN, how many those are, and the array in the dtype of the mean: Float32, or Float64 of such."""
+    """Return the mean of the elements that are not NaN, their number, and the array in the dtype of the mean: Float32, or Float64 for
+    Float64."""
     x = array_like(op, a, "a")
     x = x.astype(promoted_dtype(x.dtype, F32), copy=False)
     axes = axes_argument(op, axis, x.ndim)
@@ -180,18 +181,18 @@ def _mean_of_numbers(op: str, a: Any, axis: Any, keep: bool) -> tuple[Tensor, Te
 
 
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the mean over axes of what is not NaN: Float32, or Float64 of such, unless `dtype` is given."""
+    """Return the mean over axes of the elements that are not NaN: Float32, or Float64 for Float64, unless `dtype` is given."""
     return in_dtype(_mean_of_numbers("nanmean", a, axis, _kept("nanmean", keepdims))[0], dtype)
 
 
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """Return the variance over axes of what is not NaN, divided by the count of those less `ddof`: Float32, or Float64 of such, or `dtype`.
-    """
+    """Return the variance over axes of the elements that are not NaN, divided by their number less `ddof`: Float32, or Float64 for Float64,
+    or `dtype`."""
     return in_dtype(_variance("nanvar", a, axis, ddof, keepdims), dtype)
 
 
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """Return the root of `nanvar`."""
+    """Return the square root of `nanvar`."""
     return in_dtype(arithmetic.sqrt(_variance("nanstd", a, axis, ddof, keepdims)), dtype)
 
 
@@ -203,7 +204,7 @@ def _variance(op: str, a: Any, axis: Any, ddof: Any, keepdims: Any) -> Tensor:
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
-    """Return the running sum along an axis, with 0 in place of NaN; without an axis, of the flattened array."""
+    """Return the cumulative sum along an axis, with NaN replaced by 0; without an axis, of the flattened array."""
     return cumsum(_filled("nancumsum", a, 0.0), axis, dtype)
 
 
@@ -211,20 +212,19 @@ def nancumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
 
 
 def _line(x: Tensor, axis: Any, op: str) -> tuple[Tensor, int]:
-    """Return the array and an axis of it; read row by row, if none is named."""
+    """Return the array and an axis of it; if no axis is given, the flattened array."""
     return (reshape(x, (-1,)), 0) if axis is None else (x, axis_argument(op, axis, x.ndim))
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
-    """Return the running sum along an axis, or of the array read row by row; of bools and integers below 32 bits in Int32, or in `dtype`.
-    """
+    """Return the cumulative sum along an axis, or of the flattened array; for bools and integers below 32 bits in Int32, or in `dtype`."""
     x, along = _line(operand("cumsum", a, "a"), axis, "cumsum")
     to = I32 if x.dtype in (BOOL, I8, I16, U8, U16) else x.dtype
     return reduction.cumsum(x, along, to if dtype is None else checked_dtype("cumsum", dtype))
 
 
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
-    """Return the running product along an axis, or of the array read row by row; of integers below 32 bits in Int32 or UInt32, or in
+    """Return the cumulative product along an axis, or of the flattened array; for integers below 32 bits in Int32 or UInt32, or in
     `dtype`."""
     x, along = _line(array_like("cumprod", a, "a"), axis, "cumprod")
     to = I32 if x.dtype in (BOOL, I8, I16) else U32 if x.dtype in (U8, U16) else x.dtype

@@ -1,6 +1,6 @@
 """Arrays as sets of numbers: distinct elements, intersection, difference.
 
-`unique`, `intersect1d`, `setdiff1d` and `argwhere` give as many elements as they find: a RuntimeError while a graph is made.
+The sizes of the results of `unique`, `intersect1d`, `setdiff1d` and `argwhere` depend on values: raise RuntimeError while a graph is made.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["argwhere", "in1d", "intersect1d", "isin", "setdiff1d", "unique"]
 
 
 def unique(x: Any, return_inverse: bool = False) -> Any:
-    """Return the different elements, in the order in which they first come, in the array read row by row.
+    """Return the distinct elements of the flattened array, in the order of their first occurrence.
 
     return_inverse  return also the index of each element among them (Int32)
     """
@@ -37,7 +37,7 @@ def unique(x: Any, return_inverse: bool = False) -> Any:
 
 
 def _first_places(line: Tensor) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the index of the first occurrence of each distinct element, in that order, and for each element which of them it is."""
+    """Return the index of the first occurrence of each distinct element, in that order, and for each element which of them it equals."""
     _, first, inverse = np.unique(line.asnumpy(), return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
@@ -46,13 +46,13 @@ def _first_places(line: Tensor) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, A
 
 
 def in1d(ar1: Any, ar2: Any, invert: bool = False) -> Tensor:
-    """Return whether each element of `ar1`, read row by row, is one of `ar2`; or is none, if `invert`."""
+    """Return whether each element of the flattened `ar1` is in `ar2`; with `invert`, whether it is not."""
     line = reshape(array_like("in1d", ar1, "ar1"), (-1,))
     return isin(line, ar2, invert)
 
 
 def isin(element: Any, test_elements: Any, invert: bool = False) -> Tensor:
-    """Return whether each element is one of `test_elements`; or is none, if `invert`.  NaN is none."""
+    """Return whether each element is in `test_elements`; with `invert`, whether it is not.  NaN is never in them."""
     x = array_like("isin", element, "element")
     given, known = joined(x, reshape(array_like("isin", test_elements, "test_elements"), (-1,)))
     if known.size == 0:
@@ -68,12 +68,12 @@ def isin(element: Any, test_elements: Any, invert: bool = False) -> Tensor:
 
 
 def argwhere(a: Any) -> Tensor:
-    """Return the coordinates of the elements that are not 0, Int64[n, rank]."""
+    """Return the coordinates of the nonzero elements, Int64[n, rank]."""
     return picking.nonzero(array_like("argwhere", a, "a"))
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """Return the elements of `ar1` that `ar2` lacks: each once and in order, or as they stand if `assume_unique`."""
+    """Return the elements of `ar1` that are not in `ar2`: each once and sorted, or in their order with `assume_unique`."""
     line = reshape(array_like("setdiff1d", ar1, "ar1"), (-1,))
     if not flag("setdiff1d", "assume_unique", assume_unique):
         line = sort(unique(line))[0]
@@ -81,10 +81,10 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """Return the elements that both arrays have, each once and in order.
+    """Return the elements that are in both arrays, each once and sorted.
 
-    assume_unique   whether no array has an element twice, which is then not looked at
-    return_indices  whether the first places (Int32) in both arrays, read row by row, are returned too
+    assume_unique   True if no array contains an element twice, which is not checked
+    return_indices  True to return also the first indices (Int32) in both flattened arrays
     """
     lines = [reshape(array_like("intersect1d", x, name), (-1,)) for x, name in ((ar1, "ar1"), (ar2, "ar2"))]
     flag("intersect1d", "assume_unique", assume_unique)

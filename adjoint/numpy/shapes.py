@@ -1,6 +1,6 @@
-"""Other forms of the same elements: axes added, removed and exchanged, arrays repeated, rotated and rolled.
+"""Shapes and order of elements: axes added, removed and exchanged, arrays repeated, rotated and rolled.
 
-Raise TypeError for what is not a Tensor and for an axis that is not an int, ValueError for axes and sizes that do not fit.
+Raise TypeError for anything but Tensors and for an axis that is not an int, ValueError for axes and sizes that do not fit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def expand_dims(a: Any, axis: Any) -> Tensor:
-    """New axes of 1 at the places that they have in the result."""
+    """Insert axes of size 1, at the positions that they have in the result."""
     x = operand("expand_dims", a, "a")
     given = sizes_argument("expand_dims", "axis", axis, least=None)
     for place in axes_argument("expand_dims", given, x.ndim + len(given)) if given else ():
@@ -36,28 +36,28 @@ def expand_dims(a: Any, axis: Any) -> Tensor:
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
-    """Return the array without its axes of 1, or without those of `axis` that are 1."""
+    """Remove the axes of size 1, or those of `axis` that have size 1."""
     return shapes.squeeze(operand("squeeze", a, "a"), axis)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
-    """Return the axes in another order, reversed if none are named."""
+    """Return the axes in another order, by default reversed."""
     x = operand("transpose", a, "a")
     return shapes.transpose(x, tuple(reversed(range(x.ndim))) if axes is None else axes)
 
 
 def swapaxes(x: Any, axis1: Any, axis2: Any) -> Tensor:
-    """Two axes exchanged."""
+    """Exchange two axes."""
     return shapes.swapaxes(operand("swapaxes", x, "x"), axis1, axis2)
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
-    """Return the axes `source` moved to the places `destination`; the others keep their order."""
+    """Move the axes `source` to the positions `destination`; the others keep their order."""
     return shapes.moveaxis(operand("moveaxis", a, "a"), source, destination)
 
 
 def rollaxis(x: Any, axis: Any, start: Any = 0) -> Tensor:
-    """Return the array with an axis moved before the one that is at `start` now; a `start` of the number of axes means the end."""
+    """Move an axis before the one that is at `start` now; a `start` equal to the number of axes means the end."""
     given = operand("rollaxis", x, "x")
     along, before = axis_argument("rollaxis", axis, given.ndim), integer("rollaxis", "start", start)
     if not -given.ndim <= before <= given.ndim:
@@ -67,12 +67,12 @@ def rollaxis(x: Any, axis: Any, start: Any = 0) -> Tensor:
 
 
 def reshape(x: Any, new_shape: Any) -> Tensor:
-    """Return the elements row by row in another shape; one size may be -1, which makes it fit."""
+    """Return the elements, in row-major order, in another shape; one size may be -1, and is then inferred."""
     return shapes.reshape(operand("reshape", x, "x"), (new_shape,) if isinstance(new_shape, int) else new_shape)
 
 
 def ravel(x: Any) -> Tensor:
-    """Return the elements row by row along one axis."""
+    """Return the flattened array, in row-major order."""
     return shapes.reshape(operand("ravel", x, "x"), (-1,))
 
 
@@ -83,17 +83,17 @@ def _at_least(op: str, rank: int, arrays: tuple[Any, ...]) -> Any:
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Arrays of at least one axis: one array, or a list of several."""
+    """Return arrays with at least one axis: one array, or a list of several."""
     return _at_least("atleast_1d", 1, arys)
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """Arrays of at least two axes, of which those of 1 go before: one array, or a list of several."""
+    """Return arrays with at least two axes, adding axes of size 1 in front: one array, or a list of several."""
     return _at_least("atleast_2d", 2, arys)
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Arrays of at least three axes, one array or a list of several: a vector lies along axis 1, a matrix along axes 0 and 1."""
+    """Return arrays with at least three axes, one array or a list of several: a vector lies along axis 1, a matrix along axes 0 and 1."""
     found: list[Tensor] = []
     for ary in arys:
         x = operand("atleast_3d", ary, "arys")
@@ -105,12 +105,12 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 def broadcast_to(array: Any, shape: Any) -> Tensor:
-    """Return the elements repeated along new axes and along axes of 1."""
+    """Return the elements repeated along new axes and along axes of size 1."""
     return shapes.broadcast_to(operand("broadcast_to", array, "array"), sizes_argument("broadcast_to", "shape", shape))
 
 
 def broadcast_arrays(*args: Any) -> list[Tensor]:
-    """Arrays repeated to the one shape that they broadcast to."""
+    """Return arrays repeated to the shape that they broadcast to."""
     arrays = [operand("broadcast_arrays", x, "args") for x in args]
     sizes = broadcast_shape("broadcast_arrays", *arrays)
     return [shapes.broadcast_to(x, sizes) for x in arrays]
@@ -122,31 +122,31 @@ def tile(a: Any, reps: Any) -> Tensor:
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
-    """Repeat each element, all as often or each as `repeats` says, along an axis; without one, of the flattened array."""
+    """Repeat each element along an axis, all by one number or each by its own in `repeats`; without an axis, the flattened array."""
     return shapes.repeat_interleave(array_like("repeat", a, "a"), repeats, axis)
 
 
-# Turned --------------------------------------------------------------------------------------------------------------
+# Reversed and rotated ------------------------------------------------------------------------------------------------------------
 
 
 def flip(m: Any, axis: Any = None) -> Tensor:
-    """Return the elements in opposite order along axes, all of them if none are named."""
+    """Return the elements in reverse order along axes, by default all."""
     x = operand("flip", m, "m")
     return parts.flip(x, axes_argument("flip", axis, x.ndim)) if x.ndim else x
 
 
 def flipud(m: Any) -> Tensor:
-    """Return the rows in opposite order."""
+    """Return the rows in reverse order."""
     return flip(m, 0)
 
 
 def fliplr(m: Any) -> Tensor:
-    """Return the columns in opposite order."""
+    """Return the columns in reverse order."""
     return flip(m, 1)
 
 
 def rot90(a: Any, k: Any = 1, axes: Any = (0, 1)) -> Tensor:
-    """Return the plane of two axes turned `k` times by 90 degrees, from the first towards the second."""
+    """Rotate the plane of two axes `k` times by 90 degrees, from the first towards the second."""
     x, times = operand("rot90", a, "a"), integer("rot90", "k", k) % 4
     if not isinstance(axes, (tuple, list)):
         raise wrong("rot90", "axes", "a tuple or list of two ints", axes, TypeError)
@@ -163,8 +163,8 @@ def rot90(a: Any, k: Any = 1, axes: Any = (0, 1)) -> Tensor:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
-    """Return the elements moved along axes by `shift`; what leaves at the end comes in at the beginning.  Without an axis, read row by row.
-    """
+    """Shift the elements along axes by `shift`; those that leave at the end come in at the beginning.  Without an axis, the flattened
+    array."""
     x = operand("roll", a, "a")
     shifts = sizes_argument("roll", "shift", shift, least=None)
     if axis is None:

@@ -18,7 +18,7 @@ __all__ = ["geomspace", "linspace", "logspace"]
 
 
 def _bounds(op: str, start: Any, stop: Any, num: Any, dtype: Any) -> tuple[Tensor, Tensor, int, DType]:
-    """Both ends as Float64 arrays of one shape, how many numbers there are, and their dtype."""
+    """Return both ends as Float64 arrays of one shape, the number of elements, and their dtype."""
     first, last = array_like(op, start, "start"), array_like(op, stop, "stop")
     to = (F64 if F64 in (first.dtype, last.dtype) else F32) if dtype is None else checked_dtype(op, dtype)
     first, last = first.astype(F64, copy=False), last.astype(F64, copy=False)
@@ -30,7 +30,7 @@ def _bounds(op: str, start: Any, stop: Any, num: Any, dtype: Any) -> tuple[Tenso
 
 
 def _between(first: Tensor, last: Tensor, count: int, endpoint: bool, along: int) -> tuple[Tensor, Tensor]:
-    """`count` numbers from `first` to `last` along a new axis, and the distance between two."""
+    """Return `count` numbers from `first` to `last` along a new axis, and the distance between two."""
     steps = count - 1 if endpoint else count
     apart = (last - first) / steps if steps else first * nan
     sizes = (*first.shape[:along], 1, *first.shape[along:])
@@ -45,10 +45,10 @@ def _between(first: Tensor, last: Tensor, count: int, endpoint: bool, along: int
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """`num` numbers from `start` to `stop`, along a new axis where these are arrays; Float32, or Float64 of such by default.
+    """Return `num` numbers from `start` to `stop`, along a new axis if these are arrays; by default Float32, or Float64 for Float64.
 
-    endpoint  whether `stop` is the last of them
-    retstep   whether the distance between two is returned too, as (numbers, distance)
+    endpoint  True if `stop` is the last number
+    retstep   True to return (numbers, distance between two)
     """
     first, last, count, to = _bounds("linspace", start, stop, num, dtype)
     along = axis_argument("linspace", axis, first.ndim + 1)
@@ -58,7 +58,7 @@ def linspace(
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0) -> Tensor:
-    """`base` to the power of `num` numbers at even distances from `start` to `stop`."""
+    """Return `base` to the power of `num` evenly spaced numbers from `start` to `stop`."""
     first, last, count, to = _bounds("logspace", start, stop, num, dtype)
     along = axis_argument("logspace", axis, first.ndim + 1)
     line, _ = _between(first, last, count, flag("logspace", "endpoint", endpoint), along)
@@ -66,7 +66,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Tensor:
-    """`num` numbers from `start` to `stop`, each the one before times the same factor."""
+    """Return `num` numbers from `start` to `stop`, with a constant ratio between adjacent ones."""
     first, last, count, to = _bounds("geomspace", start, stop, num, dtype)
     along = axis_argument("geomspace", axis, first.ndim + 1)
     ends = flag("geomspace", "endpoint", endpoint)

@@ -1,7 +1,7 @@
 """Angles, exponentials and logarithms, roots, element by element.
 
-Angles are in radians.  Bools and integers of one byte have sines in Float16 and other integers in Float32; exponentials, logarithms and
-roots of integers are Float32.  The result is in `dtype` where that is given.
+Angles are in radians.  Sines of bools and one-byte integers are Float16, those of other integers Float32; exponentials, logarithms and
+roots of integers are Float32.  The result is in `dtype` if given.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ def tan(x: Any, dtype: Any = None) -> Tensor:
 
 
 def arcsin(x: Any, dtype: Any = None) -> Tensor:
-    """Return the angle in -pi/2..pi/2 whose sine this is; NaN beyond -1..1."""
+    """Return the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]."""
     return in_dtype(arithmetic.asin(_angle("arcsin", x)), dtype)
 
 
 def arccos(input: Any, dtype: Any = None) -> Tensor:
-    """Return the angle in 0..pi whose cosine this is; NaN beyond -1..1."""
+    """Return the inverse cosine, in [0, pi]; NaN outside of [-1, 1]."""
     return in_dtype(arithmetic.acos(_angle("arccos", input, "input")), dtype)
 
 
 def arctan(x: Any, dtype: Any = None) -> Tensor:
-    """Return the angle in -pi/2..pi/2 whose tangent this is."""
+    """Return the inverse tangent, in [-pi/2, pi/2]."""
     return in_dtype(arithmetic.atan(_angle("arctan", x)), dtype)
 
 
 def arctan2(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """Return the angle of the point (x2, x1) in -pi..pi."""
+    """Return the angle of the point (x2, x1), in [-pi, pi]."""
     return in_dtype(arithmetic.atan2(_angle("arctan2", x1, "x1"), _angle("arctan2", x2, "x2")), dtype)
 
 
@@ -81,27 +81,27 @@ def tanh(x: Any, dtype: Any = None) -> Tensor:
 
 
 def arcsinh(x: Any, dtype: Any = None) -> Tensor:
-    """Return the number whose hyperbolic sine this is: the sign times log1p(a + a**2 / (1 + sqrt(1 + a**2))) of the size a."""
+    """Return the inverse hyperbolic sine: the sign of x times log1p(a + a**2 / (1 + sqrt(1 + a**2))) of its absolute value a."""
     given = _angle("arcsinh", x)
     return in_dtype(inverse_sinh(given), dtype)
 
 
 def arccosh(x: Any, dtype: Any = None) -> Tensor:
-    """Return the number that is not negative whose hyperbolic cosine this is, log1p(t + sqrt(t * (t + 2))) with t = x - 1; NaN below 1."""
+    """Return the non-negative inverse hyperbolic cosine, log1p(t + sqrt(t * (t + 2))) with t = x - 1; NaN below 1."""
     return in_dtype(inverse_cosh(_angle("arccosh", x)), dtype)
 
 
 def arctanh(x: Any, dtype: Any = None) -> Tensor:
-    """Return the number whose hyperbolic tangent this is, half of log1p(2 x / (1 - x)); infinite at -1 and 1, NaN beyond."""
+    """Return the inverse hyperbolic tangent, half of log1p(2 x / (1 - x)); infinite at -1 and 1, NaN beyond."""
     return in_dtype(inverse_tanh(_angle("arctanh", x)), dtype)
 
 
 _FAR = 1e8
-"""Where adding 1 to a square changes no bit of a Float64."""
+"""From this number on, adding 1 to the square changes no bit of a Float64."""
 
 
 def inverse_sinh(given: Tensor) -> Tensor:
-    """See `arcsinh`.  Halves and Float32 are computed in a wider dtype."""
+    """See `arcsinh`.  Float16 and Float32 are computed in a wider dtype."""
     x = roomy(given)
     size = arithmetic.where(x < 0, arithmetic.neg(x), x)
     far = size > _FAR
@@ -113,35 +113,35 @@ def inverse_sinh(given: Tensor) -> Tensor:
 
 
 def inverse_cosh(given: Tensor) -> Tensor:
-    """See `arccosh`.  Halves and Float32 are computed in a wider dtype."""
+    """See `arccosh`.  Float16 and Float32 are computed in a wider dtype."""
     x = roomy(given)
     far = x > _FAR
     above = arithmetic.where(far, 1.0, x) - 1.0
     near = arithmetic.log1p(above + arithmetic.sqrt(above * (above + 2.0)))
-    # Below 1 the root of a negative number is NaN, below -1 again that of a positive one.
+    # Below 1 the root's argument is negative, which gives NaN; below -1 it is positive again.
     near = arithmetic.where(x < 1.0, math.nan, near)
     found = arithmetic.where(far, arithmetic.log(arithmetic.where(far, x, 1.0)) + math.log(2.0), near)
     return found.astype(given.dtype, copy=False)
 
 
 def inverse_tanh(given: Tensor) -> Tensor:
-    """See `arctanh`.  Halves and Float32 are computed in a wider dtype."""
+    """See `arctanh`.  Float16 and Float32 are computed in a wider dtype."""
     x = roomy(given)
     return (0.5 * (arithmetic.log1p(x) - arithmetic.log1p(arithmetic.neg(x)))).astype(given.dtype, copy=False)
 
 
 def deg2rad(x: Any, dtype: Any = None) -> Tensor:
-    """Degrees as radians; of integers Float32."""
+    """Convert degrees to radians; Float32 for integers."""
     return in_dtype(floating(operand("deg2rad", x, "x")) * (pi / 180.0), dtype)
 
 
 def radians(x: Any, dtype: Any = None) -> Tensor:
-    """As `deg2rad`."""
+    """Same as `deg2rad`."""
     return deg2rad(x, dtype)
 
 
 def rad2deg(x: Any, dtype: Any = None) -> Tensor:
-    """Radians as degrees; of integers Float32."""
+    """Convert radians to degrees; Float32 for integers."""
     return in_dtype(floating(operand("rad2deg", x, "x")) * (180.0 / pi), dtype)
 
 
@@ -149,17 +149,17 @@ def rad2deg(x: Any, dtype: Any = None) -> Tensor:
 
 
 def exp(x: Any, dtype: Any = None) -> Tensor:
-    """e to the power of x."""
+    """Return e to the power of x."""
     return in_dtype(arithmetic.exp(floating(array_like("exp", x))), dtype)
 
 
 def exp2(x: Any, dtype: Any = None) -> Tensor:
-    """2 to the power of x, in the dtype of x, Int64 of bools."""
+    """Return 2 to the power of x, in the dtype of x; Int64 for bools."""
     return in_dtype(arithmetic.pow(2, array_like("exp2", x)), dtype)
 
 
 def expm1(x: Any, dtype: Any = None) -> Tensor:
-    """exp(x) - 1, exact near 0."""
+    """Return exp(x) - 1, accurate near 0."""
     return in_dtype(arithmetic.expm1(floating(array_like("expm1", x))), dtype)
 
 
@@ -169,7 +169,7 @@ def log(x: Any, dtype: Any = None) -> Tensor:
 
 
 def log1p(x: Any, dtype: Any = None) -> Tensor:
-    """log(1 + x), exact near 0."""
+    """Return log(1 + x), accurate near 0."""
     return in_dtype(arithmetic.log1p(floating(array_like("log1p", x))), dtype)
 
 
@@ -184,9 +184,9 @@ def log10(x: Any, dtype: Any = None) -> Tensor:
 
 
 def _added(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the larger of two and how far the other lies above it, not positive; 0 for equal infinities.
+    """Return the larger of two and the other less the larger, which is not positive; 0 for equal infinities.
 
-    Chosen by a condition, so that derivatives of any order are right where both are equal.
+    The larger is chosen by a condition, so that derivatives of any order are correct where both are equal.
     """
     first, second = (floating(x) for x in joined(x1, x2))
     above = first >= second
@@ -196,13 +196,13 @@ def _added(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def logaddexp(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """log(exp(x1) + exp(x2)), without overflow."""
+    """Return log(exp(x1) + exp(x2)), without overflow."""
     high, rest = _added(*arrays_like("logaddexp", x1, x2))
     return in_dtype(high + arithmetic.log1p(arithmetic.exp(rest)), dtype)
 
 
 def logaddexp2(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
-    """log2(2**x1 + 2**x2), without overflow."""
+    """Return log2(2**x1 + 2**x2), without overflow."""
     high, rest = _added(*arrays_like("logaddexp2", x1, x2))
     return in_dtype(high + arithmetic.log1p(arithmetic.exp2(rest)) / math.log(2.0), dtype)
 

@@ -1,4 +1,4 @@
-"""Matrices by their diagonals: unit matrices, triangles, diagonals, traces, powers of a vector."""
+"""Matrices by their diagonals: identity matrices, triangles, diagonals, traces, powers of a vector."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["diag", "diagflat", "diagonal", "eye", "identity", "trace", "tri", "t
 
 
 def _offsets(rows: int, columns: int) -> Tensor:
-    """For each element of a matrix the number of its diagonal, i64[rows, columns]: 0 is the main one, above it they are positive."""
+    """Return for each element of a matrix the number of its diagonal, i64[rows, columns]: 0 is the main one, positive ones are above it."""
     return apply(made(Iota, tensor(I64, (1, columns)), 1)) - apply(made(Iota, tensor(I64, (rows, 1)), 0))
 
 
@@ -34,22 +34,22 @@ def _matrix_sizes(op: str, N: Any, M: Any) -> tuple[int, int]:
 
 
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = F32) -> Tensor:
-    """`N` rows of `M` (`N`) columns with ones on the diagonal `k`, zeros elsewhere."""
+    """Return a matrix of `N` rows and `M` (default `N`) columns with ones on the diagonal `k` and zeros elsewhere."""
     return (_offsets(*_matrix_sizes("eye", N, M)) == integer("eye", "k", k)).astype(checked_dtype("eye", dtype), copy=False)
 
 
 def identity(n: Any, dtype: Any = F32) -> Tensor:
-    """Return the unit matrix of `n` rows."""
+    """Return the identity matrix of `n` rows."""
     return eye(n, dtype=dtype)
 
 
 def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = F32) -> Tensor:
-    """`N` rows of `M` (`N`) columns with ones up to the diagonal `k`, zeros above."""
+    """Return a matrix of `N` rows and `M` (default `N`) columns with ones on and below the diagonal `k` and zeros above."""
     return (_offsets(*_matrix_sizes("tri", N, M)) <= integer("tri", "k", k)).astype(checked_dtype("tri", dtype), copy=False)
 
 
 def _rows(op: str, m: Any) -> Tensor:
-    """Return an array of matrices; a vector is every row of one."""
+    """Return an array of matrices; a vector becomes a matrix with that vector as every row."""
     x = array_like(op, m, "m")
     if x.ndim == 0:
         raise wrong(op, "m", "of at least 1 dimension", x)
@@ -57,12 +57,12 @@ def _rows(op: str, m: Any) -> Tensor:
 
 
 def tril(m: Any, k: int = 0) -> Tensor:
-    """Return the matrices in the last two axes up to the diagonal `k`; 0 above."""
+    """Return the matrices in the last two axes with zeros above the diagonal `k`."""
     return diagonals.tril(_rows("tril", m), integer("tril", "k", k))
 
 
 def triu(m: Any, k: int = 0) -> Tensor:
-    """Return the matrices in the last two axes from the diagonal `k` on; 0 below."""
+    """Return the matrices in the last two axes with zeros below the diagonal `k`."""
     return diagonals.triu(_rows("triu", m), integer("triu", "k", k))
 
 
@@ -72,13 +72,13 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
-    """Return the sum of the diagonal; of integers as Int64 by default."""
+    """Return the sum of the diagonal; Int64 for integers by default."""
     to = None if dtype is None else checked_dtype("trace", dtype)
     return operand("trace", a, "a").trace(offset, axis1, axis2, to)
 
 
 def diag(v: Any, k: int = 0) -> Tensor:
-    """Of a vector the matrix with it on the diagonal `k`; of a matrix its diagonal `k`."""
+    """For a vector, return a matrix with it on the diagonal `k`; for a matrix, return its diagonal `k`."""
     x = operand("diag", v, "v")
     if x.ndim not in (1, 2):
         raise wrong("diag", "v", "of 1 or 2 dimensions", x)
@@ -86,7 +86,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
 
 
 def diagflat(v: Any, k: int = 0) -> Tensor:
-    """Return the matrix with the elements of an array, read row by row, on the diagonal `k`; 0 elsewhere."""
+    """Return a matrix with the elements of the flattened array on the diagonal `k` and 0 elsewhere."""
     x = reshape(operand("diagflat", v, "v"), (-1,))
     above, below = max(0, integer("diagflat", "k", k)), max(0, -k)
     matrix = where(_offsets(x.size, x.size) == 0, x, zeros_like(x))
@@ -94,8 +94,8 @@ def diagflat(v: Any, k: int = 0) -> Tensor:
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
-    """Return the powers N - 1 to 0 of each element of a vector as a row; 0 to N - 1 if `increasing`.  By default N is the vector's length.
-    """
+    """Return the Vandermonde matrix: the powers N - 1 to 0 of each element of a vector as a row; 0 to N - 1 if `increasing`.  By default N
+    is the vector's length."""
     column = array_like("vander", x) if isinstance(x, (tuple, list)) else operand("vander", x, "x")
     if column.ndim != 1:
         raise wrong("vander", "x", "of 1 dimension", column)

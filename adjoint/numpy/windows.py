@@ -1,4 +1,4 @@
-"""Windows of `M` weights, Float32: 1 in the middle, falling off to both sides.
+"""Windows of `M` weights, Float32: 1 in the middle, decreasing to both sides.
 
 A window of at most one number is all ones.  Raise TypeError for an `M` that is not an int.
 """
@@ -19,7 +19,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning"]
 
 
 def _window(op: str, M: Any, weight: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return the weights at `M` even distances from -1 to 1."""
+    """Return the weights at `M` evenly spaced points from -1 to 1."""
     count = integer(op, "M", M)
     if count <= 1:
         return ones(max(0, count))
@@ -27,20 +27,20 @@ def _window(op: str, M: Any, weight: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def bartlett(M: Any) -> Tensor:
-    """Return the triangle 1 - |x|, for x from -1 to 1."""
+    """Return the triangular window 1 - |x|, for x from -1 to 1."""
     return _window("bartlett", M, lambda x: 1.0 - abs(x))
 
 
 def blackman(M: Any) -> Tensor:
-    """0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x), for x from -1 to 1."""
+    """Return the Blackman window 0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x), for x from -1 to 1."""
     return _window("blackman", M, lambda x: 0.42 + 0.5 * cos(pi * x) + 0.08 * cos(2.0 * pi * x))
 
 
 def hamming(M: Any) -> Tensor:
-    """0.54 + 0.46 cos(pi x), for x from -1 to 1."""
+    """Return the Hamming window 0.54 + 0.46 cos(pi x), for x from -1 to 1."""
     return _window("hamming", M, lambda x: 0.54 + 0.46 * cos(pi * x))
 
 
 def hanning(M: Any) -> Tensor:
-    """0.5 + 0.5 cos(pi x), for x from -1 to 1."""
+    """Return the Hann window 0.5 + 0.5 cos(pi x), for x from -1 to 1."""
     return _window("hanning", M, lambda x: 0.5 + 0.5 * cos(pi * x))
